@@ -203,7 +203,7 @@ def test_a_planted_error_is_seen(monkeypatch):
 def test_given_variables(text, given, alpha):
     g, names = names_of(text)
     hidden = [x for x in names if x not in given]
-    found = scattered_given(g, (), None, (given, hidden, conditional_zeros(g, given, hidden)))
+    found = scattered_given(g, (), None, (given, hidden, conditional_zeros(g, hidden)))
     assert abs(largest(found.couplings, list(range(len(hidden))))[0] - 1 / alpha) < len(hidden) * found.error < 0.01 / alpha
 
 

@@ -66,7 +66,7 @@ def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequen
 
 def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
     """The couplings averaged over the given variables, by structure or else from spread points."""
-    drop = conditional_zeros(g, given, hidden)
+    drop = conditional_zeros(g, hidden)
     found: Second | None = None
     try:
         with precisely():
@@ -145,7 +145,7 @@ def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequen
     return total, lost, points
 
 
-def conditional_zeros(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Index, ...]:
+def conditional_zeros(g: Expr, hidden: Sequence[Symbol]) -> tuple[Index, ...]:
     """Indices that flips of the hidden variables alone prove to be zero, and all of the first order.
 
     At a stage of order two E[z_perp | y, u] is zero: the first order does not enter.
@@ -166,7 +166,7 @@ def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | No
             pass
         else:
             return lambda u: apply_channel(sections.law(u), law)
-    if len(hidden) == 2 and (switches := discrete_over_planes(g, given, hidden)) is not None:
+    if len(hidden) == 2 and (switches := discrete_over_planes(g, hidden)) is not None:
         strips = Strips(g, switches, given, hidden, drop)
         return lambda u: apply_channel(strips.law(u), law)
 

@@ -80,7 +80,7 @@ class Drawn:
 
         support = self.channel.support
         if self.channel.finite:
-            (coarse, fine), lost = sum(terms(float(v)) for v in support), 0.0
+            (coarse, fine), lost = np.sum([terms(float(v)) for v in support], axis=0), 0.0
         else:
             (coarse, fine), lost = (_counted if support == "integers" else _integrated)(terms, self.grids[-1][1].shape[1])
         missing = abs(fine[0] - 1)

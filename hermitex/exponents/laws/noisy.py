@@ -127,7 +127,7 @@ def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
 
 def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
     """The law of a discrete label over a plane, if its switches are lines in one of the variables."""
-    switches = discrete_over_planes(g, (), variables) if len(variables) == 2 else None
+    switches = discrete_over_planes(g, variables) if len(variables) == 2 else None
     return None if switches is None else Strips(g, switches, (), variables, zeros_by_flips(
         g, [x for x in variables if g.has(x)], {x: i for i, x in enumerate(variables)})).law(())
 

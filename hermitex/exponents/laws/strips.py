@@ -23,7 +23,7 @@ _WIDTH = 1.5
 _SCAN = 801
 
 
-def discrete_over_planes(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> list[Expr] | None:
+def discrete_over_planes(g: Expr, hidden: Sequence[Symbol]) -> list[Expr] | None:
     """The switch arguments of a g that depends on the hidden variables through signs of forms linear in the last one."""
     found = {e for e in preorder_traversal(g) if isinstance(e, (sign, Heaviside))}
     marked = g.xreplace({e: Dummy() for e in found})

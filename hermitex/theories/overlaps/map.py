@@ -108,8 +108,8 @@ class OverlapMap:
 
     # -- from a start ---------------------------------------------------------------------------------------------------
     def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None, *,
-                 least: int = 10, calm: float = 2e-3) -> FixedPoint:
-        """Plain iteration, more than `least` steps and until they are below `calm`, then Anderson's acceleration to the end."""
+                 calm: float = 2e-3) -> FixedPoint:
+        """Plain iteration, more than ten steps and until they are below `calm`, then Anderson's acceleration to the end."""
         first = (0.97 if informed else 1e-4)*np.eye(self.output.r)
         x = self.space.coordinates(first) if start is None else np.array(start, dtype=float)
         held = held or []
@@ -131,7 +131,7 @@ class OverlapMap:
                     return FixedPoint(np.zeros(self.n), 0.0, True, n)
                 new = new*min(1e-3/scale, 50.0)
             x = new
-            if change < calm and n > least:
+            if change < calm and n > 10:
                 break
         M, residual = accelerated(lambda X: self.space.matrix(step(self.space.coordinates(X))), self.space.matrix(x))
         best = self.space.coordinates(M)
