@@ -21,7 +21,7 @@ from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import exp_erfc
 
 OFF = 2.0**-40  # many times what rounding is, and so little that everything moves in proportion
-GOLDEN = 0.6180339887498949  # so that no two terms are off by the same part
+GOLDEN = 0.6180339887498949  # so that no two sums are off by the same part
 _WIDTH = 116
 _FUNCTION = 4  # roundings in a function's value
 _BITS = 2.0**20  # a number with so many after the point is what it was meant to be
@@ -86,7 +86,7 @@ def _folded(text: str, indent: int) -> list[str]:
 
 
 class _Rounded(ast.NodeTransformer):
-    """One function. Each term and argument has a part of its own; what stands twice is off by the same.
+    """One function. Each sum and argument has a part of its own; what stands twice is off by the same.
 
     given : {sum over an array: which of the values it takes are exact}, of those that were called
     """
