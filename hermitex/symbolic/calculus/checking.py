@@ -34,7 +34,7 @@ from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.asymptotic import approach, check_approach
 from hermitex.symbolic.calculus.countable import check_countable, endless
-from hermitex.symbolic.calculus.normal import SMALL, one_body, short, stein_form, symmetrised, top_nodes
+from hermitex.symbolic.calculus.normal import SMALL, is_long, one_body, short, stein_form, symmetrised, top_nodes
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.replicas import of_any_size, two_numbers
@@ -268,7 +268,8 @@ def _is_zero(expr: Expr) -> bool:
     if not expr.free_symbols:
         return bool(decide(expr).status == "zero")
     # Trigonometric and hyperbolic identities are identities of exponentials.
-    return bool(short(powsimp(expand(expr.rewrite(exp)))) == 0)
+    exponentials = expr.rewrite(exp)
+    return not is_long(exponentials) and bool(short(powsimp(expand(exponentials))) == 0)
 
 
 def _over_one_denominator(gap: Expr) -> bool:

@@ -75,6 +75,8 @@ def stein_form(expr: Expr) -> Expr:
     names = {node: Dummy(f"n{i}", commutative=True) for i, node in enumerate(tops)}
     back = {v: k for k, v in names.items()}
     parts: dict[Expr, list[Expr]] = {}
+    if is_long(expr.xreplace(names)):
+        return expr
     for t in terms(expr.xreplace(names), tuple(back)):
         if t.core != 1:
             return expr  # a node inside a function: nothing is known of it
@@ -93,7 +95,7 @@ def _orders_met(form: Expr) -> Expr:
 
 def short(expr: Expr) -> Expr:
     """Multiplied out, unless it has too many terms then; and over one denominator, if it is small."""
-    if any(_terms_of(e) > _MANY for e in expr.atoms(Add, Mul, Pow)):
+    if is_long(expr):
         return expr
     flat = expand(expr)
     if flat == 0 or flat.is_number or flat.count_ops() > SMALL or _finely_graded(flat):
@@ -101,6 +103,11 @@ def short(expr: Expr) -> Expr:
     sums = {e: Dummy("s") for e in flat.atoms(Sum)}   # one of averages of undefined functions has no number, which SymPy asks for
     cancelled = cancel(together(flat.xreplace(sums))).xreplace({letter: e for e, letter in sums.items()})
     return cancelled if cancelled == 0 or cancelled.count_ops() < flat.count_ops() else flat
+
+
+def is_long(expr: Expr) -> bool:
+    """Has it too many terms to be multiplied out?"""
+    return any(_terms_of(e) > _MANY for e in expr.atoms(Add, Mul, Pow))
 
 
 @lru_cache(maxsize=20000)
@@ -140,6 +147,8 @@ def one_body(expr: Expr) -> tuple[Expr, tuple[Symbol, ...], ImmutableDenseMatrix
         body, own = node.open()
         bodies[node] = body.xreplace(dict(zip(own, variables, strict=True)))
     names = {node: Dummy("n") for node in nodes}
+    if is_long(expr.xreplace(names)):
+        return None
     flat = expand(expr.xreplace(names))
     if any(flat.diff(a).has(*names.values()) for a in names.values()) or not all(
             node.has(AppliedUndef) or exists_for_most(node) for node in nodes):  # of those with f, for the f of which they do
