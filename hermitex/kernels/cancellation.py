@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from sympy import Abs, Add, Expr, Function, Mul, Pow
+from sympy import Abs, Add, Expr, Function, Mul, Pow, erfc, exp
 
 from hermitex.kernels.recognition import exp_erfc, recognise
+from hermitex.kernels.scales import tail
+
+_FAR_OUT = (exp, erfc, tail)  # far out the rounding of an argument is many times that of the value
 
 
 def may_cancel(value: Expr) -> bool:
@@ -25,7 +28,8 @@ def _may_cancel(e: Expr) -> bool:
     if e.is_Pow and isinstance(e, Pow):
         return bool(e.exp.is_Integer and e.exp > 0) and _may_cancel(e.base)
     if isinstance(e, Add):
-        return any(t.free_symbols and t.has(Function) for t in e.args) and not of_one_sign(e)
+        moving = [t for t in e.args if t.free_symbols and t.has(Function)]
+        return bool(moving) and (not of_one_sign(e) or any(t.has(*_FAR_OUT) for t in moving))
     return isinstance(e, exp_erfc)  # its exponent is a difference
 
 

@@ -78,6 +78,11 @@ def off(part, *terms):
     """The sum of some terms, off by that part of their sizes."""
     return sum(terms) + part*sum(map(np.abs, terms))
 '''),
+    "cleared": ((), '''
+def cleared(x, *terms):
+    """x, and 0 where it is no more than what rounding, many times over, makes of these terms."""
+    return np.where(x > 1e-11*sum(map(np.abs, terms)), x, 0.0)
+'''),
     "raised": ((), '''
 def raised(a):
     """An exponent and what it may be rounded by, so that nothing is 0 because rounding made it so."""

@@ -117,7 +117,9 @@ class _Rounded(ast.NodeTransformer):
         if name == "summed":
             node.args[6:] = [self.visit(a) for a in node.args[6:]]
         elif name == "not_negative":  # it takes less than OFF for rounding
-            return ast.Call(ast.Attribute(ast.Name("np"), "maximum"), [self.visit(node.args[0]), ast.Constant(0.0)], [])
+            return ast.Call(ast.Name("cleared"), [self.visit(node.args[0]), node.args[1]], [])
+        elif name == "maximum" and (sums := [a for a in node.args if len(_terms(a)) > 1]) and any(map(_is_zero, node.args)):
+            return ast.Call(ast.Name("cleared"), [self.visit(sums[0]), *_terms(sums[0])], [])  # a root of it would move by far more
         elif name in _EXPONENT:
             a, b = node.args
             value = ast.Call(node.func, [ast.Call(ast.Name("raised"), [a], []), b], [])
@@ -169,6 +171,10 @@ def _terms(e: ast.expr) -> list[ast.expr]:
     if not isinstance(e, ast.BinOp) or not isinstance(e.op, ast.Add | ast.Sub):
         return [e]
     return [*_terms(e.left), e.right if isinstance(e.op, ast.Add) else ast.UnaryOp(ast.USub(), e.right)]
+
+
+def _is_zero(e: ast.expr) -> bool:
+    return isinstance(e, ast.Constant) and e.value == 0
 
 
 def _is_power_of_two(e: ast.expr) -> bool:

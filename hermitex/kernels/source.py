@@ -117,7 +117,7 @@ class Writer:
         given = sorted(reads - made - set(mine), key=lambda v: v.name)
         lines = _read({self.names(v): literal(v.name) for v in given})
         known = set(reads) - made - set(mine)
-        lines += self._lines(statements, set(results.values()), known, marks, clipped=name == "tables")
+        lines += self._lines(statements, set(results.values()), known, marks, clipped=rounded or name == "tables")
         lines.append(_returned({label: self._text(e) for label, e in results.items()}))
         self.docs[name] = doc.replace("\n", "\n    ")
         head = f"def {name}(s, quad):\n" + (f'    """{prose(self.docs[name])}"""\n' if doc else "")

@@ -105,7 +105,10 @@ def _of_exponential(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
     if linear(g, x) is not None or g.has(sp.I, *_WAVES):
         return []
     if not g.is_polynomial(x):
-        return [(k, -k * c) for c in _seen(sp.diff(g, x), x) if (k := sp.sqrt(_size(sp.diff(g, x, 2).xreplace({x: c})))) != 0]
+        slope, bend = sp.diff(g, x), sp.diff(g, x, 2)
+        if bend.has(sp.Derivative):  # of the size of what SymPy does not see to be real
+            return []
+        return [(k, -k * c) for c in _seen(slope, x) if (k := sp.sqrt(_size(bend.xreplace({x: c})))) != 0]
     p = sp.Poly(g, x)
     if p.degree() == 2:
         A, B = p.coeff_monomial(x**2), p.coeff_monomial(x)

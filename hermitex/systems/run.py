@@ -489,7 +489,8 @@ class Run:
             return np.zeros(self.points)
         gap, far, own = losses(self, verdict, radius, ok)
         far = np.where(ok, far, 0.0)
-        some = done & (np.maximum(np.where(ok, far, gap), own) > _SAID*self.tolerance)
+        # where nothing was found the slopes, which are not looked at, may have lost what the formulas have not
+        some = done & np.where(ok, np.maximum(far, own) > _SAID*self.tolerance, gap > 0)
         for k in np.flatnonzero(done):
             self.cancelled.pop(int(self.place[k]), None)
             if some[k]:
