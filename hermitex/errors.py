@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
 _FEW = 16  # choices that still fit in a line
-_AS_CLOSE = 0.1  # of the likeness: names that much less like than the closest are not meant
+_AS_CLOSE = 0.15  # of the likeness: names that much less like than the closest are not meant
 NO_NUMBER = (TypeError, ValueError, OverflowError)  # what makes a float of something may raise; the last of them at 10**400
 DECLARING = "; or declare it, symbols="  # how the line on an unknown letter goes on, where its text may come with `symbols`
 

@@ -85,10 +85,12 @@ def test_a_bad_place_is_one_line_and_no_file(place, tmp_path, monkeypatch):
     assert "\n" not in str(caught.value) and os.listdir(tmp_path) == ["curve.pdf"]
 
 
-def test_a_point_without_neighbours_is_a_marker_and_others_are_none():
+def test_a_point_without_neighbours_and_each_of_a_few_are_markers():
+    many, y = list(range(1, 21)), [float(v) for v in range(20)]
     single = plots.learning_curve([1.0], [0.3]).get_lines()[0]
-    assert single.get_marker() == "o" and plots.learning_curve(ALPHA, [1, 2, 3, 4]).get_lines()[0].get_marker() == "None"
-    gaps = plots.learning_curve(ALPHA, [1, None, 2, 3]).get_lines()[0]
+    assert single.get_marker() == "o" and plots.learning_curve(many, y).get_lines()[0].get_marker() == "None"
+    assert plots.learning_curve(ALPHA, [1, 2, 3, 4]).get_lines()[0].get_markevery() == [0, 1, 2, 3]
+    gaps = plots.learning_curve(many, [1, None, *y[2:]]).get_lines()[0]
     assert gaps.get_markevery() == [0]
 
 

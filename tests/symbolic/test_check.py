@@ -624,5 +624,5 @@ def test_an_integral_on_both_sides_cancels_from_the_factor_between_them():
 def test_what_has_millions_of_terms_is_not_multiplied_out():
     """The sixtieth power of a sum of five letters: 600,000 terms, and their product with another one had no end."""
     long = hx.parse("(a + 2*b + 3*c + d + e)**60*(a - b + c - d + e)**60", symbols=dict.fromkeys("abcde", "real"))
-    assert hx.check(long, long*(1 + Rational(1, 10**9))).counterexample is not None
+    assert hx.check(long, long*(1 + Rational(1, 10**9))).status == "fails"
     assert hx.check(long*hx.E(z**2, z), long)
