@@ -62,7 +62,7 @@ def close_matches(name: str, known: Iterable[str]) -> list[str]:
     """Up to three of the known names that are nearly as close to the name as the closest is, that one first.
 
     >>> close_matches("exponant", ["exponents", "Exponents", "expand", "ExponentsTable"])
-    ['exponents']
+    ['exponents', 'expand']
     """
     from difflib import SequenceMatcher, get_close_matches  # only a failure pays for this import
 
