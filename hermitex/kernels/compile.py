@@ -5,8 +5,9 @@ A kernel is its source: it pickles from it (no SymPy in the worker), shows it, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,13 +59,13 @@ class Kernel(Shown):
     rounded: float = 0.0  # the relative error that its operations make where no terms cancel
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
     _last: dict[str, float] = field(default_factory=dict, repr=False)
-    _zeros: list[tuple[int, dict[str, np.ndarray]]] = field(default_factory=list, repr=False)  # of the last call: how many, where
+    _untold: list[Callable[[], float]] = field(default_factory=list, repr=False)  # errors of the last call, not yet asked for
 
     @property
     def error(self) -> float:
         """Relative error of the values of the last call, by quadrature and by rounding (0 for what is exact)."""
-        while self._zeros and self._last["error"] < 1:  # looked at when they are asked for: it takes some time
-            self._last["error"] = max(self._last["error"], self._hidden(*self._zeros.pop()))
+        while self._untold:  # found when they are asked for: it takes some time
+            self._last["error"] = max(self._last["error"], self._untold.pop()())
         last = self._last.get("error", np.nan if self.quadratures.axes else 0.0)
         return last if last >= 1 else last + self.rounded  # 1: nothing is known
 
@@ -90,7 +91,7 @@ class Kernel(Shown):
         size = max(1, _CHUNK // nodes)
         parts: list[np.ndarray] = []
         self._last["error"] = 0.0
-        self._zeros.clear()
+        self._untold.clear()
         for start in range(0, points, size):
             chunk = {n: (v[start:start + size] if v.ndim else v) for n, v in flat.items()}
             parts.append(np.broadcast_to(self._evaluate(chunk, arrays)[0], (min(size, points - start),)))
@@ -111,8 +112,8 @@ class Kernel(Shown):
         return arrays, {n: _number(n, v) for n, v in rest.items()}
 
     def _evaluate(self, values: dict[str, np.ndarray], arrays: dict[str, np.ndarray], *, alone: bool = True
-                  ) -> tuple[np.ndarray, np.ndarray]:
-        """The values at one array of points, and the relative error of each.
+                  ) -> tuple[np.ndarray, Callable[[], np.ndarray]]:
+        """The values at one array of points, and what gives the relative error of each.
 
         Not `alone` where it takes over from a closed form, which says of 0 what it knows.
         """
@@ -136,25 +137,34 @@ class Kernel(Shown):
                     halves = ({n: (v[part] if v.ndim else v) for n, v in values.items()}
                               for part in (slice(points // 2), slice(points // 2, None)))
                     found = [self._evaluate(half, arrays, alone=alone) for half in halves]
-                    return np.concatenate([value for value, _ in found]), np.concatenate([error for _, error in found])
+                    return np.concatenate([v for v, _ in found]), partial(_joined, [told for _, told in found])
         value = np.asarray(out[0]["value"])
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(s[n]) for n in values))).ravel()
         if why := next(filter(None, unlawful(out[0], value.shape)), ""):
             raise BadInput(f"kernel: {why}")
         reached = np.broadcast_to(quad.error, value.shape)  # of the averages, relative to E|F|: that is what can be asked for
-        rounding = self._rounding(value, s) if self.cancels else np.zeros(value.shape)
-        error = np.maximum(self._relative(value, s, reached), rounding)
+        rules = quad.arrays()
+        error = partial(self._error_of, value, s, rules, reached)
         if self.integrated is not None:
-            value, error, reached = self._uncancelled(value, error, np.maximum(reached, rounding), values, arrays)
+            rounding = self._rounding(value, s, rules) if self.cancels else np.zeros(value.shape)
+            both = np.maximum(self._relative(value, s, rules, reached), rounding)
+            value, both, reached = self._uncancelled(value, both, np.maximum(reached, rounding), values, arrays)
+            error = partial(np.asarray, both)
         hidden = (value == 0) & (np.broadcast_to(quad.unseen, value.shape) if quad.axes else True)
         if alone and np.any(hidden):
             given = {n: np.broadcast_to(v, value.shape)[hidden] for n, v in values.items()}
-            self._zeros.append((int(np.sum(hidden)), {n: v[:_LOOKED_AT] for n, v in given.items()}))
-        self._last["error"] = max(self._last.get("error", 0.0), float(np.max(error, initial=0.0)))
+            self._untold.append(partial(self._hidden, int(np.sum(hidden)), {n: v[:_LOOKED_AT] for n, v in given.items()}))
+        if alone:
+            self._untold.append(lambda: float(np.max(error(), initial=0.0)))
         self._verdict(value, reached, values)
         return value, error
 
-    def _relative(self, value: np.ndarray, s: dict[str, Any], reached: np.ndarray) -> np.ndarray:
+    def _error_of(self, value: np.ndarray, s: dict[str, Any], rules: Mapping[str, Any], reached: np.ndarray) -> np.ndarray:
+        """The relative error of each value, by quadrature and by rounding."""
+        found = self._relative(value, s, rules, reached)
+        return np.maximum(found, self._rounding(value, s, rules)) if self.cancels else found
+
+    def _relative(self, value: np.ndarray, s: dict[str, Any], rules: Mapping[str, Any], reached: np.ndarray) -> np.ndarray:
         """The relative error of each value that averages with an error relative to E|F| leave: they are moved, each by a part.
 
         The parts differ, so that no difference of two stands still; what is left of one is at most all of both.
@@ -170,7 +180,7 @@ class Kernel(Shown):
             return contracted(values, weights, axis) + part*np.where(size > 0, np.maximum(size, floor), 0.0)
 
         with np.errstate(all="ignore"):
-            off = np.ravel(self._run(s, self.quadratures.arrays(), average)["value"])
+            off = np.ravel(self._run(s, rules, average)["value"])
             return _of_value(value, off, reached/OFF*_SAFETY)
 
     def _uncancelled(self, value: np.ndarray, error: np.ndarray, reached: np.ndarray, values: dict[str, np.ndarray],
@@ -181,18 +191,19 @@ class Kernel(Shown):
             return value, error, reached
         value, error, reached = value.copy(), error.copy(), reached.copy()
         few = {n: v[some] if v.ndim else v for n, v in values.items()}
-        value[some], error[some] = self.integrated._evaluate(few, arrays, alone=False)
+        value[some], told = self.integrated._evaluate(few, arrays, alone=False)
+        error[some] = told()
         reached[some] = self.integrated.quadratures.error
         # nothing is left of the closed form, and what there is may be too small for the rule
         error[some] = np.where(value[some] == 0, 1.0, error[some])
         return value, error, reached
 
-    def _rounding(self, value: np.ndarray, s: dict[str, Any]) -> np.ndarray:
+    def _rounding(self, value: np.ndarray, s: dict[str, Any], rules: Mapping[str, Any]) -> np.ndarray:
         """The relative error of each value that rounding of the terms of its sums may leave."""
         if "plain" not in self._loaded:
             self._loaded["plain"] = load(self.source)
         with np.errstate(all="ignore"):
-            off = np.ravel(self._loaded["plain"][_OFF](s, self.quadratures.arrays())["value"])
+            off = np.ravel(self._loaded["plain"][_OFF](s, rules)["value"])
             return _of_value(value, off, _EPSILON/OFF*2)
 
     def _hidden(self, count: int, values: Mapping[str, np.ndarray]) -> float:
@@ -226,7 +237,7 @@ class Kernel(Shown):
         raise NotConverged(value, f"kernel: the quadrature reached {error[bad[0]]:.1e}{at} where {self.tolerance:.0e} was asked; "
                            "the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
 
-    def _run(self, s: dict, quad: dict, average: Any) -> dict[str, Any]:
+    def _run(self, s: dict, quad: Mapping[str, Any], average: Any) -> dict[str, Any]:
         if "module" not in self._loaded:
             self._loaded["module"] = load(self.source)
         module = self._loaded["module"]
@@ -234,6 +245,7 @@ class Kernel(Shown):
         return module["kernel"](s, quad)
 
     def __getstate__(self) -> dict[str, Any]:
+        self.error  # noqa: B018 - what is not yet told is told
         return {**self.__dict__, "_loaded": {}}
 
     def __repr__(self) -> str:
@@ -252,6 +264,10 @@ class Kernel(Shown):
         """Source, parameters, nodes and the error reached."""
         return {"formula": self.formula, "parameters": list(self.parameters), "nodes": self.nodes, "error": float(self.error),
                 "source": self.source}
+
+
+def _joined(parts: Sequence[Callable[[], np.ndarray]]) -> np.ndarray:
+    return np.concatenate([part() for part in parts])
 
 
 def _of_value(value: np.ndarray, off: np.ndarray, times: Any) -> np.ndarray:
