@@ -11,6 +11,8 @@ from pathlib import Path
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy is imported; the workers inherit it
 
+gc.disable()  # until everything is collected: nothing is thrown away before, and the looking is a third of that time
+
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import junkdrawer  # noqa: E402
@@ -49,6 +51,7 @@ def pytest_collection_finish(session):
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()
 
 
 # -- other draws -------------------------------------------------------------------------------------------------------

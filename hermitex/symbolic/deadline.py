@@ -84,7 +84,7 @@ class _Deadline(AbstractContextManager[None]):
         self.seconds, self._cpu = seconds, cpu
         self._bound = effort(seconds) if cpu else budget(seconds)
         self._alarm: type[BaseException] = type("_Alarm", (_Alarm,), {})  # its own: an outer one may ring inside
-        self._over = threading.Event()
+        self._over, self._rang = threading.Event(), False
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
@@ -133,6 +133,7 @@ class _Deadline(AbstractContextManager[None]):
         while not self._over.wait(max(left(), AGAIN)):
             with _starting.lock, self._lock:
                 if left() <= 0 and not self._over.is_set() and self._runs():
+                    self._rang = True
                     _raise_in(self._thread, self._alarm)
 
     def _runs(self) -> bool:
@@ -147,9 +148,26 @@ class _Deadline(AbstractContextManager[None]):
     def _switch_off(self) -> None:
         self._over.set()
         if self._watched:
-            with self._lock:  # nothing rings from here on, and what has not been heard yet is taken back
-                _raise_in(self._thread, None)
+            with self._lock:  # nothing rings from here on
+                pass
+            if self._rang:
+                self._hear()
         self._frame = None
+
+    def _hear(self) -> None:
+        """Have the alarm out that may not have been heard yet.
+
+        It is not taken back in the thread that it is for: a profiler of Python 3.11 never comes to the next step then.
+        """
+        if self._thread != threading.get_ident():
+            _raise_in(self._thread, None)
+            return
+        try:
+            _raise_in(self._thread, self._alarm)
+            while True:
+                pass
+        except self._alarm:
+            pass
 
 
 def _coroutine() -> FrameType | None:

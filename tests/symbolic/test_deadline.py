@@ -2,6 +2,8 @@
 
 import asyncio
 import multiprocessing
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
@@ -100,6 +102,27 @@ def test_what_is_left_in_time_is_left_alone():
     with pytest.raises(BudgetExceeded) as caught, hx.budget(0.1):
         forever()
     assert caught.value.seconds == 0.1  # the next budget is its own
+
+
+_PROFILED = """
+import cProfile, time
+import hermitex as hx
+from contextlib import suppress
+from hermitex.errors import BudgetExceeded
+with cProfile.Profile():
+    for k in range(200):
+        with suppress(BudgetExceeded), hx.budget(0.001):
+            end = time.monotonic() + (k % 8 == 0)*0.25*(1 + k % 3)
+            while time.monotonic() < end:
+                pass
+print("ended")
+"""
+
+
+def test_a_profiler_sees_the_end_of_a_budget():
+    """Python 3.11 stops at the next call where an alarm is taken back while a profiler looks on."""
+    ran = subprocess.run([sys.executable, "-c", _PROFILED], capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "ended\n", ran.stderr
 
 
 def test_the_alarm_of_an_outer_budget_is_told_by_the_outer_one():
