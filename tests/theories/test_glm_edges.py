@@ -126,8 +126,7 @@ def test_a_huber_loss_too_wide_to_be_felt_is_the_square_loss(alpha, Delta, lam):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "lam"), [
-    (2.0, 30.0), (5.0, 30.0), (0.3, 1e3),
-    pytest.param(5.0, 1e3, marks=pytest.mark.xfail(reason="Vhat, 1e-13, begins from an end of its range and is not found"))])
+    (2.0, 30.0), (5.0, 30.0), (0.3, 1e3), (5.0, 1e3)])
 def test_a_hinge_that_hardly_anyone_reaches(alpha, lam):
     """omega ~ alpha/lam is small: nearly all samples pull with the whole force, and its averages are differences of erf near 1.
 
