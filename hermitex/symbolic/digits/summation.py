@@ -11,9 +11,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from sympy import Dummy, cosh, exp, pi, sinh
+
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.digits.mp_backend import MPMath
+from hermitex.symbolic.digits.swift import Swift
 
+_LEVELS, _PER_STEP = 9, 2  # halvings of the step at least, and bits for each node of a unit of the finest one
 Function = Callable[[Any], Any]
 
 
@@ -147,10 +152,11 @@ def _off_grid(precision: int, h: Any, first: Any) -> list[tuple[Any, Any]]:
 
 
 def double_exponential(left: Function, right: Function, length: Any, tolerance: Callable[[Any], Any],
-                       *, reach: int, levels: int = 9) -> Sum | None:
+                       *, reach: int) -> Sum | None:
     """int over an interval of that length; left(s), right(s) give f at distance s from either end.
 
-    tanh-sinh: end points may be singular, since f is asked for the distance and never for a difference.
+    tanh-sinh: end points may be singular, since f is asked for the distance and never for a difference. Its error is
+    exp(-c/h) at best, so that many digits need more levels, on however short a piece.
 
     Examples
     --------
@@ -164,7 +170,7 @@ def double_exponential(left: Function, right: Function, length: Any, tolerance: 
     centre = left(half) * mp.pi / 2
     total, size, previous = centre, abs(centre), None
     small = mp.eps / 16
-    for level in range(levels):
+    for level in range(max(_LEVELS, (mp.prec // _PER_STEP).bit_length())):
         checkpoint("summing a Gaussian integral")
         for side in (left, right):
             idle = 0
@@ -204,6 +210,15 @@ def _other(left: Function, right: Function, half: Any, h: Any, small: Any, reach
 
 
 def _node(t: Any) -> tuple[Any, Any]:
-    """(delta, weight) of x = tanh(pi/2 sinh t) = 1 - delta."""
-    e = mp.exp(-mp.pi * mp.sinh(t))
-    return 2 * e / (1 + e), mp.pi / 2 * mp.cosh(t) * 4 * e / (1 + e) ** 2
+    """(delta, weight) of x = tanh(pi/2 sinh t) = 1 - delta; the weight is pi/2 cosh(t) (1 - x^2)."""
+    below, rises = _formulas(mp.prec)
+    delta = below(t)
+    return delta, rises(t) * delta * (2 - delta)
+
+
+@lru_cache(maxsize=16)
+def _formulas(precision: int) -> tuple[Swift, Swift]:
+    """delta(t) and pi/2 cosh(t)."""
+    t = Dummy("t", real=True)
+    with mp.workprec(precision):
+        return Swift(2 / (1 + exp(pi * sinh(t))), [t], MPMath()), Swift(pi / 2 * cosh(t), [t], MPMath())
