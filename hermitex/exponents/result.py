@@ -75,6 +75,7 @@ class Exponents(Findings):
 
         One line for the information exponent and leap (one pass over the data), one for the generative exponent (data used again).
         """
+        from hermitex.show.mathtext import label
         from hermitex.show.plots import staircases
 
         lines = {"one pass over the data": self.staircase, "using the data again": self.generative_staircase}
@@ -82,7 +83,9 @@ class Exponents(Findings):
                         for s in stages for row in s["directions"]] for name, stages in lines.items() if stages}
         if not steps:
             raise BadInput("plot: no order was found for any direction; the notes say why")
-        return staircases(steps, ax, title=_text(self.target))
+        text = _text(self.target)
+        title = label(latex(self.target), text) if len(text) <= 60 else f"{text[:57]}..."
+        return staircases(steps, ax, title=title)
 
     def __repr__(self) -> str:
         information, leap, generative = self._three()

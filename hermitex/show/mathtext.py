@@ -41,6 +41,22 @@ def svg(formula: str) -> str:
             f'<path transform="scale(1,-1)" d="{path}"/></svg>')
 
 
+def label(formula: str, otherwise: str) -> str:
+    r"""The formula as matplotlib sets it in a picture; where it cannot be set, what is said in its place.
+
+    >>> label(r"\operatorname{tanh}{\left(z \right)}", "tanh(z)"), label(r"\nothing{", "nothing")
+    ('$\\operatorname{tanh}{\\left(z \\right)}$', 'nothing')
+    """
+    from matplotlib.mathtext import MathTextParser
+
+    said = f"${_within_reach(formula)}$"
+    try:
+        MathTextParser("path").parse(said)
+    except ValueError:
+        return otherwise
+    return said
+
+
 def _within_reach(formula: str) -> str:
     """The same in the grammar of matplotlib."""
     def cases(found: re.Match[str]) -> str:

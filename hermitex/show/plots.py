@@ -297,7 +297,7 @@ def staircases(lines: Mapping[str, Sequence[tuple[int, str]]], ax: Any = None, *
     ax.set_ylim(0, most + 1)
     ax.set_xticks(range(count + 1))
     ax.set_yticks(range(most + 2))
-    ax.set_title(_label(title if len(title) <= 60 else f"{title[:57]}..."), fontsize="medium")
+    ax.set_title(title, fontsize="medium")
     return _finish(ax, xlabel="directions found", ylabel="order $k$")
 
 

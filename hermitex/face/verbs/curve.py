@@ -28,8 +28,9 @@ _LIKE = {"dimension": 50, "epsilon1": "1/2", "gamma_1": 0.5, "gamma_2": 0.5}  # 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of all theories; `run` refuses what a theory does not take."""
     parser.add_argument("theory", metavar="THEORY", help=f"one of {', '.join(THEORIES)}")
+    axis = parser.add_argument_group("the axis", "one number, some as 0.5,1,2 or a grid START:STOP:POINTS")
     for name, (metavar, line, like) in AXES.items():
-        parser.add_argument(f"--{name}", metavar=metavar, help=f"{line}, as {'0.5 or ' if name == 'alpha' else ''}{like}")
+        axis.add_argument(f"--{name}", metavar=metavar, help=f"{line}, as {like}")
     model = parser.add_argument_group("the model", "`hermitex curve THEORY --help` shows the options of one theory alone")
     for name, (kind, metavar, line) in OPTIONS.items():
         if kind == SWITCH:
