@@ -18,7 +18,7 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.kernels import quadrature
 from hermitex.kernels.lowered import NodeAxis
-from hermitex.kernels.record import Record, at_points, conjunction, contracted, sizes_of, worst_of
+from hermitex.kernels.record import Record, at_points, conjunction, contracted, endless, sizes_of, worst_of
 from hermitex.kernels.source import place
 
 _GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits
@@ -332,6 +332,7 @@ class Quadratures:
         f = conjunction(*(sizes_of(v) for _, fast in notes for v in fast))
         moving = rule.kind == "unit"
         grades = np.where(k > (_SLOW if moving else _NARROW), np.ceil(np.log(_WIDE * np.maximum(k, 1.0)) / np.log(_GRADE)) + 1, 0)
+        grades = np.maximum(grades, conjunction(*(endless(v) for narrow, _ in notes for v in narrow)))  # a kink is one panel's end
         short = grades > self.grades[name] if moving else grades > 0
         if moving or short.any():
             length = 2.4 if grades.any() or self.grades[name] else 2 * rule.window

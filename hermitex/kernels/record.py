@@ -94,6 +94,12 @@ def sizes_of(values: Any) -> np.ndarray:
     return size.reshape(len(size), -1).max(axis=1) if size.ndim else size.reshape(1)
 
 
+def endless(values: Any) -> np.ndarray:
+    """1 at each point where some value is infinite, else 0."""
+    found = np.isinf(np.asarray(values, dtype=float))
+    return 1.0*(found.reshape(len(found), -1).any(axis=1) if found.ndim else found.reshape(1))
+
+
 def worst_of(values: np.ndarray) -> np.ndarray:
     """For each point the largest entry, infinite where one is missing."""
     worst = values.reshape(len(values), -1).max(axis=1)

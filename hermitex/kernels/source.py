@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
-from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp, fraction, tanh
+from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp, expand_mul, fraction, tanh
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.cancellation import magnitude
@@ -249,7 +249,7 @@ class Writer:
 
     def _centre(self, k: Expr, b: Expr) -> str:
         """-b/k, with what both have in common gone: at T = 0, the centre of (h + z)/T is still -h."""
-        above, below = map(self.printer.doprint, fraction(-b/k))
+        above, below = map(self.printer.doprint, fraction(expand_mul(-b/k)))
         return above if below == "1" else f"np.divide({above}, {below})"
 
     def _line(self, s: Statement, *, clipped: bool) -> str:

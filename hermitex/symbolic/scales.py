@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import sympy as sp
@@ -28,6 +28,7 @@ _HARMONICS = 16  # of a wave inside another function
 _SLOW = 3  # frequencies and inverse widths up to which nothing is said
 _REACH = 8  # half the window in which a nonlinear argument is looked at
 _MOST = 24  # of one kind
+_TERMS = 5  # of a sum of exponentials, each two of which are compared
 _SAMPLES = 256  # half the places at which signs are looked at
 
 
@@ -145,13 +146,19 @@ def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         return [(k, -k * c) for c, m, s in found if m != 0 for k in (sp.sqrt(_size(s / (2 * m))),)]
     turning = [pair for f in base.atoms(sp.cosh, sp.sinh) for pair in _at_roots(f.args[0], x)]
     inside = [(e, line) for e in Add.make_args(base) for f in e.atoms(sp.exp) if (line := linear(f.exp, x)) is not None]
-    if len(Add.make_args(base)) == 2 and len(inside) == 1:
-        term, (k, b) = inside[0]
-        rest = base - term
-        ratio = sp.simplify(term / sp.exp(k * x + b)) if x in term.free_symbols else Integer(1)
-        if x not in rest.free_symbols and x not in ratio.free_symbols:
-            return [(k, b + sp.log(_size(ratio / rest)))]
+    lines = [_line(e, x) for e in sorted(Add.make_args(base), key=lambda e: x not in e.free_symbols)]
+    if 1 < len(lines) <= _TERMS and all(line is not None for line in lines):  # two of them are equal there
+        return [(k - m, b - d) for (k, b), (m, d) in combinations(lines, 2) if k != m]  # type: ignore[misc]
     return turning + [line for _, line in inside]
+
+
+def _line(e: Expr, x: Symbol) -> tuple[Expr, Expr] | None:
+    """(k, b) where |e| = exp(k x + b)."""
+    if x not in e.free_symbols:
+        return Integer(0), sp.log(_size(e))
+    exponents = [f for f in Mul.make_args(e) if isinstance(f, sp.exp)]
+    rest, line = Mul(*(f for f in Mul.make_args(e) if f not in exponents)), linear(Add(*(f.exp for f in exponents)), x)
+    return None if line is None or x in rest.free_symbols else (line[0], line[1] + sp.log(_size(rest)))
 
 
 # -- frequencies -------------------------------------------------------------------------------------------------------
