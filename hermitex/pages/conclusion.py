@@ -2,7 +2,9 @@
 
 An average, a derivative or a limit that is written out counts as one letter: what is left of a premise is an equation of algebra,
 which is solved for one letter and put in. A conclusion follows if nothing is left of it then, and a premise is used if without
-it something is. It is established no further than the weakest of its premises.
+it something is. It is established no further than the weakest of its premises. What a premise leaves open is a letter of its own
+that is never solved for: f ~ g as f = g(1 + o), f = g + O(h) as f = g + o h, and f < g as g - f = o > 0. A claim a ~ b follows
+if it does where every o is 0, and the slope of a/b there is bounded.
 
 The package's object is a formula, which must be the right side; a System; or a function of what its text gives, which runs that
 and returns the numbers of what it solved, at which the conclusion must hold, and must fail once they are moved. The text that
@@ -16,14 +18,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from sympy import Derivative as OfExpression
-from sympy import Dummy, Expr, Float, Integral, Limit, MatrixBase, MatrixExpr, Subs, Symbol
+from sympy import Dummy, Expr, Float, Integral, Limit, MatrixBase, MatrixExpr, Order, S, Subs, Symbol
 from sympy import Equality as Implicit
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from hermitex.errors import BadInput
 from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked, digits_of
-from hermitex.pages.page import FEWEST, Agreement, Equality, Fact
+from hermitex.pages.page import FEWEST, Agreement, Equality, Fact, Inequality, sign_of
 from hermitex.pages.typed_object import typed_object
+from hermitex.symbolic.calculus.normal import short
 from hermitex.symbolic.derivation import Check, check
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
@@ -32,12 +35,16 @@ from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 
 _LETTERS = (Expectation, OfExpression, Subs, Limit, Integral, AppliedUndef)
+_OPEN = "open "   # no name of a page begins so
 Equation = tuple[Expr, Expr]
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """lhs = rhs for every pair, from the premises `by`; `package`: {what one types: what it gives} or nothing."""
+    """lhs = rhs for every pair, from the premises `by`; `package`: {what one types: what it gives} or nothing.
+
+    `to`: {x: 0}, the sides are equal asymptotically; `less`: lhs < rhs.
+    """
 
     pairs: tuple[Equation, ...]
     by: tuple[Any, ...]
@@ -45,13 +52,20 @@ class Conclusion:
     words: str = ""
     system: System | None = None
     rule: str = "conclusion"
+    to: Mapping[Any, Any] | None = None
+    less: bool = False
+
+    @property
+    def sign(self) -> str:
+        """As it is printed between the sides."""
+        return "<" if self.less else sign_of(self.to)
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Does it hold, follow from its premises, need each of them, and stand in the package?"""
         agreements = [p for p in self.by if isinstance(p, Agreement)]
         if agreements or self.system is not None:
             return self._of_a_system(agreements)
-        found = [_holds(*(written_out(e, where) for e in pair)) for pair in self.pairs if not self._names(pair, where)]
+        found = [self._one(pair, where) for pair in self.pairs if not self._names(pair, where)]
         if (failed := next((one for one in found if not one), None)) is not None:
             return Checked(self.rule, FAILS, example=f"it does not hold: {failed!r}".replace("\n", " "))
         if wrong := self._unfounded(where) or self._elsewhere(where):
@@ -67,6 +81,13 @@ class Conclusion:
         if not digits:
             return Checked(self.rule, PROVED, how="it follows from its premises")
         return Checked(self.rule, AGREES, min(digits), "it follows from its premises", points=min(points, default=None))
+
+    def _one(self, pair: Equation, where: Mapping[Symbol, Expr]) -> Check | Checked:
+        """What is known of one of its claims by itself."""
+        if self.less:
+            at = tuple(point for p in self.by if isinstance(p, Inequality) for point in p.at)
+            return Inequality(self.rule, *pair, at=at).checked(where)
+        return _holds(*(written_out(e, where) for e in pair), self.to)
 
     def resting_on(self, premises: Sequence[Checked], found: Checked) -> Checked:
         """What came of the conclusion, no better than what came of its premises."""
@@ -90,19 +111,51 @@ class Conclusion:
 
     def _unfounded(self, where: Mapping[Symbol, Expr]) -> str:
         """Why it does not follow, or which premise is not needed; nothing where all is well."""
-        premises = [(str(p), equation) for p in self.by if (equation := _equation(p, where)) is not None]
+        named = [(p, equation) for i, p in enumerate(self.by) if (equation := _equation(p, where, f"{_OPEN}{i}")) is not None]
+        premises = [equation for _, equation in named]
         if matrix := next((p for p in self.by if isinstance(p, Equality) and _matrices(p)), None):
             return f"the premise {matrix.rule} is one of matrices; write the entry that is used as a step of its own"
         if not premises:
             return "it names no premise that is a formula"
-        claims = _as_letters([e for _, e in premises], self.pairs)
+        claims = _as_letters(premises, self.pairs)
         equations, goals = claims[:len(premises)], claims[len(premises):]
-        if (left := _left_over(equations, goals)) is not None:
-            return f"it does not follow from the premises that it names: {self.pairs[left][0]} = {self.pairs[left][1]} is left"
-        for i, (_, equation) in enumerate(premises):
-            if _left_over(equations[:i] + equations[i + 1:], goals) is None:
-                return f"the premise {equation[0]} = {equation[1]} is not used"
+        if (left := self._left_over(equations, goals)) is not None:
+            sign = "<" if self.less else "=" if self.to is None else "~"
+            return f"it does not follow from the premises that it names: {self.pairs[left][0]} {sign} {self.pairs[left][1]} is left"
+        for i, (p, (a, b)) in enumerate(named):
+            if self._left_over(equations[:i] + equations[i + 1:], goals) is None:
+                return f"the premise {p.rule if isinstance(p, Inequality) else f'{a} = {b}'} is not used"
         return ""
+
+    def _left_over(self, equations: Sequence[Equation], goals: Sequence[Equation]) -> int | None:
+        """Which goal does not follow by solving each equation for a letter and putting it in; None if all do."""
+        gaps, aims = [a - b for a, b in equations], list(goals)
+        for i in range(len(gaps)):
+            gap = gaps[i].expand()
+            letter = _linear_letter(gap, equations[i][0])
+            if letter is None:
+                continue
+            slope = gap.coeff(letter)
+            value = {letter: (-(gap - slope*letter)/slope).expand()}
+            gaps = gaps[:i + 1] + [g.xreplace(value) for g in gaps[i + 1:]]
+            aims = [(a.xreplace(value), b.xreplace(value)) for a, b in aims]
+        return next((k for k, (a, b) in enumerate(aims) if not self._follows(a, b)), None)
+
+    def _follows(self, left: Expr, right: Expr) -> bool:
+        """Does one of its claims hold, after the premises were put in?"""
+        gap = (left - right).expand()
+        if self.less:
+            return bool((-gap).factor().is_positive)
+        if self.to is not None:
+            (x, at), = self.to.items()
+            still = {o: S.Zero for o in gap.free_symbols if o.name.startswith(_OPEN)}
+            slopes = [short((left/right).diff(o).subs(still)) for o in still]
+            left, right = left.subs(still), right.subs(still)
+            return (short(left - right) == 0 or bool(check(left, right, to=self.to))) and all(
+                e == 0 or bool(check(e, Order(1, (x, at)))) for e in slopes)
+        if right.has(Order):
+            return gap == 0 or bool(check(left, right))
+        return gap == 0 or bool(check(gap, 0))
 
     def _elsewhere(self, where: Mapping[Symbol, Expr]) -> str:
         """Where the package's object is another one, or none that could be compared."""
@@ -113,7 +166,7 @@ class Conclusion:
             return f"{len(formulas)} objects of the package for {len(self.pairs)} equations"
         objects = formulas if len(formulas) == len(self.pairs) else list(self.package.items())
         for (name, one), (_, right) in zip(objects, self.pairs, strict=False):
-            if isinstance(one, Expr) and not (found := check(written_out(right, where), one)):
+            if isinstance(one, Expr) and not (found := _holds(one, written_out(right, where), self.to)):
                 return f"{name} is not the right side: {found!r}".replace("\n", " ")
         for name, one in formulas:
             given = self._given(name, where)
@@ -131,6 +184,8 @@ class Conclusion:
 
     def _solved(self, name: str, run: Callable[[Any], Any], where: Mapping[Symbol, Expr]) -> int | str:
         """The digits to which the equations hold at the package's numbers, or what is wrong with them."""
+        if self.less or self.to is not None or any(right.has(Order) for _, right in self.pairs):
+            return f"{name} gives numbers, and this is no equality at a point; name what gives a formula, or package=None"
         said = run(self._given(name, where))
         at, right = said if isinstance(said, tuple) else (said, None)
         if not isinstance(at, Mapping) or (right is not None and len(right) != len(self.pairs)):
@@ -169,8 +224,10 @@ class Conclusion:
         return Checked(self.rule, PROVED, how="letter by letter")
 
 
-def _holds(left: Expr, right: Expr) -> Check:
+def _holds(left: Expr, right: Expr, to: Mapping[Any, Any] | None = None) -> Check:
     """Is it an equality? Integrals that stand on both sides need not be worked out where it holds whatever they are."""
+    if left != right and (to is not None or right.has(Order)):   # of one expression that holds, too
+        return check(left, right, to=to)
     around = [node for side in (left, right) for node in side.atoms(OfExpression, Subs, Limit)]  # they may bind its letters
     both = left.atoms(Integral) & right.atoms(Integral)
     letters = {e: Dummy(real=True) for e in both if not any(node.has(e) for node in around)}
@@ -216,12 +273,18 @@ def _matrices(step: Equality) -> bool:
     return any(isinstance(side, MatrixBase | MatrixExpr) for side in (step.lhs, step.rhs))
 
 
-def _equation(premise: Any, where: Mapping[Symbol, Expr]) -> Equation | None:
-    """lhs = rhs of a step, name = value of a name; nothing of words and of tests."""
+def _equation(premise: Any, where: Mapping[Symbol, Expr], left_open: str = "") -> Equation | None:
+    """lhs = rhs of a step, name = value of a name; nothing of words and of tests. `left_open` names what it leaves open."""
     if isinstance(premise, Symbol):
         return premise, where[premise]
     if isinstance(premise, Equality) and not _matrices(premise):
-        return (premise.name, premise.lhs) if premise.name is not None else (premise.lhs, premise.rhs)
+        left, right = (premise.name, premise.lhs) if premise.name is not None else (premise.lhs, premise.rhs)
+        if premise.to is not None:
+            return left, right*(1 + Symbol(left_open, real=True))
+        order = right.getO()
+        return left, right if order is None else right.removeO() + Symbol(left_open, real=True)*order.expr
+    if isinstance(premise, Inequality):
+        return premise.large - premise.small, Symbol(left_open, positive=True)
     return None
 
 
@@ -238,21 +301,6 @@ def _as_letters(premises: Sequence[Equation], claims: Sequence[Equation]) -> lis
         return e.func(*map(one, e.args)) if e.args and e.has(*_LETTERS) else e
 
     return [(one(a), one(b)) for a, b in (*premises, *claims)]
-
-
-def _left_over(equations: Sequence[Equation], goals: Sequence[Equation]) -> int | None:
-    """Which goal does not follow by solving each equation for a letter and putting it in; None if all do."""
-    gaps, aims = [a - b for a, b in equations], [a - b for a, b in goals]
-    for i in range(len(gaps)):
-        gap = gaps[i].expand()
-        letter = _linear_letter(gap, equations[i][0])
-        if letter is None:
-            continue
-        slope = gap.coeff(letter)
-        value = (-(gap - slope*letter)/slope).expand()
-        gaps = gaps[:i + 1] + [g.xreplace({letter: value}) for g in gaps[i + 1:]]
-        aims = [g.xreplace({letter: value}) for g in aims]
-    return next((k for k, aim in enumerate(aims) if aim != 0 and not check(aim.expand(), 0)), None)
 
 
 def _linear_letter(gap: Expr, left: Expr) -> Expr | None:

@@ -25,6 +25,14 @@ from hermitex.systems.system import System
 FEWEST = 6  # digits in which numbers of a test must agree
 
 
+def sign_of(to: Mapping[Any, Any] | None, wrong: bool = False) -> str:
+    """As an equality is printed, one in the limit with where its letter goes."""
+    if to is None:
+        return r"\neq" if wrong else "="
+    sign = r"\not\simeq" if wrong else r"\simeq"
+    return "".join(rf"\underset{{{latex(x)} \to {latex(at)}}}{{{sign}}}" for x, at in to.items())
+
+
 # -- what a page is made of --------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Words:
@@ -138,10 +146,7 @@ class Equality:
     @property
     def sign(self) -> str:
         """As it is printed between the sides."""
-        if self.to is None:
-            return r"\neq" if self.misprint else "="
-        sign = r"\not\simeq" if self.misprint else r"\simeq"
-        return "".join(rf"\underset{{{latex(x)} \to {latex(at)}}}{{{sign}}}" for x, at in self.to.items())
+        return sign_of(self.to, self.misprint)
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
         """Check it with the names of `where` written out."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, Symbol
+from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, StrictGreaterThan, StrictLessThan, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
@@ -128,15 +128,17 @@ class Result(Shown):
         return made
 
     def less(self, rule: str, small: Any, large: Any, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
-             source: str | None = None) -> None:
-        """An inequality small < large."""
-        self.parts.append(Inequality(rule, expression(small), expression(large), words, tuple(at), source))
+             source: str | None = None) -> Inequality:
+        """An inequality small < large; a premise of others."""
+        self.parts.append(made := Inequality(rule, expression(small), expression(large), words, tuple(at), source))
+        return made
 
-    def derivation(self, derived: Derivation, words: str = "") -> None:
-        """The steps of a `Derivation` (what `stein` returns), one by one."""
-        for i, s in enumerate(derived.steps):
-            shown = (s.shown, latex(s.after)) if s.shown else None
-            self.parts.append(Equality(s.rule, s.before, s.after, words if i == 0 else "", s.source, shown=shown))
+    def derivation(self, derived: Derivation, words: str = "") -> list[Equality]:
+        """The steps of a `Derivation` (what `stein` returns), one by one; each is a premise of its own."""
+        made = [Equality(s.rule, s.before, s.after, "" if i else words, s.source,
+                         shown=(s.shown, latex(s.after)) if s.shown else None) for i, s in enumerate(derived.steps)]
+        self.parts += made
+        return made
 
     def same(self, rule: str, derived: Any, used: Any, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
              functions: Mapping[str, Any] | None = None, source: str | None = None, shown: bool = True,
@@ -193,8 +195,9 @@ class Result(Shown):
         self.parts.append(made)
 
     def therefore(self, lhs: Any, rhs: Any = None, words: str = "", *, by: Sequence[Any],
-                  package: Mapping[str, Any] | None) -> None:
-        """The conclusion as a claim: lhs = rhs (or a list of such pairs, or a System) follows from the premises `by`.
+                  package: Mapping[str, Any] | None, to: Mapping[Symbol, Any] | None = None) -> None:
+        """The conclusion as a claim: lhs = rhs (or a list of such pairs, an inequality a < b, or a System) follows from the
+        premises `by`. `to` = {x: 0} or {x: oo} makes it one in the limit, and a right side may end with O(x**n), as in `step`.
 
         by : steps, names, tests and assumptions of this page, as their methods returned them; each must be needed
         package : {what one types: what that gives}, which must be the right sides, or None where the package has no such object.
@@ -202,9 +205,12 @@ class Result(Shown):
             `...` stands for there, and returns {letter: number}, or that and the right sides
         """
         system = lhs if isinstance(lhs, System) else None
-        pairs = [] if system is not None else lhs if isinstance(lhs, list | tuple) else [(lhs, rhs)]
+        less = isinstance(lhs, StrictLessThan | StrictGreaterThan)
+        pairs = ([] if system is not None else lhs if isinstance(lhs, list | tuple) else
+                 [(lhs.lts, lhs.gts)] if less else [(lhs, rhs)])
         made = tuple((_side(a), _side(b)) for a, b in pairs)
-        self.parts.append(Conclusion(made, premises_of(by, self.parts, self.definitions), dict(package or {}), words, system))
+        self.parts.append(Conclusion(made, premises_of(by, self.parts, self.definitions), dict(package or {}), words, system,
+                                     to=to, less=less))
 
     def conclude(self, value: Any, words: str = "") -> None:
         """An expression or a System printed as the result, which nothing checks; see `therefore`."""
@@ -349,7 +355,8 @@ class Result(Shown):
         for place, part in enumerate(self.parts):
             if isinstance(part, Conclusion):
                 badge = self.found[place].badge if place in self.found else ""
-                shown = [Line(latex(a), "=", latex(b), badge=badge, key=f"{place}.{i}") for i, (a, b) in enumerate(part.pairs)]
+                shown = [Line(latex(a), part.sign, latex(b), badge=badge, key=f"{place}.{i}")
+                         for i, (a, b) in enumerate(part.pairs)]
                 yield "conclusion", (shown if part.system is None else part.system, part.words)
                 by = [str(i) for i, q in enumerate(self.parts) if any(q is p or getattr(q, "symbol", None) is p for p in part.by)
                       if not isinstance(q, Conclusion) and lines_of(q, {})]
@@ -363,8 +370,9 @@ class Result(Shown):
     def _claimed(self) -> str:
         """The claim with the equations of the conclusions that it speaks of."""
         said = self.claim
-        for i, (left, right) in enumerate((pair for p in self.parts if isinstance(p, Conclusion) for pair in p.pairs), 1):
-            said = said.replace(f"$#{i}$", f"${latex(left)} = {latex(right)}$")
+        claims = ((p.sign, *pair) for p in self.parts if isinstance(p, Conclusion) for pair in p.pairs)
+        for i, (sign, left, right) in enumerate(claims, 1):
+            said = said.replace(f"$#{i}$", f"${latex(left)} {sign} {latex(right)}$")
         return said
 
     def latex(self) -> str:

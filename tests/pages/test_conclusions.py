@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from sympy import Function, Integral, Limit, Subs, Symbol, exp, sqrt, symbols
+from sympy import Function, Integral, Limit, Order, Subs, Symbol, cos, exp, oo, sin, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex import Derivative, E, Result, System
@@ -216,3 +216,68 @@ def test_each_line_of_a_chain_is_a_premise():
     page.then("closed form", sqrt(2)/4)
     page.therefore(E(z**2*f, z), sqrt(2)/4, by=[stein], package=None)
     assert not page.check() and "does not follow" in said(page).example
+
+
+def test_each_step_of_a_derivation_is_a_premise():
+    page = Result("The slope of a Gaussian", "claim")
+    derived = hx.stein(z*tanh(z), z)
+    steps = page.derivation(derived)
+    assert [one.lhs for one in steps] == [one.before for one in derived.steps]
+    page.therefore(2*derived.claim[0], 2*derived.result, by=steps, package=None)
+    assert page.check() and said(page).status == "proved"
+    page.therefore(2*derived.claim[0], 2*derived.result + 1, by=steps, package=None)
+    assert said(page).status == "fails"
+
+
+def test_an_inequality_is_a_premise_of_inequalities():
+    page = Result("A", "claim")
+    small, large = E(z*tanh(z), z), E(z**2, z)
+    bound = page.less("a slope below one", small, large)
+    page.therefore(3*small - 1 < 3*large, by=[bound], package=None)
+    assert page.check() and "< 3" in page.latex()
+    for claim, by, why in ((3*small < 2*large, [bound], "does not follow"), (2*large < small, [bound], "does not hold"),
+                           (small < large + 1, [bound, page.less("another", 1, E(z**4, z))], "another is not used")):
+        page.therefore(claim, by=by, package=None)
+        assert why in said(page).example, said(page)
+    page.therefore(E(a*z**2, z), a, by=[bound, page.step("closed form", E(a*z**2, z), a)], package=None)
+    assert "a slope below one is not used" in said(page).example
+
+
+x = Symbol("x", positive=True)
+COSINE, SQUARE = E(cos(x*z), z), E(sin(x*z)**2, z)
+
+
+@pytest.mark.parametrize(("pair", "to", "why"), [
+    ((3*SQUARE, 3*x**2), {x: 0}, ""), ((3*SQUARE, 2*x**2), {x: 0}, "does not hold"), ((SQUARE/x, x), {x: 0}, ""),
+    ((1 + SQUARE/x**2 - x, 2), {x: 0}, ""), ((1 + (SQUARE - x**2)/x**3, 1), {x: 0}, "does not follow"),
+    ((1 + SQUARE, 1 + x**2 + Order(x**3)), None, "does not follow"), ((1 + SQUARE, 1 + Order(x)), None, ""),
+    ((COSINE, 1 + Order(x**2)), None, "does not follow")])
+def test_an_asymptotic_claim_follows_from_one(pair, to, why):
+    page = Result("Small", "claim")
+    small = page.step("expanding", SQUARE, x**2, to={x: 0})
+    page.therefore(*pair, by=[small], to=to, package=None)
+    assert why in said(page).example and bool(said(page)) is (why == ""), said(page)
+    assert to is None or r"\underset{x \to 0}{\simeq}" in page.markdown().rpartition("Conclusion")[2]
+
+
+@pytest.mark.parametrize(("pair", "why"), [
+    ((2*COSINE, 2 - x**2 + Order(x**4)), ""), ((2*COSINE, 2 - x**2 + Order(x**3)), ""), ((2*COSINE, 2 + Order(x**2)), ""),
+    ((2*COSINE, 2 - x**2 + x**4/4 + Order(x**6)), "does not follow"), ((2*COSINE, 2 + x**2 + Order(x**4)), "does not hold")])
+def test_a_series_follows_from_a_series(pair, why):
+    page = Result("Small", "claim")
+    small = page.step("Taylor", COSINE, 1 - x**2/2 + Order(x**4))
+    page.therefore(*pair, by=[small], package=None)
+    assert why in said(page).example and bool(said(page)) is (why == ""), said(page)
+
+
+def test_an_asymptotic_claim_is_compared_with_a_formula_of_the_package():
+    page = Result("Small", "claim")
+    small = page.step("expanding", SQUARE, x**2, to={x: 0})
+    for text, one, why in (("hx.E(sin(x*z)**2, z)", SQUARE, "cannot be typed"), ("x**2", x**2, ""),
+                           ("2*x**2", 2*x**2, "not the right"),
+                           ("hx.He", lambda _: ({x: 1}, [1]), "no equality at a point")):
+        page.therefore(SQUARE, x**2, by=[small], to={x: 0}, package={text: one})
+        assert why in f"{said(page).example}{said(page).how}", said(page)
+    far = page.step("far out", E(z**2/(1 + z**2/x), z), 1, to={x: oo})
+    page.therefore(2*far.lhs, 2, by=[far], to={x: oo}, package=None)
+    assert said(page)
