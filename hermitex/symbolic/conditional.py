@@ -3,6 +3,7 @@ r"""E[f | Y = y] = E[f p(y | z)]/E[p(y | z)] as a node, which prints as it is wr
     Y a law of sympy.stats with z in its parameters       p(y | z) its density, or its probability at y
     Y = a(z) z1 + b(z), a polynomial in one variable      f p is taken where Y = y: sum f phi/|dY/dz1| there
     Y of finitely many values (sign, Heaviside)           p(y | z) = 1 where Y = y: a polynomial of Y
+    Y = F(X), F strictly monotone (exp, tanh, ..., 1/x)   X = F^-1(y): the slope of F cancels
     an inequality                                         p = 1 where it holds
 
 The tower property, E[E[f | Y] g(Y)] = E[f g(Y)], holds for f and Y of any law (Durrett, Probability, section 4.1).
@@ -29,12 +30,19 @@ from sympy import (
     Pow,
     S,
     Symbol,
+    asinh,
+    atan,
+    erf,
     exp,
     expand,
+    log,
+    oo,
     pi,
     roots,
     sign,
+    sinh,
     sqrt,
+    tanh,
 )
 from sympy.core.symbol import Str
 from sympy.logic.boolalg import BooleanAtom
@@ -45,6 +53,9 @@ from hermitex.symbolic.conditioning import independent, over
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.terms import linear
 
+# Strictly, with the ends of their range; `inverse()` is the inverse on it.
+_MONOTONE = {exp: (S.Zero, oo), log: (-oo, oo), sinh: (-oo, oo), asinh: (-oo, oo), tanh: (S.NegativeOne, S.One),
+             erf: (S.NegativeOne, S.One), atan: (-pi/2, pi/2)}
 _SWITCHES = 6  # of a label of finitely many values
 _MOST = 2  # variables, of a quotient of averages and of the average of it
 
@@ -108,7 +119,7 @@ class ConditionalMean(Expr):
 
     def _where(self, f: Expr, label: Expr, variables: Sequence[Symbol]) -> Expr:
         """E of f phi(v)/|dY/dv| at the v for which the label has the value, over the other variables."""
-        gap = label - self.args[1]
+        gap = self._inverted(label, self.args[1], variables)
         held = [(v, gap.diff(v)) for v in variables if gap.has_free(v)]
         ordered = sorted(held, key=lambda pair: pair[1].has_free(*variables))   # a slope that is a number first
         for v, slope in ordered:
@@ -121,8 +132,28 @@ class ConditionalMean(Expr):
                 found = some
             body = Add(*((f*exp(-v**2/2)/(sqrt(2*pi)*Abs(slope))).xreplace({v: x}) for x in found))
             return linear(over(body, [u for u in variables if u != v]))
-        raise BadInput(f"{self}: where the label has that value is known of one that is affine in a variable, or a polynomial of "
-                       "one whose roots are real by what is assumed (declare letters positive)")
+        raise BadInput(f"{self}: where the label has that value is known of one that is affine in a variable, a polynomial of one "
+                       "whose roots are real by what is assumed (declare letters positive), or a monotone function of such")
+
+    def _inverted(self, label: Expr, value: Expr, variables: Sequence[Symbol]) -> Expr:
+        """X - F^-1(y) of Y = F(X), the monotone functions taken off one after the other."""
+        gap = label - value
+        while True:
+            if isinstance(label, Add) and (known := label.as_independent(*variables)[0]) != 0:
+                label, value = label - known, value - known
+            elif isinstance(label, Mul) and (known := label.as_independent(*variables)[0]) != 1:
+                label, value = label/known, value/known
+            elif isinstance(label, Pow) and label.exp == -1:
+                label, value = label.base, 1/value
+            elif isinstance(label, Pow) and not isinstance(label, exp) and not label.base.has_free(*variables):
+                label = exp(label.exp*log(label.base), evaluate=False)
+            elif (ends := _MONOTONE.get(label.func)) is not None:
+                if (value - ends[0]).is_extended_positive is False or (ends[1] - value).is_extended_positive is False:
+                    raise BadInput(f"{self}: the condition has no chance")
+                label, value = label.args[0], label.inverse()(value)
+                gap = label - value
+            else:
+                return gap
 
     def _eval_derivative(self, symbol: Symbol) -> Expr:
         return self.quotient().diff(symbol)
@@ -260,16 +291,19 @@ def worked_out(expr: Expr) -> Expr:
     while expr.has(ConditionalMean):
         after = expr.replace(lambda e: isinstance(e, Expectation), lambda e: towered(e) or e)
         if after == expr:
-            return expr.replace(lambda e: isinstance(e, ConditionalMean), lambda e: e.quotient()).replace(
-                lambda e: isinstance(e, Expectation), _affordable)
+            made = expr.replace(lambda e: isinstance(e, ConditionalMean), lambda e: e.quotient())
+            if any(map(_wide, made.atoms(Expectation))):   # no quadrature does it, but a closed form may
+                made = expr.replace(lambda e: isinstance(e, ConditionalMean), lambda e: e.doit())
+            if any(map(_wide, made.atoms(Expectation))):
+                raise BadInput("a conditional expectation without a closed form stands in an average of what is no function of its "
+                               "label, or not linear in it; the tower property says nothing of it")
+            return made
         expr = after
     return expr
 
 
-def _affordable(node: Expectation) -> Expectation:
-    """The node, unless it averages a quotient of averages over three variables or more, which no quadrature does."""
+def _wide(node: Expectation) -> bool:
+    """Does it average a quotient of averages over three variables or more, which no quadrature does?"""
     wide = max((len(n.bound) for n in node.body.atoms(Expectation) if n.has_free(*node.bound)), default=0)
-    if wide and len(node.bound) + wide > _MOST and any(e.exp.is_negative and e.has(Expectation) for e in node.body.atoms(Pow)):
-        raise BadInput("a conditional expectation stands in an average of what is no function of its label, or not linear in it; "
-                       "the tower property says nothing of it")
-    return node
+    return bool(wide) and len(node.bound) + wide > _MOST and any(
+        e.exp.is_negative and e.has(Expectation) for e in node.body.atoms(Pow))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Mod, Symbol, Tuple, eye, floor, sympify
+from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Integer, Mod, Symbol, Tuple, eye, floor, sympify
 from sympy.core.evalf import evalf_table
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanAtom, BooleanFunction
@@ -295,7 +295,9 @@ def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
             raise BadInput("E: only normals are correlated; cov names a variable of another law")
         body, needed = apart(body)
         terms = averaged(body, random)
-        value = Add(*(p*(E(b, *normals, *more, cov=cov) if (*normals, *more) else b) for p, b, more in terms))
+        drawn = {str(v) for v in normals}   # a probability that one of them enters is averaged with the rest
+        split = ((Integer(1), p*b, more) if drawn & set(map(str, p.free_symbols)) else (p, b, more) for p, b, more in terms)
+        value = Add(*(p*(E(b, *normals, *more, cov=cov) if (*normals, *more) else b) for p, b, more in split))
         return _among(value, (*needed, *required(random)), (*random, *normals))
     body, needed = apart(body)
     if needed:

@@ -1,7 +1,26 @@
 """Conditional expectations: quotients of averages, the tower property, and what is refused; against formulas of their own."""
 
 import pytest
-from sympy import Derivative, Eq, Function, Rational, Subs, Symbol, exp, latex, log, pi, sign, sqrt, tanh
+from sympy import (
+    Derivative,
+    Eq,
+    Function,
+    Rational,
+    Subs,
+    Symbol,
+    asinh,
+    atan,
+    atanh,
+    erf,
+    exp,
+    latex,
+    log,
+    pi,
+    sign,
+    sinh,
+    sqrt,
+    tanh,
+)
 from sympy.stats import Bernoulli, ContinuousRV, Normal, Poisson, Rademacher
 
 from hermitex import E, check, closed_form
@@ -70,7 +89,7 @@ def test_what_has_no_rule_says_so():
     with pytest.raises(BadInput, match="declare letters positive"):
         E(z, Eq(z**2, y)).doit()
     with pytest.raises(BadInput, match="affine"):
-        E(z, Eq(exp(z), y)).doit()
+        E(z, Eq(exp(z) + z**2, y)).doit()
     with pytest.raises(BadInput, match="whatever is drawn"):
         E(z, Eq(z, z))
 
@@ -97,3 +116,35 @@ def test_what_is_no_condition_of_a_text_is_one_line():
     for wrong in ("E(z, 3)", "E(z, z + 1)", "E(z, tanh(z))"):
         with pytest.raises(ParseError):
             parse(wrong)
+
+
+@pytest.mark.parametrize("label,at,inside", [
+    (exp(z), 3, log(3)), (2*exp(3*z) + 1, 5, log(2)/3), (tanh(z/2), Rational(1, 3), 2*atanh(Rational(1, 3))),
+    (1/(1 + exp(-z)), Rational(1, 4), -log(3)),
+    (log(1 + exp(z)), log(4), log(3)), (sinh(2*z), Rational(3, 4), asinh(Rational(3, 4))/2), (atan(z), pi/4, 1), (2**z, 4, 2),
+    (erf(z), erf(Rational(1, 2)), Rational(1, 2)), (exp(exp(z)), exp(2), log(2))])
+def test_a_monotone_function_of_what_is_given_is_taken_off(label, at, inside):
+    for other in (0, s*z1):   # with the noise inside of it
+        noisy = label.xreplace({z: z + other})
+        assert check(E(z**2, Eq(noisy, at)), E(z**2, Eq(z + other, inside))).status == "proved"
+        assert check(E(z**2, Eq(noisy, at)), E(z**2, Eq(z + other, inside + 1))).status == "fails"
+    assert E(z, Eq(exp(z), y)).doit() == log(y)
+
+
+@pytest.mark.parametrize("label,at", [(tanh(z), 2), (atan(z), 2), (erf(z), 1), (exp(tanh(z)), 5)])
+def test_what_a_monotone_label_cannot_be_has_no_chance(label, at):
+    with pytest.raises(BadInput, match="no chance"):
+        E(z, Eq(label, at)).doit()
+
+
+def test_given_noise_a_closed_form_stands_in_any_average():
+    given = Normal("W", z, 2)   # E[z^2|W] = 4/5 + W^2/25, W of the variance 5
+    for label, noise in ((given, given), (z + 2*z1, z1)):
+        def mean(of, label=label):
+            return E(of, Eq(label, y)).subs(y, label)
+        assert check(E(mean(z**2)**2, z, noise), Rational(27, 25)).status == "proved"
+        assert check(E(mean(z)**2*z**2, z, noise), Rational(7, 25)).status == "proved"
+        assert check(E(mean(z)**2*z**2, z, noise), Rational(1, 5)).status == "fails"
+    drawn = Bernoulli("D", 1/(1 + exp(-z)))
+    own = E(z, Eq(drawn, y)).subs(y, drawn)
+    assert check(E(own**2, z, drawn), E(own*z, z, drawn)).status == "proved"

@@ -309,3 +309,16 @@ def test_the_tail_of_an_exponential_variable(at):
 def test_a_claim_of_the_tail_of_an_exponential_variable_is_tried():
     x, s = stats.Exponential("x", 1), Symbol("s", positive=True)
     assert hx.check(hx.E(Max(0, x - s), x), exp(-s)) and hx.check(hx.E(Max(0, x - s), x), 2*exp(-s)).status == "fails"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_probability_that_a_normal_enters_is_averaged_with_the_rest(seed):
+    chance = random.Random(seed)
+    slope, shift = chance.randint(1, 3), Rational(chance.randint(-3, 3), 4)
+    odds = 1/(1 + exp(-slope*z - shift))
+    values = {1: odds, chance.choice([-1, 0, 3]): 1 - odds}
+    drawn, f = stats.FiniteRV("D", values), chance.choice([lambda v: z*v, lambda v: z**2 + v, lambda v: cos(z*v), lambda v: v])
+    whole = sum(probability*f(v) for v, probability in values.items())
+    found = hx.E(f(drawn), z, drawn)
+    assert z not in found.free_symbols and found == hx.E(f(drawn), drawn, z)
+    assert hx.check(found, hx.E(whole, z)) and not hx.check(found, hx.E(whole, z) + 1)
