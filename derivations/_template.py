@@ -21,7 +21,8 @@ page = Result(
     assumptions=[r"$z \sim \mathcal{N}(0, 1)$ and $\kappa$ are independent"],
 )
 
-page.notation({r: "the size of the spike", c: "the squared norm of a row beside it", kappa: "the projection of the input on the "
+page.notation({r"\mu_1": r"the mean slope of the feature at fixed $\kappa$",
+               r: "the size of the spike", c: "the squared norm of a row beside it", kappa: "the projection of the input on the "
                                                                                             "spike"})
 page.text(r"The best linear fit in $z$ has the coefficient $#1$, which integration by parts turns into a slope.",
           E(z*sigma(u), z))   # a term of the words, which must be part of a formula of the page

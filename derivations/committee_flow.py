@@ -30,7 +30,8 @@ page = Result(
                  "second layer fixed",
                  "the overlaps concentrate, so that a step may be averaged, and the squared norm of $x$ may be taken for $d$"],
 )
-page.notation({(Q11, Q12): "the overlaps of the students' rows, over the dimension", M11: "that of the first with the teacher's",
+page.notation({"d": "the dimension",
+               (Q11, Q12): "the overlaps of the students' rows, over the dimension", M11: "that of the first with the teacher's",
                P11: "that of the teacher's with itself", (z1, z2, z3): "the fields of two students and of the teacher",
                left: "the residual of a sample without its noise",
                (A, B): "for two students, weight times residual times slope at its field", (u1, u2): "their fields",

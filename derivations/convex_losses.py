@@ -46,7 +46,12 @@ page = Result(
                  "spike",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({omega: r"the output on a new sample, at fixed $\kappa$",
+page.notation({"W": "the rows, without the spike", "c": "their squared norm",
+               (r"\hat V_1", r"\hat q_1"): "the conjugates of $V_1$ and $q_1$, and so on",
+               "V_1": "the traces of the learning curve", (r"\tilde\zeta", r"\tilde\psi"): r"the conjugates of $\zeta$ and $\psi$",
+               ("v_1", "v_2"): "the traces as functions of the conjugates",
+               r"\Phi": "the distribution function of a standard normal", r"\mu_2": "the residual coefficient of a feature",
+               omega: r"the output on a new sample, at fixed $\kappa$",
                "f^*": "the proximal point, the output on a training sample",
                r"M(\omega, V)": r"the Moreau envelope of the loss: the least of the loss and the squared distance from $\omega$ "
                                 "over $2V$", s: r"the force, which is what $f^*$ lies above $\omega$, over $V$",

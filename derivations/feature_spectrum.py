@@ -24,7 +24,9 @@ page = Result(
                  "to rank one",
                  r"the rows of $W$ are independent, of squared norm $c$"],
 )
-page.notation({r"\Phi^\top\Phi/p": "the covariance of the features over the samples", "R": "its resolvent at $z$",
+page.notation({r"\Phi": "the features, a row for each sample", "W": "the rows, without the spike",
+               "m": "the Stieltjes transform of the bulk", r"\lambda": "the ridge of the learning curve",
+               r"\Phi^\top\Phi/p": "the covariance of the features over the samples", "R": "its resolvent at $z$",
                V2: "the trace of $R$ for one neuron, which is $m(z)$", "V_1": "the same with the bulk's covariance before $R$",
                x: "the quadratic form of a row in the resolvent without it, for one neuron",
                (Vhat1, Vhat2): r"the means over $\kappa$ of $\mu_1^2$ and $\mu_2^2$, each over one and the row's form, times "

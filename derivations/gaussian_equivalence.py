@@ -20,7 +20,8 @@ page = Result(
                  r"overlaps $\rho$ are of the order of one over the root of $d$",
                  r"$\sigma$ is square integrable over the standard normal"],
 )
-page.notation({rho: "the overlap of two rows of $W_0$, normalised", z: "the pre-activation of one feature", k: "an order"})
+page.notation({"W_0": "the rows of the first layer", "d": "the dimension",
+               rho: "the overlap of two rows of $W_0$, normalised", z: "the pre-activation of one feature", k: "an order"})
 page.text("The three constants are the first Hermite coefficients and what is left:")
 page.let(mu_0, E(sigma(z), z))
 page.let(mu_1, E(z*sigma(z), z))

@@ -19,7 +19,10 @@ page = Result(
     assumptions=[r"$Y \sim P(\cdot\,|\,z)$ with $z \sim \mathcal{N}(0, 1)$; $T(Y)$ square integrable; nothing is asked of $Y$ "
                  "itself"],
 )
-page.notation({"h_k": "the orthonormal Hermite polynomial of order $k$",
+page.notation({r"\lambda_2": "that of order two",
+               r"k^\star": r"the generative exponent: the first order at which $\lambda_k$ is not zero", "h_2": "that of order two",
+               ("u_-", "u_+"): "the two values of $u$ that have one label",
+               "h_k": "the orthonormal Hermite polynomial of order $k$",
                zeta: "the mean of $h_k(z)$ given the label, of one order $k$", r"\lambda_k": r"the root mean square of $\zeta_k$",
                r"\ell": "the information exponent of $Y$ itself"})
 page.text(r"(i) The variational form. By the tower property the coefficient of $T(Y)$ is the overlap of $T$ with $\zeta_k$, here "

@@ -23,7 +23,8 @@ page = Result(
                  r"a neuron that starts at random has the overlap $Z/\sqrt d$ with it, $Z \sim \mathcal{N}(0, 1)$",
                  "the noise of the gradient is nearly orthogonal to the direction and to the neuron"],
 )
-page.notation({m: "the overlap of the neuron with the direction", u: "the size of the step", ell: "the information exponent",
+page.notation({"n": "the samples",
+               m: "the overlap of the neuron with the direction", u: "the size of the step", ell: "the information exponent",
                kappa_: r"samples for $d^\ell$",
                A: r"the product of the coefficients of order $\ell$ of activation and target, over the factorial of $\ell - 1$",
                noise: r"$1/\kappa$", Z: r"the overlap at the start, times $\sqrt d$"})

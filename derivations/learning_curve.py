@@ -26,7 +26,9 @@ page = Result(
                  "spike",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({m: "the mean of the readout: the sum of its entries over the root of their number",
+page.notation({"W": "the rows, without the spike", "v": "the direction of the spike",
+               r"\theta_\perp": "the part of the target's direction across it", "A": "the matrix of the readout's quadratic form",
+               m: "the mean of the readout: the sum of its entries over the root of their number",
                zeta: "its overlap with the spike, through the rows, likewise",
                psi: r"that with $\theta_\perp$, the rest of the target's direction",
                q1: "the square of its image across the spike, for one neuron", q2: "its mean square",

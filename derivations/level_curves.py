@@ -22,7 +22,10 @@ page = Result(
                  "$g$ is smooth off finitely many curves, and its gradient vanishes on almost no level curve; where $g$ is "
                  "constant on an open set, that label has a probability and counts as a discrete one"],
 )
-page.notation({y: "a label", o: "the field", (s1, s2): "the partial derivatives of $g$", r: "the radius, on a circle",
+page.notation({"g": "the target", "F": r"the mean square of $g_{out}$ at the overlaps $M$",
+               "M": "the matrix of overlaps", "g_{out}": r"the slope of the logarithm of $Z$ in $\omega$",
+               r"\alpha_c": "the threshold of weak recovery",
+               y: "a label", o: "the field", (s1, s2): "the partial derivatives of $g$", r: "the radius, on a circle",
                w: "the field's length", V: "the variance given the field", beta: "a weight that stretches the hyperbola"})
 page.text("(i) The coarea formula. The part of the plane with labels in a small range is a ribbon along the level curve, as "
           "wide as the range over the size of the gradient. Where the curve is a graph over $z_1$, its slope is minus the ratio "

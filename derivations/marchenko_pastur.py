@@ -18,7 +18,8 @@ page = Result(
                  "every matrix $A$ of bounded norm that the row is independent of",
                  r"$d$ and $p$ grow together"],
 )
-page.notation({w: "minus the spectral parameter, left of the spectrum", gamma: "columns for one row",
+page.notation({"W": "the matrix", "A": "a matrix of bounded norm", "u": "a row over the root of $p$",
+               w: "minus the spectral parameter, left of the spectrum", gamma: "columns for one row",
                (a1, a2): "eigenvalues of the inverse of a resolvent, without one row",
                (u1, u2): "the row over the root of $p$, in their vectors", x: "its form with that resolvent",
                (p, d): "rows and columns", M: "the transform as a letter", G: "the transform at an outlier $x_1$ of one side",

@@ -23,7 +23,8 @@ page = Result(
                  "the output is the sum of the features with the readout's entries, over the root of $p$ once more, and the "
                  "loss half the mean square of label less output"],
 )
-page.notation({t: "the rate of a neuron", alpha0: "samples of the step for one dimension", beta: "neurons for one dimension",
+page.notation({r"\theta": "the target's direction", "w_i": "a row of the first layer", "p": "the neurons",
+               t: "the rate of a neuron", alpha0: "samples of the step for one dimension", beta: "neurons for one dimension",
                (z1, z2): "the target's direction and the noise, of the label",
                "b": "the mean of residual times input over the samples"})
 page.text("At the start the network's output is the mean of its features, which concentrates; the residual of the label is what "

@@ -18,7 +18,10 @@ page = Result(
     assumptions=[r"$x \sim \mathcal{N}(0, \Sigma)$; isotropic is the unit matrix, spiked is that and a part of rank one",
                  r"$\sigma'$ and $\sigma_\star$ have square integrable weak derivatives"],
 )
-page.notation({z1: "the neuron's field", z2: "the target's, of variance one", rho: "their covariance",
+page.notation({r"\Sigma": "the covariance of the inputs", r"\sigma_\star": "the target's link", "a": "any direction",
+               (r"\alpha_i^\star", "h_i"): "coefficients of link and activation on Hermite polynomials", "d": "the dimension",
+               "n": "the samples",
+               z1: "the neuron's field", z2: "the target's, of variance one", rho: "their covariance",
                f: r"the target's link $\sigma_\star$", "X": "the input along any direction $a$"})
 page.text("Project the gradient on a direction: $X$ is jointly normal with both fields, and Stein's lemma moves it onto its "
           r"covariances with them; written for the neuron's own field, where they are $1$ and $\rho$:")

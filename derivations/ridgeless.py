@@ -24,7 +24,8 @@ rows = Result(
                  "the norms are independent of the rows' overlaps with the spike and with the target",
                  "replica symmetry, which holds for convex problems"],
 )
-rows.notation({nu: r"the derivative of $\mu_0$ by the squared norm $c$", r"\delta_i": "a row's squared norm less $c$",
+rows.notation({"W": "the rows, without the spike", "d": "the dimension", "A": "the matrix of the readout's quadratic form",
+               nu: r"the derivative of $\mu_0$ by the squared norm $c$", r"\delta_i": "a row's squared norm less $c$",
                chi: r"the readout's product with the vector of all $\delta_i$, over the root of their number",
                s_c: r"$d$ times the variance of $\delta_i$"})
 sample = hx.parse("tanh(z)")
@@ -106,7 +107,8 @@ page = Result(
 )
 v1, v2, hat1, hat2, lam = symbols("v_1 v_2 vhat_1 vhat_2 lambda", positive=True)
 scaled = {V1: v1/lam, V2: v2/lam, Vhat1: lam*hat1, Vhat2: lam*hat2}
-page.notation({lam: "the ridge", (v1, v2): "the susceptibilities times the ridge",
+page.notation({("n", "p"): "samples and features", "V": "how far a unit of force moves the output on a sample",
+               lam: "the ridge", (v1, v2): "the susceptibilities times the ridge",
                (hat1, hat2): "their conjugates over the ridge"})
 page.text(r"The weight of a sample is then of order $\lambda$, and the fixed point of the traces does not change form:")
 page.step("the limit", Limit((1/(1 + V)).subs(scaled)/lam, lam, 0), 1/(mu_1**2*v1 + mu_22*v2))

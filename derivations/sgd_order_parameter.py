@@ -25,7 +25,9 @@ page = Result(
                  r"$g$ is square integrable; at the first order $\ell$ with $c_\ell \ne 0$ the student's coefficient $s_\ell$ "
                  "has the same sign"],
 )
-page.notation({z1: "the student's field", z2: "the target's", m: "their covariance",
+page.notation({"w": "the student's direction", r"\theta": "the target's",
+               ("s_k", "c_k"): "the coefficients of activation and target on Hermite polynomials",
+               z1: "the student's field", z2: "the target's", m: "their covariance",
                sigma: "the student's activation, of coefficients $s_k$", g: "the target, of coefficients $c_k$",
                k: "the first order at which the target has a coefficient",
                C: r"the rate near the equator, over the power $\ell - 1$ of $m$", t: "time", d: "the dimension"})

@@ -24,7 +24,8 @@ page = Result(
 )
 page.assume(r"a width that is felt adds to the bias a term with the exponent $(2\alpha\min(r, 1/2) - 1)\,m + q$",
             quoted="defilippis2024", place="the rates of random features")
-page.notation({alpha: "the capacity: eigenvalues fall as the inverse of this power of the mode",
+page.notation({"n": "the samples",
+               alpha: "the capacity: eigenvalues fall as the inverse of this power of the mode",
                r: "the source: what the target has beyond a mode falls as the mode's eigenvalue to this power, in norm",
                ELL: "the exponent of the ridge", WIDTH: "that of the width", k: "a mode",
                K: "the number of modes that are learnt", (x, y, v, felt): "by how much a border is passed"})

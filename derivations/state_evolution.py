@@ -22,7 +22,8 @@ page = Result(
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, a Gaussian prior, and the Bayes-optimal denoisers",
                  r"$\alpha$ samples for each dimension, $d \to \infty$"],
 )
-page.notation({q: "the overlap", hat: "its conjugate, the precision", omega: "the field of a sample",
+page.notation({"d": "the dimension",
+               q: "the overlap", hat: "its conjugate, the precision", omega: "the field of a sample",
                V: "the variance given the field, $1 - q$", P: "the probability of a label", b: r"its slope in $\omega$",
                alpha: "samples for one dimension"})
 page.text(r"(i) The prior. A Gaussian coordinate observed with precision $\hat q$ is known up to the variance $1/(1 + \hat q)$, "

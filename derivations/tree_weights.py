@@ -19,7 +19,8 @@ page = Result(
     assumptions=["by the central limit theorem the parts of $h$ of each degree $q$ are independent standard normals times $c_q$",
                  "the shares add to one, and $g$ is square integrable"],
 )
-page.notation({(z1, z2): "the parts of $h$ of degrees two and three, normalised", (c2, c3): "the square roots of their shares",
+page.notation({"g": "the target's link", "h": "the hidden feature", "q": "a degree of it", "D": "a degree of the target",
+               (z1, z2): "the parts of $h$ of degrees two and three, normalised", (c2, c3): "the square roots of their shares",
                a: "any such root", t: "what counts a degree", g_m: "a coefficient of $g$ on orthonormal polynomials"})
 page.text("(i) A Hermite polynomial of a sum falls into products, each of one degree in the inputs: with $a$ for $c_2$ and "
           r"$\sqrt{1 - a^2}$ for $c_3$,")

@@ -80,7 +80,14 @@ B = total(lambda k: mu0[k]*m[k] + kappa*mu1[k]*zeta[k])
 tilt = total(lambda k: mu1[k]*psi[k])
 V = quadratic(V1, slope) + total(lambda k: pi[k]*V2[k]*mu22[k])
 error = h2 - 2*B*h + B**2 - 2*h1*tilt + quadratic(q1, slope) + total(lambda k: mu22[k]*q2[k])
-page.notation({pi[1]: "the fraction of neurons that start with the first value", u[1]: "that value",
+page.notation({"W": "the rows, without the spikes",
+               ("q_1", r"\hat q_1"): "the readout's mean square across the spike, and its conjugate",
+               (r"\hat M", r"\hat M_{kl}"): "the matrix of the conjugates of $V_1$, and its entries",
+               r"\zeta": "the readout's overlap with the spike",
+               ("V_{2,k}", "V_{2,1}"): "the traces of the letters, and of the first",
+               "H": "the matrix of second derivatives in the $V_{2,k}$",
+               (r"\tilde\zeta", r"\tilde\psi"): r"the conjugates of $\zeta$ and $\psi$",
+               pi[1]: "the fraction of neurons that start with the first value", u[1]: "that value",
                c[1]: "the squared norm of their rows", q2[1]: "the square of the readout over them, for one neuron",
                "A": r"the readout's matrix: $L_k$ on the diagonal, and $\hat M$ times the covariances of the rows across the "
                     "spike, block by block", V2[1]: "the trace of the inverse of $A$ over them, for one of them",
@@ -230,7 +237,9 @@ s2 = letters("s2_")
 lin = total(lambda k: mu1[k]*zeta[k])
 gap = (h - B)**2 + Delta - lin**2 + total(lambda k: s2[k]*q2[k])
 Vo = total(lambda k: pi[k]*V2[k]*s2[k])
-orthogonal.notation({s2[1]: "the variance of a feature of the first letter",
+orthogonal.notation({"p": "the neurons", "d": "the dimension", "A": "the readout's matrix",
+                     r"\zeta": "the readout's projection on the spike",
+                     s2[1]: "the variance of a feature of the first letter",
                      zeta[1]: "the readout's projection on the spike, over them", q2[1]: "its mean square"})
 orthogonal.text(r"With the variance $#1$ of a feature, for either letter, the output has at fixed $\kappa$ the mean $B$ and the "
                 r"variance of all letters' $q_k$, each with that of its features, less the square of their $\zeta_k$, each with "

@@ -24,7 +24,9 @@ page = Result(
                  r"overlap is the conjugate over one and itself; $g_{out}$ is the slope in the field $\omega$ of the logarithm "
                  "of $Z$, the probability of the label at that field"],
 )
-page.notation({alpha: "samples for one dimension", q: "the overlap", omega: "the field of a sample, its mean given the estimate",
+page.notation({"g_{out}": r"the slope in $\omega$ of the logarithm of $Z$", "Z": "the probability of a label at a field",
+               r"\hat q": "the conjugate of the overlap", "f": "the probability of a flip",
+               alpha: "samples for one dimension", q: "the overlap", omega: "the field of a sample, its mean given the estimate",
                "G(y)": "the mean of $z^2 - 1$ given the label, in several dimensions that of all second moments less the unit "
                        "matrix", p: "the probability of one label as a function of the field"})
 page.text(r"(i) One direction. Expand $Z$ at zero field and unit variance; $P(y\,|\,z)$ at one label is any function $p(z)$. "

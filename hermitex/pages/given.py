@@ -41,7 +41,15 @@ class Notation:
     @property
     def objects(self) -> list[str]:
         """Those that are declared by their LaTeX."""
-        return [x for some, _ in self.letters for x in (some if isinstance(some, tuple) else (some,)) if isinstance(x, str)]
+        return [x for x in self._each() if isinstance(x, str)]
+
+    @property
+    def names(self) -> list[str]:
+        """All of them, in LaTeX."""
+        return [x if isinstance(x, str) else latex(x) for x in self._each()]
+
+    def _each(self) -> list[Any]:
+        return [x for some, _ in self.letters for x in (some if isinstance(some, tuple) else (some,))]
 
 
 @dataclass(frozen=True)

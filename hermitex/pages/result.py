@@ -19,6 +19,7 @@ from hermitex.pages.conclusion import Conclusion, premises_of
 from hermitex.pages.given import Notation, NotShown, Premise, typed
 from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
 from hermitex.pages.used import adrift, loose, unused, words_of
+from hermitex.pages.used import strange as strange_letters
 from hermitex.show.display import Shown, counted, latex
 from hermitex.show.line import Line
 from hermitex.symbolic.conditional import ConditionalMean
@@ -76,7 +77,8 @@ class Result(Shown):
         r"""What letters stand for, in words: {letter: words}. A letter is a symbol, several as a tuple, or LaTeX as a text.
 
         For objects that no formula of the page contains: $\|a\|^2/p$ is declared as a letter is, and then stands in other words
-        of the page. What is a formula is a definition, see `let`; the words themselves hold terms of the page's formulas only.
+        of the page. What is a formula is a definition, see `let`; the words themselves hold terms of the page's formulas only,
+        and no letter that neither a formula, nor a notation, nor a law ($x \sim ...$) has.
         """
         self.parts.append(Notation(tuple(letters.items())))
 
@@ -282,6 +284,9 @@ class Result(Shown):
         if loose := self.loose:
             said += [f"{counted(len(loose), 'term')} in words, {', '.join(f'${t}$' for t in loose)}, that no formula of the page "
                      "contains (write page.text('... $#1$', term), declare it in page.notation, or say it in words)"]
+        if strange := strange_letters(self.parts, [*self.words, *self.assumptions]):
+            said += [f"{counted(len(strange), 'letter')} in words, {', '.join(f'${x}$' for x in strange)}, that nothing on the "
+                     "page introduces (write page.notation({r'" + strange[0] + "': 'what it is'}))"]
         return tuple(said)
 
     @property

@@ -1,6 +1,7 @@
 r"""Terms typed between the dollars of words: each is read back, and a formula of the page has to contain it.
 
-A name ($\mu_1$, $g(z)$), a number and a law are no terms. A term is bound if it is a sub-expression of a formula that the page
+A name ($\mu_1$, $g(z)$), a number and a law are no terms; a letter of a name is one of a formula, of a notation, of $x \sim$ a law,
+or it is strange. A term is bound if it is a sub-expression of a formula that the page
 checks or defines, some factors of one of its products, or some summands of one of its sums; or if it is an object that a notation
 of the page declares ($\mathrm{tr}\,A/p$), which then stands in other words too. Any other is refused: it is said in words.
 """
@@ -22,13 +23,14 @@ from hermitex.show.display import latex
 from hermitex.symbolic.gaussian import Expectation
 
 _DOLLARS = re.compile(r"\$([^$]*)\$")
-_TOKEN = re.compile(r"He(?=[_'^])|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S")
+_TOKEN = re.compile(r"He(?=\s*[_'^])|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S")
 _SPACE = {r"\,", r"\;", r"\!", r"\:", r"\ ", r"\left", r"\right"}
 _ACCENTS = {r"\hat", r"\tilde", r"\bar", r"\dot"}
 _FUNCTIONS = {r"\min": "Min", r"\max": "Max", r"\log": "log", r"\exp": "exp", r"\tanh": "tanh", r"\sin": "sin", r"\cos": "cos"}
 _LAW = re.compile(r"\s*\\mathcal\{?[NP]\}?|\s*P\(")
 _RELATION = re.compile(r"\\(?:geq?|leq?|neq?|ll|gg|to|mapsto|leftarrow|in|sim|simeq|approx|propto|equiv|l?dots)(?![A-Za-z])|[<>=]")
 _OBJECT = re.compile(r"\\(?:sum|int|math[a-z]+|langle|partial|nabla|binom|circ|operatorname|top|cdot|times|\|)(?![A-Za-z])")
+_KNOWN = (r"\infty", r"\pi", "e", "i")   # and everybody's; an index stands beside its letter
 _READINGS = 64   # of one term, in letters that print alike
 
 
@@ -42,8 +44,36 @@ def terms(words: str) -> list[str]:
     >>> terms(r"At $\mu_1 > 0$ the norm of $g(z)$ is $\sqrt{c}\,z$ or $-2z$, with $z \sim \mathcal{N}(0, 1)$ and $#1$")
     ['\\sqrt{c}\\,z', '-2z']
     """
-    typed = [f for part in words.split("$$")[::2] for f in _DOLLARS.findall(part) if not f.startswith("#")]
-    return [t.strip() for f in typed for t in _RELATION.split(f) if not _is_name(t)]
+    return [t.strip() for f in _typed(words) for t in _RELATION.split(f) if not _is_name(t)]
+
+
+def letters(words: str) -> Iterator[str]:
+    r"""The letters of the names between single dollars.
+
+    >>> list(letters(r"$\hat q_1$ of $g(z)$, $x \sim \mathcal{N}(0, C)$, $a + b$"))
+    ['\\hat q _ 1', 'g', 'z', 'x']
+    """
+    for name in (t for f in _typed(words) for t in _RELATION.split(f) if _is_name(t) and not _LAW.match(t)):
+        yield from _read(name)
+
+
+def drawn(words: str) -> Iterator[str]:
+    r"""The letters that words introduce by a law, $x \sim ...$."""
+    for f in _typed(words):
+        for left in f.split(r"\sim")[:-1]:
+            yield from _read(left)
+
+
+def _read(text: str) -> list[str]:
+    reader = _TermReader(_tokens(text), {}, {})
+    with suppress(_Unread):
+        reader.whole()
+    return reader.read
+
+
+def _typed(words: str) -> list[str]:
+    """What stands between single dollars, but for the formulas that are given."""
+    return [f for part in words.split("$$")[::2] for f in _DOLLARS.findall(part) if not f.startswith("#")]
 
 
 class Content:
@@ -83,6 +113,20 @@ class Content:
         idle = [one for key, one in objects.items() if key not in map(_key, used)]
         return [term for term in used if _key(term) not in objects and not self.has(term)] + idle
 
+    def strange(self, words: Sequence[str], declared: Iterable[str] = ()) -> list[str]:
+        """The letters in names among `words` that no formula has, none is `declared` as, and no law is said of."""
+        given = (x for text in declared for x in (_key(text), *_read(text)[:1]))   # M(w, V) tells of M
+        known = {*_KNOWN, *self.letters, *given, *(x for some in words for x in drawn(some))}
+        families = {_family(name)[0] for name in known}
+        typed = dict.fromkeys(x.rstrip(" '") for some in words for x in letters(some))
+
+        def introduced(x: str) -> bool:
+            base, index = _family(x)
+            member = base in (known if index.isdigit() else families if re.fullmatch(r"\\ell|[a-z]", index) else ())
+            return x in known or member or x.removeprefix(r"\dot ") in known or base == "He"
+
+        return [_spelled(x) for x in typed if not introduced(x)]
+
     def contain(self, expr: Expr) -> bool:
         """Is it part of a formula: a sub-expression, some factors, some summands?"""
         factors = isinstance(expr, Mul | Pow) and expr.as_coeff_Mul()[0] == 1   # a sign and a number belong to the whole product
@@ -103,6 +147,17 @@ def _parts(formula: Basic) -> Iterator[Basic]:
         yield (one := found.pop())
         unsigned = isinstance(one, Add)
         found += [-x if unsigned and x.could_extract_minus_sign() else x for x in one.args]
+
+
+def _family(name: str) -> tuple[str, str]:
+    """A letter and its index: of an entry of it, or of one of several."""
+    base, _, index = name.partition(" _ ")
+    return base, index
+
+
+def _spelled(name: str) -> str:
+    r"""As it is typed: \hat q_1, g_{out}."""
+    return re.sub(r" ([_^]) (.+)", lambda f: f[1] + (f[2] if " " not in f[2] else f"{{{f[2].replace(' ', '')}}}"), name)
 
 
 @cache

@@ -52,6 +52,12 @@ def loose(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
         latex(t) for p in parts if isinstance(p, Words) for t in p.terms if not within.contain(t)]
 
 
+def strange(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
+    """Letters in words that nothing on the page introduces."""
+    given = [x for p in parts if isinstance(p, Notation) for x in p.names]
+    return contents(parts).strange(words, given)
+
+
 def enters(part: Any, symbol: Symbol, value: Expr, names: Mapping[Symbol, Expr]) -> bool:
     """Is the letter in a formula of this part, by itself or through another name, or the expression that it stands for?"""
     if isinstance(part, Fact):
