@@ -230,8 +230,11 @@ class Expectation(Expr):
         return f"E({inside})"
 
     def _latex(self, printer: Any) -> str:
-        body, names, _ = self.named()
+        body, names, cov = self.named()
         subscript = ", ".join(printer._print(n) for n in names)
+        if cov is not None:   # else one symbol would mean two laws
+            subscript += r";\, " + ", ".join(rf"\langle {printer._print(names[i]*names[j])} \rangle = {printer._print(value)}"
+                                            for (i, j), value in covariance_items(self).items())
         return rf"\mathbb{{E}}_{{{subscript}}}\left[{printer._print(body)}\right]"
 
     def _pretty(self, printer: Any) -> Any:

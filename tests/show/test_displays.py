@@ -30,7 +30,7 @@ def _system():
 
 
 def _page():
-    page = hx.Result("A slope", r"The mean slope is $\mu_1$.", source="cui2024", assumptions=["$z$ is standard normal"])
+    page = hx.Result("A slope", "The mean slope in $z$.", source="cui2024", assumptions=["$z$ is standard normal"])
     page.step("Stein", hx.E(z*sigma(z), z), hx.E(hx.Derivative(sigma)(z), z))
     return page
 
