@@ -99,11 +99,11 @@ def logistic():
 
 
 page.test("the logistic loss", logistic)
-page.text(r"(v) A large ridge. The error depends on $m$ over $\sqrt{\Delta q}$ alone, whose square for balanced clusters is")
+page.text(r"(v) A large ridge. For balanced clusters the error depends on $m$ over $\sqrt{\Delta q}$ alone, whose square is, "
+          "where a large ridge leaves no $m$ and no $q$,")
 fitted = {mhat: alpha*(1 - m)/(1 + Delta*V), qhat: alpha*Delta*((1 - m)**2 + Delta*q)/(1 + Delta*V)**2}
 ratio = (rho*mhat)**2/(Delta*(rho*mhat**2 + qhat))
-large = page.step("no overlap", Subs(ratio.subs(fitted), (m, q), (0, 0)), alpha*rho**2/(Delta*(alpha*rho + Delta)),
-                  r"and a large ridge leaves no $m$ and no $q$:")
+large = page.step("no overlap", Subs(ratio.subs(fitted), (m, q), (0, 0)), alpha*rho**2/(Delta*(alpha*rho + Delta)))
 page.text("This is the direction of the sum of label times point, which is that of the posterior mean of $v$ under a normal "
           "prior: the classifier is Bayes-optimal.")
 

@@ -8,7 +8,7 @@ import hermitex as hx
 from hermitex import E, Result
 from hermitex.symbols import z, z1, z2
 
-V, y, r, t, beta, s1, s2, w, x = symbols("V y r t beta g_1 g_2 omega_r x", positive=True)
+V, y, r, t, beta, s1, s2, w = symbols("V y r t beta g_1 g_2 omega_r", positive=True)
 a, o = symbols("z omega", real=True)
 
 page = Result(
@@ -38,8 +38,9 @@ page.text("so that $g_{out}$ is $V^{-1}$ times the mean of $z$ along the curve l
           "parameter on the curve.")
 Z = page.let(symbols("Z", positive=True), exp(-(r**2 + w**2)/(2*V))*besseli(0, r*w/V)/(2*V), shown=False)
 page.text("(ii) A circle. For the square $r^2$ of the radius the parameter is the angle, which counts half, and with $V$ a "
-          r"multiple of the identity $#1$; its logarithmic slope is along $\omega$:", Z)
-page.step("Bessel's integral", Integral(exp(x*cos(t)), (t, 0, pi))/pi, besseli(0, x), points=2)
+          r"multiple of the identity $#1$, the mean over the angle between point and field; its logarithmic slope is along "
+          r"$\omega$:", Z)
+page.step("Bessel's integral", Integral(exp(-(r**2 + w**2 - 2*r*w*cos(t))/(2*V))/(2*pi*V), (t, 0, pi)), Z, points=2)
 page.step("differentiation", Derivative(log(Z), w), (r*besseli(1, r*w/V)/besseli(0, r*w/V) - w)/V)
 page.text("(iii) A hyperbola. For a positive product $y$ the curve is the graph of $y$ divided by $z_1$, with $|g_2|$ the size "
           "of $z_1$; with the logarithm of $z_1$ for the parameter this is one. At zero overlap both branches give the same, "

@@ -123,12 +123,26 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
 
 
 def _gathered(blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The same, with consecutive facts in one list."""
+    """The same, with consecutive facts in one list, and a sentence that several texts share in one paragraph."""
     for kind, group in groupby(blocks, key=lambda b: b[0]):
         if kind == "fact":
             yield "facts", [f"{rule} ({badge})" if badge else rule for _, (rule, badge) in group]
+        elif kind == "text":
+            yield from (("text", said) for said in _sentences(words for _, words in group))
         else:
             yield from group
+
+
+def _sentences(texts: Iterable[str]) -> Iterator[str]:
+    """Paragraphs; one that ends within its sentence goes on with the next."""
+    said = ""
+    for words in texts:
+        said = f"{said} {words}" if said else words
+        if said.rstrip().endswith((".", ":")):
+            yield said
+            said = ""
+    if said:
+        yield said
 
 
 def doubted(page: str, rules: Sequence[str]) -> str:

@@ -316,3 +316,15 @@ def test_a_limit_may_go_wrong():
     slope = page.step("limit", Limit((sqrt(1 + a*x) - 1)/x, x, 0), a/2)
     page.misprint("the half", slope.lhs, a)
     assert page.check().passed
+
+
+def test_a_sentence_that_several_texts_share_is_one_paragraph():
+    page = Result("A", "claim")
+    page.text("A whole sentence.")
+    page.text("The mean square,")
+    page.text("that of a normal, is")
+    page.let(Phi, a**2, "by its name")
+    page.step("closed form", E((a*z)**2, z), Phi)
+    said = page.markdown()
+    assert "A whole sentence.\n\nThe mean square, that of a normal, is by its name\n\n$$" in said
+    assert "The mean square, that of a normal, is by its name" in page.latex()
