@@ -8,6 +8,7 @@ from sympy import (
     Determinant,
     Identity,
     Inverse,
+    KroneckerProduct,
     MatPow,
     Matrix,
     MatrixSymbol,
@@ -89,3 +90,41 @@ def test_a_page_shows_them():
     found = page.check()
     assert found and [x.status for x in found.steps] == ["proved", "proved", "refuted"]
     assert r"a \mathbb{I} + c J_{n}" in page.markdown()
+
+
+def blocks(own, everywhere):
+    return KroneckerProduct(one, own) + KroneckerProduct(J, everywhere)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_blocks_of_matrices_are_those_of_a_size_in_numbers(seed):
+    """Against the same matrix written out for two and three replicas."""
+    chance = random.Random(seed)
+    k = chance.choice([1, 2])
+    own = Matrix(k, k, lambda i, j: chance.choice([a, b, 1, 2]) if i == j else 0)
+    everywhere = Matrix(k, k, lambda i, j: chance.choice([c, 1, 0]))
+    x, y = (Matrix(k, 1, lambda i, j: chance.choice([a, 1, 2])) for _ in range(2))
+    whole = blocks(own, everywhere)
+    kinds = (Determinant(whole), Trace(Inverse(whole)), Trace(whole*whole),
+             KroneckerProduct(row, x.T)*Inverse(whole)*KroneckerProduct(column, y))
+    for many in (2, 3):
+        made = Matrix(many*k, many*k, lambda i, j: (own[i % k, j % k] if i//k == j//k else 0) + everywhere[i % k, j % k])
+        left, right = (Matrix([v]*many) for v in (x, y))
+        wanted = (made.det(), made.inv().trace(), (made*made).trace(), (left.T*made.inv()*right))
+        for kind, value in zip(kinds, wanted, strict=True):
+            found = worked_out(kind).subs(n, many)
+            assert check(found, value) and not check(2*found, value), kind
+
+
+def test_blocks_of_matrices_are_compared_and_have_a_slope():
+    own, everywhere = Matrix([[a, b/2], [b/2, a + b]]), Matrix([[c, 1], [1, 2]])
+    whole = blocks(own, everywhere)
+    inverse = blocks(own.inv(), -own.inv()*everywhere*(own + n*everywhere).inv())
+    assert check(Inverse(whole), inverse)
+    assert check(Inverse(whole), blocks(own.inv(), -own.inv()*everywhere*own.inv())).status == "fails"
+    slope = Subs(Derivative(log(Determinant(whole)), n), n, 0)
+    assert check(slope, log(own.det()) + (own.inv()*everywhere).trace())
+    assert check(slope, log(own.det()) + (own*everywhere).trace()).status == "fails"
+    assert two_numbers(OneMatrix(2*n, 2*n)*whole) is two_numbers(whole + OneMatrix(2*n, 2*n)) is None   # blocks are not told
+    assert two_numbers(whole + 2*Identity(2*n))[1] == own + n*everywhere + 2*eye(2)
+    assert two_numbers(Inverse(blocks(ones(2, 2), everywhere))) is None

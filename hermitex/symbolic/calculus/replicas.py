@@ -3,11 +3,16 @@ r"""a 1 + c J of any size n, J the matrix of ones: det = a^(n-1) (a + n c), as S
 J has the eigenvalue n at the vector of ones, and 0 beside it; so sums, products, powers and inverses of these matrices are those
 of two numbers, u beside the ones (n - 1 times) and w at them: tr = (n - 1) u + w, and all entries add up to n w. They are functions
 of n, which the replica method takes to 0 (Mezard, Parisi and Virasoro, Spin Glass Theory and Beyond, chapter I).
+
+Where the entries are matrices, KroneckerProduct(Identity(n), A) + KroneckerProduct(OneMatrix(n, n), C), so are u and w, which are A
+and A + n C: det = det(u)^(n-1) det(w), and the trace is that of them.
 """
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
+from functools import reduce
+from operator import add, mul
 from typing import Any
 
 from sympy import (
@@ -15,19 +20,23 @@ from sympy import (
     Expr,
     Identity,
     Inverse,
+    KroneckerProduct,
     MatAdd,
     MatMul,
     MatPow,
     Matrix,
+    MatrixBase,
     MatrixExpr,
     OneMatrix,
     S,
     Trace,
     Transpose,
     ZeroMatrix,
+    eye,
 )
+from sympy.matrices.exceptions import NonInvertibleMatrixError
 
-Pair = tuple[Expr, Expr]
+Pair = tuple[Any, Any]   # numbers, or matrices of them
 
 
 def of_any_size(matrix: Any) -> bool:
@@ -36,7 +45,8 @@ def of_any_size(matrix: Any) -> bool:
 
 
 def two_numbers(matrix: Any) -> Pair | None:
-    """The eigenvalues beside the ones, and at them; None of a matrix that is no combination of the unit matrix and of ones.
+    """The eigenvalues beside the ones, and at them, or the matrices there of blocks; None of a matrix that is no combination of the
+    unit matrix and of ones.
 
     >>> from sympy.abc import a, c, n
     >>> two_numbers(Inverse(a*Identity(n) + c*OneMatrix(n, n)))
@@ -46,19 +56,58 @@ def two_numbers(matrix: Any) -> Pair | None:
         return S.One, S.One
     if isinstance(matrix, ZeroMatrix | OneMatrix) and matrix.shape[0] == matrix.shape[1]:
         return S.Zero, matrix.shape[0] if isinstance(matrix, OneMatrix) else S.Zero
+    if isinstance(matrix, KroneckerProduct) and len(matrix.args) == 2 and isinstance(block := matrix.args[1], MatrixBase):
+        found = two_numbers(matrix.args[0])
+        return None if found is None else (found[0]*block, found[1]*block)
     if isinstance(matrix, Transpose):
-        return two_numbers(matrix.arg)
+        found = two_numbers(matrix.arg)
+        return found and (_transposed(found[0]), _transposed(found[1]))
     if isinstance(matrix, Inverse | MatPow):   # an inverse is a power, too
         found = two_numbers(matrix.base)
-        return None if found is None else (found[0]**matrix.exp, found[1]**matrix.exp)
+        try:
+            return None if found is None else (found[0]**matrix.exp, found[1]**matrix.exp)
+        except NonInvertibleMatrixError:
+            return None
     if isinstance(matrix, MatAdd | MatMul):
         scalars = [x for x in matrix.args if not isinstance(x, MatrixExpr)]
         pairs = [two_numbers(x) for x in matrix.args if isinstance(x, MatrixExpr)]
-        if None in pairs:
+        if None in pairs or None in (pairs := _of_blocks(pairs)):
             return None
         u, w = zip(*(p for p in pairs if p is not None), strict=True)
-        return (sum(u), sum(w)) if isinstance(matrix, MatAdd) else (prod(u, start=prod(scalars)), prod(w, start=prod(scalars)))
+        join, first = (add, []) if isinstance(matrix, MatAdd) else (mul, scalars)
+        return reduce(join, [*first, *u]), reduce(join, [*first, *w])
     return None
+
+
+def _of_blocks(pairs: Sequence[Pair | None]) -> list[Pair | None]:
+    """Numbers beside blocks as blocks, which is told of a multiple of the unit matrix alone: of a matrix of ones it is not."""
+    size = next((p[0].rows for p in pairs if p is not None and isinstance(p[0], MatrixBase)), None)
+
+    def one(p: Pair) -> Pair | None:
+        unit = None if size is None or p[0] != p[1] else p[0]*eye(size)
+        return p if size is None or isinstance(p[0], MatrixBase) else unit and (unit, unit)
+
+    return [p and one(p) for p in pairs]
+
+
+def _transposed(one: Any) -> Any:
+    return one.T if isinstance(one, MatrixBase) else one
+
+
+def _det(one: Any) -> Expr:
+    return one.det() if isinstance(one, MatrixBase) else one
+
+
+def _trace(one: Any) -> Expr:
+    return one.trace() if isinstance(one, MatrixBase) else one
+
+
+def _ones(part: Any) -> tuple[Expr, Any] | None:
+    """How many ones a row or a column of them has, and by what each is multiplied; None of anything else."""
+    ones, each = part.args if isinstance(part, KroneckerProduct) and len(part.args) == 2 else (part, Matrix([[1]]))
+    if not (isinstance(ones, OneMatrix) and isinstance(each, MatrixBase) and 1 in ones.shape):
+        return None
+    return ones.shape[0]*ones.shape[1], each
 
 
 def worked_out(expr: Any) -> Expr | Matrix | None:
@@ -70,12 +119,14 @@ def worked_out(expr: Any) -> Expr | Matrix | None:
     (a**(n - 1)*(a + c*n), a*(n - 1) + a + c*n, Matrix([[n*(a + c*n)]]))
     """
     if isinstance(expr, Determinant | Trace) and of_any_size(expr.arg) and (found := two_numbers(expr.arg)) is not None:
-        (u, w), n = found, expr.arg.shape[0]
-        return u**(n - 1)*w if isinstance(expr, Determinant) else (n - 1)*u + w
+        u, w = found
+        n = expr.arg.shape[0]/(u.rows if isinstance(u, MatrixBase) else 1)
+        return _det(u)**(n - 1)*_det(w) if isinstance(expr, Determinant) else (n - 1)*_trace(u) + _trace(w)
     if isinstance(expr, MatMul) and expr.shape == (1, 1):
         factor, parts = expr.as_coeff_matrices()
-        if len(parts) > 1 and all(isinstance(x, OneMatrix) for x in (parts[0], parts[-1])) and of_any_size(parts[0]):
-            n = parts[0].shape[1]
+        ends = [_ones(x) for x in (parts[0], parts[-1])] if len(parts) > 1 and of_any_size(parts[0]) else [None]
+        if None not in ends:
             between = two_numbers(MatMul(*parts[1:-1])) if len(parts) > 2 else (S.One, S.One)
-            return None if between is None else Matrix([[factor*n*between[1]]])
+            (n, row), (_, column) = ends
+            return None if between is None else factor*n*row*between[1]*column
     return None
