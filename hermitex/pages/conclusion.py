@@ -87,7 +87,7 @@ class Conclusion:
         if self.less:
             at = tuple(point for p in self.by if isinstance(p, Inequality) for point in p.at)
             return Inequality(self.rule, *pair, at=at).checked(where)
-        return _holds(*(written_out(e, where) for e in pair), self.to)
+        return _holds(written_out(pair[0], where), written_out(pair[1], where), self.to)
 
     def resting_on(self, premises: Sequence[Checked], found: Checked) -> Checked:
         """What came of the conclusion, no better than what came of its premises."""

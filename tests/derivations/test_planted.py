@@ -18,7 +18,7 @@ KINDS = {"expression", "conclusion", "premise lost", "premise added", "wrong for
 
 
 @pytest.mark.parametrize("file", ["weak_recovery.py", "gaussian_equivalence.py", "_template.py", "replicas.py",
-                                  "marchenko_pastur.py"])
+                                  "replicas_of_features.py", "marchenko_pastur.py"])
 def test_every_kind_of_error_is_noticed(file, monkeypatch):
     monkeypatch.setattr("hermitex.symbolic.calculus.checking.SEARCH", 0.05)
     chance = random.Random(7)

@@ -124,9 +124,8 @@ def worked_out(expr: Any) -> Expr | Matrix | None:
         return _det(u)**(n - 1)*_det(w) if isinstance(expr, Determinant) else (n - 1)*_trace(u) + _trace(w)
     if isinstance(expr, MatMul) and expr.shape == (1, 1):
         factor, parts = expr.as_coeff_matrices()
-        ends = [_ones(x) for x in (parts[0], parts[-1])] if len(parts) > 1 and of_any_size(parts[0]) else [None]
-        if None not in ends:
+        first, last = (_ones(x) for x in (parts[0], parts[-1]))
+        if len(parts) > 1 and of_any_size(parts[0]) and first is not None and last is not None:
             between = two_numbers(MatMul(*parts[1:-1])) if len(parts) > 2 else (S.One, S.One)
-            (n, row), (_, column) = ends
-            return None if between is None else factor*n*row*between[1]*column
+            return None if between is None else factor*first[0]*first[1]*between[1]*last[1]
     return None
