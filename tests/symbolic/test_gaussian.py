@@ -326,3 +326,11 @@ def test_a_covariance_may_be_a_matrix(variables):
 def test_a_covariance_that_is_none_is_told(cov, message):
     with pytest.raises(BadInput, match=message):
         E(z1*z2, cov=cov)
+
+
+def test_a_covariance_is_printed():
+    """Else one symbol would stand for two averages."""
+    one, other = E(f(z1)*f(z2), z1, z2), E(f(z1)*f(z2), z1, z2, cov={(z1, z2): rho, (z2, z2): 3})
+    assert latex(one).startswith(r"\mathbb{E}_{z_{1}, z_{2}}\left[")
+    said = r"\langle z_{1} z_{2} \rangle = \rho, \langle z_{2}^{2} \rangle = 3"
+    assert latex(other).startswith(rf"\mathbb{{E}}_{{z_{{1}}, z_{{2}};\, {said}}}\left[")
