@@ -144,7 +144,7 @@ def test_a_curve_that_is_read_back_shows_its_experiment(tmp_path):
     ax = hx.load(tmp_path/"curve.csv").plot()
     assert ax.get_legend_handles_labels()[1] == ["experiment"]
     points, (lower, _), _ = ax.containers[0]
-    assert points.get_ydata().tolist() == [0.52, 0.24] and np.allclose(lower.get_ydata(), [0.51, 0.22])
+    assert points.get_ydata().tolist() == [0.52, 0.24] and np.allclose(np.asarray(lower.get_ydata(), dtype=float), [0.51, 0.22])
     assert next(line for line in ax.get_lines() if line.get_linestyle() != "None").get_ydata().tolist() == [0.5, 0.25]
     hx.load(tmp_path/"curve.csv").plot(quantity="simulated_test_error")
 
@@ -152,7 +152,7 @@ def test_a_curve_that_is_read_back_shows_its_experiment(tmp_path):
 def test_exponents_and_coefficients_have_pictures():
     pytest.importorskip("matplotlib")
     ax = hx.exponents("z1*z2 + z1").plot()
-    assert ax.get_title() == "z1*z2 + z1" and len(ax.patches) == 2
+    assert ax.get_title() == "$z_{1} z_{2} + z_{1}$" and len(ax.patches) == 2
     with pytest.raises(BadInput, match="no order"):
         hx.exponents("3").plot()
     ax = hx.mu("relu", 1).plot(kappa=[-1.0, 0.0, 1.0])
