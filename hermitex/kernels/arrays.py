@@ -16,6 +16,7 @@ from sympy.core.function import AppliedUndef
 from sympy.printing.numpy import NumPyPrinter, SciPyPrinter
 
 from hermitex.errors import BadInput
+from hermitex.kernels.printers import on_arrays
 
 _PRODUCT = 8  # the highest power of a variable that is written as a product: NumPy takes ten times as long for x**3
 _PAIRWISE = {Max: Function("maximum"), Min: Function("minimum")}
@@ -28,6 +29,12 @@ def lambdify(args: Any, expr: Any, modules: Any, **options: Any) -> Callable[...
     >>> from sympy.abc import x
     >>> lambdify(x, Max(0, x, x**2 - 1), ["scipy", "numpy"])(np.array([-2.0, 0.5, 1.0]))
     array([3. , 0.5, 1. ])
+
+    Functions that SymPy does not have are those of the kernels:
+
+    >>> from hermitex.symbolic.special import OwenT
+    >>> lambdify(x, OwenT(x, 2), ["scipy", "numpy"])(np.array([0.5, 1.0])).round(6)
+    array([0.141581, 0.078468])
     """
     exprs = [sympify(e, strict=True) for e in (expr if isinstance(expr, list | tuple) else [expr])]
     known = set(args) if isinstance(args, list | tuple) else {args}
@@ -39,6 +46,7 @@ def lambdify(args: Any, expr: Any, modules: Any, **options: Any) -> Callable[...
         exprs = [pairwise(e) for e in exprs]
         if all(m in ("numpy", "scipy") for m in modules):
             options.setdefault("printer", (_SciPy if "scipy" in modules else _NumPy)(_SETTINGS))
+            modules = [on_arrays({type(f).__name__ for e in exprs for f in e.atoms(Function)}), *modules]
     return _lambdify(args, exprs if isinstance(expr, list | tuple) else exprs[0], modules=modules, dummify=True, **options)
 
 

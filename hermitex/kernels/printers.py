@@ -8,7 +8,7 @@ scipy.special, and only those are imported.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol, default_sor
 from sympy.printing.printer import Printer as SymPyPrinter
 
 from hermitex.errors import NoClosedForm
+from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.conditioning import no_mass
 
@@ -68,6 +69,34 @@ _FORMS = " ".join(form for _, form in _COMPOSED.values())
 NUMPY = frozenset({*_NUMPY.values(), *_RECIPROCALS.values(), *_INVERSES.values(), *re.findall(r"np\.(\w+)", _FORMS), "heaviside",
                    "float64", "divide", "logical_not", "maximum", "power", "sqrt", "square", "where", "broadcast_arrays", "ravel"})
 CONSTANTS = frozenset({"e", "inf", "nan", "pi"})
+
+
+def on_arrays(names: Iterable[str]) -> dict[str, Any]:
+    """Of these names of nodes those that are printed by a form of several functions, or bear another name in SciPy: on arrays.
+
+    >>> found = on_arrays(["OwenT", "SignCorrelation", "cos"])
+    >>> sorted(found), float(found["SignCorrelation"](0.0, 0.0, 0.5).round(6))
+    (['OwenT', 'SignCorrelation'], 0.333333)
+    """
+    import numpy as np
+    from scipy import special
+
+    def those(own: Iterable[str]) -> dict[str, Any]:
+        return {_ALIASES.get(n, n): getattr(special, n) for n in own}
+
+    found: dict[str, Any] = {}
+    for name in names:
+        if name in _SCIPY and name != _SCIPY[name]:
+            found[name] = getattr(special, _SCIPY[name])
+        elif name in _COMPOSED:
+            needs, form = _COMPOSED[name]
+            scope: dict[str, Any] = {"np": np, **those(needs)}
+            for helper in used(form):
+                scope.update(those(HELPERS[helper][0]))
+                exec(HELPERS[helper][1], scope)  # a source of this package, as generated modules hold it
+            letters = [f"x{i}" for i in range(len(set(re.findall(r"{(\d)}", form))))]
+            found[name] = eval(f"lambda {', '.join(letters)}: {form.format(*letters)}", scope)
+    return found
 
 
 class Printer(Protocol):

@@ -14,7 +14,7 @@ import scipy.special
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Abs, Heaviside, Max, Min, Rational, Symbol, cos, erf, erfc, exp, log, pi, sign, sin, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, Symbol, cos, erf, erfc, exp, log, pi, sign, sin, sqrt, tanh
 
 from hermitex.errors import Divergent, NoClosedForm
 from hermitex.symbolic.gaussian import E, Expectation
@@ -369,3 +369,23 @@ def test_import_is_light():
             "print([m for m in ('numpy', 'scipy', 'flint', 'matplotlib') if m in set(sys.modules) - before])")
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("variables", [(z1, z2), (z1, z2, z3)], ids=len)
+@given(a=st.integers(-4, 4), b=st.integers(-4, 4), n=st.integers(1, 3))
+@settings(max_examples=4, deadline=None)
+def test_a_piecewise_that_jumps_is_no_part_of_a_linear_form(variables, a, b, n):
+    """E (n s + J)^2 and E s J, s = z1 + z2, J = a/2 where s > 0, else b/2: the derivative of J is 0 on both sides."""
+    s = z1 + z2
+    J = Piecewise((Rational(a, 2), s > 0), (Rational(b, 2), True))
+    crossed = Rational(a - b, 2)/sqrt(pi)
+    assert sp.simplify(closed_form(E(s*J, *variables)) - crossed) == 0
+    assert sp.simplify(closed_form(E((n*s + J)**2, *variables)) - 2*n**2 - 2*n*crossed - Rational(a*a + b*b, 8)) == 0
+
+
+def test_a_product_of_steps_in_pieces():
+    """E of two steps of correlated fields, which have no slope anywhere."""
+    step = [Piecewise((1, v > 0), (Rational(1, 10), True)) for v in (z1, z2)]
+    both = sp.asin(Rational(3, 5))/(2*pi) + Rational(1, 4)
+    found = closed_form(E(step[0]*step[1], z1, z2, cov={(z1, z2): Rational(3, 5)}))
+    assert float(found) == pytest.approx(float(Rational(81, 100)*both + Rational(9, 100) + Rational(1, 100)), rel=1e-14)

@@ -4,11 +4,12 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from itertools import product as product_of
 
 import numpy as np
 import pytest
-from sympy import Abs, Heaviside, Max, Min, cos, erf, exp, sign, sin, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Min, Piecewise, cos, erf, exp, sign, sin, sqrt, tanh
 
 import hermitex as hx
 from hermitex import E
@@ -114,6 +115,27 @@ def test_one_neuron_is_the_flow_of_one_overlap(sigma, g):
     for m, gamma in ((0.2, 0.0), (0.7, 0.3)):
         dQ, dM, _ = one.rates.rate(np.eye(1), np.array([[m]]), np.ones(1), np.eye(1), v=np.ones(1), gamma=gamma, Delta=0.0)
         assert dM[0, 0] - m*dQ[0, 0]/2 == pytest.approx(float(np.ravel(known.drift(np.array([m]), gamma))[0]), rel=2e-7)
+
+
+@pytest.mark.parametrize(("sigma", "f", "slope"), [
+    ("elu", lambda u: np.where(u > 0, u, np.expm1(np.minimum(u, 0))), lambda u: np.where(u > 0, 1, np.exp(np.minimum(u, 0)))),
+    (Piecewise((z, z > 0), (z/10, True)), lambda u: np.where(u > 0, u, u/10), lambda u: np.where(u > 0, 1, 0.1)),
+    (Piecewise((0, z < 0), (z, z < 1), (1, True)), lambda u: np.clip(u, 0, 1), lambda u: ((u > 0) & (u < 1))*1.0)],
+    ids=["elu", "leaky", "clipped"])
+def test_students_in_pieces(sigma, f, slope):
+    """dM/dt = E[sigma'(u) v (g(v) - sigma(u))] and dQ/dt, on panels of the plane that end where the pieces do."""
+    m, gamma, g = 0.3, 0.4, lambda v: np.maximum(v, 0)
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    edges = [-9, -3, 0, 1, 4, 9]
+    x, w = (np.concatenate([part(a, b) for a, b in pairwise(edges)])
+            for part in (lambda a, b: (a + b + (b - a)*nodes)/2, lambda a, b: (b - a)/2*weights))
+    u, v = x[:, None], x[None, :]
+    mass = np.exp(-(u*u - 2*m*u*v + v*v)/(2*(1 - m*m)))/(2*np.pi*np.sqrt(1 - m*m))*np.outer(w, w)
+    gap = g(v) - f(u)
+    dQ, dM, _ = committee(sigma, "relu", students=1, teachers=1).rates.rate(
+        np.eye(1), np.array([[m]]), np.ones(1), np.eye(1), v=np.ones(1), gamma=gamma, Delta=0.0)
+    assert dM[0, 0] == pytest.approx(np.sum(mass*slope(u)*v*gap), abs=1e-9)
+    assert dQ[0, 0] == pytest.approx(np.sum(mass*(2*slope(u)*u*gap + gamma*(slope(u)*gap)**2)), abs=1e-9)
 
 
 @pytest.mark.slow

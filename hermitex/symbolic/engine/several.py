@@ -316,8 +316,11 @@ def _collect(e: Expr, variables: tuple[Symbol, ...], into: tuple[dict, dict]) ->
 
 
 def _affine(e: Expr, variables: tuple[Symbol, ...]) -> tuple[list[Expr], Expr] | None:
-    row = [e.diff(v) if e.is_Add or e.is_Mul or e.is_Symbol else S.NaN for v in variables]
-    if any(c is S.NaN or any(depends(c, v) for v in variables) for c in row):
+    # beside a jump of a Piecewise its derivative is 0, which would pass for a slope
+    if not (e.is_Add or e.is_Mul or e.is_Symbol) or not e.is_polynomial(*variables):
+        return None
+    row = [e.diff(v) for v in variables]
+    if any(depends(c, v) for c in row for v in variables):
         return None
     return row, e.subs(dict.fromkeys(variables, S.Zero))
 

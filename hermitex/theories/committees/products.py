@@ -166,11 +166,12 @@ def ramps(f: Expr) -> bool:
     """A polynomial in z on either side of 0: its averages are those of polynomials and signs.
 
     >>> from sympy import Max, exp
-    >>> ramps(z**2*Max(0, z)), ramps(Max(1, z)), ramps(exp(z))
-    (True, False, False)
+    >>> ramps(z**2*Max(0, z)), ramps(Max(1, z)), ramps(exp(z)), ramps(Piecewise((z, z > 0), (exp(z) - 1, True)))
+    (True, False, False, False)
     """
     kinked = f.atoms(*_KINKED)
-    if not all(a == a.coeff(z)*z for e in kinked for a in e.args[:1 if isinstance(e, Heaviside) else None]):
+    ends = (a for e in kinked for a in e.args[:1 if isinstance(e, Heaviside) else None])
+    if f.has(Piecewise) or not all(a == a.coeff(z)*z for a in ends):
         return False
     return bool(f.xreplace({e: z for e in kinked}).is_polynomial(z))
 
