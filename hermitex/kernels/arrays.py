@@ -16,7 +16,8 @@ from sympy.core.function import AppliedUndef
 from sympy.printing.numpy import NumPyPrinter, SciPyPrinter
 
 from hermitex.errors import BadInput
-from hermitex.kernels.printers import on_arrays
+from hermitex.kernels.printers import COMPOSED, RENAMED, composed
+from hermitex.kernels.source import load
 
 _PRODUCT = 8  # the highest power of a variable that is written as a product: NumPy takes ten times as long for x**3
 _PAIRWISE = {Max: Function("maximum"), Min: Function("minimum")}
@@ -46,8 +47,20 @@ def lambdify(args: Any, expr: Any, modules: Any, **options: Any) -> Callable[...
         exprs = [pairwise(e) for e in exprs]
         if all(m in ("numpy", "scipy") for m in modules):
             options.setdefault("printer", (_SciPy if "scipy" in modules else _NumPy)(_SETTINGS))
-            modules = [on_arrays({type(f).__name__ for e in exprs for f in e.atoms(Function)}), *modules]
+            modules = [_of_kernels({type(f).__name__ for e in exprs for f in e.atoms(Function)}), *modules]
     return _lambdify(args, exprs if isinstance(expr, list | tuple) else exprs[0], modules=modules, dummify=True, **options)
+
+
+def _of_kernels(names: set[str]) -> dict[str, Any]:
+    """Of these nodes those that SciPy has by another name, and those that are put together of its functions."""
+    from scipy import special
+
+    return {**{n: getattr(special, RENAMED[n]) for n in names & RENAMED.keys()}, **{n: _value(n) for n in names & COMPOSED}}
+
+
+def _value(name: str) -> Callable[..., Any]:
+    kernel = load(composed(name))["kernel"]
+    return lambda *x: kernel({f"x{i}": v for i, v in enumerate(x)}, {})["value"]
 
 
 class _NumPy(NumPyPrinter):

@@ -8,7 +8,7 @@ scipy.special, and only those are imported.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -35,6 +35,8 @@ _SCIPY = {
     "polygamma": "polygamma", "beta": "beta", "zeta": "zeta", "Ei": "expi", "expit": "expit", "ndtr": "ndtr",
     "log_ndtr": "log_ndtr",
 }
+#: Those that have another name there.
+RENAMED = {node: name for node, name in _SCIPY.items() if node != name}
 #: SymPy's name -> (functions of scipy.special, how they are put together; {0}, {1}, ... are the arguments)
 _COMPOSED = {
     "LogFactorial": (("gammaln",), "gammaln({0} + 1)"),
@@ -64,6 +66,7 @@ _SHORT, _HORNER = 4, 4
 SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *HYPERGEOMETRIC.values(),
                                                   *(n for needs, _ in _COMPOSED.values() for n in needs))})
 
+COMPOSED = frozenset(_COMPOSED)
 _FORMS = " ".join(form for _, form in _COMPOSED.values())
 #: Functions and constants of NumPy that it may call, and the functions of generated modules.
 NUMPY = frozenset({*_NUMPY.values(), *_RECIPROCALS.values(), *_INVERSES.values(), *re.findall(r"np\.(\w+)", _FORMS), "heaviside",
@@ -71,32 +74,28 @@ NUMPY = frozenset({*_NUMPY.values(), *_RECIPROCALS.values(), *_INVERSES.values()
 CONSTANTS = frozenset({"e", "inf", "nan", "pi"})
 
 
-def on_arrays(names: Iterable[str]) -> dict[str, Any]:
-    """Of these names of nodes those that are printed by a form of several functions, or bear another name in SciPy: on arrays.
+def composed(name: str) -> str:
+    """The source of a module with the value of a node of x0, x1, ... that is put together of several functions.
 
-    >>> found = on_arrays(["OwenT", "SignCorrelation", "cos"])
-    >>> sorted(found), float(found["SignCorrelation"](0.0, 0.0, 0.5).round(6))
-    (['OwenT', 'SignCorrelation'], 0.333333)
-    """
+    >>> print(composed("LogFactorial"))
     import numpy as np
-    from scipy import special
+    from scipy.special import gammaln
+    <BLANKLINE>
+    <BLANKLINE>
+    def kernel(s, quad):
+        return {"value": gammaln(s["x0"] + 1)}
+    <BLANKLINE>
+    """
+    needs, form = _COMPOSED[name]
+    helpers = [HELPERS[h] for h in used(form)]
+    needed = sorted({*needs, *(n for more, _ in helpers for n in more)})
+    imports = [f"from scipy.special import {', '.join(f'{n} as {_ALIASES[n]}' if n in _ALIASES else n for n in needed)}"]
+    value = form.format(*(f's["x{i}"]' for i in range(len(set(re.findall(r"{(\d)}", form))))))
+    parts = ["\n".join(["import numpy as np", *(imports if needed else [])]), *dict.fromkeys(text.strip() for _, text in helpers)]
+    return "\n\n\n".join([*parts, f'def kernel(s, quad):\n    return {{"value": {value}}}']) + "\n"
 
-    def those(own: Iterable[str]) -> dict[str, Any]:
-        return {_ALIASES.get(n, n): getattr(special, n) for n in own}
 
-    found: dict[str, Any] = {}
-    for name in names:
-        if name in _SCIPY and name != _SCIPY[name]:
-            found[name] = getattr(special, _SCIPY[name])
-        elif name in _COMPOSED:
-            needs, form = _COMPOSED[name]
-            scope: dict[str, Any] = {"np": np, **those(needs)}
-            for helper in used(form):
-                scope.update(those(HELPERS[helper][0]))
-                exec(HELPERS[helper][1], scope)  # a source of this package, as generated modules hold it
-            letters = [f"x{i}" for i in range(len(set(re.findall(r"{(\d)}", form))))]
-            found[name] = eval(f"lambda {', '.join(letters)}: {form.format(*letters)}", scope)
-    return found
+
 
 
 class Printer(Protocol):

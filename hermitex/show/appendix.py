@@ -134,11 +134,11 @@ def _gathered(blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _sentences(texts: Iterable[str]) -> Iterator[str]:
-    """Paragraphs; one that ends within its sentence goes on with the next."""
+    """Paragraphs; one that ends within its sentence goes on with the next, unless a formula would be open there."""
     said = ""
     for words in texts:
         said = f"{said} {words}" if said else words
-        if said.rstrip().endswith((".", ":")):
+        if said.rstrip().endswith((".", ":")) or said.count("$") % 2:
             yield said
             said = ""
     if said:

@@ -167,5 +167,5 @@ def _of_one_variable(name: str, expr: Expr) -> Activation:
         found = tuple(expr.free_symbols)
     if len(found) > 1 or (not found and expr.free_symbols):
         names = ", ".join(sorted(map(str, expr.free_symbols)))
-        raise BadInput(f"an activation is a function of one variable z, not of {names}")
+        raise BadInput(f"a function of one variable z is meant here, as tanh(z), not one of {names}")
     return Activation(name, expr.xreplace({found[0]: z}) if found else expr)

@@ -142,7 +142,7 @@ class GiantStep(Theory):
         tau'^2 = (E[g^2 t^2] + Delta) E sigma'^2/samples with g centred and t the projection of the example on the direction.
         """
         if self.directions.rows > 1 or len(self.variables) > 1:
-            raise BadInput("giant-step: dimension is known for a target of one direction")
+            raise BadInput("giant-step: finite-d terms are known for a target of one direction; leave dimension out for the limit")
         z1, z2 = self._start(2)
         (t,), ell = self.variables, self.order
         mu, of_g = (lambda k: coefficient(self.sigma, k)), (lambda k: coefficient(self.g, k, t))
