@@ -81,6 +81,12 @@ def test_the_appendix_compiles_alone_and_inside_a_paper(tmp_path, host):
     assert done.returncode == 0, done.stdout[-2000:]
 
 
+def test_how_far_it_is_goes_to_stderr(capsys):
+    assert main(["check", str(TEMPLATE), "--json", "--progress"]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith("check: 1 of 1 files, ") and json.loads(said.out)["derivations"]
+
+
 @pytest.mark.slow
 def test_files_are_checked_side_by_side(tmp_path, capsys):
     wrong = TEMPLATE.read_text().replace("sqrt(c)*E(Derivative", "c*E(Derivative")

@@ -28,6 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--latex", metavar="FILE.tex", help="write the pages as an appendix (numbered steps, rules in words)")
     parser.add_argument("--markdown", metavar="FILE.md", help="write the pages as Markdown")
     parser.add_argument("--bib", metavar="FILE.bib", help="write BibTeX of what they cite")
+    parser.add_argument("--progress", action="store_true", help="say on stderr how many files are checked and how long it takes")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     """Check, print a table, and write what was asked for."""
     from hermitex.show.display import counted
     from hermitex.show.files import check_place
+    from hermitex.show.progress import reporter
 
     for place in (args.latex, args.markdown, args.bib):
         check_place(place)
@@ -53,8 +55,11 @@ def run(args: argparse.Namespace) -> int:
     files = list(_files(args.paths))
     # written at the end in the order of the files, whichever is ready first
     made: dict[Path, list[_Page]] = {}
+    tell = reporter("check", "files") if args.progress else None
     with streams.aside() as out:
-        for path, judged in _judged(files, args, None if args.json else out):
+        for i, (path, judged) in enumerate(_judged(files, args, None if args.json else out), 1):
+            if tell is not None:
+                tell(i, len(files))
             if isinstance(judged, HermitexError):
                 late = f"{path}: running it" if isinstance(judged, BudgetExceeded) else ""
                 status = cli.report(judged, late) if late else cli.report(judged)
