@@ -58,7 +58,7 @@ class Run:
         self.s: State = {n: self._column(v) if v.ndim else np.float64(v) for n, v in numbers.items()}
         self.guess = guess
         self.first: State = {}  # where each block began before any rule was refined
-        self.zero: State = {}  # and which of its unknowns were given 0 there
+        self.zero: State = {}  # and which of its unknowns were given 0, or found there
         self.before: State = {}
         self.moved = self.unsettled = np.full(points, np.inf)
         self.asked = max(tolerance/3, 1e-15)  # of every average
@@ -386,9 +386,10 @@ class Run:
             functions, explicit, x0 = line.wrapped(both, step, sized, rounding, explicit), line.explicit(explicit), line.inside(x0)
             positive = [p or d is not None for p, d in zip(positive, domains, strict=True)]
         self.first.setdefault(name, x0)
-        zero = self.zero.setdefault(name, np.stack([
+        zero = self.zero.get(name, False) | np.stack([
             np.broadcast_to(np.equal(self.guess.get(u, np.nan), 0.0) & p & (u not in self.program.domain), (self.points,))
-            for u, p in zip(block.torn, positive, strict=True)]))
+            for u, p in zip(block.torn, positive, strict=True)])
+        self.zero[name] = zero
         begun = {"point": everything, START: self.first[name]}
         found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, bent=line.plain(len(x0)), zero=zero,
                        rtol=self.tolerance, raise_on_failure=False, **functions)
