@@ -10,12 +10,14 @@ from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedFor
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.symbolic.budget import DEFAULT_BUDGET
-from hermitex.symbolic.deadline import deadline
+from hermitex.symbolic.deadline import attempt, deadline
 
 if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
     from hermitex.exponents.table import ExponentsTable
     from hermitex.theories.overlaps.reached import Reached
+
+_SHARE = 1/10  # of the budget, of the processor: noise on a smooth label of several variables may take minutes
 
 
 @overload
@@ -89,10 +91,10 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
     if len(found.threshold.stages) < 2:
         return found
     left = None if budget is None else max(budget - (monotonic() - start), 0.0)
-    return _with_reached(found, channel, left)
+    return _with_reached(found, channel, left, None if budget is None else _SHARE*budget)
 
 
-def _with_reached(found: Exponents, channel: Any, seconds: float | None) -> Exponents:
+def _with_reached(found: Exponents, channel: Any, seconds: float | None, share: float | None) -> Exponents:
     """The stages with where the state evolution of AMP reaches them."""
     stages, notes = [dict(s) for s in found.threshold.stages], list(found.notes)
     for n, stage in enumerate(stages):
@@ -102,7 +104,7 @@ def _with_reached(found: Exponents, channel: Any, seconds: float | None) -> Expo
             stage["reached"] = stages[n - 1]["reached"] if n else stage["alpha_c"]
             continue
         try:
-            with deadline(seconds):
+            with deadline(seconds), attempt(share):
                 at = _reached(found, channel, n)
         except BudgetExceeded:
             notes.append(f"stage {n + 1}: where it is reached was not found in time; allow more with a larger budget")
