@@ -7,16 +7,19 @@ which symbols bear their names: here they bear names of their own, and nothing t
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from contextlib import suppress
+from functools import lru_cache, reduce
 from typing import Any
 
-from sympy import Function, Max, Min, Pow, default_sort_key, sympify
+from sympy import Dummy, Function, Max, Min, Pow, default_sort_key, sympify
 from sympy import lambdify as _lambdify
 from sympy.core.function import AppliedUndef
-from sympy.printing.numpy import NumPyPrinter, SciPyPrinter
+from sympy.printing.numpy import NumPyPrinter as OfNumPy
+from sympy.printing.numpy import SciPyPrinter
 
-from hermitex.errors import BadInput
-from hermitex.kernels.printers import COMPOSED, RENAMED, composed
+from hermitex.errors import BadInput, NoClosedForm
+from hermitex.kernels.helpers import HELPERS, used
+from hermitex.kernels.printers import NumPyPrinter
 from hermitex.kernels.source import load
 
 _PRODUCT = 8  # the highest power of a variable that is written as a product: NumPy takes ten times as long for x**3
@@ -46,24 +49,36 @@ def lambdify(args: Any, expr: Any, modules: Any, **options: Any) -> Callable[...
     if "numpy" in modules:
         exprs = [pairwise(e) for e in exprs]
         if all(m in ("numpy", "scipy") for m in modules):
-            options.setdefault("printer", (_SciPy if "scipy" in modules else _NumPy)(_SETTINGS))
-            modules = [_of_kernels({type(f).__name__ for e in exprs for f in e.atoms(Function)}), *modules]
+            printer = options.setdefault("printer", (_SciPy if "scipy" in modules else _NumPy)(_SETTINGS))
+            modules = [_beyond(printer, set().union(*(e.atoms(Function) for e in exprs))), *modules]
     return _lambdify(args, exprs if isinstance(expr, list | tuple) else exprs[0], modules=modules, dummify=True, **options)
 
 
-def _of_kernels(names: set[str]) -> dict[str, Any]:
-    """Of these nodes those that SciPy has by another name, and those that are put together of its functions."""
-    from scipy import special
+def _beyond(printer: Any, functions: set[Any]) -> dict[str, Callable[..., Any]]:
+    """Those that a printer of SymPy does not know, by the kernels' own; what that does not know either is left out."""
+    found = {}
+    for f in functions:
+        name = type(f).__name__
+        if not (isinstance(f, AppliedUndef) or name in printer.known_functions or hasattr(printer, f"_print_{name}")):
+            with suppress(NoClosedForm):
+                found[name] = _value(f.func, len(f.args))
+    return found
 
-    return {**{n: getattr(special, RENAMED[n]) for n in names & RENAMED.keys()}, **{n: _value(n) for n in names & COMPOSED}}
 
-
-def _value(name: str) -> Callable[..., Any]:
-    kernel = load(composed(name))["kernel"]
+@lru_cache(maxsize=64)
+def _value(node: Any, count: int) -> Callable[..., Any]:
+    """A node of so many arguments as a function of arrays."""
+    printer = NumPyPrinter(lambda s: f's["{s.name}"]')
+    value = printer.doprint(node(*(Dummy(f"x{i}", real=True) for i in range(count))))
+    helpers = [HELPERS[name] for name in used(value)]
+    printer.special.update(n for needs, _ in helpers for n in needs)
+    source = ["\n".join(printer.imports()), *(text.strip() for _, text in helpers),
+              f'def kernel(s, quad):\n    return {{"value": {value}}}\n']
+    kernel = load("\n\n\n".join(source))["kernel"]
     return lambda *x: kernel({f"x{i}": v for i, v in enumerate(x)}, {})["value"]
 
 
-class _NumPy(NumPyPrinter):
+class _NumPy(OfNumPy):
     """x**3 as x*x*x."""
 
     def _print_Pow(self, expr: Pow, rational: bool = False) -> str:

@@ -16,7 +16,6 @@ from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol, default_sor
 from sympy.printing.printer import Printer as SymPyPrinter
 
 from hermitex.errors import NoClosedForm
-from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.conditioning import no_mass
 
@@ -35,8 +34,6 @@ _SCIPY = {
     "polygamma": "polygamma", "beta": "beta", "zeta": "zeta", "Ei": "expi", "expit": "expit", "ndtr": "ndtr",
     "log_ndtr": "log_ndtr",
 }
-#: Those that have another name there.
-RENAMED = {node: name for node, name in _SCIPY.items() if node != name}
 #: SymPy's name -> (functions of scipy.special, how they are put together; {0}, {1}, ... are the arguments)
 _COMPOSED = {
     "LogFactorial": (("gammaln",), "gammaln({0} + 1)"),
@@ -66,36 +63,11 @@ _SHORT, _HORNER = 4, 4
 SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *HYPERGEOMETRIC.values(),
                                                   *(n for needs, _ in _COMPOSED.values() for n in needs))})
 
-COMPOSED = frozenset(_COMPOSED)
 _FORMS = " ".join(form for _, form in _COMPOSED.values())
 #: Functions and constants of NumPy that it may call, and the functions of generated modules.
 NUMPY = frozenset({*_NUMPY.values(), *_RECIPROCALS.values(), *_INVERSES.values(), *re.findall(r"np\.(\w+)", _FORMS), "heaviside",
                    "float64", "divide", "logical_not", "maximum", "power", "sqrt", "square", "where", "broadcast_arrays", "ravel"})
 CONSTANTS = frozenset({"e", "inf", "nan", "pi"})
-
-
-def composed(name: str) -> str:
-    """The source of a module with the value of a node of x0, x1, ... that is put together of several functions.
-
-    >>> print(composed("LogFactorial"))
-    import numpy as np
-    from scipy.special import gammaln
-    <BLANKLINE>
-    <BLANKLINE>
-    def kernel(s, quad):
-        return {"value": gammaln(s["x0"] + 1)}
-    <BLANKLINE>
-    """
-    needs, form = _COMPOSED[name]
-    helpers = [HELPERS[h] for h in used(form)]
-    needed = sorted({*needs, *(n for more, _ in helpers for n in more)})
-    imports = [f"from scipy.special import {', '.join(f'{n} as {_ALIASES[n]}' if n in _ALIASES else n for n in needed)}"]
-    value = form.format(*(f's["x{i}"]' for i in range(len(set(re.findall(r"{(\d)}", form))))))
-    parts = ["\n".join(["import numpy as np", *(imports if needed else [])]), *dict.fromkeys(text.strip() for _, text in helpers)]
-    return "\n\n\n".join([*parts, f'def kernel(s, quad):\n    return {{"value": {value}}}']) + "\n"
-
-
-
 
 
 class Printer(Protocol):
