@@ -74,6 +74,28 @@ def mistakes(seeds):
     return out
 
 
+def batched(d, system):
+    """All points of a draw as one batch."""
+    return solved(system, {n: np.array([p[n] for p in d.points]) for n in d.points[0]}, d.start)
+
+
+def spoiled(seeds):
+    """Points that are solved in their batch and not alone, or alone and not in their batch, or wrong there."""
+    out = []
+    for seed in seeds:
+        d, system, alone = asked(seed)
+        if d.kind != "batch" or system is None:
+            continue
+        together = batched(d, system)
+        for k, (point, one) in enumerate(zip(d.points, alone, strict=True)):
+            here = together is not None and bool(together.converged[k])
+            if here != (one is not None and bool(one.converged)):
+                out.append(f"{seed}, {d.words}: {point} is {'' if here else 'not '}solved in the batch only by it")
+            elif here and (why := wrong(d, point, [float(together[u][k]) for u in d.unknowns])):
+                out.append(f"{seed}, {d.words}: {why}")
+    return out
+
+
 def test_no_quick_draw_is_wrong():
     assert not mistakes(range(QUICK))
 
@@ -81,12 +103,14 @@ def test_no_quick_draw_is_wrong():
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, ALL, CHUNK))
 def test_no_draw_is_wrong_and_what_has_a_root_is_solved(first):
-    """Refusing everything would be right too: where a root was chosen first, it is found from the default start."""
+    """Refusing everything would be right too: where a root was chosen first, it is found from the default start. A point is
+    solved in its batch as it is alone."""
     seeds = range(first, first + CHUNK)
     assert not mistakes(seeds)
     for kind in ROOTED:
         done = [f is not None and bool(f.converged) for d, _, found in map(asked, seeds) if d.kind == kind for f in found]
         assert sum(done) >= 0.95*len(done), kind
+    assert not spoiled(seeds)
 
 
 def test_equations_that_contradict_each_other_less_and_less_are_not_solved():
@@ -138,28 +162,6 @@ def test_the_stability_is_the_slope_of_the_map():
             assert any("unstable" in note for note in f.notes) == (rate > 1) or abs(rate - 1) < 1e-6, d.words
             checked += 1
     assert checked > 8
-
-
-def batched(d, system):
-    """All points of a draw as one batch."""
-    return solved(system, {n: np.array([p[n] for p in d.points]) for n in d.points[0]}, d.start)
-
-
-@pytest.mark.slow
-def test_a_point_is_solved_in_its_batch_as_it_is_alone():
-    spoiled = []
-    for seed in range(ALL):
-        d, system, alone = asked(seed)
-        if d.kind != "batch" or system is None:
-            continue
-        together = batched(d, system)
-        for k, (point, one) in enumerate(zip(d.points, alone, strict=True)):
-            here = together is not None and bool(together.converged[k])
-            if here != (one is not None and bool(one.converged)):
-                spoiled.append(f"{seed}, {d.words}: {point} is {'' if here else 'not '}solved in the batch only by it")
-            elif here and (why := wrong(d, point, [float(together[u][k]) for u in d.unknowns])):
-                spoiled.append(f"{seed}, {d.words}: {why}")
-    assert not spoiled
 
 
 @pytest.mark.slow
