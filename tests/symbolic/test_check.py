@@ -136,13 +136,17 @@ _FAR = [
 ]
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(9, 49))])
+@pytest.mark.parametrize("sides", _GROWING)
+def test_what_grows_is_equal_where_it_is(sides):
+    assert hx.check(*sides())
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(9, 30))])
 def test_a_far_switch_is_found_where_the_sides_absorb_it(seed):
     """What turns where the sides are above 1e150 is compared there to as many digits as show it."""
     random = Random(seed)
     left, right = random.choice(_GROWING)()
     planted = random.choice(_FAR)(random.randint(26, 33), left)
-    assert hx.check(left, right)
     found = hx.check(left, right + planted)
     assert found.status in ("fails", "undetermined"), planted
 

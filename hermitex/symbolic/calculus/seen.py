@@ -6,14 +6,14 @@ that is absorbed at 30 digits shows at 400. Where no tried point shows it, point
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any, NamedTuple
 
 import sympy as sp
-from sympy import Dummy, Expr, Pow, Symbol, expand, preorder_traversal
+from sympy import Basic, Dummy, Expr, Pow, Symbol, expand, preorder_traversal
 
-from hermitex.errors import HermitexError
+from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic.arithmetic import fabs, log10
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.calculus.sides import Sides, not_real, real, without_common
@@ -58,11 +58,12 @@ def unseen(parts: Pair, tried: Sequence[Place], compare: Compare, admissible: Al
     """
     for part in parts:
         for turning in _turning(part):
-            sides_of = _sides_of(turning, tried)
+            key_of = _keys(turning)
+            sides_of = _sides_of(key_of, tried)
             for key, places in sides_of.items() if len(sides_of) > 1 else ():
-                mixed = (p for p in _mixed(places, tried) if _key(turning, p) == key and admissible(p.point))
+                mixed = (p for p in _mixed(places, tried, part.free_symbols) if key_of(p) == key)
                 beside = [p for other, those in sides_of.items() if other != key for p in those]
-                found = _looked_at(parts, part, turning, places, beside, mixed, compare)
+                found = _looked_at(parts, part, turning, places, beside, mixed, compare, admissible)
                 if found is not None:
                     return found
     return None
@@ -78,10 +79,28 @@ def _turning(part: Expr) -> Iterator[Expr]:
     yield from found
 
 
-def _sides_of(e: Expr, tried: Sequence[Place]) -> dict[Any, list[Place]]:
+def _keys(e: Expr) -> Callable[[Place], tuple[int, ...] | None]:
+    """`_key` of e, once for all places that differ in what does not stand in it."""
+    known: dict[Any, tuple[int, ...] | None] = {}
+
+    def key_of(place: Place) -> tuple[int, ...] | None:
+        here = _restricted(place, e.free_symbols)
+        if here not in known:
+            known[here] = _key(e, place)
+        return known[here]
+
+    return key_of
+
+
+def _restricted(place: Place, symbols: Set[Basic]) -> tuple[Any, ...]:
+    """What of a place an expression with these symbols depends on."""
+    return (frozenset((s, v) for s, v in place.point.items() if s in symbols), id(place.functions))
+
+
+def _sides_of(key_of: Callable[[Place], tuple[int, ...] | None], tried: Sequence[Place]) -> dict[Any, list[Place]]:
     found: dict[Any, list[Place]] = {}
     for place in tried:
-        key = _key(e, place)
+        key = key_of(place)
         if key is not None:
             found.setdefault(key, []).append(place)
     return found
@@ -100,17 +119,20 @@ def _key(e: Expr, place: Place) -> tuple[int, ...] | None:
     return tuple((v > 0) - (v < 0) for v in values)
 
 
-def _mixed(places: Sequence[Place], tried: Sequence[Place]) -> Iterator[Place]:
-    """The numbers of one place, and of another one."""
+def _mixed(places: Sequence[Place], tried: Sequence[Place], symbols: Set[Basic]) -> Iterator[Place]:
+    """The numbers of one place, and of another one; of places at which these symbols are the same, the first."""
+    made: set[tuple[Any, ...]] = set()
     for point, functions, _ in places:
         for other in reversed(tried):
             for s in point:
-                if other.point[s] != point[s]:
-                    yield Place({**point, s: other.point[s]}, functions)
+                mixed = Place({**point, s: other.point[s]}, functions)
+                if other.point[s] != point[s] and (here := _restricted(mixed, symbols)) not in made:
+                    made.add(here)
+                    yield mixed
 
 
 def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside: Sequence[Place], mixed: Iterator[Place],
-               compare: Compare) -> Unseen | None:
+               compare: Compare, admissible: Allowed) -> Unseen | None:
     """None where `e` is seen on this side of its turn, or where nothing of it is left there: it is multiplied by 0, or another
     branch of what it stands in holds, of which the other side is looked at by itself."""
     held = Dummy("t", real=True)
@@ -125,7 +147,10 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside
         return hidden.xreplace({**p.point, held: value + 1 if value.is_zero else value*sp.Rational(11, 10)})
 
     def counts(p: Place) -> bool:
-        return _at(as_it_is(p), p) != _at(altered_at(p), p)
+        try:
+            return _at(as_it_is(p), p) != _at(altered_at(p), p)
+        except BadInput:  # the numbers make no covariance
+            return False
 
     counted = list(islice(filter(counts, sorted(places, key=lambda p: max(map(abs, p.point.values())))), _PLACES))
     for place in counted:
@@ -133,7 +158,8 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside
         shown = compare((part, altered), place, place.digits)
         if (shown is not None and shown.agree is None) or (shown is None and not_real(_at(altered, place))):
             return None
-    fresh = [_nearer(e, p, beside) for p in counted[:1]] + list(islice(filter(counts, mixed), _MIXED))
+    several = islice((p for p in mixed if counts(p) and admissible(p.point)), _MIXED)
+    fresh = [*(_nearer(e, p, beside) for p in counted[:1]), *several]
     for place in (*fresh, *counted[:1]):
         digits = _needed(part, altered_at(place), place)
         if digits is None:
