@@ -27,10 +27,11 @@ _PANELS = {1: (140, 280), 2: (8, 12), 3: (2, 4)}  # in each hidden variable: to 
 _ORDER = 10
 _EPSILON = 1e-15  # of E[He_a K(v)] in units of E[|He_a| K(v)]: rounding, and what lies outside the window
 _QUIET, _MOST_COUNTS = 40, 10**8  # counts in a row that add nothing; counts at all, times points
-_REACH, _HALVINGS = 4.5, 4  # of t, y = sinh(pi/2 sinh t)
+_REACH = 4.5  # of t, y = sinh(pi/2 sinh t)
+_HALVINGS, _MOST_HALVINGS, _FASTER = 4, 8, 20  # beyond the first while changes fall by such a factor
 _LIGHT = 1e-25  # a density that does not count
 _TOLERANCE = 1e-12
-_WORK = 800_000  # points times panels in the label
+_WORK, _CHUNK = 800_000, 200_000  # points times panels in the label; points at once
 
 
 class Drawn:
@@ -74,71 +75,91 @@ class Drawn:
         if not self.keys:
             return Second({}, 0.0)
 
-        def terms(label: float) -> np.ndarray:
-            checkpoint("integrating over the labels")
-            return np.stack([self._of_label(u, label, n) for n in range(2)])
+        def terms(labels: np.ndarray) -> np.ndarray:
+            return np.stack([self._of_labels(u, labels, n) for n in range(2)], axis=1)
 
         support = self.channel.support
         if self.channel.finite:
-            (coarse, fine), lost = np.sum([terms(float(v)) for v in support], axis=0), 0.0
+            (coarse, fine), lost = terms(np.array([float(v) for v in support])).sum(axis=0), 0.0
         else:
             (coarse, fine), lost = (_counted if support == "integers" else _integrated)(terms, self.grids[-1][1].shape[1])
         missing = abs(fine[0] - 1)
         if missing > 1e-12:  # E[z_i^2 - 1|y] of the labels that are left out is at most the square of the window
             lost += missing*WINDOW**2
         size = float(np.max(np.abs(fine[1:]), initial=0.0))
-        # An error e sqrt(B) in each A changes sum A^2/B by that (Cauchy): a small value is what cancellation left.
-        lost += 2*_EPSILON*np.sqrt(2*size) + 2*_EPSILON**2
+        lost += _rounding(size)
         return Second(dict(zip(self.keys, fine[1:].tolist(), strict=True)),
                       float(np.max(np.abs(fine - coarse)[1:], initial=0.0)) + lost)
 
-    def _of_label(self, u: Sequence[float], label: float, n: int) -> np.ndarray:
-        """nu_0, and what the label adds to each coupling, by the n-th grid."""
-        z, he = self.grids[n]
-        if self.switches:
-            edges = self.edges[n]
-            with np.errstate(all="ignore"):
-                cuts = zeros_on([lambda v, f=f: f(np.full_like(v, label), *(np.full_like(v, x) for x in u), v)
-                                 for f in self.switches], edges)
-            z, he = self._grid(np.unique([*edges, *cuts])) if cuts else (z, he)
-        nu = he @ np.broadcast_to(np.nan_to_num(self.law(label, (*u, *z))), he.shape[1:])
-        return np.array([nu[0], *(nu[self.pairs[0]]*nu[self.pairs[1]]/nu[0] if nu[0] > 0 else 0*self.pairs[0])])
+    def _of_labels(self, u: Sequence[float], labels: np.ndarray, n: int) -> np.ndarray:
+        """nu_0, and what each label adds to each coupling, by the n-th grid: shape (labels, 1 + couplings)."""
+        parts = []
+        with np.errstate(all="ignore"):
+            for some in self._in_parts(labels, n):
+                checkpoint("integrating over the labels")
+                z, he = self._cut(u, float(some[0]), n) if self.switches else self.grids[n]
+                nu = he @ np.nan_to_num(np.broadcast_to(self.law(some[:, None], (*u, *z)), (len(some), he.shape[1]))).T
+                parts.append(np.vstack([nu[:1], np.where(nu[0] > 0, nu[self.pairs[0]]*nu[self.pairs[1]]/nu[0], 0.0)]).T)
+        return np.concatenate(parts)
+
+    def _in_parts(self, labels: np.ndarray, n: int) -> list[np.ndarray]:
+        """So many labels that their points fill no memory; one by one where each has a grid of its own."""
+        points = len(labels)*(self.grids[n][1].shape[1] if not self.switches else _CHUNK)
+        return np.array_split(labels, min(len(labels), -(-points//_CHUNK)))
+
+    def _cut(self, u: Sequence[float], label: float, n: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """The n-th grid, cut where a switch of P(y|.) jumps or bends at this label."""
+        edges = self.edges[n]
+        cuts = zeros_on([lambda v, f=f: f(np.full_like(v, label), *(np.full_like(v, x) for x in u), v)
+                         for f in self.switches], edges)
+        return self._grid(np.unique([*edges, *cuts])) if cuts else self.grids[n]
 
 
-def _counted(terms: Callable[[float], np.ndarray], size: int) -> tuple[np.ndarray, float]:
+def _rounding(size: float) -> float:
+    """An error e sqrt(B) in each A changes sum A^2/B by that (Cauchy): a small value is what cancellation left."""
+    return 2*_EPSILON*np.sqrt(2*size) + 2*_EPSILON**2
+
+
+def _counted(terms: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[np.ndarray, float]:
     """The sum over the counts 0, 1, 2, ..., until many in a row add nothing, or there are too many: then their mass is missing."""
-    total, quiet, count = terms(0.0), 0, 1
-    while quiet < _QUIET and count < _MOST_COUNTS//size:
-        value = terms(float(count))
-        total = total + value
-        quiet = quiet + 1 if total[-1, 0] > 1/2 and np.max(np.abs(value)) <= 1e-17*np.max(np.abs(total[:, 1:])) else 0
-        count += 1
+    total, quiet = np.zeros_like(terms(np.zeros(1))[0]), 0
+    for first in range(0, max(_MOST_COUNTS//size, 1), _QUIET):
+        for value in terms(np.arange(first, first + _QUIET, dtype=float)):
+            total = total + value
+            quiet = quiet + 1 if total[-1, 0] > 1/2 and np.max(np.abs(value)) <= 1e-17*np.max(np.abs(total[:, 1:])) else 0
+        if quiet >= _QUIET:
+            break
     return total, 0.0
 
 
-def _integrated(terms: Callable[[float], np.ndarray], size: int) -> tuple[np.ndarray, float]:
+def _integrated(terms: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[np.ndarray, float]:
     """(value, error) over the labels y = sinh(pi/2 sinh t): the trapezoid rule in t (double exponential) while it converges.
 
     Where the integrand bends it does not; then panels are halved about the bends (Gauss-Kronrod), fewer the larger the grids are.
     """
     from scipy.integrate import quad_vec
 
-    def moved(t: float) -> np.ndarray:
-        return terms(np.sinh(np.pi/2*np.sinh(t)))*np.pi/2*np.cosh(t)*np.cosh(np.pi/2*np.sinh(t))
+    def moved(t: np.ndarray) -> np.ndarray:
+        slope = np.pi/2*np.cosh(t)*np.cosh(np.pi/2*np.sinh(t))
+        return terms(np.sinh(np.pi/2*np.sinh(t)))*slope[:, None, None]
 
     h, places = 1/4, np.arange(-_REACH, _REACH + 1e-9, 1/4)
-    first = np.array([moved(t) for t in places])
+    first = moved(places)
     heavy = places[first[:, -1, 0] > _LIGHT]
     low, high = (float(heavy[0]) - h, float(heavy[-1]) + h) if len(heavy) else (-_REACH, _REACH)
-    value, changes = first.sum(axis=0)*h, []
-    for _ in range(_HALVINGS):
-        finer = value/2 + h/2*sum(moved(t) for t in np.arange(low + h/2, high, h))
-        changes.append(float(np.max(np.abs(finer - value)[:, 1:])))
+    value: np.ndarray = first.sum(axis=0)*h
+    changes: list[float] = []
+    while len(changes) < _MOST_HALVINGS:
+        finer = value/2 + h/2*moved(np.arange(low + h/2, high, h)).sum(axis=0)
+        changes.append(float(np.max(np.abs(finer - value)[-1, 1:])))  # the grid to compare with may be too coarse for it
         h, value = h/2, finer
-        error = next_change(changes)
-        if error <= _TOLERANCE*np.max(np.abs(value[:, 1:])):
+        error, reached = next_change(changes), float(np.max(np.abs(value[:, 1:])))
+        if error <= max(_TOLERANCE*reached, _rounding(reached)):
             return value, error
-    adapted, rough = quad_vec(moved, low, high, epsabs=1e-13, epsrel=1e-11, norm="max", limit=max(8, _WORK//size))
+        if len(changes) >= _HALVINGS and changes[-1] > changes[-2]/_FASTER:  # by a bend it falls fourfold
+            break
+    adapted, rough = quad_vec(lambda t: moved(np.array([t]))[0], low, high, epsabs=1e-13, epsrel=1e-11, norm="max",
+                              limit=max(8, _WORK//size))
     return (adapted, float(rough)) if rough < error else (value, error)
 
 
