@@ -72,14 +72,24 @@ class DrawnLaw:
     def __call__(self, y: Any, point: Sequence[Any]) -> np.ndarray:
         """p at labels and points, of the shape they broadcast to; nan where it is not known."""
         values = self._array(self._plain, y, point)
-        known = np.isfinite(values) & (values != 0)  # 0 may be what an overflow in a denominator left
-        return values if known.all() else np.where(known, values, np.exp(np.minimum(self.log(y, point), 700)))
+        doubtful = ~np.isfinite(values) | (values == 0)  # 0 may be what an overflow in a denominator left
+        if doubtful.any():
+            values[doubtful] = np.exp(np.minimum(self.log(*self._some(doubtful, y, point)), 700))
+        return values
 
     def log(self, y: Any, point: Sequence[Any]) -> np.ndarray:
         """log p, -inf where p is zero, of the shape that labels and points broadcast to."""
         values = self._array(self._log, y, point)
-        with np.errstate(divide="ignore"):
-            return np.where(np.isnan(values), np.log(np.maximum(self._array(self._plain, y, point), 0)), values)
+        unknown = np.isnan(values)
+        if unknown.any():
+            with np.errstate(divide="ignore"):
+                values[unknown] = np.log(np.maximum(self._array(self._plain, *self._some(unknown, y, point)), 0))
+        return values
+
+    @staticmethod
+    def _some(chosen: np.ndarray, y: Any, point: Sequence[Any]) -> tuple[np.ndarray, list[np.ndarray]]:
+        y, *z = (v[chosen] for v in np.broadcast_arrays(y, *point))
+        return y, z
 
     @staticmethod
     def _array(f: Callable, y: Any, point: Sequence[Any]) -> np.ndarray:
