@@ -88,12 +88,12 @@ def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]
     """
     found: dict[Expr, Symbol] = {}
     for e in exprs:
-        for power in sorted(e.atoms(Pow), key=default_sort_key):
+        for power in sorted((p for p in e.atoms(Pow) if p.exp.is_Rational and p.exp.q == 2), key=default_sort_key):
             base = power.base
             plain = base.free_symbols and {s.name for s in base.free_symbols} <= taken and not base.has(Expectation, ArraySum)
             # sqrt(1 - rho**2) stays: that it is one tells the engine that rho may be negative, whatever is declared
             circle = any(base == 1 - s**2 and s.is_extended_nonnegative for s in base.free_symbols)
-            if power.exp.is_Rational and power.exp.q == 2 and plain and not (base.is_positive or circle or base in found):
+            if plain and not (base.is_positive or circle or base in found):
                 name = f"root{len(found) + 1}"
                 found[base] = Symbol(f"{name}_" if name in taken else name, positive=True)
     return found

@@ -8,6 +8,7 @@ substitution can capture anything. The reserved symbols print under the names th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Integer, Mod, Symbol, Tuple, eye, floor, sympify
@@ -81,7 +82,11 @@ class Expectation(Expr):
 
     @property
     def free_symbols(self) -> set:
-        free = self.body.free_symbols - set(self.bound)
+        return set(self._free)
+
+    @cached_property
+    def _free(self) -> frozenset:  # asked at every step of a walk, and SymPy would look through the whole of it each time
+        free = frozenset(self.body.free_symbols - set(self.bound))
         return free.union(*(a.free_symbols for a in self.args[2:]))
 
     def open(self) -> tuple[Expr, tuple[Symbol, ...]]:

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import sympy as sp
-from sympy import Add, Expr, Integer, Mul, Pow, Symbol
+from sympy import Add, Basic, Expr, Integer, Mul, Pow, Symbol
 from sympy.core.function import AppliedUndef
 
 from hermitex.symbolic.breaks.algebraic import near_roots
@@ -51,7 +51,7 @@ def scales(body: Expr, x: Symbol) -> Scales:
     >>> scales(1/(1 + 10**6*(x - 3)**2), x).narrow
     ((1000, -3000),)
     """
-    narrow = dict.fromkeys(pair for e in dict.fromkeys(sp.preorder_traversal(body)) if isinstance(e, Expr) for pair in _turns(e, x))
+    narrow = dict.fromkeys(pair for e in dict.fromkeys(_parts(body, x)) if isinstance(e, Expr) for pair in _turns(e, x))
     steep = [(k, b) for k, b in narrow if not (k.is_number and abs(k) <= _SLOW)]
     fast = [f for f in _frequencies(body, x) if not (f.is_number and f <= _SLOW)]
     return Scales(tuple(steep[:_MOST]), tuple(dict.fromkeys(fast[:_MOST])))
@@ -70,9 +70,15 @@ def real(e: Expr) -> bool:
 
 # -- where something turns ---------------------------------------------------------------------------------------------
 @lru_cache(maxsize=4096)  # the integrands of one system have most of their parts in common
+def _parts(e: Basic, x: Symbol) -> tuple[Basic, ...]:
+    """The parts of an expression in which x stands, itself the first."""
+    bound = isinstance(e, Expectation) and x not in e.free_symbols
+    inside = () if bound else tuple(part for a in e.args for part in _parts(a, x))
+    return (e, *inside) if inside or e == x else ()
+
+
+@lru_cache(maxsize=4096)
 def _turns(e: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
-    if x not in e.free_symbols:
-        return ()
     found = [(sp.sympify(k, strict=True), sp.sympify(b, strict=True)) for k, b in _turning(e, x)]
     return tuple((k, b) for k, b in found if k != 0 and real(k) and real(b))
 
@@ -182,7 +188,7 @@ def _frequencies(e: Expr, x: Symbol) -> list[Expr]:
 
 @lru_cache(maxsize=4096)
 def _band(e: Expr, x: Symbol) -> _Band:
-    if x not in e.free_symbols:
+    if not _parts(e, x):
         return _Band()
     inside = [_band(a, x) for a in e.args]
     bent = _united(own.bent for own in inside)
@@ -207,7 +213,7 @@ def _band(e: Expr, x: Symbol) -> _Band:
 
 def _fundamental(e: Expr, x: Symbol) -> list[Expr]:
     """The frequencies of the waves that stand in an expression, one by one."""
-    if x not in e.free_symbols:
+    if not _parts(e, x):
         return []
     own = _slope(e.args[-1], x) if isinstance(e, (*_WAVES, *_POLES)) else []
     own = _slope(sp.im(e.exp), x) if isinstance(e, sp.exp) and e.exp.has(sp.I) else own

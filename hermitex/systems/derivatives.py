@@ -91,8 +91,7 @@ class KeptNames:
     def partial(self, node: Expectation, n: Symbol, missing: list[str] | None = None) -> Expr:
         """d node/dn with the other names held, branch by branch: the integrand does not jump where n moves it."""
         if (node, n) not in self._parts:
-            body, fresh = node.open()
-            self._parts[node, n] = node.with_body(derivative(body, n, None, missing), fresh, keep=True)
+            self._parts[node, n] = _with_integrand(node, lambda body: derivative(body, n, None, missing))
         return self._parts[node, n]
 
     def hidden(self, expr: Basic) -> set[str]:
@@ -190,9 +189,14 @@ def _node_derivative(node: Node, v: Symbol, names: KeptNames | None, missing: li
     if isinstance(node, ArraySum):
         return ArraySum(derivative(node.body, v, names, missing), node.index)
     if node.independent and not has_nodes(node.body) and not any(v in s.free_symbols for s in node.body.atoms(*_SWITCHES)):
-        body, fresh = node.open()
-        return node.with_body(derivative(body, v, names, missing), fresh, keep=True)  # mu_1 may stand for mu_1(kappa)
+        return _with_integrand(node, lambda body: derivative(body, v, names, missing))  # mu_1 may stand for mu_1(kappa)
     return _attempted(lambda: _with_jumps(node, v, names), node, v, missing)
+
+
+def _with_integrand(node: Expectation, made: Callable[[Expr], Expr]) -> Expr:
+    """The average of what is made of the integrand; it is opened where nodes stand in it, which may come to lie otherwise."""
+    body, variables = node.open() if node.body.has(Expectation) else (node.body, node.bound)
+    return node.with_body(made(body), variables, keep=True)
 
 
 def _with_jumps(node: Expectation, v: Symbol, names: KeptNames | None) -> Expr:
