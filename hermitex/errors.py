@@ -140,9 +140,9 @@ class BudgetExceeded(HermitexError):
 class WorkExceeded(BudgetExceeded):
     """A search took more steps than it was given; it is for the caller to go another way."""
 
-    def __init__(self, steps: int, doing: str = "") -> None:
+    def __init__(self, steps: float, doing: str = "") -> None:
         super().__init__(steps, doing)
-        self.args = (f"more than {steps} steps of work" + (f" while {doing}" if doing else ""),)
+        self.args = (f"more than {steps:g} steps of work" + (f" while {doing}" if doing else ""),)
 
 
 class NotConverged(HermitexError):

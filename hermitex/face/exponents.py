@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, overload
@@ -9,15 +10,15 @@ from typing import TYPE_CHECKING, Any, overload
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
-from hermitex.symbolic.budget import DEFAULT_BUDGET
-from hermitex.symbolic.deadline import attempt, deadline
+from hermitex.symbolic.budget import DEFAULT_BUDGET, work
+from hermitex.symbolic.deadline import deadline
 
 if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
     from hermitex.exponents.table import ExponentsTable
     from hermitex.theories.overlaps.reached import Reached
 
-_SHARE = 1/10  # of the budget, of the processor: noise on a smooth label of several variables may take minutes
+_STEPS = 200  # of work for each second of the budget, about a tenth of it: noise on a smooth label may take minutes
 
 
 @overload
@@ -91,11 +92,11 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
     if len(found.threshold.stages) < 2:
         return found
     left = None if budget is None else max(budget - (monotonic() - start), 0.0)
-    return _with_reached(found, channel, left, None if budget is None else _SHARE*budget)
+    return _with_reached(found, channel, budget, left)
 
 
-def _with_reached(found: Exponents, channel: Any, seconds: float | None, share: float | None) -> Exponents:
-    """The stages with where the state evolution of AMP reaches them."""
+def _with_reached(found: Exponents, channel: Any, budget: float | None, left: float | None) -> Exponents:
+    """The stages with where the state evolution of AMP reaches them; `left` seconds are left of the budget."""
     stages, notes = [dict(s) for s in found.threshold.stages], list(found.notes)
     for n, stage in enumerate(stages):
         if stage["alpha_c"] is None:
@@ -104,10 +105,11 @@ def _with_reached(found: Exponents, channel: Any, seconds: float | None, share: 
             stage["reached"] = stages[n - 1]["reached"] if n else stage["alpha_c"]
             continue
         try:
-            with deadline(seconds), attempt(share):
+            with deadline(left), nullcontext() if budget is None else work(_STEPS*budget):
                 at = _reached(found, channel, n)
         except BudgetExceeded:
-            notes.append(f"stage {n + 1}: where it is reached was not found in time; allow more with a larger budget")
+            notes.append(f"stage {n + 1}: where it is reached asks for more work than this budget allows; allow more with "
+                         f"--budget {10*(budget or 0.1):g} (budget=)")
             break
         except HermitexError as why:
             notes.append(f"stage {n + 1}: where it is reached was not found: {' '.join(str(why).split())}")

@@ -1,8 +1,8 @@
 """Time budgets, checked cooperatively: ``with budget(30): ...`` and `checkpoint()` inside the loops of long work.
 
 A budget is wall time, which a user sees; an effort is processor time, by which one way is given up for another: what is
-reached must not depend on what else the machine does. `work` counts the checks themselves: what is reached is the same on
-every machine.
+reached must not depend on what else the machine does. `work` counts the checks themselves, and the cells of the arrays that
+they announce: what is reached is the same on every machine.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hermitex.errors import BadInput, BudgetExceeded, WorkExceeded
 
 T = TypeVar("T")
 DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
+CELLS = 1_000_000  # of arrays that are filled in one step of work
 
 _current: ContextVar[tuple[float, float] | None] = ContextVar("hermitex_budget", default=None)
 _patience: ContextVar[float] = ContextVar("hermitex_patience", default=1.0)
@@ -64,7 +65,7 @@ def effort(seconds: float | None) -> AbstractContextManager[None]:
 
 
 class work(AbstractContextManager[None]):
-    """Bound the work inside to that many checks; an enclosing bound counts them, too.
+    """Bound the work inside to that many steps, a check each or a million cells; an enclosing bound counts them, too.
 
     >>> with work(3):
     ...     try:
@@ -75,7 +76,7 @@ class work(AbstractContextManager[None]):
     more than 3 steps of work
     """
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: float) -> None:
         self.left = self.steps = steps
         self.outer: work | None = None
         self.token: Token[work | None] | None = None
@@ -89,11 +90,11 @@ class work(AbstractContextManager[None]):
         if token is not None:
             _work.reset(token)
 
-    def count(self, doing: str) -> None:
-        """One check more, here and in what is around."""
-        self.left -= 1
+    def count(self, doing: str, steps: float = 1) -> None:
+        """So many steps more, here and in what is around."""
+        self.left -= steps
         if self.outer is not None:
-            self.outer.count(doing)
+            self.outer.count(doing, steps)
         if self.left < 0:
             raise WorkExceeded(self.steps, doing)
 
@@ -113,10 +114,13 @@ def patient(seconds: float) -> float:
     return seconds*_patience.get()
 
 
-def checkpoint(doing: str = "") -> None:
-    """Raise `BudgetExceeded` if the budget in force has run out, or the effort."""
+def checkpoint(doing: str = "", cells: int = 0) -> None:
+    """Raise `BudgetExceeded` if the budget in force has run out, or the effort.
+
+    cells : of arrays that are about to be filled; a million of them are a step of `work`
+    """
     if (counted := _work.get()) is not None:
-        counted.count(doing)
+        counted.count(doing, cells/CELLS if cells else 1)
     now = _current.get()
     if now is not None and time.monotonic() > now[0]:
         raise BudgetExceeded(now[1], doing)

@@ -130,7 +130,7 @@ class _Deadline(AbstractContextManager[None]):
                 pass
 
     def _watch(self, left: Callable[[], float]) -> None:
-        while not self._over.wait(max(left(), AGAIN)):
+        while not self._over.wait(min(max(left(), AGAIN), threading.TIMEOUT_MAX)):
             with _starting.lock, self._lock:
                 if left() <= 0 and not self._over.is_set() and self._runs():
                     self._rang = True

@@ -1,6 +1,7 @@
 """Where AMP reaches a stage that follows others, which it knows in part: other quadratures, and the map itself."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -84,6 +85,21 @@ def test_told_in_every_form(capsys):
     assert cli.main(["exponents", "sign(z1*z2)", "--json"]) == 0
     stage = json.loads(capsys.readouterr().out)["weak_recovery"]["stages"][0]
     assert stage["reached"] == stage["alpha_c"] and stage["bound"] is False
+
+
+def test_what_the_machine_does_besides_does_not_decide(monkeypatch):
+    """Its work is counted: a processor 50 times slower, whose time a share of the budget would be, finds the same."""
+    real = time.process_time
+    monkeypatch.setattr(time, "process_time", lambda: 50*real())
+    assert hx.exponents(COMMITTEE, budget=20).weak_recovery["stages"][1]["reached"] == pytest.approx(2.0523824297408, rel=5e-9)
+
+
+def test_a_larger_budget_allows_more_work():
+    target = "z1 + 4/5*abs(z2)"
+    told = [n for n in hx.exponents(target, budget=5).notes if "more work than this budget allows" in n]
+    assert len(told) == 1 and "--budget 50 (budget=)" in told[0]
+    larger, all_of_it = (hx.exponents(target, budget=b).weak_recovery["stages"][1]["reached"] for b in (50, None))
+    assert larger == all_of_it == pytest.approx(1.1035788, rel=1e-6)
 
 
 def test_a_stage_of_order_one_is_reached_with_what_it_waits_for():

@@ -31,6 +31,14 @@ def bounded(seconds=0.1):
     return time.monotonic() - start
 
 
+@pytest.mark.parametrize("seconds", [1e12, float("inf")])
+def test_a_budget_longer_than_a_clock_can_wait(monkeypatch, seconds):
+    failed = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    assert hx.exponents("sign(z)*z**2 + tanh(z)", budget=seconds).information_exponent == 1
+    assert not failed
+
+
 def test_a_runaway_ends_in_any_thread():
     took = []
     threads = [threading.Thread(target=lambda: took.append(bounded())) for _ in range(3)]

@@ -194,7 +194,6 @@ class BinnedOutput(Output):
         """(0, F of each bin), (1, F of each pair), (2, F of each quadruple); of a bin that is alone all three agree."""
         sums: list[Any] = [0.0, 0.0]
         for n, k in enumerate(run):
-            checkpoint("iterating the state evolution")
             part = moments.of(k)
             F = _share(part, weight)
             yield 0, F
@@ -245,6 +244,7 @@ class _BinMoments:
     def of(self, k: int) -> Array:
         """(P_k, dP_k/domega_1, ...), as the first axis."""
         found: dict[int | None, Array] = {None: self.table.whole(k)}
+        checkpoint("iterating the state evolution", 2*(len(self.factors) + 1)*found[None].size*len(self.factors[self.order[0]][0]))
         for i in self.order:
             p, slope = self.factors[i]
             new = {j: _along(p, X, i) for j, X in found.items()}

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
 from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, broken_nodes, merged, normal_nodes, panels
 
 _CHUNK = 4_000_000
+EXP = 10  # products take the time of one exponential
 LEAST = 1e-200  # a label less likely than this, given its field, does not occur
 _FIELDS = {1: 0.5, 2: 0.75}  # F has poles in omega between what a label leaves of z: finer nodes where they cost little
 _VAST = {1: 1.0, 2: 1.0, 3: 2.2}  # how much coarser the nodes of a full matrix are
@@ -144,6 +146,7 @@ class FiniteOutput(Output):
         inverse, step = np.linalg.inv(V), max(1, _CHUNK//len(points))
         for k in range(0, len(omega), step):
             o = omega[k:k + step]
+            checkpoint("iterating the state evolution", len(o)*len(points)*(EXP + moments.shape[1]))
             found = _kernel(o @ L.T, white)*scale @ moments
             z, *first = found.T.reshape(self.r + 1, len(self.labels), -1)
             away = np.stack([f - z*o[:, i] for i, f in enumerate(first)])

@@ -268,6 +268,7 @@ def _moments(points: Array, w: Array, fields: tuple[Array, Array], s: Array) -> 
             kernels.append((k, k*t/s[i]))
             near.append(reach)
         (k1, d1), (k2, d2) = kernels
+        checkpoint("labels of a state evolution", 3*k1.size*len(k2))
         Z[near[0], near[1]] += (k1*w[block]) @ k2.T
         A1[near[0], near[1]] += (d1*w[block]) @ k2.T
         A2[near[0], near[1]] += (k1*w[block]) @ d2.T

@@ -25,6 +25,7 @@ _TURN = 0.4  # how much the gradient may change within a cell, of its size
 _ORDER, _DEPTH, _HALVINGS = 8, 44, 36
 _RESOLVED = 2e-5  # the last two of 8 Legendre coefficients; what Gauss-Legendre leaves is their square
 _MOST = 3_000_000
+_DEAR = 100  # products take the time of one value of g and its slope
 _UNSEEN = 1e-4
 _SAME = 1e-11
 _X, _W = (a[0] for a in on_panels(np.array([0.0, 1.0]), _ORDER))
@@ -208,6 +209,7 @@ class Plane:
             t = a - fa*(b - a)/(fb - fa)
         t = np.where((t >= a) & (t <= b), t, (a + b)/2)
         for k in range(80):
+            checkpoint("level curves", _DEAR*t.size)
             f = self._at(s, t, u) - y
             below = (f < 0) == up
             a, b = np.where(below, t, a), np.where(below, b, t)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from hermitex.kernels.panels import distinct, near_knots
-from hermitex.theories.overlaps.channel import FiniteOutput, ratio
+from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.channel import EXP, FiniteOutput, ratio
 from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
 from hermitex.theories.overlaps.grid import Array, LabelGrid, intervals
 
@@ -65,6 +66,7 @@ class FibreOutput(FiniteOutput):
             t = x - o1[lo:hi]
             p = w*np.exp(-t*t/(2*v))/np.sqrt(2*np.pi*v)
             edges = np.concatenate([[-_FAR], jumps, [_FAR]])[:, None]
+            checkpoint("iterating the state evolution", 3*EXP*len(edges)*len(t))
             chance, slope = (p*f for f in intervals(edges, o2[lo:hi] + c*t, s))
             for k, q, d in zip(which, chance, slope, strict=True):
                 z[k, lo:hi] += q

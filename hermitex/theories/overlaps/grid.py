@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from hermitex.kernels.panels import on_panels, split
+from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
 WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
@@ -141,6 +142,7 @@ class LabelGrid:
         factors = [a.probabilities(o, x, fineness) for a, o, x in zip(self.axes, omega, v, strict=True)]
         f = self.tensor(v, fineness)
         wanted = [None, *range(len(self.axes))] if slopes else [None]
+        checkpoint("iterating the state evolution", len(wanted)*f.size*len(omega[0])//3)
         return [contracted(f, [d if i == j else p for j, (p, d) in enumerate(factors)]) for i in wanted]
 
     def at(self, omega: Array, v: Array, rows: Array | None = None, fineness: float = 1.0) -> list[Array]:

@@ -22,6 +22,7 @@ _LINEAR = 0.2  # how far g at the corners may be from a plane, of its variation 
 _THIN = 0.05  # a width is at least this part of the largest: sums of uniforms lose digits for less
 _PARTS = {2: 4, 3: 3}
 _MOST = 3_000_000  # cells that are examined at a time
+_DEAR = 100  # products take the time of the values of g on one of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[
     centre = np.array([x[i] for x, i in zip(sides, np.unravel_index(rough, middle.shape), strict=True)])
     size = max(1, _MOST//_PARTS[r]**(2*r))
     for k in range(0, len(rough), size):
-        checkpoint("labels of a state evolution")
+        checkpoint("labels of a state evolution", _DEAR*len(rough[k:k + size])*_PARTS[r]**r)
         found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, 2)
     return Histogram(sides, _sorted(found, near.size, len(edges) + 1))
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from hermitex.kernels.panels import near_knots, zeros_on
-from hermitex.theories.overlaps.channel import FiniteOutput, Output, ratio
+from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.channel import EXP, FiniteOutput, Output, ratio
 from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, contracted, normal_nodes
 from hermitex.theories.overlaps.structure import LabelSections, branches_and_plateaus
 
@@ -147,6 +148,7 @@ class LevelOutput(Output):
             kept = pairs > 1e-15
             omega = (mx*x[part, None] + np.sqrt(mx*v)*s).ravel()[kept]
             row = np.repeat(np.arange(len(x))[part], len(s))[kept]
+            checkpoint("iterating the state evolution", len(row)*(EXP*len(self.branches) + len(apart)*len(wu)*self.r))
             z, a = self._sums(pre[row], logs[row], omega, v)
             total += self._row_sums(z, a, own[row], pairs[kept], slopes, wu, apart, known)
         return total

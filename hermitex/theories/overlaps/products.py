@@ -17,7 +17,7 @@ import numpy as np
 from sympy import Abs, Expr, Integer, Mul, Pow, Symbol
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import Output, ratio
+from hermitex.theories.overlaps.channel import EXP, Output, ratio
 from hermitex.theories.overlaps.grid import Array, nonnegative, normal_nodes
 
 _ROOT = np.sqrt(2*np.pi)
@@ -108,8 +108,8 @@ class ProductOutput(Output):
         index, weight = index[kept], weight[kept]
         F = np.zeros(self.r)
         for k in range(0, len(index), size := max(1, _ROWS*512//len(t))):
-            checkpoint("iterating the state evolution")
             rows = index[k:k + size]
+            checkpoint("iterating the state evolution", 2*EXP*(self.r + 1)*len(rows)*len(t))
             Z, A = self._labels(hats, noise, rows, len(t), h)
             share = weight[k:k + size, None]*np.where(_LEAST*Z.max(axis=(0, 2), keepdims=True) < Z, 1/np.maximum(Z, 1e-300), 0.0)
             F += [h*np.sum(a*a*share) for a in A]

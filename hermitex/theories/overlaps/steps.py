@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal, ratio
+from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.channel import EXP, FiniteOutput, is_diagonal, ratio
 from hermitex.theories.overlaps.frames import eigen_nodes
 from hermitex.theories.overlaps.grid import Array, panels
 
@@ -93,6 +94,7 @@ def boxes(first: Array, second: Array, omega: Array, V: Array) -> list[Array]:
     n = len(omega)
     h = np.concatenate([np.full((1, n), -np.inf), (first[:, None] - omega[:, 0])/s1, np.full((1, n), np.inf)])
     k = np.concatenate([np.full((1, n), -np.inf), (second[:, None] - omega[:, 1])/s2, np.full((1, n), np.inf)])
+    checkpoint("iterating the state evolution", 10*EXP*len(h)*len(k)*n)
     below = np.zeros((len(h), len(k), n))
     below[-1], below[:, -1] = ndtr(k), ndtr(h)
     below[1:-1, 1:-1] = below_both(h[1:-1, None], k[None, 1:-1], rho)
