@@ -61,7 +61,7 @@ def _run(theory: Any, given: dict[str, Array], records: Array, d: int, rngs: lis
 
     p, k, runs = theory.students, theory.teachers, len(rngs)
     sigma, slope, g = (_function(f.expr) for f in (theory.sigma, theory.sigma.weak_derivative, theory.g))
-    gamma, Delta, second, v = float(given["gamma"]), float(given["Delta"]), float(given["second"]), given["v"]
+    gamma, Delta, second, v = float(given["gamma"]), float(given["Delta"]), float(given.get("second", 1.0)), given["v"]
     a = np.repeat(given["a"][None], runs, axis=0)
     rows = _root(theory.rates.joint(given["Q"], given["M"], given["P"]))
     W = np.stack([rows @ np.linalg.qr(rng.standard_normal((d, p + k)))[0].T for rng in rngs])*np.sqrt(d)

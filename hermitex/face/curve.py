@@ -107,6 +107,9 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
                        "leave dimension out of simulate")
     own.setdefault("dimension", _finite(numbers.get("dimension")))
     start, taken = numbers.get("start"), inspect.signature(simulate).parameters
+    if strangers := [k for k in own if k not in taken]:
+        raise BadInput(f"{theory.name}: its experiment takes {', '.join(o for o in OPTIONS if o in taken)}, no {strangers[0]}; "
+                       "leave it out")
     rest = {k: v for k, v in numbers.items() if k not in ("dimension", "start", "tolerance", "refine", *own)}
     if "start" in taken and start is not None:
         rest["start"] = start

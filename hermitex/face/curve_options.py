@@ -14,19 +14,22 @@ class CurveEntry(NamedTuple):
     shown: tuple[str, ...]  # order parameters in the printed table; all are in --json and --csv
     axis: str = "alpha"  # the option that varies along the curve
     words: tuple[str, ...] = ()  # options that are a word here, a file elsewhere
+    solved: bool = True  # whether it has an error that is solved at every point, which --optimise and --refine look at
+    model: bool = False  # whether the experiment has a --model to choose
 
 
 THEORIES: dict[str, CurveEntry] = {
     "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
-                      ("m", "zeta", "psi", "q1", "q2")),
+                      ("m", "zeta", "psi", "q1", "q2"), model=True),
     "random-features": CurveEntry(("sigma", "target"), ("loss", "link", "labels"), ("gamma", "lam", "Delta", "rho", "fraction"),
                                   ("V", "Q", "M", "b"), words=("labels",)),
     "glm": CurveEntry((), ("loss", "labels", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"), ("V", "q", "m", "b"),
                       words=("labels",)),
     "sgd": CurveEntry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
-                 ("m", *(f"m{i}" for i in range(1, 7))), "t"),
-    "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j)),
+                 ("m", *(f"m{i}" for i in range(1, 7))), "t", solved=False, model=True),
+    "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j),
+                            model=True),
     "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
     "ridge": CurveEntry((), (), ("p", "lam", "noise", "tail", "eigenvalues", "coefficients", "multiplicity"),
                         ("bias", "variance", "nu_1", "nu_2"), "n"),
@@ -36,15 +39,17 @@ THEORIES: dict[str, CurveEntry] = {
                                ("bias", "variance", "nu_2"), "n"),
     "covariate": CurveEntry((), ("loss", "link", "features", "teacher", "labels"),
                             ("lam", "Delta", "Omega", "Psi", "Phi", "theta", "share"), ("V", "q", "m")),
-    "giant-step": CurveEntry(("sigma", "target"), (), ("u", "Delta", "dimension"), ("cosine",), "samples"),
+    "giant-step": CurveEntry(("sigma", "target"), (), ("u", "Delta", "dimension"), ("cosine",), "samples", solved=False),
     "tree": CurveEntry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
     "committee": CurveEntry(("sigma",), ("target", "students", "teachers", "readout"),
                             ("gamma", "Delta", "second", "dimension", "seed"),
-                            ("risk", "Q11", "Q12", "Q22", "M11", "M21", "M12", "M22"), "t"),
+                            ("risk", "Q11", "Q12", "Q22", "M11", "M21", "M12", "M22", "a1", "a2"), "t", solved=False),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
-    "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_2", "dimension", "m0"), ("omega", "cosine"), "t"),
-    "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time", "effective_dimension")),
+    "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_2", "dimension", "m0"), ("omega", "cosine"), "t",
+                                    solved=False),
+    "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time", "effective_dimension"),
+                                    solved=False),
 }
 # what varies along a curve -> (placeholder, help, an example)
 AXES: dict[str, tuple[str, str, str]] = {

@@ -100,12 +100,18 @@ class Committee(Theory):
 
     def letters(self) -> dict[str, Any]:
         """t, gamma, Delta; Q, M, P (default Q = 1, P = 1, M drawn at `dimension`, by `seed`); weights a and v (default 1)."""
-        return {"t": self.REQUIRED, "gamma": self.REQUIRED, "Delta": 0.0, "second": 1.0, "dimension": None, "seed": 0.0, "Q": None,
+        second = {"second": 1.0} if self.readout == "trained" else {}
+        return {"t": self.REQUIRED, "gamma": self.REQUIRED, "Delta": 0.0, **second, "dimension": None, "seed": 0.0, "Q": None,
                 "M": None, "P": None, "a": None, "v": None}
+
+    @property
+    def elsewhere(self) -> Mapping[str, str]:  # type: ignore[override]
+        """The learning rate of a second layer that is trained."""
+        return {"second": "readout='trained'"} if self.readout == "fixed" else {}
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Checked numbers, with the start that was not given."""
-        out = self.checked(numbers, gamma=">= 0", Delta=">= 0", second=">= 0", seed=">= 0",
+        out = self.checked(numbers, gamma=">= 0", Delta=">= 0", seed=">= 0", **({"second": ">= 0"} if "second" in numbers else {}),
                            **{n: "" for n in ("dimension", *self.arrays) if n in numbers})
         out |= {n: np.asarray(x) for n, x in self.single(out, *(n for n in out if n not in ("t", *self.arrays))).items()}
         p, k = self.students, self.teachers
@@ -198,8 +204,8 @@ class Committee(Theory):
 
     def _fixed(self, given: Mapping[str, Array]) -> dict[str, Any]:
         """What stays along a run, for `Rates.rate`."""
-        return {"v": given["v"], **{own: float(given[n]) for own, n in (("gamma", "gamma"), ("Delta", "Delta"),
-                                                                       ("second_rate", "second"))}}
+        return {"v": given["v"], "gamma": float(given["gamma"]), "Delta": float(given["Delta"]),
+                "second_rate": float(given.get("second", 1.0))}
 
     def _apart(self, found: Trajectory, rougher: Trajectory) -> float:
         """How far the order parameters and risks of two runs are apart, of the largest; inf where one has no end."""

@@ -126,10 +126,10 @@ class Curve(Columned, Shown):
         return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `hermitex curve --json`; a failed point is None."""
+        """The JSON of `hermitex curve --json`; a failed point is None, and infinity itself."""
         def column(v: Any) -> list[Any]:
             array = np.broadcast_to(np.asarray(v, dtype=float), self.alpha.shape)
-            return [float(x) if np.isfinite(x) else None for x in array]
+            return [None if np.isnan(x) else float(x) for x in array]
 
         out: dict[str, Any] = {"theory": self.theory, "parameters": dict(self.parameters), self.axis: self.alpha.tolist()}
         out |= {k: column(v) for k, v in self.values.items() if k not in self.order_parameters}

@@ -22,6 +22,8 @@ from hermitex.systems.names import by_name
 from hermitex.theories.curve import Curve, bends
 from hermitex.theories.optimum import TheoryPoint
 
+_AT_EVERY_POINT = ("optimise", "bounds", "refine")  # keywords of `Theory.curve` that a path in time has no use for
+
 
 class Theory(Shown):
     """What every theory shares: checked numbers, curves, citations.
@@ -92,6 +94,9 @@ class Theory(Shown):
         for key, v in by_name(self.name, numbers, parameters=known).items():
             if key not in known and key in self.elsewhere:
                 raise BadInput(f"{self.name}: {key} is taken with {self.elsewhere[key]} only; here there are {', '.join(known)}")
+            if key in _AT_EVERY_POINT:
+                raise BadInput(f"{self.name}: {key} is for curves of an error that is solved at every point, and this is none; "
+                               "leave it out, and make a curve for each value")
             if key not in known:
                 raise UnknownName(key, known, f"keyword of {self.name}")
             if v is None:
@@ -201,6 +206,8 @@ class Theory(Shown):
         line = np.array(rest[axis], dtype=float)
         if not isinstance(refine, int) or refine < 0:
             raise BadInput(f"{self.name}: refine is a number of points to add, 0 or more, not {brief(refine)}")
+        if (refine or optimise is not None) and not self.errors:
+            raise BadInput(f"{self.name}: its curve holds no error to look at; leave {'refine' if refine else 'optimise'} out")
         if refine and (len(lists) != 1 or optimise is not None):
             raise BadInput(f"{self.name}: refine adds points along one list of numbers, without optimise; give it alone")
         if optimise is not None:

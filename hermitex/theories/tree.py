@@ -261,8 +261,13 @@ def polynomial_of(P: Any) -> tuple[tuple[int, Expr], ...]:
     ((2, 1), (3, 1/6))
     """
     said = "tree: P is {order: coefficient of He}, for instance {2: 1, 3: 1} or \"2:1, 3:1/6\""
+    if P is None:
+        raise NoValue("tree", "P", "'2:1, 3:1/6'; P is {order: coefficient of He}")
     if isinstance(P, str):
-        P = {a.strip(): b for a, _, b in (part.partition(":") for part in P.split(","))}
+        pairs = [(a.strip(), b) for a, _, b in (part.partition(":") for part in P.split(","))]
+        P = dict(pairs)
+        if len(P) < len(pairs):
+            raise BadInput(f"{said}; each order once")
     if not isinstance(P, Mapping) or not P:
         raise BadInput(said)
     found = {}

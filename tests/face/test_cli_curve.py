@@ -211,3 +211,56 @@ def test_what_is_missing_is_named_as_an_option_and_the_advice_works(words, capsy
         assert status == cli.BAD_INPUT and "is needed, for instance --" in said
         given += said.strip().rsplit("for instance ", 1)[1].split()
     assert status == cli.ANSWERED and len(given) > 1 + len(words)
+
+
+COMMITTEE = ["curve", "committee", "--sigma", "erf", "--gamma", "0.5", "--t", "0,1", "--dimension", "100"]
+TREE = ["curve", "tree", "--target", "tanh", "--P", "2:1,3:1", "--epsilon1", "1/2", "--kappa", "3"]
+GIANT = ["curve", "giant-step", "--sigma", "relu", "--target", "He2", "--u", "1", "--samples", "1"]
+
+
+@pytest.mark.parametrize("argv, says", [
+    ([*COMMITTEE, "--second", "2"], "second is taken with readout='trained' only"),
+    ([*COMMITTEE, "--optimise", "gamma"], "--optimise is no option of committee"),
+    ([*COMMITTEE, "--refine", "3"], "--refine is no option of committee"),
+    ([*COMMITTEE, "--simulate", "--model", "network"], "--model is no option of committee"),
+    ([*GIANT, "--optimise", "u"], "--optimise is no option of giant-step"),
+    ([*GIANT, "--seeds", "3"], "--seeds belongs to --simulate"),
+    ([*GIANT, "--simulate-dimension", "30"], "--simulate-dimension belongs to --simulate"),
+    ([*BASE, *FEATURES, "--alpha", "1", "--model", "network"], "--model belongs to --simulate"),
+    ([*TREE, "--optimise", "epsilon1"], "which takes no number beside --kappa"),
+    ([*TREE[:4], "--P", "2:1,2:3", *TREE[6:]], "each order once"), ([*TREE[:4], *TREE[6:]], "--P is needed, for instance --P 2:1"),
+    (["curve", "mean-field-parity", "--alpha", "0,1", "--refine", "3"], "--refine is no option of mean-field-parity")])
+def test_an_option_that_would_do_nothing_is_refused(argv, says, capsys):
+    assert cli.main(argv) == 2
+    out, err = capsys.readouterr()
+    assert not out and says in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("theory, numbers, says", [
+    (hx.theories.giant_step("relu", "He2"), {"samples": [1], "optimise": "u"}, "no error to look at"),
+    (hx.theories.mean_field_parity(2), {"alpha": [0.5], "refine": 2}, "no error to look at"),
+    (hx.theories.committee("erf"), {"t": [0, 1], "gamma": 1, "dimension": 50, "refine": 2}, "solved at every point"),
+    (hx.theories.spiked_covariance("He2"), {"t": [1], "gamma_2": 0.5, "dimension": 50, "optimise": "m0"}, "solved at every point"),
+    (hx.theories.committee("erf"), {"t": [0, 1], "gamma": 1, "dimension": 50, "second": 2}, "readout='trained'"),
+    (hx.theories.giant_step("relu", "He2"), {"samples": [1], "u": 1, "simulate": {"model": "network"}}, "no model")])
+def test_a_keyword_that_would_do_nothing_is_refused(theory, numbers, says):
+    with pytest.raises(hx.errors.BadInput, match=says):
+        hx.curve(theory, **numbers)
+
+
+def test_infinity_is_no_failed_point(capsys):
+    answer = ask(capsys, *TREE, "--scenario", "III")
+    assert answer["order_parameters"]["degree"] == ["inf"] and answer["test_error"] == [0] and answer["converged"] == [True]
+
+
+def test_a_trained_readout_is_in_the_table(capsys):
+    assert cli.main([*COMMITTEE, "--readout", "trained", "--second", "0.5"]) == 0
+    assert capsys.readouterr().out.split("\n")[0].split()[-2:] == ["a1", "a2"]
+
+
+@pytest.mark.parametrize("theory, lacks", [("committee", "--optimise"), ("giant-step", "--model"), ("tree", "--model")])
+def test_the_help_of_one_theory_has_no_option_that_it_refuses(theory, lacks, capsys):
+    assert cli.main(["curve", theory, "--help"]) == 0
+    own = capsys.readouterr().out
+    assert cli.main(["curve", "one-step", "--help"]) == 0
+    assert lacks not in own and lacks in capsys.readouterr().out

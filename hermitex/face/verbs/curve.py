@@ -18,11 +18,11 @@ from hermitex.errors import BadInput, NoValue, UnknownName
 from hermitex.face import cli, guard, output
 from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
 
-MOST_CURVES = 40
+MOST_CURVES, _SEEDS = 40, 16
 _NAMES = "|".join(sorted(THEORIES, key=len, reverse=True))
 _OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  # a clause of help that speaks of some theories only
 _INFINITY = ("inf", "oo", "+inf")
-_LIKE = {"dimension": 50, "epsilon1": "1/2", "gamma_1": 0.5, "gamma_2": 0.5}  # numbers of which 1 is no good example
+_LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5}  # of which 1 is no good example
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--refine", type=int, metavar="N", help="add up to N points where the curve bends, as at a peak")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
-    experiment.add_argument("--seeds", type=int, default=16, metavar="K", help="of the experiment (default: %(default)s)")
+    experiment.add_argument("--seeds", type=int, metavar="K", help=f"of the experiment (default: {_SEEDS})")
     experiment.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
     experiment.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network); "
                         "sgd: vectors or overlaps, the same law; bayes-amp: its start, zero, spectral or informed")
@@ -65,11 +65,16 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     entry = THEORIES[theory]
     own = {*entry.functions, *entry.structure, *entry.numbers, entry.axis}
     for action in parser._actions:
-        if action.dest in {*OPTIONS, *AXES} and action.dest not in own:
+        if (action.dest in {*OPTIONS, *AXES} and action.dest not in own) or action.dest in _no_use(entry):
             action.help = argparse.SUPPRESS
         elif action.dest in {*OPTIONS, *AXES, "model"}:
             line, as_, like = str(action.help).partition(", as ")
             action.help = own_words(line, theory) + as_ + like
+
+
+def _no_use(entry: CurveEntry) -> tuple[str, ...]:
+    """Options of all theories that this one has no use for."""
+    return (*(() if entry.solved else ("optimise", "within", "refine")), *(() if entry.model else ("model",)))
 
 
 def own_words(line: str, theory: str) -> str:
@@ -187,7 +192,7 @@ def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers
     """The experiment beside a curve."""
     from hermitex.face import curve as face
 
-    options = {"seeds": args.seeds, **({"model": args.model} if args.model else {})}
+    options = {"seeds": _SEEDS if args.seeds is None else args.seeds, **({"model": args.model} if args.model else {})}
     if args.simulate_dimension is not None:
         options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
     return face.experiment(theory, alpha, options, args.progress or sys.stderr.isatty(), **numbers)
@@ -205,12 +210,20 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     for name in entry.functions:
         if name not in given and not (name == "target" and "labels" in given):
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
+    if strangers := [n for n in _no_use(entry) if getattr(args, n) is not None]:
+        raise BadInput(f"--{strangers[0]} is no option of {args.theory}: " +
+                       ("its experiment is of one kind; leave it out" if strangers[0] == "model" else
+                        "it has no error that is solved at every point; leave it out, and give several values of a number"))
+    if not args.simulate and (lone := [n for n in ("seeds", "model", "simulate_dimension") if getattr(args, n) is not None]):
+        raise BadInput(f"--{lone[0].replace('_', '-')} belongs to --simulate; give both")
     if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis)}")
     read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers, ARRAY: _array,
                             SWITCH: lambda name, given: given}
+    if args.optimise is not None and not entry.numbers:
+        raise BadInput(f"--optimise is no option of {args.theory}, which takes no number beside --{entry.axis}; leave it out")
     if args.optimise is not None and args.optimise not in entry.numbers:
         raise UnknownName(args.optimise[:60], entry.numbers, f"number of {args.theory} to optimise")
     if args.within is not None and args.optimise is None:
