@@ -14,7 +14,7 @@ reductions follow, and every named channel is one of them:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -195,9 +195,12 @@ class Named:
 
     name: str
     parameter: Expr | None
-    mean_of: Callable[[Expr, Any], Expr]
-    labels_of: Callable[[Expr, Any], Labels]
-    fits: Callable[[Expr], None]
+    mean_of: Callable[[Expr, Any], Expr] = field(repr=False)
+    labels_of: Callable[[Expr, Any], Labels] = field(repr=False)
+    fits: Callable[[Expr], None] = field(repr=False)
+
+    def __reduce__(self) -> Any:
+        return channel, (str(self),)  # by its name: its functions do not travel between processes
 
     def mean(self, g: Expr) -> Expr:
         """E[Y|z]."""

@@ -22,7 +22,7 @@ from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.face.spec_lines import SWEEP, Lines, entry_names
 from hermitex.show.files import check_source
 
-_LARGEST, _PARTS = 1_000_000, 20
+_LARGEST, _PARTS, TIME = 1_000_000, 20, "t"
 _DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
 
 
@@ -34,25 +34,44 @@ class Spec:
     parameters: Mapping[str, float] = field(default_factory=dict)
     grid: Mapping[str, list[float]] = field(default_factory=dict)
     chunk: int = 50
-    tolerance: float = 1e-11
+    tolerance: float | None = 1e-11  # None: the theory's own
     how: Mapping[str, Any] = field(default_factory=dict)  # method and damping, where they are said
     arrays: Mapping[str, Any] = field(default_factory=dict)  # that are summed over
 
     @property
     def formulas(self) -> Any:
-        """The System that is solved."""
+        """The System or Flow that is solved; of a theory that has neither, itself."""
         return getattr(self.system, "system", self.system)
 
+    @property
+    def is_path(self) -> bool:
+        """Whether it is a theory that is followed in time."""
+        return is_theory(self.system) and self.system.axis == TIME
+
     def points(self) -> list[dict[str, float]]:
-        """A few points of the grid with the fixed numbers: both ends of the line, for a self-test."""
+        """A few points of the grid with the fixed numbers: both ends of the line, for a self-test; of a path its end."""
         first, last = ({n: v[i] for n, v in self.grid.items()} for i in (0, -1))
-        found = [{**self.parameters, **self.arrays, **p} for p in ([first] if first == last else [first, last])]
+        found = [{**self.parameters, **self.arrays, **p} for p in ([last] if first == last or self.is_path else [first, last])]
         return [self._completed(p) for p in found] if is_theory(self.system) else found
+
+    def start(self) -> dict[str, float] | None:
+        """Where a theory that is followed in time starts."""
+        if not (self.is_path and self.complete()):
+            return None
+        made = self.system.by_equations(self.system.complete(self.system.given({**self.parameters, **self._last})))
+        return {n.removeprefix("start_"): float(v) for n, v in made.items() if n.startswith("start_")}
+
+    @property
+    def _last(self) -> dict[str, float]:
+        return {n: v[-1] for n, v in self.grid.items()}
 
     def _completed(self, numbers: Mapping[str, float]) -> dict[str, float]:
         """A theory's numbers as the parameters of its system."""
         made = self.system.complete(self.system.given(numbers))
-        wanted = {p.name for p in self.formulas.parameters}
+        if self.formulas is self.system:
+            return dict(made)
+        made = self.system.by_equations(made)
+        wanted = {*(p.name for p in self.formulas.parameters), *([TIME] if self.is_path else [])}
         inside = {a.name for a in self.formulas.arrays}
         # 1e100 stands for infinity in formulas of 1/n and 1/p
         return {k: v if k in inside else min(float(v), 1e100) for k, v in {**made, "lamda": made.get("lam", 0.0)}.items()
@@ -90,7 +109,8 @@ def load(text: str) -> Spec:
         raise BadInput(f"{text}: say which object of the file is meant, {text}:NAME")
     found = from_toml(_text(Path(text)), where=text)
     try:
-        getattr(found.formulas, "compile", bool)()  # what is wrong with the formulas together shows here
+        if not found.is_path:
+            getattr(found.formulas, "compile", bool)()  # what is wrong with the formulas together shows here
     except HermitexError as error:
         raise BadInput(f"{text}: [{'flow' if found.formulas.is_flow else 'equations'}]: {error}") from error
     if is_theory(found.system) and found.complete():
@@ -152,14 +172,14 @@ class _SpecReader(Lines):
     def spec(self) -> Spec:
         from hermitex.solvers.grid import check_size
         from hermitex.systems.names import by_name
-        from hermitex.systems.trajectory import OF_A_FLOW
+        from hermitex.systems.trajectory import OF_A_FLOW  # SciPy comes with it
 
         options = {**SWEEP, **({"tolerance": OF_A_FLOW} if "flow" in self.table else {}), **self._options()}
         system = self._theory(self.table["theory"]) if "theory" in self.table else self._system()
         grid = {k: self._grid(k, v) for k, v in self.section("grid").items()}
         numbers = {k: self._number("parameters", k, v) for k, v in self.section("parameters").items()}
         known = set(system.letters()) if is_theory(system) else {p.name for p in system.parameters}
-        known |= {"t"} if "flow" in self.table else set()
+        known |= {TIME} if "flow" in self.table else set()
         try:
             by_name("[parameters] and [grid]", numbers, grid, parameters=known)
             check_size("[grid]", {k: len(v) for k, v in grid.items()})
@@ -174,7 +194,8 @@ class _SpecReader(Lines):
                     self.fail(name, key, "infinity is not a value; every parameter is finite")
         arrays = self._arrays(system)
         how: dict[str, Any] = {k: options[k] for k in ("method", "damping") if k in self.section("sweep")}
-        return Spec(system, numbers, grid, int(options["chunk"]), float(options["tolerance"]), how, arrays)
+        own = is_theory(system) and system.axis == TIME and "tolerance" not in self.section("sweep")
+        return Spec(system, numbers, grid, int(options["chunk"]), None if own else float(options["tolerance"]), how, arrays)
 
     def _arrays(self, system: Any) -> dict[str, Any]:
         """The arrays that are summed over, each under [arrays] and nowhere else."""

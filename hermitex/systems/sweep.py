@@ -87,7 +87,9 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     if hasattr(system, "letters") and hasattr(system, "complete"):
         grid, parameters = (by_name("sweep", part, parameters=system.letters()) for part in (grid, parameters))
         by_name("sweep", grid, parameters)  # nor does a letter stand in both
-        line: GridLine = TheoryLine(None, _checked(system, grid, parameters or {}), tolerance or _OF_A_SYSTEM, until, how, system)
+        numbers = _checked(system, grid, parameters or {})
+        line: GridLine = (PathLine(None, numbers, tolerance, until, how, system) if system.axis == TIME else
+                          TheoryLine(None, numbers, tolerance or _OF_A_SYSTEM, until, how, system))
     elif isinstance(system, Flow):
         if method != "newton":
             raise BadInput(f"sweep: a Flow is integrated over time; method={method!r} is for a System")
@@ -133,6 +135,11 @@ def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -
     if several := [n for n, v in fixed.items() if v.ndim and n not in theory.arrays]:
         raise BadInput(f"sweep: {several[0]} has several values; they go into the grid")
     axes = {str(k): np.atleast_1d(v) for k, v in theory.given(dict(grid)).items() if k in grid}
+    if theory.axis == TIME:  # along a path everything else is one number
+        for n, v in axes.items():
+            for x in v if v.ndim == 1 else [v]:
+                theory.complete({**fixed, **{m: w.flat[0] for m, w in axes.items()}, n: np.asarray(x)})
+        return {n: fixed[n] if n in theory.arrays else fixed[n].item() for n in numbers if n in fixed}
     open_grid = np.ix_(*axes.values()) if all(v.ndim == 1 and v.size for v in axes.values()) else ()
     theory.complete({**fixed, **dict(zip(axes, open_grid, strict=True))} if open_grid else {**fixed, **axes})
     return {n: fixed[n] if n in theory.arrays else fixed[n].item() for n in numbers if n in fixed}
@@ -159,7 +166,7 @@ class GridLine:
 
     program: Any
     fixed: Mapping[str, float]
-    tolerance: float
+    tolerance: float | None
     until: float | None = None  # when the budget ends, by the clock that all processes share
     how: tuple[str, float] = ("newton", 1.0)  # method and damping
 
@@ -323,5 +330,32 @@ class TheoryLine(GridLine):
         theory = _SEEN.setdefault(self.signature, self.theory)
         numbers = {**self.fixed, **{n: v[np.asarray(index)] for n, v in piece.items()}}
         how = dict(zip(("method", "damping"), self.how, strict=True)) if self._how else {}
-        found: Solution = theory.solve(raise_on_failure=False, start=start or None, tolerance=self.tolerance, **how, **numbers)
+        found: Solution = theory.solve(raise_on_failure=False, start=start if start and theory.warm else None,
+                                       tolerance=self.tolerance, **how, **numbers)
         return found
+
+
+@dataclass(frozen=True)
+class PathLine(TheoryLine):
+    """The same for a theory that is followed in time: its points on one path are those of one curve."""
+
+    def __call__(self, piece: Piece) -> dict[str, Any]:
+        """Columns for the points of a piece; the residual is the error of the path."""
+        given = {n: np.asarray(v, dtype=float) for n, v in piece.items()}
+        points = len(next(iter(given.values())))
+        times = given.pop(TIME, np.full(points, self.fixed.get(TIME, 0.0)))
+        fixed = {n: v for n, v in self.fixed.items() if n != TIME}
+        how = {} if self.tolerance is None else {"tolerance": self.tolerance}
+        parts: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []
+        with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
+            for _, at in groups(given, points) if given else [((), np.arange(points))]:
+                line, where = np.unique(times[at], return_inverse=True)
+                found = self.theory.curve(line, **how, **fixed, **{n: float(v[at[0]]) for n, v in given.items()})
+                rows = {n: found[n] for n in (*self.unknowns, *self.observables)}
+                rows |= {"residual": found.residual, "stability": found.stability, "iterations": 0, "converged": found.converged,
+                         "reason": np.asarray(found.reason, dtype=object)}
+                parts.append((at, {n: np.broadcast_to(v, line.shape)[where] for n, v in rows.items()}))
+            cut = over() and not all(p["converged"].all() for _, p in parts)
+        order = np.argsort(np.concatenate([at for at, _ in parts]))
+        table = {n: np.concatenate([p[n] for _, p in parts])[order] for n in parts[0][1]}
+        return {**table, PASSING: np.full(points, True)} if cut else table

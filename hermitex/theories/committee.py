@@ -140,6 +140,10 @@ class Committee(Theory):
         """M as it is drawn at the dimension."""
         return {} if numbers.get("M") is not None else {"M": self.complete(self.given(numbers))["M"]}
 
+    def by_equations(self, numbers: dict[str, Array]) -> Mapping[str, Any]:
+        """`recorded`, and the time."""
+        return {**self.recorded(numbers), **{n: v for n, v in numbers.items() if n == "t"}}
+
     def recorded(self, given: Mapping[str, Array]) -> dict[str, float]:
         """Every number of a run by a name of its own: gamma, ..., P11, v1, start_Q11, start_M11, and a1 or start_a1."""
         found = {n: float(given[n]) for n in ("gamma", "Delta", "second", "dimension", "seed") if n in given}

@@ -65,6 +65,7 @@ class MultiIndex(Theory):
     branch: str = "uninformed"
     name = "bayes-amp"
     sources = ("troiani2024",)
+    warm = False
 
     # -- structure ------------------------------------------------------------------------------------------------------
     @cached_property

@@ -75,6 +75,11 @@ class SpikedFlow(Theory):
                     name=f"{kind} flow of {self.g.name}")
 
     @property
+    def system(self) -> Flow:
+        """The flow of its own kind and student."""
+        return self.flow()
+
+    @property
     def student(self) -> Activation:
         """The neuron's function: the target where none was given."""
         found = self.g if self.sigma is None else self.sigma
@@ -109,6 +114,11 @@ class SpikedFlow(Theory):
         if not np.all(good := (np.abs(begins) < 1) & (begins != 0)):
             raise BadInput(f"spiked-covariance: m0 lies between -1 and 1 and is not 0, not {begins[~good][0]:g}")
         return out
+
+    def by_equations(self, numbers: dict[str, np.ndarray]) -> Mapping[str, Any]:
+        """theta, where omega starts, and the time."""
+        return {"theta": numbers["dimension"]**numbers["gamma_2"], "start_omega": numbers["m0"],
+                **{n: v for n, v in numbers.items() if n == "t"}}
 
     def _line(self, t: Any) -> np.ndarray:
         if t is None:

@@ -38,6 +38,7 @@ class Theory(Shown):
     ratio: ClassVar[str] = "n/d"  # what alpha is
     arrays: ClassVar[tuple[str, ...]] = ()  # letters that are arrays at every point of a curve: spectra, matrices
     sources: ClassVar[tuple[str, ...]] = ()
+    warm: ClassVar[bool] = True  # whether a solve may start at a state that is near
     elsewhere: ClassVar[Mapping[str, str]] = {}  # letters of other structures of this theory: what brings each
 
     @property
@@ -109,6 +110,10 @@ class Theory(Shown):
                 raise BadInput(f"{self.name}: {key} {'is empty' if not array.size else 'holds NaN'}; a number is needed")
             values[key] = array
         return {**{k: np.asarray(d, dtype=float) for k, d in known.items() if d is not self.REQUIRED and d is not None}, **values}
+
+    def by_equations(self, numbers: dict[str, np.ndarray]) -> Mapping[str, Any]:
+        """Complete numbers under the names of the parameters of its equations; of a path also where it starts, start_Q11 say."""
+        return numbers
 
     def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Where a curve starts, if the dimension says it: as numbers that an experiment at another dimension takes, too."""

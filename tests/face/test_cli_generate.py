@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import hermitex as hx
 from hermitex.face import cli, spec
 
 RIDGE = """
@@ -201,3 +202,25 @@ def test_a_missing_file_is_said(argument, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["generate", argument]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("text, unknown, value", [
+    ('theory = "committee"\n[functions]\nsigma = "erf(z/sqrt(2))"\n[parameters]\ngamma = 1\ndimension = 100\n[grid]\nt = "0:2:3"',
+     "risk", lambda: hx.curve("committee", sigma="erf(z/sqrt(2))", t=[2], gamma=1, dimension=100).risk[0]),
+    ('theory = "spiked-covariance"\n[functions]\ntarget = "He2"\n[parameters]\ngamma_2 = 0.5\ndimension = 100\nt = 1', "omega",
+     lambda: hx.curve("spiked-covariance", target="He2", t=[1], gamma_2=0.5, dimension=100)["omega"][0])])
+def test_a_path_in_time_becomes_a_solver_that_starts_where_the_theory_does(text, unknown, value, tmp_path, capsys):
+    (tmp_path / "spec.toml").write_text(text)
+    assert cli.main(["generate", str(tmp_path / "spec.toml"), "-o", str(tmp_path / "made.py"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["selftest"]["passed"]
+    asked = f"import made; n, v = made.REFERENCE[0]; print(v[{unknown!r}])"
+    done = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(value(), rel=1e-6)
+
+
+def test_a_theory_without_equations_is_no_solver_and_says_what_solves_it(tmp_path, capsys):
+    (tmp_path / "spec.toml").write_text('theory = "mean-field-parity"\n[grid]\nalpha = "0:1:3"')
+    assert cli.main(["generate", str(tmp_path / "spec.toml"), "-o", str(tmp_path / "made.py")]) == 2
+    said = capsys.readouterr().err
+    assert "hermitex curve mean-field-parity" in said and "hermitex sweep" in said and said.count("\n") == 1
+    assert cli.main(["sweep", str(tmp_path / "spec.toml"), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0

@@ -1,5 +1,6 @@
 """hermitex sweep: the same table after any number of kills, on processes and on a cluster; failures are counted."""
 
+import csv
 import json
 import os
 import random
@@ -7,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+import hermitex as hx
 from hermitex.face import cli
 
 SPEC = """
@@ -193,3 +196,38 @@ def test_a_cluster_gives_the_same_table(curve, tmp_path):
             assert cli.main(["sweep", str(curve), "-o", str(tmp_path / "a"), "--scheduler", address]) == 0
     assert cli.main(["sweep", str(curve), "-o", str(tmp_path / "b"), "--workers", "1"]) == 0
     assert (tmp_path / "a" / "table.csv").read_bytes() == (tmp_path / "b" / "table.csv").read_bytes()
+
+
+# spec, and the curve that its points lie on; each theory without equations that are solved together
+THEORIES = {
+    "tree": ('[functions]\ntarget = "tanh"\n[structure]\nP = "2:1,3:1"\nepsilon1 = "1/2"\nscenario = "II"\n[grid]\nkappa = "1:4:5"',
+             dict(target="tanh", P="2:1,3:1", epsilon1="1/2", scenario="II"), {"kappa": [1, 1.75, 2.5, 3.25, 4]}, "test_error"),
+    "mean-field-parity": ('[structure]\nk = 3\n[grid]\nalpha = [0.25, 0.5]', dict(k=3), {"alpha": [0.25, 0.5]}, "samples"),
+    "bayes-amp": ('[functions]\ntarget = "sign(z1*z2)"\n[structure]\nchannel = "flip:1/10"\n[grid]\nalpha = [3, 5]',
+                  dict(target="sign(z1*z2)", channel="flip:1/10"), {"alpha": [3, 5]}, "M11"),
+    "committee": ('[functions]\nsigma = "erf"\n[parameters]\ndimension = 90\n[grid]\nt = [0, 2, 1]\ngamma = [0.5]',
+                  dict(sigma="erf"), {"t": [0, 1, 2], "dimension": 90, "gamma": 0.5}, "risk"),
+    "spiked-covariance": ('[functions]\ntarget = "He2"\n[parameters]\ndimension = 90\n[grid]\ngamma_2 = [0.5]\nt = [1, 2]',
+                          dict(target="He2"), {"t": [1, 2], "dimension": 90, "gamma_2": 0.5}, "omega"),
+    "sgd": ('[functions]\nsigma = "He2"\ntarget = "He2"\n[parameters]\ndimension = 90\nstep = 0\n[grid]\nt = [1, 2]',
+            dict(sigma="He2", target="He2"), {"t": [1, 2], "dimension": 90}, "m")}
+
+
+@pytest.mark.parametrize("name", THEORIES)
+def test_a_theory_that_has_no_system_is_swept(name, tmp_path, capsys):
+    text, structure, numbers, column = THEORIES[name]
+    (tmp_path / "spec.toml").write_text(f'theory = "{name}"\n{text}\n')
+    answer, _ = ask(capsys, tmp_path / "spec.toml", "-o", tmp_path / "out", "--workers", "1")
+    found = hx.curve(name, **structure, **numbers)
+    rows = list(csv.DictReader(Path(answer["path"]).read_text().splitlines()))
+    assert answer["failed"] == 0 and len(rows) == len(found)
+    at = sorted(rows, key=lambda row: float(row[found.axis]))
+    assert [float(r[column]) for r in at] == pytest.approx(found[column].tolist(), rel=1e-6)
+
+
+def test_a_law_of_labels_travels_between_processes(tmp_path, capsys):
+    text, *_ = THEORIES["bayes-amp"]
+    (tmp_path / "spec.toml").write_text(f'theory = "bayes-amp"\n{text}\n')
+    first, _ = ask(capsys, tmp_path / "spec.toml", "-o", tmp_path / "out", "--workers", "2")
+    again, _ = ask(capsys, tmp_path / "spec.toml", "-o", tmp_path / "out", "--workers", "1", "--resume")
+    assert first == again and again["converged"] == 2

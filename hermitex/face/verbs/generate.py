@@ -25,17 +25,22 @@ def run(args: argparse.Namespace) -> int:
     from hermitex.face import spec
     from hermitex.show.files import check_place
     from hermitex.systems import export
+    from hermitex.systems.trajectory import OF_A_FLOW
 
     if args.output:
         check_place(args.output)
     with guard.deadline(args.budget):
         with streams.aside():
             found = spec.load(args.spec)
+        if spec.is_theory(found.formulas):
+            raise cli.BadInput(f"{args.spec}: {found.system.name} is no system of equations, and there is no solver to write; "
+                               f"solve it with hermitex curve {found.system.name}, or over its [grid] with hermitex sweep")
         target = Path(args.output) if args.output else _default(args.spec)
         if target.is_file() and target.parent != Path("/dev") and not _ours(target):
             raise cli.BadInput(f"{str(target)[:80]} exists and was not written by hermitex generate; name another file with -o")
         reference = found.points() if found.complete() and (found.grid or found.parameters) else None
-        done = export.write(found.formulas, target, reference=reference, tolerance=found.tolerance, **found.how)
+        done = export.write(found.formulas, target, reference=reference, start=found.start(),
+                            tolerance=OF_A_FLOW if found.tolerance is None else found.tolerance, **found.how)
     for why in done.left_out:
         cli.say(why)
     if args.json:

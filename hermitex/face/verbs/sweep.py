@@ -36,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
         found = spec.load(args.spec)
         if not found.grid:
             raise cli.BadInput(f"{args.spec}: [grid]: a sweep needs it, for instance alpha = \"0.2:3:50\"")
-        found.formulas.compile()
+        if found.formulas is not found.system and not found.is_path:
+            found.formulas.compile()
     path = Path(args.output) / "table.csv"
     if path.parent.is_dir():
         check_place(path)
