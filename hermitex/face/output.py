@@ -54,6 +54,24 @@ def dumps(value: Any) -> str:
     return _LONE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)  # half a character, which no encoding has
 
 
+def covariances(text: str) -> dict[tuple[str, str], str]:
+    """What --cov says: the pairs of names, and the text of each number.
+
+    >>> covariances("z1,z2=1/2; z1,z1=2")
+    {('z1', 'z2'): '1/2', ('z1', 'z1'): '2'}
+    """
+    found: dict[tuple[str, str], str] = {}
+    for part in filter(str.strip, text.split(";")):
+        pair, equals, value = part.partition("=")
+        names = [n.strip() for n in pair.split(",")]
+        if not equals or len(names) != 2 or not all(n.isidentifier() for n in names):
+            raise BadInput(f"--cov is written 'z1,z2=1/2; z1,z1=2', not {part.strip()[:60]!r}")
+        if (names[0], names[1]) in found:
+            raise BadInput(f"--cov says {names[0]},{names[1]} twice; give it once")
+        found[names[0], names[1]] = value.strip()
+    return found
+
+
 def grid(text: str) -> list[Fraction]:
     """The values of a swept option: ``0.5``, ``0.2,0.9,3`` or ``0.2:3:50`` (both ends, 50 points), exactly as written.
 

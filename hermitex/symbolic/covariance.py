@@ -31,6 +31,7 @@ def by_pairs(cov: Any, variables: Sequence[Any], name: str = "E: cov") -> Mappin
 def matrix_of(names: Sequence[str], cov: Mapping[tuple[Any, Any], Any], name: str = "E: cov") -> ImmutableDenseMatrix:
     """The identity with the covariances of named variables put in; a value may be a text."""
     matrix = eye(len(names)).as_mutable()
+    given: dict[tuple[int, int], Expr] = {}
     for (a, b), value in cov.items():
         for v in (a, b):
             if str(v) not in names:
@@ -38,7 +39,10 @@ def matrix_of(names: Sequence[str], cov: Mapping[tuple[Any, Any], Any], name: st
         i, j = names.index(str(a)), names.index(str(b))
         if isinstance(value, str):
             value = hooks.parse(value, letters=True)
-        matrix[i, j] = matrix[j, i] = sympify(value, strict=True)
+        entry = sympify(value, strict=True)
+        if given.setdefault((min(i, j), max(i, j)), entry) != entry:
+            raise BadInput(f"{name}: the covariance of {a} and {b} is {given[min(i, j), max(i, j)]} and {entry}; give it once")
+        matrix[i, j] = matrix[j, i] = entry
     return ImmutableDenseMatrix(matrix)
 
 

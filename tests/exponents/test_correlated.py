@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from sympy import Matrix, Rational, asin, eye, pi
 
@@ -27,6 +28,36 @@ def test_the_sign_of_a_product_by_its_angle(covariance, rho):
     assert any("over standard normals" in n for n in found.notes)
 
 
+def threshold_of_a_form(a, b):
+    """alpha_c of y = a u^2 - b v^2, a, b > 0: where y is known, u, v lie on a hyperbola, (cosh t, sinh t)/sqrt(a), /sqrt(b)."""
+    t = np.linspace(0, 12, 1201)
+    sums = np.zeros(3)
+    for s in (1, -1):
+        for x in np.linspace(-40, 5, 1081):
+            y = np.exp(x)
+            near, far = np.cosh(t)**2, np.sinh(t)**2
+            u2, v2 = (y/a*near, y/b*far) if s > 0 else (y/a*far, y/b*near)
+            w = np.exp(-(u2 + v2)/2)
+            w[0] /= 2
+            z = w.sum()
+            if z > 0:
+                sums += y*z*np.array([1, (w @ u2/z - 1)**2, (w @ v2/z - 1)**2])
+    return sums[0]/max(sums[1:])
+
+
+@pytest.mark.parametrize("theta, mu", [(Rational(-1, 2), (Rational(3, 5), Rational(4, 5))), (2, (Rational(3, 5), Rational(4, 5))),
+                                       (0, (1, 0))])
+def test_a_product_of_fields_under_a_spike(theta, mu):
+    """z1 z2 under 1 + theta mu mu^T is a form of signature (1, 1): by its eigenvalues, and a quadrature of its own."""
+    spike = eye(2) + theta*Matrix(mu)*Matrix([mu])
+    root = np.linalg.cholesky(np.array(spike, dtype=float))
+    b, a = np.linalg.eigvalsh(root.T @ np.array([[0, 0.5], [0.5, 0]]) @ root)
+    found = hx.exponents("z1*z2", covariance=spike)
+    assert (found.leap_exponent, found.generative_exponent) == (2, 2)
+    expected, error = threshold_of_a_form(a, -b), float(found.threshold.error or 0)
+    assert abs(float(found.threshold.alpha_c) - expected) <= error + 1e-9 and error < 1e-10*expected
+
+
 def test_products_of_floats_are_read_without_their_rounding():
     spike = [[0.6*0.6, 0.6*0.8], [0.6*0.8, 0.8*0.8]]  # of rank 1; its floats are not
     assert hx.exponents("z1*z2", covariance=spike).target == hx.parse("(12/25)*z1**2")
@@ -47,7 +78,7 @@ def test_a_channel_of_ones_own_reads_the_same_fields():
     ([[1, 2], [2, 1]], "not positive semi-definite"), ([[1, 0], [1, 1]], "not symmetric"), ([[1]], "a row for each of z1, z2"),
     ({("z1", "z3"): 1}, "names z3"), ([["theta", 0], [0, 1]], "put a number in"),
     ([[float("nan"), 0], [0, 1]], "not a finite number"),
-    ({"z1": 2}, "pairs of variables")])
+    ({"z1": 2}, "pairs of variables"), ({("z1", "z2"): 0, ("z2", "z1"): "1/2"}, "is 0 and 1/2; give it once")])
 def test_what_is_no_covariance_is_refused_in_a_line(covariance, told):
     with pytest.raises(BadInput, match=re.escape(told)) as error:
         hx.exponents("z1*z2", covariance=covariance)

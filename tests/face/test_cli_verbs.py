@@ -241,3 +241,20 @@ def test_mu_without_a_closed_form_says_how_to_get_numbers(capsys):
     out, err = capsys.readouterr()
     assert "no closed form" in out and "--kappa" in err.splitlines()[-1]
     assert cli.main(["mu", "relu"]) == 0 and "--kappa" not in capsys.readouterr().err
+
+
+def test_exponents_under_a_covariance(capsys):
+    assert cli.main(["exponents", "sign(z1*z2)", "--cov", "z1,z2=1/2; z1,z1=4/4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["weak_recovery"]["alpha_c_exact"] == "8*pi**2/27"
+    assert any("over standard normals" in n for n in found["notes"])
+    assert cli.main(["exponents", "He3(z)", "--cov", "z,z=2"]) == 0
+    assert "information exponent  1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cov, says", [("z1,z2", "--cov is written"), ("z1,z2=2", "not positive semi-definite"),
+                                       ("z1,z2=1/2; z2,z1=1/3", "give it once"), ("z1,z9=1/2", "names z9")])
+def test_what_is_no_covariance_is_one_line(cov, says, capsys):
+    assert cli.main(["exponents", "z1*z2", "--cov", cov]) == 2
+    said = capsys.readouterr().err
+    assert says in said and said.count("\n") == 1

@@ -16,7 +16,8 @@ _SHORT = 8  # characters: longer roots are beyond the integers of arrays
 def diagonal(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Any] | None:
     """(sum of squares, the rows R of its axes, shape (r, r)) of a quadratic form with mixed terms; None for anything else."""
     poly = g.as_poly(*names) if g.is_polynomial(*names) else None
-    if isinstance(g, Mul) or poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
+    of_powers = isinstance(g, Mul) and all(len(f.free_symbols) <= 1 for f in g.args)  # z1 z2 has a law of its own
+    if of_powers or poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
         return None
     n = len(names)
     q = eye(n).as_mutable()

@@ -88,13 +88,9 @@ def _covariance(text: str, declared: str, values: dict[str, Any]) -> dict[tuple[
     from hermitex.symbolic.parsing import parse
 
     found = {}
-    for part in filter(str.strip, text.split(";")):
-        pair, equals, value = part.partition("=")
-        names = [n.strip() for n in pair.split(",")]
-        if not equals or len(names) != 2 or not all(n.isidentifier() for n in names):
-            raise cli.BadInput(f"--cov is written 'z1,z2=1/2; z1,z1=2', not {part.strip()[:60]!r}")
+    for pair, value in output.covariances(text).items():
         entry = parse(value, symbols=declared or None)
-        found[names[0], names[1]] = entry.subs({s: values[s.name] for s in entry.free_symbols if s.name in values})
+        found[pair] = entry.subs({s: values[s.name] for s in entry.free_symbols if s.name in values})
     return found
 
 

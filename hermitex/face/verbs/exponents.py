@@ -17,6 +17,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--channel", metavar="C", help="how the label is drawn: deterministic (default), gaussian:1/4, "
                         "flip:1/10, sign:1, random_sign, poisson, bernoulli, multiplicative")
     parser.add_argument("--variables", metavar="z1,z2", help="all variables, where a target does not use some")
+    parser.add_argument("--cov", metavar="COVARIANCES", help="of the variables, where they are not standard: "
+                        '"z1,z2=1/2; z1,z1=2"; the others stay as they are')
     parser.add_argument("--explain", action="store_true", help="each number with its theorem, hypotheses, certificate")
 
 
@@ -49,14 +51,18 @@ def run(args: argparse.Namespace) -> int:
 
 def _answer(target: str, args: argparse.Namespace) -> Any:
     """The exponents, or what is left of them when the time runs out: everything undetermined, and why."""
-    from hermitex.exponents.report import undecided
+    from hermitex.exponents.report import standardised, undecided
     from hermitex.face.exponents import exponents
 
+    cov = output.covariances(args.cov) if args.cov is not None else None
     try:
         with guard.deadline(args.budget):
-            return exponents(target, channel=args.channel, variables=args.variables, budget=args.budget)
+            return exponents(target, channel=args.channel, variables=args.variables, covariance=cov, budget=args.budget)
     except BudgetExceeded as late:
         with guard.deadline(max(args.budget, _READING)):
+            if cov is not None:
+                inner, channel, names, _ = standardised(target, args.channel, args.variables, cov)
+                return undecided(inner, channel, variables=names, why=str(late))
             return undecided(target, args.channel, variables=args.variables, why=str(late))
 
 
