@@ -30,12 +30,13 @@ def crossing(parts):
     return m, alpha(m)
 
 
-def committee(m):
-    """sign(z1) + sign(z2) is 2 sign(u) where |w| < |u|, u and w along (1, 1) and (1, -1), else 0; u known to m."""
+def committee(m, slope=1.0):
+    """sign(z1) + sign(z2) is 2 sign(u) where |w| < slope |u|, u and w along the sum and the difference, else 0; u known to m."""
     x = np.linspace(-8, 8, 81)
     weight = np.exp(-x*x/2)/np.exp(-x*x/2).sum()
     u, du = panels(0, 12, 40)
-    inside, second = 2*ndtr(u) - 1, -2*u*np.exp(-u*u/2)/np.sqrt(2*np.pi)  # P(|w| < u), E[w^2 - 1; |w| < u]
+    w = slope*u
+    inside, second = 2*ndtr(w) - 1, -2*w*np.exp(-w*w/2)/np.sqrt(2*np.pi)  # P(|w| < slope u), E[w^2 - 1; |w| < slope u]
     F = rate = 0.0
     for omega, p in zip(np.sqrt(m)*x, weight, strict=True):
         rows = []
@@ -43,9 +44,19 @@ def committee(m):
             density = np.exp(-(s*u - omega)**2/(2*(1 - m)))/np.sqrt(2*np.pi*(1 - m))*du
             rows.append((density @ inside, (density*(s*u - omega)/(1 - m)) @ inside, density @ second))
         rows.append((1 - rows[0][0] - rows[1][0], -rows[0][1] - rows[1][1], -rows[0][2] - rows[1][2]))
+        rows = [row for row in rows if row[0] > 0]
         F += p*sum(a*a/z for z, a, _ in rows)
         rate += p*sum(b*b/z for z, _, b in rows)
     return F, rate
+
+
+@pytest.mark.parametrize(("row", "other"), [((1, 0), ("3/5", "4/5")), (("4/5", "3/5"), ("0", "1")),
+                                            (("12/13", "5/13"), ("16/65", "63/65"))])
+def test_a_committee_of_neurons_that_are_not_orthogonal_in_any_frame(row, other):
+    """One alpha in all of them: jumps of the label cross where no axis is, two of them in one step of what looks for them."""
+    found = hx.exponents(" + ".join(f"sign({a}*z1 + {b}*z2)" for a, b in (row, other))).threshold.stages[1]
+    exact = crossing(lambda m: committee(m, 2.0))[1]  # of correlation 3/5: tan of half of the angle is 1/2
+    assert abs(found["reached"] - exact) < found["reached_error"] < 1e-6
 
 
 def added(f):

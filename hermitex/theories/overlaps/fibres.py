@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -17,11 +18,13 @@ from hermitex.kernels.panels import distinct, near_knots
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput, ratio
 from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
-from hermitex.theories.overlaps.grid import Array, LabelGrid, intervals
+from hermitex.theories.overlaps.grid import Array, LabelGrid, intervals, rung
 
 _REACH = 8.0
 _SCAN, _LINES = 1601, 321
 _ORDER = 10
+_IN_A_STEP = 4  # jumps that are looked for in one step of the scan
+_MEET = 1e-3  # of two jumps, as they are followed from both sides
 _NEAR = 7.5
 _SLICE = 40_000
 _WIDER, _FEW = 2.5, 60
@@ -45,21 +48,28 @@ class FibreOutput(FiniteOutput):
         """The label y_k with probability mixed[k, j] where g = levels[j]."""
         return cls(grid, labels, r=2, of=of, levels=levels, mixed=mixed)
 
-    def _fibres(self, v: float) -> list[tuple[float, float, Array, Array]]:
+    def _fibres(self, panel: float) -> list[tuple[float, float, Array, Array]]:
         """(z1, its weight, the jumps in z2, the level between them) of every node."""
-        panel = 0.9 if v > 0.15 else 0.4
         if panel not in self._kept:
             self._kept[panel] = _fibres(self.of, self.levels, panel, self.grid.axes[0].cuts)
         return list(self._kept[panel])
 
-    def chances(self, omega: Array, V: Array) -> tuple[Array, Array]:
+    @cached_property
+    def steep(self) -> float:
+        """How fast the jumps in z2 move with z1, where they do so without turning: the mean of all that are followed."""
+        lines = self._fibres(0.9)
+        moves = [np.abs((b[2] - a[2])/(b[0] - a[0])) for a, b in pairwise(sorted(lines, key=lambda line: line[0]))
+                 if len(a[3]) == len(b[3]) and (a[3] == b[3]).all() and b[0] - a[0] > 0.05]
+        return float(np.mean(np.concatenate(moves))) if moves and any(map(len, moves)) else 0.0
+
+    def chances(self, omega: Array, V: Array, fineness: float = 1.0) -> tuple[Array, Array]:
         """(Z, A) at fields (n, 2): P(y_k | omega), shape (k, n), and its slopes, (2, k, n)."""
         c, v = V[0, 1]/V[0, 0], V[0, 0]
         s = np.sqrt(V[1, 1] - c*V[0, 1])
         order = np.argsort(omega[:, 0], kind="stable")
         o1, o2 = omega[order].T
         z, a = np.zeros((len(self.levels), len(omega))), np.zeros((2, len(self.levels), len(omega)))
-        for x, w, jumps, which in self._fibres(v):
+        for x, w, jumps, which in self._fibres(self._panel(v, s, c)*fineness):
             lo, hi = np.searchsorted(o1, [x - _NEAR*np.sqrt(v), x + _NEAR*np.sqrt(v)])
             if lo == hi:
                 continue
@@ -75,6 +85,10 @@ class FibreOutput(FiniteOutput):
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return self.mixed @ z[:, back], self.mixed @ a[:, :, back]
+
+    def _panel(self, v: float, s: float, c: float) -> float:
+        """The width of panels in z1, in rungs: of z1 itself, and of a jump that passes the width s of z2."""
+        return rung(min(1.8*np.sqrt(v), 2.5*s/max(self.steep, abs(c), 0.1), 0.9))
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), in the frame of its eigenvectors."""
@@ -93,7 +107,7 @@ class FibreOutput(FiniteOutput):
         omega, weight = eigen_nodes(M, 0.8*fineness, alike=self.alike)
         for k in range(0, len(omega), _SLICE):
             part = slice(k, k + _SLICE)
-            z, a = self.chances(omega[part], np.eye(2) - M)
+            z, a = self.chances(omega[part], np.eye(2) - M, fineness)
             yield weight[part], z, a
 
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
@@ -106,11 +120,14 @@ class FibreOutput(FiniteOutput):
 
 def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
             cuts: Array) -> list[tuple[float, float, Array, Array]]:
-    """(z1, its weight, the jumps in z2, the level between them): between the cuts in z1, and lines of another word."""
+    """(z1, its weight, the jumps in z2, the level between them): between the cuts in z1, lines of another word and crossings."""
     scan = np.linspace(-_REACH - 0.011, _REACH + 0.013, _SCAN)  # not on the jumps of everyday targets
 
+    order = np.argsort(labels)
+    between = (labels[order][1:] + labels[order][:-1])/2
+
     def kind(x: Array, t: Array) -> Array:
-        return np.asarray(np.argmin(np.abs(of([x, t])[..., None] - labels), axis=-1))
+        return np.asarray(order[np.searchsorted(between, of([x, t]))])
 
     def word(x: float) -> tuple[int, ...]:
         row = kind(np.full(_SCAN, x), scan)
@@ -126,21 +143,73 @@ def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
             middle = (a + b)/2
             a, b = (middle, b) if word(middle) == wa else (a, middle)
         turns.append((a + b)/2)
+    turns += _crossings(kind, lines, words, scan)
     ends = distinct(np.clip([-_REACH, *turns, _REACH], -_REACH, _REACH))
     xs, ws = near_knots(ends, panel, (9, 4), panel, _ORDER)
-    return [(float(x), float(c), *_jumps(kind, x, scan)) for x, c in zip(xs, ws, strict=True) if c > 0]
+    xs, ws = xs[ws > 0], ws[ws > 0]
+    return [(float(x), float(c), *found) for x, c, found in zip(xs, ws, _jumps(kind, xs, scan), strict=True)]
 
 
-def _jumps(kind: Callable[[Array, Array], Array], x: float, scan: Array) -> tuple[Array, Array]:
-    """(where the label jumps on the line z1 = x, the label between)."""
-    row = kind(np.full(len(scan), x), scan)
-    at = np.flatnonzero(np.diff(row))
-    a, b, left = scan[at], scan[at + 1], row[at]
-    for _ in range(50):
-        middle = (a + b)/2
-        same = kind(np.full(len(middle), x), middle) == left
-        a, b = np.where(same, middle, a), np.where(same, b, middle)
-    return (a + b)/2, np.concatenate([row[:1], row[at + 1]])
+def _crossings(kind: Callable[[Array, Array], Array], lines: Array, words: Sequence[tuple[int, ...]], scan: Array) -> list[float]:
+    """Where two jumps meet and part again, with the same labels in the same order on both sides: what is between them has a kink.
+
+    From either side their distance is followed down to a line on which the scan still tells them apart, and on to zero.
+    """
+    found: list[float] = []
+    if max(map(len, words)) < 3:
+        return found
+    apart = [np.diff(jumps) for jumps, _ in _jumps(kind, lines, scan)]
+    for k in range(1, len(lines) - 2):
+        if len(words[k]) < 3 or len({words[k + i] for i in (-1, 0, 1, 2)}) > 1 or len({len(g) for g in apart[k - 1:k + 3]}) > 1:
+            continue
+        gaps = np.array(apart[k - 1:k + 3]).T
+        for n in np.flatnonzero((gaps[:, 0] > gaps[:, 1]) & (gaps[:, 3] > gaps[:, 2])):
+            meets = [_met(kind, scan, n, words[k], *lines[[k + i, k + i + side]], *gaps[n, [1 + i, 1 + i + side]])
+                     for i, side in ((0, -1), (1, 1))]
+            if all(lines[k] <= x <= lines[k + 1] for x in meets) and abs(meets[0] - meets[1]) < _MEET:
+                found.append(round(sum(meets)/2, 9))
+    return found
+
+
+def _met(kind: Callable[[Array, Array], Array], scan: Array, n: int, word: tuple[int, ...], x: float, before: float, gap: float,
+         wider: float) -> float:
+    """Where the n-th distance comes to zero, on from `gap` at x and `wider` at the line before."""
+    for _ in range(4):
+        zero = x - gap*(x - before)/(gap - wider)
+        part = max(0.25, 3*(scan[1] - scan[0])/gap)  # of the way that is left
+        if part > 0.5:
+            break
+        (jumps, which), = _jumps(kind, np.array([closer := zero + (x - zero)*part]), scan)
+        if tuple(which) != word:
+            break
+        before, wider, x, gap = x, gap, closer, float(np.diff(jumps)[n])
+    return float(zero)
+
+
+def _jumps(kind: Callable[[Array, Array], Array], x: Array, scan: Array) -> list[tuple[Array, Array]]:
+    """(where the label jumps on the line z1 = x, the label between) for each x; two in one step of the scan are told apart."""
+    x = np.asarray(x, dtype=float)
+    rows = kind(*np.broadcast_arrays(x[:, None], scan))
+    line, at = np.nonzero(np.diff(rows, axis=1))
+    a, end, left, right = scan[at], scan[at + 1], rows[line, at], rows[line, at + 1]
+    lines, jumps, then = [np.arange(len(x))], [np.full(len(x), -np.inf)], [rows[:, 0]]
+    for _ in range(_IN_A_STEP):
+        b = end
+        for _ in range(50):
+            middle = (a + b)/2
+            same = kind(x[line], middle) == left
+            a, b = np.where(same, middle, a), np.where(same, b, middle)
+        new = kind(x[line], b)
+        lines.append(line)
+        jumps.append((a + b)/2)
+        then.append(new)
+        if not (more := new != right).any():
+            break
+        line, a, end, left, right = line[more], b[more], end[more], new[more], right[more]
+    of, where, label = map(np.concatenate, (lines, jumps, then))
+    order = np.lexsort((where, of))
+    ends = np.searchsorted(of[order], np.arange(len(x) + 1))
+    return [(where[order[p + 1:q]], label[order[p:q]]) for p, q in pairwise(ends)]
 
 
 def few_values(of: Callable[[Sequence[Array]], Array], r: int) -> Array | None:
