@@ -88,7 +88,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
         grid, parameters = (by_name("sweep", part, parameters=system.letters()) for part in (grid, parameters))
         by_name("sweep", grid, parameters)  # nor does a letter stand in both
         numbers = _checked(system, grid, parameters or {})
-        line: GridLine = (PathLine(None, numbers, tolerance, until, how, system) if system.axis == TIME else
+        line: GridLine = (PathLine(None, numbers, tolerance or 0.0, until, how, system) if system.axis == TIME else
                           TheoryLine(None, numbers, tolerance or _OF_A_SYSTEM, until, how, system))
     elif isinstance(system, Flow):
         if method != "newton":
@@ -166,7 +166,7 @@ class GridLine:
 
     program: Any
     fixed: Mapping[str, float]
-    tolerance: float | None
+    tolerance: float
     until: float | None = None  # when the budget ends, by the clock that all processes share
     how: tuple[str, float] = ("newton", 1.0)  # method and damping
 
@@ -345,7 +345,7 @@ class PathLine(TheoryLine):
         points = len(next(iter(given.values())))
         times = given.pop(TIME, np.full(points, self.fixed.get(TIME, 0.0)))
         fixed = {n: v for n, v in self.fixed.items() if n != TIME}
-        how = {} if self.tolerance is None else {"tolerance": self.tolerance}
+        how = {"tolerance": self.tolerance} if self.tolerance else {}  # else the theory's own
         parts: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []
         with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
             for _, at in groups(given, points) if given else [((), np.arange(points))]:

@@ -502,3 +502,28 @@ def test_what_diverges_says_so_and_keeps_what_lies_before():
 def test_two_runs_that_differ_are_run_again_with_shorter_steps():
     found = committee(ERF, students=2, teachers=2).solve(t=[0, 300], gamma=5, dimension=200, tolerance=1e-4)
     assert found.error <= 1e-4
+
+
+@pytest.mark.parametrize(("sigma", "g", "students", "teachers", "readout"), [
+    ("gelu", "sin(z)", 3, 1, "fixed"), ("z*exp(-z**2/4)", "sign(z)", 1, 2, "fixed"), ("tanh", "cos(z) + z", 2, 2, "trained")])
+def test_rates_of_functions_that_differ_beside_drawn_samples(sigma, g, students, teachers, readout):
+    """One step of SGD averaged over samples, from its definition: w_j += gamma/(p sqrt d) a_j delta sigma'(u_j) x."""
+    rng, n, p, k = np.random.default_rng(students), students + teachers, students, teachers
+    root = rng.normal(size=(n, n + 1))/np.sqrt(n + 1)
+    C, a, v = root @ root.T, rng.uniform(0.5, 1.5, p), rng.uniform(-1, 1.5, k)
+    numbers = {"gamma": 0.7, "Delta": 0.3, "second_rate": 0.6, "v": v}
+    theory = committee(sigma, g, students=p, teachers=k, readout=readout)
+    dQ, dM, da = theory.rates.rate(C[:p, :p], C[:p, p:], a, C[p:, p:], **numbers)
+    student, slope, teacher = (hx.compile(f.expr) for f in (theory.sigma, theory.sigma.weak_derivative, theory.g))
+    measured = []
+    for _ in range(16):
+        x = rng.normal(size=(50_000, n)) @ np.linalg.cholesky(C).T
+        u = x[:, :p]
+        delta = teacher(z=x[:, p:]) @ v/k - student(z=u) @ a/p
+        step = slope(z=u)*a
+        first = (step*delta[:, None]).T @ x/len(x)
+        second = 0.7/p*(step*(delta**2 + 0.3)[:, None]).T @ step/len(x)
+        last = 0.6*delta @ student(z=u)/len(x) if readout == "trained" else np.zeros(p)
+        measured.append(np.concatenate([(first[:, :p] + first[:, :p].T + second).ravel(), first[:, p:].ravel(), last]))
+    mean, error = np.mean(measured, axis=0), np.std(measured, axis=0, ddof=1)/4
+    assert np.all(np.abs(mean - np.concatenate([dQ.ravel(), dM.ravel(), da])) < 5*error + 1e-12)

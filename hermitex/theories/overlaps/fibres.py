@@ -164,7 +164,7 @@ def _crossings(kind: Callable[[Array, Array], Array], lines: Array, words: Seque
             continue
         gaps = np.array(apart[k - 1:k + 3]).T
         for n in np.flatnonzero((gaps[:, 0] > gaps[:, 1]) & (gaps[:, 3] > gaps[:, 2])):
-            meets = [_met(kind, scan, n, words[k], *lines[[k + i, k + i + side]], *gaps[n, [1 + i, 1 + i + side]])
+            meets = [_met(kind, scan, int(n), words[k], *lines[[k + i, k + i + side]], *gaps[n, [1 + i, 1 + i + side]])
                      for i, side in ((0, -1), (1, 1))]
             if all(lines[k] <= x <= lines[k + 1] for x in meets) and abs(meets[0] - meets[1]) < _MEET:
                 found.append(round(sum(meets)/2, 9))
