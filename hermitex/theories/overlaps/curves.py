@@ -105,15 +105,17 @@ class Plane:
         c, n = self._crossed(cells, y, np.arange(len(cells.lo))[:, None], np.arange(len(y))[None])
         arcs: list[Segments] = []
         for _ in range(_DEPTH):
+            checkpoint("level curves", len(cells.lo)*len(y) + _DEAR*len(c))
             done, found = self._arcs(cells, c, n, y)
             arcs.append(found)
             c, n = c[~done], n[~done]
             if not len(c) or len(c) > _MOST:
                 break
-            checkpoint("level curves")
-            split, back = np.unique(c, return_inverse=True)
-            cells = self._examined(*_quartered(cells.lo[split], cells.hi[split]))
-            c, n = self._crossed(cells, y, (4*back.reshape(-1, 1) + np.arange(4)).ravel(), np.repeat(n, 4))
+            left = np.zeros(len(cells.lo), dtype=bool)
+            left[c] = True
+            place = np.cumsum(left) - 1  # among those that are quartered
+            cells = self._examined(*_quartered(cells.lo[left], cells.hi[left]))
+            c, n = self._crossed(cells, y, (4*place[c][:, None] + np.arange(4)).ravel(), np.repeat(n, 4))
         return self._points(Segments(*map(np.concatenate, zip(*arcs, strict=True))), y, small)
 
     def _squares(self, h: float) -> tuple[Array, Array]:
@@ -147,8 +149,8 @@ class Plane:
             slack = 0.5*(high - low)
         low, high = (np.where(np.isfinite(v), v, e) for v, e in ((low - slack, -np.inf), (high + slack, np.inf)))
         low = np.where(_meets_disc(cells.lo, cells.hi), low, np.inf)
-        c, n = np.broadcast_arrays(c, n)
         kept = (low[c] < y[n]) & (y[n] < high[c])
+        c, n = np.broadcast_arrays(c, n)
         return c[kept], n[kept]
 
     def _arcs(self, cells: Cells, c: Array, n: Array, y: Array) -> tuple[Array, Segments]:
@@ -159,23 +161,23 @@ class Plane:
         along = np.take_along_axis(cells.slopes, (1 - u_of)[:, None, None], axis=2)[..., 0]
         steady = np.asarray((along >= 0).all(axis=1) | (along <= 0).all(axis=1))
         margin = np.abs(along).max(axis=1)*np.take_along_axis(cells.hi - cells.lo, (1 - u_of)[:, None], axis=1)[:, 0]
-        rows = np.arange(len(c))
-        u, g, label = u_of[c], cells.g[c].reshape(-1, 3, 3), y[n]
-        g = np.where((u == 1)[:, None, None], g, np.swapaxes(g, 1, 2))  # [z_s, z_u]
-        up = np.take_along_axis(cells.centre, u_of[:, None], axis=1)[c, 0] > 0
+        g = cells.g.reshape(-1, 3, 3)
+        g = np.where((u_of == 1)[:, None, None], g, np.swapaxes(g, 1, 2))  # [z_s, z_u]
+        up = np.take_along_axis(cells.centre, u_of[:, None], axis=1)[:, 0] > 0
         bottom, top = np.where(up[:, None], g[:, :, 0], g[:, :, 2]), np.where(up[:, None], g[:, :, 2], g[:, :, 0])
-        within = (bottom.max(axis=1) + margin[c] < label) & (label < top.min(axis=1) - margin[c])
-        outside = (label < bottom.min(axis=1) - margin[c]) | (label > top.max(axis=1) + margin[c])
+        label = y[n]
+        within = ((bottom.max(axis=1) + margin)[c] < label) & (label < (top.min(axis=1) - margin)[c])
+        outside = (label < (bottom.min(axis=1) - margin)[c]) | (label > (top.max(axis=1) + margin)[c])
         done = calm[c] & (steady[c] | within | outside)
-        go = rows[done & ~outside]
-        c, n, u = c[go], n[go], u[go]
+        go = np.flatnonzero(done & ~outside)
+        c, n, u = c[go], n[go], u_of[c[go]]
         s = 1 - u
         k = np.arange(len(c))
         lo, hi = cells.lo[c], cells.hi[c]
         a, b, low, high = lo[k, s], hi[k, s], lo[k, u], hi[k, u]
         gap = 1e-12*(high - low)
         for edge in (low + gap, high - gap):
-            a, b = self._clipped(edge, a, b, (edge > (low + high)/2) == up[go], y[n], u)
+            a, b = self._clipped(edge, a, b, (edge > (low + high)/2) == up[c], y[n], u)
         kept = b > a
         return done, Segments(n, u, a, b, low, high).take(kept)
 
