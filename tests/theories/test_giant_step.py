@@ -1,6 +1,7 @@
 """One giant step: constants, exact directions, law of the cosine by sampling, finite networks, rates, teeth, bad input."""
 
 import json
+from math import gamma
 from pathlib import Path
 
 import numpy as np
@@ -171,3 +172,20 @@ def test_bad_input_is_one_line(ask, kind, word):
 def test_samples_over_decades_are_drawn_on_a_logarithmic_axis():
     ax = giant_step("relu", "He2").curve(samples=[0.1, 1, 3, 10], u=1).plot()
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear") and r"\mathrm{samples}" in ax.get_xlabel()
+
+
+@pytest.mark.parametrize(("g", "norm", "r"), [("z1*z2 + z3*z4", 2, 4), ("z1*z2 + z3*z4 + z5**2/2", 2.5, 5)])
+def test_four_and_five_directions(g, norm, r):
+    """C_2 is orthogonal, |C_2[Z]| = |Z|: one integral over the radius, chi of r degrees of freedom."""
+    found = giant_step("relu", g).solve(u=1.3)
+    s = 1.3**2/(2*np.pi)  # mu_2 = phi(0), times u, squared
+
+    def cosine(R):
+        return np.sqrt(s*R*R/(s*R*R + 1 + 1.3**2*norm/2))*R**(r - 1)*np.exp(-R*R/2)/2**(r/2 - 1)/gamma(r/2)
+
+    assert found["cosine"] == pytest.approx(quad(cosine, 0, 12, epsabs=1e-13)[0], rel=1e-8) and found.converged
+
+
+def test_more_directions_say_what_is_known():
+    with pytest.raises(BadInput, match=r"up to 5 directions.*\.rates\(\)"):
+        giant_step("relu", "z1*z2 + z3*z4 + z5*z6").solve(u=1)
