@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import time
 from collections import Counter
 from random import Random
@@ -193,6 +194,24 @@ def test_agreement_is_relative_to_the_sides(left, right):
 ])
 def test_points_lie_on_both_sides_of_every_turn(left, right):
     assert hx.check(left, right).status == "fails"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_steep_function_is_no_step_where_its_argument_is_of_order_one(seed):
+    """tanh(10^k (mu - c)) is sign(mu - c) to all digits but about c: the points lie there, however narrow it is."""
+    random = Random(seed)
+    c, k = Rational(random.choice((-1, 0, 1))*random.randint(1, 400), 100), random.randint(5, 40)
+    u = 10**k*(mu - c)
+    steep, step = random.choice([
+        (tanh(u), sign(mu - c)), (erf(u), sign(mu - c)), (exp(u)/(1 + exp(u)), Heaviside(mu - c)), (1 + exp(-u**2), 1),
+        (log(1 + exp(u))/10**k, Max(0, mu - c)), (f(mu)*tanh(u), f(mu)*sign(mu - c)), (E(tanh(u + z), z), sign(mu - c)),
+    ])
+    found = hx.check(steep, step)
+    assert found.status == "fails" and found.counter_example is not None
+
+
+def test_a_counter_example_beside_a_short_number_says_so():
+    assert re.search(r"mu = 3\.0 [-+] \d\.\d+e-2\d", repr(hx.check(tanh(10**25*(mu - 3)), sign(mu - 3))))
 
 
 @pytest.mark.parametrize(("left", "right"), [

@@ -4,6 +4,8 @@ On either side of such a place a side may be another formula: A is what a switch
 a pole, the argument of a logarithm, or what an inverse function meets the end of its range at. A point is needed between
 any two of them that part other formulas; where exactly they are does not matter. Between two others a side is the same formula
 where each A has the same sign and has touched 0 as often, but for twice: sqrt(u^2) is u, then -u, then u.
+To any number of digits tanh(10^6 s) turns as sign(s) does, and is no sign only where its argument is of order 1: a point is
+needed there, too.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from math import inf
 from operator import itemgetter
+from typing import Any
 
 import sympy as sp
 from sympy import Expr, Integral, Rational, Symbol, preorder_traversal
@@ -29,11 +32,14 @@ from hermitex.symbolic.precise import MPMATH
 from hermitex.symbolic.sums import ArraySum, Index
 
 INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
+SATURATING = (sp.exp, sp.tanh, sp.coth, sp.sech, sp.csch, sp.cosh, sp.sinh, sp.erf, sp.erfc, sp.erfi)  # faster than any power
+_STEEP = 10  # a number, or its inverse, beyond which draws near 1 may all be where such a function has come to its limit
 _FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.35563", "0.222076"), ("-1.35563", "0.222076"),
                                                             ("2.85697", "0.0112574"), ("-2.85697", "0.0112574")))
 _PER_DECADE, _SMALLEST, _LARGEST = 12, -4, 6  # the grid on which changes of sign are looked for
 _BESIDE = (0.0, 1e-3, 0.03, 0.3, 1.0, 3.0, 10.0)  # of where a polynomial inside stands: what is narrow is narrow there
 _BISECTIONS = 60
+_NEAR = Rational(1, 10**9)  # relative: so near two places are one, unless both are exact
 _TOUCHES = 1e-10  # of the values beside it
 _GOLDEN = (3 - 5**0.5)/2
 _HUGE = 1e300  # what is larger is real all the same, and what is smaller than its inverse is not 0
@@ -55,7 +61,7 @@ def turning(*sides: Expr) -> tuple[Expr, ...]:
     found: dict[Expr, None] = {}
     for side in sides:
         for part in (side, *(n.body for n in side.atoms(Expectation))):
-            for a in compared(part):
+            for a in (*compared(part), *_crossed(part)):
                 rough = _summed(a).xreplace(dict.fromkeys(a.atoms(Index), sp.S.One))
                 for numbers in _within(rough):
                     for number in _at_ends(rough.xreplace(numbers), side):
@@ -111,6 +117,13 @@ def compared(expr: Expr) -> Iterable[Expr]:
             yield from (u.diff(s) for s in u.free_symbols if not isinstance(s, Bound))  # asin(sin(s)) turns where cos(s) = 0
 
 
+def _crossed(expr: Expr) -> Iterable[Expr]:
+    """u - 1, u and u + 1 for each steep function of u: between their zeros it comes from one limit to the other."""
+    for e in preorder_traversal(expr):
+        if isinstance(e, SATURATING) and any(v and not 1 <= _STEEP*abs(v) <= _STEEP**2 for v in e.args[0].atoms(sp.Number)):
+            yield from (e.args[0] + k for k in (-1, 0, 1))
+
+
 class Ray:
     """One parameter moves and the others stand still: where on it the sides may turn, and a point for each formula that they are.
 
@@ -137,11 +150,12 @@ class Ray:
     @property
     def places(self) -> list[Rational]:
         """Where one of the expressions is 0, near enough, in increasing order."""
-        distinct: list[float] = []
-        for p in sorted(t for profile in self.profiles for t in profile.places):
-            if not distinct or p - distinct[-1] > 1e-9*max(1.0, abs(p)):
-                distinct.append(p)
-        return [Rational(repr(p)) for p in distinct]
+        distinct: list[tuple[Rational, bool]] = []
+        for here, exact in sorted({(t, profile.exact) for profile in self.profiles for t in profile.zeros}):
+            last, known = distinct[-1] if distinct else (-sp.oo, False)
+            if here - last > (0 if exact and known else _NEAR)*max(abs(here), abs(last)) or not distinct:
+                distinct.append((here, exact))
+        return [here for here, _ in distinct]
 
     def points(self, more: Iterable[Rational] = ()) -> list[Rational]:
         """Numbers of which each stands for another formula, the nearest to 0 of those that would do; `more`: other places."""
@@ -175,7 +189,9 @@ class _Profile:
         checkpoint("looking for the places where an equality may turn")
         self.expr, self.value, self.grid = expr, _numeric(expr, x, others), _grid(expr, x, others)
         found = _polynomial_zeros(expr, x, others)
-        self.places = sorted(self._searched() if found is None else found)
+        self.exact = found is not None and all(isinstance(t, Rational) for t in found)  # a step of 10^40 is narrower than a float
+        self.zeros = [t if isinstance(t, Rational) else Rational(repr(t)) for t in (self._searched() if found is None else found)]
+        self.places = sorted(map(float, self.zeros))
         self.touches = [t for (s, t), (_, u) in zip(pairwise([-inf, *self.places]), pairwise([*self.places, inf]), strict=True)
                         if self._sign(_middle(s, t)) == self._sign(_middle(t, u))]
 
@@ -214,15 +230,16 @@ def _middle(a: float, b: float) -> float:
     return 0.0 if a == -inf and b == inf else (b - max(1.0, abs(b)) if a == -inf else a + max(1.0, abs(a)))
 
 
-def _polynomial_zeros(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr], *, near: bool = False) -> list[float] | None:
-    """The real zeros, `near`: the real parts of all; None for no polynomial, or where they are not found."""
+def _polynomial_zeros(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr], *, near: bool = False,
+                      ) -> list[Any] | None:
+    """The real zeros, `near`: the real parts of all; None for no polynomial, or where they are not found. Of a line: exact."""
     if expr.count_ops() >= _SHORT or not expr.is_polynomial(x):
         return None
     p = sp.Poly(expr.xreplace({s: v for s, v in others.items() if s != x}), x)
     if not (p.domain.is_QQ or p.domain.is_ZZ):
         return None
-    if p.degree() < 1:
-        return []
+    if p.degree() < 2:
+        return [-p.nth(0)/p.nth(1)] if p.degree() > 0 else []
     found = near_roots(p)
     return [float(sp.re(r)) for r in found if near or abs(sp.im(r)) < 1e-9*(1 + abs(r))] if found else None
 
@@ -231,7 +248,7 @@ def _grid(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[float]:
     """Numbers of all sizes, and about where the polynomials inside have their zeros."""
     sizes = [10.0**(k/_PER_DECADE) for k in range(_SMALLEST*_PER_DECADE, _LARGEST*_PER_DECADE + 1)]
     inner = (e for e in preorder_traversal(expr) if e.is_Add and e != expr and x in e.free_symbols)
-    centres = {c for e in inner for c in _polynomial_zeros(e, x, others, near=True) or ()}
+    centres = {float(c) for e in inner for c in _polynomial_zeros(e, x, others, near=True) or ()}
     return sorted({0.0, *sizes, *(-v for v in sizes), *(c + side*d for c in centres for d in _BESIDE for side in (1, -1))})
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from sympy import Expr
+from sympy import Expr, Rational
 
 from hermitex.show.display import latex
 from hermitex.symbolic.arithmetic import log10, mp, mpf, nstr
 from hermitex.symbolic.calculus.paper import plain
 
 PROVED, AGREES, FAILS, OPEN = "proved", "agrees", "fails", "undetermined"
+_PLAIN = 8  # characters of a short number
 _SHOWN = 50  # digits of the two sides of a counter-example
 
 
@@ -158,5 +159,11 @@ def _plain(value: Any) -> float | str:
 
 
 def decimal(value: Expr) -> str:
-    """A number in ten digits."""
-    return nstr(mpf(value.p)/value.q, 10) if value.is_Rational else str(value)
+    """A number in ten digits; "3.0 - 6.3e-41" for what is near to a short one and is not it."""
+    if not value.is_Rational:
+        return str(value)
+    said = nstr(mpf(value.p)/value.q, 10)
+    rest = value - Rational(said)
+    if not rest or len(said.partition("e")[0].strip("-")) > _PLAIN:
+        return said
+    return f"{said} {'-' if rest < 0 else '+'} {nstr(mpf(abs(rest.p))/rest.q, 3)}"
