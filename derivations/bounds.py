@@ -24,7 +24,8 @@ page = Result(
     source="cui2024", place="Eqs. (26)-(28), (132)",
     assumptions=[r"the test error of Result 3.3", r"a product of functions is their Gaussian product over $\kappa$"],
 )
-page.notation({r"\theta_\perp": "the rest of the target's direction, across the spike", r"\lambda": "the ridge",
+page.notation({symbols("upper"): "the upper bound",
+               r"\theta_\perp": "the rest of the target's direction, across the spike", r"\lambda": "the ridge",
                r"\rho": r"what is left of the target's direction across the spike, squared: $1 - \gamma^2$",
                h: r"the mean of the target given $\kappa$", h1: "its slope in the coordinate $z_1$ across the spike",
                m: "the mean of the readout", zeta: "its overlap with the spike", psi: r"its overlap with $\theta_\perp$",

@@ -30,7 +30,9 @@ page = Result(
                  "second layer fixed",
                  "the overlaps concentrate, so that a step may be averaged, and the squared norm of $x$ may be taken for $d$"],
 )
-page.notation({"d": "the dimension",
+page.notation({("f", r"\sigma"): "any functions of the fields; below the teacher's and the students' activations",
+               (Symbol("dM_11"), Symbol("dQ_12")): "the rates of $M_{11}$ and $Q_{12}$",
+               "d": "the dimension",
                (Q11, Q12): "the overlaps of the students' rows, over the dimension", M11: "that of the first with the teacher's",
                P11: "that of the teacher's with itself", (z1, z2, z3): "the fields of two students and of the teacher",
                left: "the residual of a sample without its noise",

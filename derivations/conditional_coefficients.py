@@ -27,7 +27,9 @@ page = Result(
                  r"$\sigma$ and its weak derivative are square integrable over $u$"],
 )
 mu_0, mu_1 = symbols("mu_0 mu_1", real=True)
-page.notation({"u": "the pre-activation of one feature", "v": "the direction of the spike", "d": "the dimension",
+page.notation({Delta: "the variance of the label's noise",
+               "b": "the shift of a pre-activation",
+               "u": "the pre-activation of one feature", "v": "the direction of the spike", "d": "the dimension",
                r"\mu_\star": r"the root of $\mu_\star^2$", "w_i": "the bulk of a row",
                r"\mu_\star^2": "the mean square of what is neither constant nor linear",
                kappa: "the projection of the input on the spike", r: "the spike's size in the row",

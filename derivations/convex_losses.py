@@ -46,7 +46,9 @@ page = Result(
                  "spike",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({"W": "the rows, without the spike", "c": "their squared norm",
+page.notation({"f": "an output, over which the proximal point minimises",
+               "b": "the part of an output that is fixed",
+               "W": "the rows, without the spike", "c": "their squared norm",
                (r"\hat V_1", r"\hat q_1"): "the conjugates of $V_1$ and $q_1$, and so on",
                "V_1": "the traces of the learning curve", (r"\tilde\zeta", r"\tilde\psi"): r"the conjugates of $\zeta$ and $\psi$",
                ("v_1", "v_2"): "the traces as functions of the conjugates",

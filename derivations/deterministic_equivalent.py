@@ -19,7 +19,8 @@ page = Result(
     assumptions=[r"the features are equivalent to Gaussian ones of variances $\eta_k$",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({r"\nu_1": "the cut of the spectrum",
+page.notation({Delta: "the variance of the label's noise",
+               r"\nu_1": "the cut of the spectrum",
                (eta[0], eta[1]): "the eigenvalues of two groups of modes", (g[0], g[1]): "how many modes there are in each",
                (beta[0], beta[1]): "the norm of the target in each", n: "the number of samples",
                q: "the mean square of the estimate", m: "its product with the target", rho: "the mean square of the target",

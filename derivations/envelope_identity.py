@@ -15,7 +15,8 @@ page = Result(
                  r"\alpha p$ samples",
                  r"the loss is convex and differentiable at the minimum, so that the minimum is a zero of the gradient"],
 )
-page.notation({r"\hat w": "the weights at the minimum",
+page.notation({lamda: "the ridge",
+               r"\hat w": "the weights at the minimum",
                r"\ell": "the loss of the whole sample, as a function of one of its weights",
                "w": "that weight as a function of the ridge; the others move in the same way"})
 ell, w = Function("ell"), Function("w")

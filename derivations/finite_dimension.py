@@ -20,7 +20,8 @@ page = Result(
     assumptions=["replica symmetry, which holds for convex problems",
                  r"among the terms of order $1/d$ this is the one that stays where $\mu_0$ has the mean of the target to fit"],
 )
-page.notation({r"\mu_0": r"the mean of a feature at fixed $\kappa$", r"\kappa": "the projection of the input on the spike",
+page.notation({p: "the neurons",
+               r"\mu_0": r"the mean of a feature at fixed $\kappa$", r"\kappa": "the projection of the input on the spike",
                m: "the mean of the readout: the sum of its entries over the root of their number", mhat: "its conjugate",
                V2: "the trace of the readout's resolvent for one neuron",
                force: r"what $\mu_0$ leaves of the residual, in the mean over $\kappa$", epsilon: "$1/d$",

@@ -24,7 +24,10 @@ page = Result(
                  r"direction; $v$ has the squared norm $\rho$ and $y$ is $1$ with probability $p$, else $-1$",
                  "the loss is convex, and with it replica symmetry holds"],
 )
-page.notation({"x": "an input", "v": "the centre of the label 1",
+page.notation({"z_1": "the standard normal of an output, in the package's averages",
+               r"\ell": "the loss",
+               lamda: "the ridge",
+               "x": "an input", "v": "the centre of the label 1",
                r"f^\star": "the proximal point, the output on a point of the sample", "M": "the Moreau envelope of the loss",
                q: "the mean square of the weights", m: "the output at the centre", V: "the susceptibility",
                (Vhat, qhat, mhat): "the conjugates", b: "the intercept", (p, fraction): "the share of the labels 1",

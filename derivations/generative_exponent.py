@@ -19,7 +19,9 @@ page = Result(
     assumptions=[r"$Y \sim P(\cdot\,|\,z)$ with $z \sim \mathcal{N}(0, 1)$; $T(Y)$ square integrable; nothing is asked of $Y$ "
                  "itself"],
 )
-page.notation({r"\lambda_2": "that of order two",
+page.notation({"g": "the link of the label to the field",
+               Delta: "the variance of the label's noise",
+               r"\lambda_2": "that of order two",
                r"k^\star": r"the generative exponent: the first order at which $\lambda_k$ is not zero", "h_2": "that of order two",
                ("u_-", "u_+"): "the two values of $u$ that have one label",
                "h_k": "the orthonormal Hermite polynomial of order $k$",

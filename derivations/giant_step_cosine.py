@@ -1,6 +1,6 @@
 r"""cos = |s|/sqrt(s^2 + 1 + u^2 tau^2): how far one giant step turns a neuron towards the target, at n = samples d^l."""
 
-from sympy import Abs, Function, Subs, factorial, pi, sqrt, symbols
+from sympy import Abs, Function, Subs, Symbol, factorial, pi, sqrt, symbols
 from sympy.core.function import Derivative as OfNode
 
 import hermitex as hx
@@ -23,7 +23,9 @@ page = Result(
                  r"a neuron that starts at random has the overlap $Z/\sqrt d$ with it, $Z \sim \mathcal{N}(0, 1)$",
                  "the noise of the gradient is nearly orthogonal to the direction and to the neuron"],
 )
-page.notation({"n": "the samples",
+page.notation({("g", r"\sigma"): "the target's link and the activation",
+               Symbol("cosine"): "the mean cosine between a neuron and the direction",
+               "n": "the samples",
                m: "the overlap of the neuron with the direction", u: "the size of the step", ell: "the information exponent",
                kappa_: r"samples for $d^\ell$",
                A: r"the product of the coefficients of order $\ell$ of activation and target, over the factorial of $\ell - 1$",

@@ -19,7 +19,8 @@ page = Result(
                  "on a new sample the output without the shift is normal, with the covariance $M$ with $z_1$, the target's "
                  "direction"],
 )
-page.notation({b: "the shift of the output", n: "the number of samples", p: "the number of weights",
+page.notation({lamda: "the ridge",
+               b: "the shift of the output", n: "the number of samples", p: "the number of weights",
                a: "the covariance of the output without the shift with $z_1$", s: "the spread of the rest of it, along $z_2$",
                Delta: "the variance of the label's noise $z_3$"})
 page.text(r"The output without the shift is $M z_1 + s z_2$, and a label is $g(z_1) + \sqrt\Delta\,z_3$.")

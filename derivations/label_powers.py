@@ -24,7 +24,9 @@ page = Result(
                  "and the step of the order of one over $d$",
                  r"the target is bounded or a polynomial, so that every power is square integrable"],
 )
-page.notation({("h", r"h_\star"): "the fields of student and teacher", "d": "the dimension", r"\xi": "a fair sign",
+page.notation({("g", r"\sigma"): "the target and the activation",
+               r"\rho": "the overlap of student and teacher",
+               ("h", r"h_\star"): "the fields of student and teacher", "d": "the dimension", r"\xi": "a fair sign",
                r"\nu": "a Poisson count of mean $c$", "G": "the second gradient on one sample",
                "J": "the rate at which the overlap grows",
                step: "the step on one sample", z1: "the student's pre-activation $h$", z2: r"the teacher's, $h_\star$",

@@ -26,7 +26,12 @@ page = Result(
                  "spike",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({"W": "the rows, without the spike", "v": "the direction of the spike",
+page.notation({"y": "the label of a sample",
+               "g": "the target's link",
+               lamda: "the ridge",
+               r: "the spike's size in the features",
+               bias: "the shift of a pre-activation",
+               "W": "the rows, without the spike", "v": "the direction of the spike",
                r"\theta_\perp": "the part of the target's direction across it", "A": "the matrix of the readout's quadratic form",
                m: "the mean of the readout: the sum of its entries over the root of their number",
                zeta: "its overlap with the spike, through the rows, likewise",

@@ -18,7 +18,8 @@ page = Result(
     assumptions=[r"$x \sim \mathcal{N}(0, \Sigma)$; isotropic is the unit matrix, spiked is that and a part of rank one",
                  r"$\sigma'$ and $\sigma_\star$ have square integrable weak derivatives"],
 )
-page.notation({r"\Sigma": "the covariance of the inputs", r"\sigma_\star": "the target's link", "a": "any direction",
+page.notation({"j": "another order",
+               r"\Sigma": "the covariance of the inputs", r"\sigma_\star": "the target's link", "a": "any direction",
                (r"\alpha_i^\star", "h_i"): "coefficients of link and activation on Hermite polynomials", "d": "the dimension",
                "n": "the samples",
                z1: "the neuron's field", z2: "the target's, of variance one", rho: "their covariance",

@@ -22,7 +22,8 @@ page = Result(
                  r"$W_0$ has independent standard normal entries; a label is $g(\nu)$ with noise of variance $\Delta$",
                  r"replica symmetry, which holds for convex problems"],
 )
-page.notation({"W_0": "the rows of the first layer", "w": "the readout", "A": "the matrix of its quadratic form",
+page.notation({lamda: "the ridge",
+               "W_0": "the rows of the first layer", "w": "the readout", "A": "the matrix of its quadratic form",
                "g": "the target's link",
                qs: "the mean square of the readout's image in the inputs", qw: "that of the readout",
                ms: "the overlap of the image with the target's direction", omega: "the output on a new sample",

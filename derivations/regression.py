@@ -20,7 +20,8 @@ ridge = Result(
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, a label $y$ is the teacher's field $\nu$ with noise of variance $\Delta$",
                  r"replica symmetry, which holds for convex problems"],
 )
-ridge.notation({q: "the mean square of the estimator", m: "its mean product with the teacher", rho: "the teacher's mean square",
+ridge.notation({lamda: "the ridge",
+                q: "the mean square of the estimator", m: "its mean product with the teacher", rho: "the teacher's mean square",
                 omega: "the estimator's field on a sample, of variance $q$",
                 r"\nu": r"the teacher's, of variance $\rho$, with the covariance $m$ with it", V: "the susceptibility",
                 (qhat, mhat, Vhat): "the conjugates"})
@@ -82,7 +83,12 @@ huber = Result(
     assumptions=[r"as for ridge regression; the loss is half the square up to $\delta$, and beyond it the line that continues it "
                  r"with the slope $\delta$"],
 )
-huber.notation({x: "the gap between label and field", s: "its spread", delta: "the width of the loss"})
+huber.notation({(q, m, V, qhat, mhat, Vhat): "the overlaps of the estimator, its susceptibility and the conjugates",
+                rho: "the teacher's mean square",
+                Delta: "the variance of the label's noise",
+                alpha: "samples for each dimension",
+                lamda: "the ridge",
+                x: "the gap between label and field", s: "its spread", delta: "the width of the loss"})
 huber.text("The loss depends on the residual only. Its proximal point moves by $V$ times the slope, so the slope there is that "
            r"of the square loss, $x/(1 + V)$, cut off at $\pm\delta$:")
 force = Max(-delta, Min(delta, x/(1 + V)))

@@ -47,7 +47,9 @@ page = Result(
     assumptions=["the slope at zero is that of the formula at integers, and its order with the limit of many dimensions does "
                  "not matter", r"replica symmetry, which holds for convex problems", "an isotropic input and a ridge penalty"],
 )
-page.notation({n: "the number of replicas", "J_n": "the matrix of ones", r"\mathbf{1}_n": "the vector of ones",
+page.notation({alpha: "samples for each dimension",
+               Delta: "the variance of the label's noise",
+               n: "the number of replicas", "J_n": "the matrix of ones", r"\mathbf{1}_n": "the vector of ones",
                r"\mathbb{I}": "the unit matrix", b: "the inverse temperature",
                v: "the self-overlap less the overlap of two replicas",
                (a, c): "the entries of a block, on the diagonal alone and everywhere",

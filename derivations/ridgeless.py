@@ -24,7 +24,23 @@ rows = Result(
                  "the norms are independent of the rows' overlaps with the spike and with the target",
                  "replica symmetry, which holds for convex problems"],
 )
-rows.notation({"W": "the rows, without the spike", "d": "the dimension", "A": "the matrix of the readout's quadratic form",
+rows.notation({alpha: "samples for each dimension",
+               beta: "neurons for each dimension",
+               gamma: "the overlap of the target's direction with the spike",
+               Delta: "the variance of the label's noise",
+               lamda: "the ridge",
+               omega: "the mean of a pre-activation",
+               m: "the mean of the readout, the sum of its entries over the root of their number",
+               (zeta, psi): "the readout's overlaps with the spike and, through the rows, with the rest of the target's direction",
+               (zetatilde, psitilde): r"their conjugates, in units of $\frac{\alpha}{\beta}$",
+               (q1, q2): "the squares of the readout's image across the spike and of the readout, for one neuron",
+               (Vhat1, Vhat2, qhat1, qhat2): "the conjugates of $V_1$, $V_2$, $q_1$ and $q_2$",
+               epsilon: "one over the dimension",
+               r: "the spike's size in the features",
+               bias: "the shift of a pre-activation",
+               (zetahat, psihat, mhat): "the conjugates in the entropy, before they are put in those units",
+               chitilde: r"the conjugate of $\chi$, in the same units",
+               "W": "the rows, without the spike", "d": "the dimension", "A": "the matrix of the readout's quadratic form",
                nu: r"the derivative of $\mu_0$ by the squared norm $c$", r"\delta_i": "a row's squared norm less $c$",
                chi: r"the readout's product with the vector of all $\delta_i$, over the root of their number",
                s_c: r"$d$ times the variance of $\delta_i$"})
@@ -107,7 +123,20 @@ page = Result(
 )
 v1, v2, hat1, hat2, lam = symbols("v_1 v_2 vhat_1 vhat_2 lambda", positive=True)
 scaled = {V1: v1/lam, V2: v2/lam, Vhat1: lam*hat1, Vhat2: lam*hat2}
-page.notation({("n", "p"): "samples and features", "V": "how far a unit of force moves the output on a sample",
+page.notation({alpha: "samples for each dimension",
+               beta: "neurons for each dimension",
+               gamma: "the overlap of the target's direction with the spike",
+               Delta: "the variance of the label's noise",
+               m: "the mean of the readout, the sum of its entries over the root of their number",
+               (zeta, psi): "the readout's overlaps with the spike and, through the rows, with the rest of the target's direction",
+               (zetatilde, psitilde): r"their conjugates, in units of $\frac{\alpha}{\beta}$",
+               (q1, q2): "the squares of the readout's image across the spike and of the readout, for one neuron",
+               (Vhat1, Vhat2, qhat1, qhat2): "the conjugates of $V_1$, $V_2$, $q_1$ and $q_2$",
+               epsilon: "one over the dimension",
+               r: "the spike's size in the features",
+               bias: "the shift of a pre-activation",
+               (c, kappa): "the squared norm of a row, and the projection of an input on the spike",
+               ("n", "p"): "samples and features", "V": "how far a unit of force moves the output on a sample",
                lam: "the ridge", (v1, v2): "the susceptibilities times the ridge",
                (hat1, hat2): "their conjugates over the ridge"})
 page.text(r"The weight of a sample is then of order $\lambda$, and the fixed point of the traces does not change form:")

@@ -23,7 +23,8 @@ page.assume(r"of a spike of size $\theta$ between unit vectors $\tau$ times $D$ 
             "of $x$, the square of the singular value, and of both traces, and the squared alignments are each trace over "
             r"$\tau$ times the fall of $D$", quoted="ba2022",
             place="spiked matrices, after Benaych-Georges and Nadakuditi (2012)")
-page.notation({"W_0": "the first layer before the step", r"\theta": "the size of a spike",
+page.notation({Delta: "the variance of the label's noise",
+               "W_0": "the first layer before the step", r"\theta": "the size of a spike",
                "D": "the product of $x$ and of both traces",
                psi1: "samples for one dimension", psi2: "neurons for one dimension", tau: "the squared size of the spike",
                x: "a squared singular value", u: "the trace of the resolvent of the first side at $x$, over $d$",

@@ -22,7 +22,8 @@ page = Result(
                  r"of a sum of powers of $d$ the largest counts, and independent signs do not cancel",
                  "the number of samples for a start of the power $e_0$ is of the power $1 - 2(k - 1)e_0$"],
 )
-page.notation({r"\mu": "the direction of the spike", r"\beta": "that of the target", "d": "the dimension",
+page.notation({symbols("x y", nonnegative=True): "how far inside a cell a point lies",
+               r"\mu": "the direction of the spike", r"\beta": "that of the target", "d": "the dimension",
                L: "the logarithm of $d$", GAMMA_1: "how far the spike is turned from the target", GAMMA_2: "how strong it is",
                e_0: "the exponent of the overlap at the start", K: "the information exponent"})
 page.text("(i) Power counting. The exponent of one and a power of $d$ is the larger of zero and that power's; at one half and "

@@ -25,7 +25,9 @@ page = Result(
                  r"$\mu_0$ moves to first order",
                  "the rows are Gaussian of this covariance beside the spike, their norms correlated with $a$ only"],
 )
-page.notation({"v": "the direction of the spike", r"\theta": "the target's direction", r"\theta_\perp": "its part across the spike",
+page.notation({symbols("N_v", real=True): "the size of the spike for a step of size one",
+               alpha0: "samples of the step for each dimension",
+               "v": "the direction of the spike", r"\theta": "the target's direction", r"\theta_\perp": "its part across the spike",
                "C": "the rows' covariance, times the dimension", "S": "the weighted covariance of the inputs",
                "K": "the response of the readout's overlaps to their sources", r"\sigma": "the activation",
                r"\mu_0": r"the mean of a feature at fixed $\kappa$", r"\kappa": "the projection of the input on the spike",

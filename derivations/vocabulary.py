@@ -80,7 +80,20 @@ B = total(lambda k: mu0[k]*m[k] + kappa*mu1[k]*zeta[k])
 tilt = total(lambda k: mu1[k]*psi[k])
 V = quadratic(V1, slope) + total(lambda k: pi[k]*V2[k]*mu22[k])
 error = h2 - 2*B*h + B**2 - 2*h1*tilt + quadratic(q1, slope) + total(lambda k: mu22[k]*q2[k])
-page.notation({"W": "the rows, without the spikes",
+page.notation({(alpha, beta): "samples and neurons for each dimension",
+               gamma: "the overlap of the target's direction with the spike",
+               Delta: "the variance of the label's noise",
+               r: "the spike's size in the features of a neuron that starts at one",
+               bias: "the shift of a pre-activation",
+               (h, h1, h2): r"at fixed $\kappa$, the target's mean, its slope across the spike, and its mean square with noise",
+               (mu0[1], mu1[1]): r"mean and slope of a feature of the first letter at fixed $\kappa$",
+               mu22[1]: "the mean square of what these two leave of it",
+               m[1]: "the mean of the readout over them: the sum of the entries over the root of the width",
+               Q: "the weight of a sample, one over the sum of one and $V$",
+               lamda: "the ridge",
+               "g": "the target's link",
+               "s": "the spread of an output beside these",
+               "W": "the rows, without the spikes",
                ("q_1", r"\hat q_1"): "the readout's mean square across the spike, and its conjugate",
                (r"\hat M", r"\hat M_{kl}"): "the matrix of the conjugates of $V_1$, and its entries",
                r"\zeta": "the readout's overlap with the spike",
@@ -237,7 +250,27 @@ s2 = letters("s2_")
 lin = total(lambda k: mu1[k]*zeta[k])
 gap = (h - B)**2 + Delta - lin**2 + total(lambda k: s2[k]*q2[k])
 Vo = total(lambda k: pi[k]*V2[k]*s2[k])
-orthogonal.notation({"p": "the neurons", "d": "the dimension", "A": "the readout's matrix",
+orthogonal.notation({Symbol("linear", real=True): "the slopes of all letters, each times its projection on the spike",
+                     pi[1]: "the fraction of neurons that start with the first value",
+                     c[1]: "the squared norm of their rows",
+                     (alpha, beta): "samples and neurons for each dimension",
+                     gamma: "the overlap of the target's direction with the spike",
+                     Delta: "the variance of the label's noise",
+                     r: "the spike's size in the features of a neuron that starts at one",
+                     bias: "the shift of a pre-activation",
+                     (h, h1, h2): r"at fixed $\kappa$, the target's mean, its slope across the spike, and its mean square with "
+                                  "noise",
+                     (mu0[1], mu1[1]): r"mean and slope of a feature of the first letter at fixed $\kappa$",
+                     mu22[1]: "the mean square of what these two leave of it",
+                     m[1]: "the mean of the readout over them: the sum of the entries over the root of the width",
+                     Q: "the weight of a sample, one over the sum of one and $V$",
+                     lamda: "the ridge",
+                     (V2[1], Vhat2[1]): "the trace of the inverse of $A$ over them, for one of them, and its conjugate",
+                     (zetahat[1], mhat[1], qhat2[1]): "the conjugates in the entropy",
+                     (zetatilde[1], psitilde[1]): r"in units of $\frac\alpha\beta$, those of the overlaps with the spike and with "
+                                                       "the rest of the target's direction",
+                     epsilon: "one over the dimension",
+                     "p": "the neurons", "d": "the dimension", "A": "the readout's matrix",
                      r"\zeta": "the readout's projection on the spike",
                      s2[1]: "the variance of a feature of the first letter",
                      zeta[1]: "the readout's projection on the spike, over them", q2[1]: "its mean square"})

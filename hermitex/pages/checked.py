@@ -76,6 +76,7 @@ class ResultCheck:
     given: Mapping[str, int] = field(default_factory=dict)   # how many lines are quoted, assumed, defined
     unbound: tuple[str, ...] = ()                             # of lines that are printed and not checked
     refused: tuple[str, ...] = ()                             # those among them that may not stand on a page
+    unnamed: tuple[str, ...] = ()                             # letters of formulas that nothing on the page introduces
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -85,7 +86,8 @@ class ResultCheck:
     def tally(self) -> str:
         """The same in words."""
         said = ", ".join(f"{n} {_SAID.get(k, k)}" for k, n in self.kinds.items() if n)
-        return said + (f"; printed but not checked: {', '.join(self.unbound)}" if self.unbound else "")
+        said += f"; printed but not checked: {', '.join(self.unbound)}" if self.unbound else ""
+        return said + (f"; letters without a notation: {', '.join(self.unnamed)}" if self.unnamed else "")
 
     @property
     def passed(self) -> bool:
@@ -98,6 +100,7 @@ class ResultCheck:
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex check --json``."""
         return {"name": self.name, "passed": self.passed, "kinds": self.kinds, "not_checked": list(self.unbound),
+                "unnamed": list(self.unnamed),
                 "steps": [s.to_dict() for s in self.steps]}
 
     def _repr_html_(self) -> str:

@@ -18,7 +18,7 @@ from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
 from hermitex.pages.conclusion import Conclusion, premises_of
 from hermitex.pages.given import Notation, NotShown, Premise, typed
 from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
-from hermitex.pages.used import adrift, loose, unused, words_of
+from hermitex.pages.used import adrift, loose, unnamed, unused, words_of
 from hermitex.pages.used import strange as strange_letters
 from hermitex.show.display import Shown, counted, latex
 from hermitex.show.line import Line
@@ -273,7 +273,8 @@ class Result(Shown):
         """These checks, with how many lines of the page are quoted, assumed and defined."""
         kinds = [p.badge if isinstance(p, Premise) else "defined" for p in self.parts if isinstance(p, Premise | Let)]
         kinds += ["defined"]*sum(len(p.letters) for p in self.parts if isinstance(p, Notation))
-        return ResultCheck(self.title, tuple(found), {k: kinds.count(k) for k in dict.fromkeys(kinds)}, self.unbound, self.refused)
+        return ResultCheck(self.title, tuple(found), {k: kinds.count(k) for k in dict.fromkeys(kinds)}, self.unbound, self.refused,
+                           tuple(unnamed(self.parts, [*self.words, *self.assumptions])))
 
     @property
     def refused(self) -> tuple[str, ...]:

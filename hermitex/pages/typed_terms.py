@@ -80,7 +80,9 @@ class Content:
     """What the formulas of a page contain."""
 
     def __init__(self, formulas: Iterable[Basic]) -> None:
+        formulas = tuple(formulas)
         every = [x for f in formulas for x in _parts(f)]
+        self.free = {x for f in formulas for x in f.free_symbols}
         self.parts = set(every)
         self.products = [x.as_powers_dict() for x in self.parts if isinstance(x, Mul)]
         self.sums = [set(x.args) for x in self.parts if isinstance(x, Add)]
@@ -126,6 +128,15 @@ class Content:
             return x in known or member or x.removeprefix(r"\dot ") in known or base == "He"
 
         return [_spelled(x) for x in typed if not introduced(x)]
+
+    def unnamed(self, words: Sequence[str], declared: Iterable[str] = ()) -> list[str]:
+        """The letters of the formulas that are not `declared`, nor anywhere among `words`; of a family one is enough."""
+        said = {x for text in declared for x in (_key(text), *_read(text)[:1])}
+        said |= {x for some in words for f in _typed(some) for x in _read(f)}
+        known = {_family(x.rstrip(" '"))[0] for x in said}
+        free = dict.fromkeys(name.rstrip(" '") for name, some in self.letters.items()
+                             if any(x in self.free or isinstance(x, AppliedUndef) for x in some))
+        return [_spelled(x) for x in free if _family(x.removeprefix(r"\dot "))[0] not in known]
 
     def contain(self, expr: Expr) -> bool:
         """Is it part of a formula: a sub-expression, some factors, some summands?"""

@@ -13,6 +13,7 @@ from hermitex.pages.page import Agreement, Equality, Fact, Let, Words
 from hermitex.pages.typed_terms import Content
 from hermitex.show.display import latex
 from hermitex.systems.scope import written_out
+from hermitex.systems.system import System
 
 
 def formulas(part: Any) -> Iterator[Basic]:
@@ -32,9 +33,14 @@ def contents(parts: Sequence[Any]) -> Content:
     for part in parts:
         found += formulas(part)
         found += [getattr(part, name, None) for name in ("symbol", "value", "small", "large", "mended")]
-        for one in filter(None, (getattr(part, name, None) for name in ("derived", "used", "system"))):
-            found += [x for some in (one.equations, one.where, one.observables) for pair in some.items() for x in pair]
+    for one in _systems(parts):
+        found += [x for some in (one.equations, one.where, one.observables) for pair in some.items() for x in pair]
     return Content(f for f in found if isinstance(f, Basic))
+
+
+def _systems(parts: Sequence[Any]) -> list[System]:
+    """Those that parts compare or print."""
+    return [one for part in parts for name in ("derived", "used", "system") if (one := getattr(part, name, None)) is not None]
 
 
 def words_of(part: Any) -> list[str]:
@@ -56,6 +62,15 @@ def strange(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
     """Letters in words that nothing on the page introduces."""
     given = [x for p in parts if isinstance(p, Notation) for x in p.names]
     return contents(parts).strange(words, given)
+
+
+def unnamed(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
+    """Letters of printed formulas that no notation, no definition and no words of the page introduce."""
+    printed = [p for p in parts if not (isinstance(p, Agreement) and not p.shown) and not getattr(p, "misprint", False)]
+    given = [x for p in parts if isinstance(p, Notation) for x in p.names] + [latex(p.symbol) for p in parts if isinstance(p, Let)]
+    given += [latex(pair[0]) for p in parts if isinstance(p, Words) for pair in p.claims if isinstance(pair[0], Symbol)]
+    given += [latex(x) for one in _systems(printed) for some in (one.where, one.observables) for x in some]
+    return contents(printed).unnamed(words, given)
 
 
 def enters(part: Any, symbol: Symbol, value: Expr, names: Mapping[Symbol, Expr]) -> bool:

@@ -26,6 +26,7 @@ def test_every_step_holds(name):
         assert found.passed, found
         assert len(found.steps) >= 3
         assert not page.unbound, f"{name}: {page.unbound}"
+        assert not found.unnamed, f"{name}: {found.unnamed}"
         kinds = [kind for kind, _ in page.blocks()]
         assert kinds.index("notation") < min(kinds.index(k) for k in ("text", "align") if k in kinds) and "not shown" in kinds
         assert "$#" not in page.markdown()

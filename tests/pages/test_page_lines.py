@@ -214,6 +214,19 @@ def test_an_object_is_declared_by_a_notation_and_used():
     assert r"\|w\|^2" in page.loose   # what a letter stands for is said in words
 
 
+def test_a_letter_of_a_formula_that_nothing_introduces_is_named():
+    b_1, b_2, c = symbols("b_1 b_2 c", positive=True)
+    page = Result("letters", r"for any $f$")
+    page.step("linearity", E((b_1*f(z) + b_2*z)/c, z), b_1*E(f(z), z)/c)   # f is in words; z is averaged over
+    found = page.check()
+    assert found.passed and set(found.unnamed) == {"b_1", "b_2", "c"} and "without a notation: " in found.tally()
+    assert set(found.to_dict()["unnamed"]) == {"b_1", "b_2", "c"}
+    page.notation({b_1: "one of two weights"})   # of a family one is enough
+    assert page.check().unnamed == ("c",)
+    page.let(c, b_1 + 1, "with")
+    assert not page.check().unnamed and "without a notation" not in page.check().tally()
+
+
 def test_a_misprint_in_a_system_is_the_change_of_the_mended_one():
     mended = System({V: alpha/(1 + q), q: 1/(1 + V)})
     source = {"at": [{"alpha": 2}], "source": "cui2024", "place": "Eq. (7)"}
