@@ -66,7 +66,7 @@ page.misprint("the trace over rows", Subs(w_of, M, m), Subs(1/M - 1/(1 + M/gamma
 page.therefore(m/(1 + gamma*m) + w*m, 1, "The equation of the transform:", by=[root],
                package={"hx.theories.MarchenkoPastur(0.5)": solved})
 page.therefore(-1/Derivative(w_of, M), (gamma*M**2 + M)/(2/M - w_of - 1 + gamma),
-               "and its slope in $w$ with the other sign, by implicit differentiation:", by=[slope],
+               "Its slope in $w$ with the other sign, by implicit differentiation:", by=[slope],
                package={"hx.theories.MarchenkoPastur(0.5)": sloped})
 page.not_shown("that forms concentrate, which is the hypothesis of leaving one out, and that rows that are not normal have the "
                "same law.")

@@ -243,6 +243,25 @@ def jumping():
 page.test("tanh and sin, with noise", smooth, uses=[coherent, own_part, *entries])
 page.test("tanh and sign, with and without noise", jumping)
 page.test("sin and a cubic, without noise", quiet)
+
+
+def trained():
+    """The mean test error of 24 networks at d = 300, and how many of its standard errors both theories lie off."""
+    at = {"alpha": 4.0, "beta": 0.8, "lam": 0.05, "alpha0": 0.5, "eta": 4.0, "Delta": 0.1, "dimension": 300}
+    exact, spiked = (hx.theories.one_step("tanh", "sin", network=kind) for kind in ("exact", "srf"))
+    seen = hx.curve(exact, [at["alpha"]], simulate={"dimension": 300, "seeds": 24},
+                    **{k: v for k, v in at.items() if k != "alpha"}).simulation
+    off, other = (abs(seen.test_error[0] - float(theory.solve(**at)["test_error"]))/seen.standard_error["test_error"][0]
+                  for theory in (exact, spiked))
+    assert off < 3, f"the trained networks lie {off:.1f} standard errors off"
+    assert other > 6, f"spiked features lie {other:.1f} standard errors off only"
+    return True
+
+
+page.text("(v) Trained networks. What is assumed is tested by training: for tanh and sin, at half a sample of the step for each "
+          "of 300 dimensions, the mean test error of 24 networks lies within three of its standard errors of these equations, "
+          "and more than six from those of spiked features with rows on a sphere.")
+page.test("24 trained networks of 300 dimensions", trained)
 page.misprint("the spike's direction left in the bulk", isotropic, b2*v2,
               r"$K^f$ in place of $K$ loses the rank-one term")
 
@@ -259,4 +278,4 @@ page.therefore((1 + tau*s)/(1 + delta*(1 + tau*s)), (1 - trace/(1 + delta))/delt
                "mean over all,", by=[trace],
                package={'hx.theories.one_step("tanh", "sin", network="exact").solve(...)': solved})
 page.not_shown("that the features are conditionally Gaussian and that the rows' norms are correlated with $a$ only; these are "
-               "assumed, and what rests on them is tested against the package's numbers, not against a sample.")
+               "assumed, and tested by training in this one setting.")
