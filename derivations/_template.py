@@ -26,8 +26,8 @@ page.notation({r: "the size of the spike", c: "the squared norm of a row beside 
 page.text(r"The best linear fit in $z$ has the coefficient $#1$, which integration by parts turns into a slope.",
           E(z*sigma(u), z))   # a term of the words, which must be part of a formula of the page
 by_parts = page.step("Stein", E(z*sigma(u), z), sqrt(c)*E(Derivative(sigma)(u), z))
-page.misprint("the variance instead of its root", E(z*sigma(u), z), c*E(Derivative(sigma)(u), z),
-              r"a factor $\sqrt{c}$ too many")
+page.variant("the variance instead of its root", E(z*sigma(u), z), c*E(Derivative(sigma)(u), z),
+             r"a factor $\sqrt{c}$ too many")
 page.therefore(E(z*sigma(u), z)/sqrt(c), E(Derivative(sigma)(u), z), "The slope in the pre-activation:",
                by=[by_parts], package={"hx.mu(sigma, 1).node": hx.mu(sigma, 1).node})
 page.not_shown("that the feature is equivalent to its linear part and noise; see `conditional_coefficients.py`.")

@@ -193,10 +193,10 @@ page.test("the formulas of $r$, $c$ and $\\gamma$", closed_forms)
 page.test("(26) and (27) in numbers", package_numbers, "The package's numbers from these formulas:")
 page.test("(28) in numbers", at_the_minimum)
 page.test("(132) in numbers", with_a_bias)
-page.misprint("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2/4), kappa), E(sin(kappa)*exp(-kappa**2/4), kappa),
-              r"the second function is $\kappa\mu_1$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no overlap "
-              r"with the target and gives the upper bound twice; here with a Gaussian for $\mu_1$ and the sine",
-              mended=Rational(2, 3)**Rational(3, 2)*exp(-Rational(1, 3)))
+page.variant("$\\mu_1$ without its $\\kappa$", E(kappa*sin(kappa)*exp(-kappa**2/4), kappa), E(sin(kappa)*exp(-kappa**2/4), kappa),
+             r"the second function is $\kappa\mu_1$: for odd $\sigma$ and $g$ a slide's bare $\mu_1$ is even, has no overlap "
+             r"with the target and gives the upper bound twice; here with a Gaussian for $\mu_1$ and the sine",
+             mended=Rational(2, 3)**Rational(3, 2)*exp(-Rational(1, 3)))
 page.therefore(symbols("upper"), upper, "The upper bound for the sine as activation and target, along the spike:", by=[bound],
                package={'hx.theories.bounds("sin", "sin", r=1, c=1, gamma=1).expr["upper"]': found})
 page.not_shown("that the bounds are reached by any finite sample; the test error of Result 3.3 is the source's claim.")

@@ -83,10 +83,10 @@ def erf_by_nodes():
 
 
 page.test("one neuron erf, by nodes", erf_by_nodes, "For error functions the averages have closed forms:")
-page.misprint("the second order forgotten", (move*sqrt(d)*(A*u2 + B*u1) + move**2*A*B*d)/d/(gamma/(p*d)), A*u2 + B*u1,
-              "right for a vanishing learning rate only, as gradient flow")
-page.misprint("one covariance in Stein's lemma", E(z1**2*z2*z3, z1, z2, z3, cov=law), Q12*E(2*z1*z3, z1, z3, cov=pair),
-              "the other function moves too", mended=Q12*E(2*z1*z3, z1, z3, cov=pair) + M21*E(z1**2, z1, cov={(z1, z1): Q11}))
+page.variant("the second order forgotten", (move*sqrt(d)*(A*u2 + B*u1) + move**2*A*B*d)/d/(gamma/(p*d)), A*u2 + B*u1,
+             "right for a vanishing learning rate only, as gradient flow")
+page.variant("one covariance in Stein's lemma", E(z1**2*z2*z3, z1, z2, z3, cov=law), Q12*E(2*z1*z3, z1, z3, cov=pair),
+             "the other function moves too", mended=Q12*E(2*z1*z3, z1, z3, cov=pair) + M21*E(z1**2, z1, cov={(z1, z1): Q11}))
 page.therefore([(Symbol("dM_11"), drive), (Symbol("dQ_12"), first + second)], words="The equations of motion of two students:",
                by=[toward, own], package={
                    f'hx.theories.committee("z**2/2", "z**2/2 + z", students=2, teachers=1).flow.equations[{k}]': rates[k]

@@ -85,8 +85,8 @@ page.misprint("the residual without its square", E((sigma(u(z)) - mu_0 - mu_1*sq
               sqrt(E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2),
               r"the number is printed as $\mu_\star$; it is $\mu_\star^2$", source="loureiro2024slides",
               place="the example of the sign", mended=E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2, change=sqrt)
-page.misprint("the variance forgotten", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - mu_1**2,
-              r"right at unit variance only")
+page.variant("the variance forgotten", E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - mu_1**2,
+             r"right at unit variance only")
 page.therefore([(mu_0, E(sigma(u(z)), z)), (mu_1, E(Derivative(sigma)(u(z)), z)),
                 (E((sigma(u(z)) - mu_0 - mu_1*sqrt(c)*z)**2, z), E(sigma(u(z))**2, z) - mu_0**2 - c*mu_1**2)],
                words=r"The coefficients $\mu_0$, $\mu_1$ and $\mu_\star^2$ for every activation:", by=[mu_0, slope, rest],

@@ -400,8 +400,8 @@ page.test("the System for labels, odd functions", lambda: shown("sign", "logisti
 page.test("the System for labels, the spike along the target",
           lambda: shown("sign", "logistic", "labels", {**numbers, "Delta": 0.0, "gamma": 1.0}, 1))
 page.test("the System for a loss of the residual", lambda: shown("sin", "huber:1/2", "residual", numbers))
-page.misprint("the width forgotten", bent/(1 + V*bent), bent, "the fall of the force is the curvature of the envelope, not of "
-                                                              "the loss")
+page.variant("the width forgotten", bent/(1 + V*bent), bent, "the fall of the force is the curvature of the envelope, not of "
+                                                             "the loss")
 
 def solved(where):
     """-mu_1^2 E s' of Huber's loss by the slope in the package's System, at numbers of its letters."""

@@ -81,9 +81,9 @@ def solved(solve):
 
 
 page.test("the free energy, solved as a System", by_free_energy)
-page.misprint("the degrees of freedom mistaken", Subs(Vhat*susceptible, Vhat, lamda/nu),
-              sum(g[k]*eta[k]/(eta[k] + nu)**2 for k in MODES),
-              "the square belongs to the variance")
+page.variant("the degrees of freedom mistaken", Subs(Vhat*susceptible, Vhat, lamda/nu),
+             sum(g[k]*eta[k]/(eta[k] + nu)**2 for k in MODES),
+             "the square belongs to the variance")
 page.therefore([(dof.lhs, freedom), (balance.lhs - T*curved/n, Delta + missed)],
                words="The degrees of freedom, which are $n - \\lambda/\\nu$, and the error:", by=[dof, balance],
                package={"hx.theories.ridge_equivalent().solve(...)": solved})

@@ -76,8 +76,8 @@ def solved(solve):
 
 
 page.test("the square, Huber's and the logistic loss", losses, "The package's solutions, which know nothing of it:")
-page.misprint("the half of the penalty forgotten", Derivative(least, lamda), best**2,
-              "the penalty is half the ridge times the squared norm")
+page.variant("the half of the penalty forgotten", Derivative(least, lamda), best**2,
+             "the penalty is half the ridge times the squared norm")
 page.therefore(p*envelope.lhs/samples, q_w/(2*alpha), r"The slope of the least objective in the ridge, a sample:",
                by=[envelope, square, samples],
                package={'hx.theories.random_features("erf", "sign").solve': solved})

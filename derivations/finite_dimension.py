@@ -77,8 +77,8 @@ def in_the_limit():
 
 
 page.test("the limit of the mean", in_the_limit)
-page.misprint("the width for the dimension", -beta/alpha*Subs(Derivative(inside, m), mhat, conjugate), m/(p*alpha*V2),
-              r"the cost is that of $1/d$, whatever the width")
+page.variant("the width for the dimension", -beta/alpha*Subs(Derivative(inside, m), mhat, conjugate), m/(p*alpha*V2),
+             r"the cost is that of $1/d$, whatever the width")
 page.therefore(balance.lhs, epsilon*m/(alpha*V2), "What the direction of all ones leaves of the residual, in dimension "
                                                   r"$1/\epsilon$:",
                by=[balance], package={'hx.theories.one_step("tanh", "sin").solve(..., dimension=50)': solved})

@@ -48,9 +48,9 @@ page.step("closed form", E(z*hx.erf(z), z), 2/sqrt(3*pi))
 page.step("closed form", E(hx.erf(z)**2, z) - E(z*hx.erf(z), z)**2, 2/pi*asin(Rational(2, 3)) - 4/(3*pi))
 page.step("closed form", E(hx.sign(z)**2, z) - E(z*hx.sign(z), z)**2, 1 - 2/pi)
 page.step("closed form", E(hx.relu(z)**2, z) - E(hx.relu(z), z)**2 - E(z*hx.relu(z), z)**2, Rational(1, 4) - 1/(2*pi))
-page.misprint("the root forgotten", E((sigma(z) - mu_0 - mu_1*z)**2, z), sqrt(E(sigma(z)**2, z) - mu_0**2 - mu_1**2),
-              r"a slide calls the variance itself $\mu_\star$; with that number in place of $\mu_\star$ the test error of ridge "
-              "regression is 0.155 where it is 0.3555")
+page.variant("the root forgotten", E((sigma(z) - mu_0 - mu_1*z)**2, z), sqrt(E(sigma(z)**2, z) - mu_0**2 - mu_1**2),
+             r"a slide calls the variance itself $\mu_\star$; with that number in place of $\mu_\star$ the test error of ridge "
+             "regression is 0.155 where it is 0.3555")
 unspiked = hx.mu_star(sigma).squared.node.subs({r: 0, c: 1})
 page.same("the package's residual", mu_star**2, unspiked, "The package has it as its conditional residual, without a spike and "
                                                           "at unit variance:")

@@ -121,10 +121,10 @@ def optimal():
 
 
 page.test("three losses at a large ridge", optimal)
-page.misprint_in(r"$V$ for $\Delta V$", system(Vhat=alpha*Delta/(1 + V)), printed, "right for clusters of variance one only",
-                 at=at[:1])
-page.misprint("the intercept left out", Subs(square, b, center), (1 - m)**2 + Delta*q,
-              "right for balanced clusters, where the mean label vanishes")
+page.variant(r"$V$ for $\Delta V$", system(Vhat=alpha*Delta/(1 + V)), printed, "right for clusters of variance one only",
+             at=at[:1])
+page.variant("the intercept left out", Subs(square, b, center), (1 - m)**2 + Delta*q,
+             "right for balanced clusters, where the mean label vanishes")
 page.therefore(used, words="The square loss, with an intercept:", by=[agreed],
                package={'hx.theories.glm("square", labels="mixture", intercept=True).system': used})
 page.not_shown("replica symmetry, and that the free energy is that of the sample: for convex losses a theorem of the source, by "

@@ -64,8 +64,8 @@ rows = {"z**3 - 3*z": (3, 1), "z**2": (2, 2), "sign(z**3 - 3*z)": (1, 1), "z**2*
 for target, pair in rows.items():
     page.test(f"the exponents of {target}", lambda target=target, pair=pair: (
         lambda found: (found.information_exponent, found.generative_exponent) == pair)(hx.exponents(target)))
-page.misprint("the wrong branch sign", (u - 1)*density/abs(slope), 1/(2*sqrt(2*pi)*sqrt(u*exp(-u))),
-              r"without the sign of $u - 1$ the branches would add up, and $\lambda_2$ would not vanish")
+page.variant("the wrong branch sign", (u - 1)*density/abs(slope), 1/(2*sqrt(2*pi)*sqrt(u*exp(-u))),
+             r"without the sign of $u - 1$ the branches would add up, and $\lambda_2$ would not vanish")
 page.therefore(E(z**2*exp(-z**2)*He(4, z), z), -4*sqrt(3)/27,
                r"The first coefficient of $z^2e^{-z^2}$ that is not zero:",
                by=[fourth], package={'hx.expand("z**2*exp(-z**2)", basis="monic", order=4).coefficients[4]':

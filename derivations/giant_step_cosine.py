@@ -58,8 +58,8 @@ start = page.step("the neuron", Abs(s)/sqrt(s**2 + 1 + u**2*tau), Abs(u)*Z/sqrt(
 cosine, = made.system.equations
 page.let(cosine, E(Subs(Abs(s)/sqrt(s**2 + 1 + u**2*tau), Z, Abs(z1)).doit(), z1), "and its mean over neurons")
 law = page.step("the mean over the start", cosine, E(Abs(u*z1)/sqrt(u**2*z1**2 + (1 + u**2*tau)*pi/2), z1), "is")
-page.misprint("the noise of the labels alone", cosine, E(Abs(u*z1)/sqrt(u**2*z1**2 + (1 + u**2*noise*Delta/2)*pi/2), z1),
-              "the spread of the target itself is noise of the gradient, too", digits=10)
+page.variant("the noise of the labels alone", cosine, E(Abs(u*z1)/sqrt(u**2*z1**2 + (1 + u**2*noise*Delta/2)*pi/2), z1),
+             "the spread of the target itself is noise of the gradient, too", digits=10)
 page.therefore(cosine, law.rhs, "The mean cosine:", by=[law],
                package={f'hx.theories.giant_step("relu", "z**2").system.equations[{cosine}]': made.system.equations[cosine]})
 page.not_shown(r"that the parts of higher order in $1/\sqrt d$ vanish and the sums concentrate; the orders and the span of "

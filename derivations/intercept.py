@@ -49,8 +49,8 @@ def solved(solve):
             [float(found["test_error"]) + 0.1])
 
 
-page.misprint("the labels not centred", least, E(g(z)**2, z) + Delta - 2*a*E(z*g(z), z) + a**2 + s**2,
-              r"right for a vanishing $\mu_0$ only", digits=6)
+page.variant("the labels not centred", least, E(g(z)**2, z) + Delta - 2*a*E(z*g(z), z) + a**2 + s**2,
+             r"right for a vanishing $\mu_0$ only", digits=6)
 page.therefore(least, E(g(z)**2, z) - E(g(z), z)**2 + Delta - 2*a*E(z*g(z), z) + a**2 + s**2,
                r"The error at the best shift, in which the labels are centred:", by=[shift, whole],
                package={'hx.theories.random_features("relu", "relu").solve': solved})

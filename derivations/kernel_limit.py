@@ -50,8 +50,8 @@ page.step("Parseval", E(hx.relu(z)**2, z) - E(hx.relu(z), z)**2 - E(z*hx.relu(z)
 page.test("the package's plateaus", lambda: all(
     abs(hx.theories.kernel_limit(target).solve(kappa=at)["test_error"] - float(value)) < 1e-12 for target, at, value in (
         ("sign", 0.5, 1), ("sign", 2.5, 1 - 2/pi), ("sign", 3.5, 1 - 2/pi - 1/(3*pi)), ("relu", 1.5, Rational(1, 4) - 1/(2*pi)))))
-page.misprint("the factorial forgotten", E(He(3, z)*hx.sign(z), z)**2, 1/(3*pi), mended=2/pi,
-              words=r"$He_3$ has the mean square 3!, and the weight is that of a unit vector")
+page.variant("the factorial forgotten", E(He(3, z)*hx.sign(z), z)**2, 1/(3*pi), mended=2/pi,
+             words=r"$He_3$ has the mean square 3!, and the weight is that of a unit vector")
 page.misprint("the part that is learned", E(hx.sign(z)**2, z) - E(z*hx.sign(z), z)**2, E(z*hx.sign(z), z)**2,
               "the error is the weight above the degree, not up to it", source="loureiro2024slides",
               place="the theorem on kernel methods", mended=1 - 2/pi, change=lambda right: 1 - right)

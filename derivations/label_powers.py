@@ -105,7 +105,7 @@ def whole_average():
 page.test("the package's growth and step", whole_average,
           "The noise costs half the step times $d$ and the mean square of $G$, so that with the rate $J$ the step of $J$ over "
           "that mean square takes the fewest samples:")
-page.misprint("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
+page.variant("a power too few", E(He(3, z)**2*z, z), 36, r"two repetitions of $He_3$ give exponent two: its square is even")
 claimed = hx.theories.repetition("He3", 3).derivation(2).claim[1]
 page.therefore(expanded, sum(step**j*term for j, term in enumerate(terms)),
                "What a sample seen twice gives, up to the second order of the step; the first new term sees the square of $g$:",

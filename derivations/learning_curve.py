@@ -197,8 +197,8 @@ page.misprint_in(r"$\rho$ multiplies $\hat V_1$ and $\hat V_2$", scaled, right,
                  source="loureiro2024slides", place="Result 3.3",
                  change={x: lambda right: right - gamma**2*right for x in (Vhat1, Vhat2)})
 flipped = E((mu_1**2*(h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2 + 2*mu_1**2*psi**2)*Q**2), kappa)
-page.misprint_in(r"the sign of $\mu_1^2\psi^2$", changed(qhat1=alpha/beta*flipped), right,
-                 r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_\star^2q_2$", at=[plain])
+page.variant(r"the sign of $\mu_1^2\psi^2$", changed(qhat1=alpha/beta*flipped), right,
+             r"the field's variance is $\mu_1^2(q_1 - \psi^2) + \mu_\star^2q_2$", at=[plain])
 page.therefore(used, words="The equations that the package solves, here for tanh and sin:", by=[agreed],
                package={'hx.theories.one_step("tanh", "sin").system': used})
 page.not_shown("replica symmetry; that the traces solve the quadratic equation, for which see `marchenko_pastur.py`; and the "

@@ -257,9 +257,9 @@ for rule, fact in (("g_out along curves", estimates), ("a label that is constant
                    ("the product", products), ("the square of the radius", circles), ("a graph", waves), ("a plateau", ramps),
                    ("the threshold of the product", threshold), ("what is not explained", errors)):
     page.test(rule, fact)
-page.misprint("arc length without the gradient", sqrt(1 + (s1/s2)**2), 1/s2, "the width of the ribbon is forgotten",
-              mended=sqrt(s1**2 + s2**2)/s2)
-page.misprint("one branch of the hyperbola", E(density_, z), besselk(0, y)/(2*pi), "the label has preimages in two quadrants")
+page.variant("arc length without the gradient", sqrt(1 + (s1/s2)**2), 1/s2, "the width of the ribbon is forgotten",
+             mended=sqrt(s1**2 + s2**2)/s2)
+page.variant("one branch of the hyperbola", E(density_, z), besselk(0, y)/(2*pi), "the label has preimages in two quadrants")
 
 
 def solved(inverse):

@@ -60,9 +60,9 @@ def sloped(law):
     return {M: float(law.m(0.7)), gamma: 0.5}, [float(law.derivative(0.7))]
 
 
-page.misprint("the row counted in its own resolvent", Subs((p*x/(1 + x) + w*d*M)/d, (x, p), (gamma*M, d/gamma)), (1 + w)*M,
-              "its form with the resolvent that holds it is less")
-page.misprint("the trace over rows", Subs(w_of, M, m), Subs(1/M - 1/(1 + M/gamma), M, m), "right for as many rows as columns only")
+page.variant("the row counted in its own resolvent", Subs((p*x/(1 + x) + w*d*M)/d, (x, p), (gamma*M, d/gamma)), (1 + w)*M,
+             "its form with the resolvent that holds it is less")
+page.variant("the trace over rows", Subs(w_of, M, m), Subs(1/M - 1/(1 + M/gamma), M, m), "right for as many rows as columns only")
 page.therefore(m/(1 + gamma*m) + w*m, 1, "The equation of the transform:", by=[root],
                package={"hx.theories.MarchenkoPastur(0.5)": solved})
 page.therefore(-1/Derivative(w_of, M), (gamma*M**2 + M)/(2/M - w_of - 1 + gamma),

@@ -62,8 +62,8 @@ page.step("algebra", (i + 1)**2*factorial(i), (i + 1)*factorial(i + 1), "The two
 page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*rho**2,
               r"$(i+1)^2$ is printed for unnormalised $He_i$: it misses $i!$, which is $2$ here", source="wu2023slides",
               place="the gradient of a neuron", mended=18*rho**2, change=lambda right: right/factorial(2))
-page.misprint("the factor of normalised polynomials", E(h[3].diff(z1)*h[3].subs(z1, z2).diff(z2), z1, z2, cov=law), 9*rho**2,
-              r"nor is $(i+1)^2$ right for $h_i$, whose factor is $i+1$")
+page.variant("the factor of normalised polynomials", E(h[3].diff(z1)*h[3].subs(z1, z2).diff(z2), z1, z2, cov=law), 9*rho**2,
+             r"nor is $(i+1)^2$ right for $h_i$, whose factor is $i+1$")
 page.therefore(E(student.diff(z1)*teacher.diff(z2), z1, z2, cov=law),
                sum((k + 1)**2*factorial(k)*a[k]*b[k]*rho**k for k in range(4)),
                r"Near initialisation $\rho$ is of the order of one over the root of $d$, and the first non-zero coefficient of "

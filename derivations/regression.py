@@ -66,11 +66,11 @@ ridge.same("the equations for labels of sign", signs, hx.theories.glm("square", 
            r"so that regression on signs is regression on the multiple of $\nu$ that explains most of them, with a noise of its "
            "own:",
            at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}], shown=False)
-ridge.misprint_in("one less the slope of the proximal point printed as the slope",
-                  System({**printed.equations, Vhat: alpha/(1 + V)/V},
-                  observables=printed.observables), printed,
-                  r"the slope is $1/(1 + V)$, and $\hat V$ has what it leaves of one, over $V$",
-                  at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}])
+ridge.variant("one less the slope of the proximal point printed as the slope",
+              System({**printed.equations, Vhat: alpha/(1 + V)/V},
+              observables=printed.observables), printed,
+              r"the slope is $1/(1 + V)$, and $\hat V$ has what it leaves of one, over $V$",
+              at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}])
 ridge.not_shown("replica symmetry, and that the entropy of the ridge penalty is this one, for which see `replicas.py`.")
 ridge.therefore(used, words="Ridge regression:", by=[agreed], package={'hx.theories.glm("square").system': used})
 
@@ -118,7 +118,7 @@ cut = hx.theories.glm("huber:7/10").system
 agreed = huber.same("the package's equations", written, cut,
            r"At the width 7/10 these are the stationarity conditions that the package finds:", at=[point, {**point, "alpha": 0.6}],
            shown=False)
-huber.misprint("the force uncut", E(clipped**2, z), s**2/(1 + V)**2, "that is the square loss", digits=20)
+huber.variant("the force uncut", E(clipped**2, z), s**2/(1 + V)**2, "that is the square loss", digits=20)
 huber.therefore(cut, words="Huber regression of the width 7/10:", by=[agreed],
                 package={'hx.theories.glm("huber:7/10").system': cut})
 huber.not_shown("replica symmetry, as for ridge regression.")

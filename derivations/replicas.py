@@ -105,10 +105,10 @@ derived = hx.free_energy(phi, {V: Vhat, q: qhat, m: mhat}, parameters=[alpha, la
                          observables={"test_error": rho + q - 2*m})
 agreed = page.same("stationarity", derived, used, "It is stationary where",
                    at=[{"alpha": 2.0, "lam": 0.1, "Delta": 0.25, "rho": 1.0}])
-page.misprint("one replica", slope(log(Determinant(block(a, c)))), log(a + c),
-              "the mean of the partition function for that of its logarithm")
-page.misprint("the overlap of a replica with itself", cold.lhs, -(rho + Delta + q + V - 2*m)/(2*(1 + V)),
-              "at no temperature a replica and another one overlap alike")
+page.variant("one replica", slope(log(Determinant(block(a, c)))), log(a + c),
+             "the mean of the partition function for that of its logarithm")
+page.variant("the overlap of a replica with itself", cold.lhs, -(rho + Delta + q + V - 2*m)/(2*(1 + V)),
+             "at no temperature a replica and another one overlap alike")
 page.therefore(used, words="The equations of the package:", by=[agreed], package={'hx.theories.glm("square").system': used})
 page.not_shown("that the limits may be exchanged, and replica symmetry: for convex problems both are theorems of the sources, "
                "by other means.")

@@ -96,10 +96,10 @@ page.text("(iv) Coupling. Both pairs of overlaps, times their conjugates, have t
 page.step("no replicas", slope(sum(n*b*hat*(q + w/b) - b**2*s*(n*(q + w/b) + n*(n - 1)*q) for q, w, hat, s in (
     (q1, V1, Vhat1, qhat1), (q2, V2, Vhat2, qhat2)))/2), b*sum(hat*(q + w/b) - s*w for q, w, hat, s in (
         (q1, V1, Vhat1, qhat1), (q2, V2, Vhat2, qhat2)))/2)
-page.misprint("one replica", volume.lhs, sum(log(stiff[i, i] + all_[i, i]) for i in range(2)),
-              "the mean of the partition function for that of its logarithm")
-page.misprint("the variance of a replica in what is shared", cold.lhs, -(E(g(z)**2, z) + v)/(2*(1 + V)),
-              "at no temperature a replica and another one overlap alike")
+page.variant("one replica", volume.lhs, sum(log(stiff[i, i] + all_[i, i]) for i in range(2)),
+             "the mean of the partition function for that of its logarithm")
+page.variant("the variance of a replica in what is shared", cold.lhs, -(E(g(z)**2, z) + v)/(2*(1 + V)),
+             "at no temperature a replica and another one overlap alike")
 page.therefore((b**2*pulled.lhs - volume.lhs)/2, b*entropy - sum(log(x) for x in (stiff[0, 0], stiff[1, 1]))/2,
                "The entropy, of which what is in proportion to the inverse temperature stays:", by=[volume, pulled], package=None)
 page.not_shown("the sums over many directions, which `marchenko_pastur.py` has, the mean square of the residual and the "

@@ -104,8 +104,8 @@ point = {**numbers, "alpha": 1.7, "bias": 0.3, "epsilon": 0.01}
 agreed = rows.same("stationarity for tanh and sin", fluctuating, gaussian,
           at=[point, {**point, "alpha": 0.5, "beta": 1.4, "bias": -0.4, "epsilon": 0.0}], shown=False)
 sphere = hx.theories.one_step("tanh", "sin").system
-rows.misprint_in("rows on a sphere", sphere, gaussian,
-                 r"the claim that Gaussian rows and rows on a sphere are equivalent", at=[point])
+rows.variant("rows on a sphere", sphere, gaussian,
+             r"the claim that Gaussian rows and rows on a sphere are equivalent", at=[point])
 rows.therefore(gaussian, words="The equations that the package solves, here for tanh and sin:", by=[agreed],
                package={'hx.theories.one_step("tanh", "sin", rows="gaussian").system': gaussian})
 

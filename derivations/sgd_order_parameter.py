@@ -165,9 +165,9 @@ page.test("the package's formulas", formulas)
 page.misprint("the factorial forgotten", E(He(3, z1).diff(z1)*He(3, z2).diff(z2), z1, z2, cov=law), 9*m**2,
               "the square of the order is printed for unnormalised polynomials: a factorial is missing", source="wu2023slides",
               place="the gradient of a neuron", mended=18*m**2, change=lambda right: right/factorial(2))
-page.misprint("the samples of the lower bound", d**(k - 1), d**(k/2),
-              r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\ell/2}$ from the "
-              "second order on")
+page.variant("the samples of the lower bound", d**(k - 1), d**(k/2),
+             r"a slide calls $d^{\ell-1}$ the lower bound of correlational statistical queries, which is $d^{\ell/2}$ from the "
+             "second order on")
 page.therefore(E(g(z2)*slope(z1)*(z2 - m*z1), z1, z2, cov=law), (1 - m**2)*E(slope(z1)*target_slope(z2), z1, z2, cov=law),
                r"The rate $\dot m$ for every student and target:", by=[stein],
                package={'hx.theories.sgd("tanh", "He3(z)").drift': lambda drift: (

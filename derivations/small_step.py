@@ -60,8 +60,8 @@ def solved(solve):
         float(found["alignment_target"])/seen, float(found["alignment_readout"]), float(found["singular_value"])**2 - 2.5]
 
 
-page.misprint("the sides exchanged", tau/(1 + tau)*Derivative(outlier, tau), 1 - psi2*(1 + tau)/(tau*(psi2 + tau)),
-              r"right for as many neurons as inputs only")
+page.variant("the sides exchanged", tau/(1 + tau)*Derivative(outlier, tau), 1 - psi2*(1 + tau)/(tau*(psi2 + tau)),
+             r"right for as many neurons as inputs only")
 page.therefore([(tau/(1 + tau)*Derivative(outlier, tau), 1 - (psi2 + tau)/(tau*(1 + tau))),
                 (tau/(psi2 + tau)*Derivative(outlier, tau), 1 - psi2*(1 + tau)/(tau*(psi2 + tau))),
                 (2*tau - tau*Derivative(outlier, tau), tau + psi2/tau)],

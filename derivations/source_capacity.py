@@ -64,8 +64,8 @@ for border in made.regimes.borders:
         if (here := sympify(one.values[what])).subs(border.line) != here or here != sympify(other.values[what]):
             page.step(f"{one.name} and {other.name}", Subs(here, tuple(border.line), tuple(border.line.values())),
                       sympify(other.values[what]).subs(border.line), points=2)
-page.misprint("no saturation", K**(-2*alpha)*Integral(k**(2*alpha*(1 - below) - 1), (k, 0, K)),
-              K**(-2*alpha)/(2*alpha*(1 - below)), "the ridge saturates at the source one, not below it")
+page.variant("no saturation", K**(-2*alpha)*Integral(k**(2*alpha*(1 - below) - 1), (k, 0, K)),
+             K**(-2*alpha)/(2*alpha*(1 - below)), "the ridge saturates at the source one, not below it")
 
 
 def solved(rates):

@@ -47,8 +47,8 @@ for border in made.regimes.borders:
         page.step(f"{border.regimes[0]} and "
                   f"{border.regimes[1]}", Subs(one.values[what], tuple(border.line), tuple(border.line.values())),
                   other.values[what].subs(border.line))
-page.misprint("the target's variance forgotten", start, -Rational(1, 2) + Max(0, GAMMA_2 - GAMMA_1),
-              r"right while $\gamma_2 < 2\gamma_1$")
+page.variant("the target's variance forgotten", start, -Rational(1, 2) + Max(0, GAMMA_2 - GAMMA_1),
+             r"right while $\gamma_2 < 2\gamma_1$")
 samples = page.let(symbols("e", real=True), 1 - 2*(K - 1)*start, "The exponent of the samples is")
 page.test("the package's cells", lambda: made.regimes.continuous)
 page.therefore([(start, -Rational(1, 2) + Max(0, GAMMA_2 - GAMMA_1) - Max(0, GAMMA_2 - 2*GAMMA_1)/2),

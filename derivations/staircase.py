@@ -53,8 +53,8 @@ PATHS = {"z1 + z1*z2 + z1*z2*z3": [1, 1, 1], "z1*z2*z3": [3], "z1 + z1*z2*z3": [
 for target, orders in PATHS.items():
     page.test(f"the staircase of {target}", lambda target=target, orders=orders: (
         lambda found: [s["order"] for s in found.staircase] == orders and found.leap_exponent == max(orders))(hx.exponents(target)))
-page.misprint("the stairs forgotten", E(g*z2, z2, z3), 0, "the second direction has no coefficient of order one by itself, only "
-                                                          "given the first")
+page.variant("the stairs forgotten", E(g*z2, z2, z3), 0, "the second direction has no coefficient of order one by itself, only "
+                                                         "given the first")
 page.therefore(Subs(along[0], (m2, m3), (0, 0)), m1, "What drives the second overlap where only the first is known:", by=[step2],
                package={'hx.theories.sgd("z**2/2 + z**3/6 + z", "z1 + z1*z2 + z1*z2*z3").rates["m2"].subs({m2: 0, m3: 0})':
                         theory.rates["m2"].subs({m2: 0, m3: 0})})

@@ -174,7 +174,7 @@ page.test("a line with much noise", noise)
 page.test("the threshold of the parity", lambda: agreed([
     ("alpha_c", np.pi**2/4, float(hx.exponents("sign(z1*z2)").alpha_c)),
     ("alpha_c of the square", 1/2, hx.theories.multi_index("z**2").transitions().weak_recovery)]))
-page.misprint("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
+page.variant("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")
 map_ = page.let(Symbol("M", positive=True), 1 - 1/(1 + hat))
 page.therefore(map_, hat/(1 + hat), r"The map that the package iterates, in one variable:", by=[map_],
                package={'hx.theories.multi_index("sign(z)")': solved})

@@ -262,8 +262,8 @@ page.text("(v) Trained networks. What is assumed is tested by training: for tanh
           "of 300 dimensions, the mean test error of 24 networks lies within three of its standard errors of these equations, "
           "and more than six from those of spiked features with rows on a sphere.")
 page.test("24 trained networks of 300 dimensions", trained)
-page.misprint("the spike's direction left in the bulk", isotropic, b2*v2,
-              r"$K^f$ in place of $K$ loses the rank-one term")
+page.variant("the spike's direction left in the bulk", isotropic, b2*v2,
+             r"$K^f$ in place of $K$ loses the rank-one term")
 
 
 def solved(solve):

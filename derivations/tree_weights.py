@@ -48,8 +48,8 @@ made = hx.theories.tree("z**2", P={2: 1, 3: 1}, epsilon1=Rational(1, 2))
 value = page.step("the shares put in", Subs(2*a**2*(1 - a**2), a, sqrt(share)), Rational(3, 8), "with these shares")
 page.test("the package's weights", lambda: [made.weight(D) for D in range(3, 8)] == [0, Rational(1, 8), Rational(3, 4),
                                                                                      Rational(9, 8), 0])
-page.misprint("the two orders of a product counted once", E((2*a*rest*z1*z2)**2, z1, z2)/2, a**2*(1 - a**2),
-              "both factors may carry the degree three")
+page.variant("the two orders of a product counted once", E((2*a*rest*z1*z2)**2, z1, z2)/2, a**2*(1 - a**2),
+             "both factors may carry the degree three")
 page.therefore(E(z1**2*He(2, z1), z1)**2/2*Subs(2*a**2*(1 - a**2), a, sqrt(share)), Rational(3, 4),
                r"The weight of degree five:", by=[square, value],
                package={'hx.theories.tree("z**2", P={2: 1, 3: 1}, epsilon1=1/2).weight(5)': made.weight(5)})

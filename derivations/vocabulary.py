@@ -324,8 +324,8 @@ def without(**changed):
 
 
 bulk = {f"zetatilde{k}": mean(mu1[k]*Q*kappa*(h - B)) for k in EACH}
-orthogonal.misprint_in(r"the spike's direction left in the bulk", without(**bulk), square,
-                       r"$\kappa^2$ instead of $\kappa^2 - 1$: $\zeta$ would be counted in $B$ and in the variance", at=aligned[:1])
+orthogonal.variant(r"the spike's direction left in the bulk", without(**bulk), square,
+                   r"$\kappa^2$ instead of $\kappa^2 - 1$: $\zeta$ would be counted in $B$ and in the variance", at=aligned[:1])
 orthogonal.therefore([(x, v) for x, v in flat.system.equations.items() if x in (V2[1], Vhat2[1], zeta[1], zetatilde[1], q2[1],
                                                                                qhat2[1])],
                     words=r"The equations that the package solves, those of the first letter:", by=[agreed],

@@ -161,14 +161,14 @@ class Equality:
         if self.misprint:
             if found.status == FAILS and self.mended is not None:
                 if self.mended == self.lhs:
-                    return Checked(f"misprint, {self.rule}", FAILS, example="the mended formula is the left side itself")
+                    return Checked(called(self), FAILS, example="the mended formula is the left side itself")
                 right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points, to=self.to)
                 if not right:
-                    return Checked(f"misprint, {self.rule}", FAILS, example=f"the mended formula does not hold: {right!r}")
+                    return Checked(called(self), FAILS, example=f"the mended formula does not hold: {right!r}")
                 if self.of_a_source and (wrong := untied(self.rhs, self.mended, self.change, where, digits=self.digits)):
-                    return Checked(f"misprint, {self.rule}", FAILS, example=wrong)
+                    return Checked(called(self), FAILS, example=wrong)
             status = REFUTED if found.status == FAILS else FAILS
-            return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
+            return Checked(called(self), status, None, "" if example else "what is called wrong holds", example)
         return Checked(self.rule, found.status, found.digits, found.how, example or ("" if found else found.how), found.points)
 
 
@@ -230,9 +230,9 @@ class Agreement:
         status, digits, how, example = agreement(self.derived, self.used, self.at, self.functions, formal=not self.misprint)
         if self.misprint:
             if (self.of_a_source or self.change) and (wrong := untied_systems(self.derived, self.used, self.change or {})):
-                return Checked(f"misprint, {self.rule}", FAILS, example=wrong)
+                return Checked(called(self), FAILS, example=wrong)
             status = REFUTED if status == FAILS else FAILS
-            return Checked(f"misprint, {self.rule}", status, None, "" if example else "what is called a misprint holds", example)
+            return Checked(called(self), status, None, "" if example else "what is called wrong holds", example)
         return Checked(self.rule, status, digits, how, example, len(self.at) if status == AGREES else None)
 
 
@@ -262,6 +262,11 @@ class Fact:
 
 
 Part = Words | Premise | Notation | NotShown | Let | Equality | Inequality | Agreement | Fact
+
+
+def called(part: Any) -> str:
+    """What the check of a wrong form is called."""
+    return f"{'misprint' if part.of_a_source else 'variant'}, {part.rule}"
 
 
 def name_of_fact(part: Part) -> str | None:

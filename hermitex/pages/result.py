@@ -17,7 +17,7 @@ from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
 from hermitex.pages.conclusion import Conclusion, premises_of
 from hermitex.pages.given import Notation, NotShown, Premise, typed
-from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, lines_of, name_of_fact
+from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, called, lines_of, name_of_fact
 from hermitex.pages.used import adrift, loose, unnamed, unused, words_of
 from hermitex.pages.used import strange as strange_letters
 from hermitex.show.display import Shown, counted, latex
@@ -47,7 +47,7 @@ class Result(Shown):
     >>> sigma = Function("sigma")
     >>> page = Result("The linear coefficient", r"It is the mean slope.", source="cui2024", place="Result 3.2")
     >>> stein = page.step("Stein", E(z*sigma(r*kappa + z), z), E(Derivative(sigma)(r*kappa + z), z), "by parts")
-    >>> page.misprint("a lost derivative", E(z*sigma(r*kappa + z), z), E(sigma(r*kappa + z), z))
+    >>> page.variant("a lost derivative", E(z*sigma(r*kappa + z), z), E(sigma(r*kappa + z), z))
     >>> page.check()
     True: The linear coefficient, 2 checks
     """
@@ -196,6 +196,15 @@ class Result(Shown):
                          change=change)
         self.parts.append(made)
 
+    def variant(self, where: str, lhs: Any, rhs: Any, words: str = "", *, mended: Any = None, digits: int = 30,
+                to: Mapping[Symbol, Any] | None = None, at: Sequence[Mapping[str, Any]] = (),
+                functions: Mapping[str, Any] | None = None) -> None:
+        """What would go wrong: a slip that nobody printed, lhs = rhs, or two systems that must differ at one of the points `at`."""
+        if isinstance(lhs, System):
+            self.misprint_in(where, lhs, rhs, words, at=at, functions=functions)
+        else:
+            self.misprint(where, lhs, rhs, words, mended=mended, digits=digits, to=to)
+
     def therefore(self, lhs: Any, rhs: Any = None, words: str = "", *, by: Sequence[Any],
                   package: Mapping[str, Any] | None, to: Mapping[Symbol, Any] | None = None) -> None:
         """The conclusion as a claim: lhs = rhs (or a list of such pairs, an inequality a < b, or a System) follows from the
@@ -246,7 +255,7 @@ class Result(Shown):
                 self.found[place] = part.checked(where, systems) if isinstance(part, Words) else part.checked(where)
                 if adrift(part, self.parts, where):
                     said = "its left side is no side of a line of this page; write what holds as a step, or give it as mended"
-                    self.found[place] = Checked(f"misprint, {part.rule}", FAILS, example=said)
+                    self.found[place] = Checked(called(part), FAILS, example=said)
                 if isinstance(part, Conclusion):
                     by = [one for i, one in self.found.items() if any(self.parts[i] is q for q in part.by)]
                     self.found[place] = part.resting_on(by, self.found[place])

@@ -192,6 +192,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
         raise NoClosedForm(node, f"{free} has no value", f"Give it one: subs={{'{free}': ...}}")
     if node.has(sp.DiracDelta):
         raise no_mass(node)
+    if unordered := [f for f in node.body.atoms(sp.sign, sp.Heaviside) if f.has(sp.I) and f.args[0].is_real is not True]:
+        raise NoClosedForm(node, f"{unordered[0].args[0]} is compared with 0 and is not real")
     if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
         require_existence(node)
         signs = signs_of(node, bits)

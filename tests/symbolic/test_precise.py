@@ -37,6 +37,7 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.digits.summation import plane
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
 from hermitex.symbols import z, z1, z2
 
@@ -84,6 +85,15 @@ def test_stein(a, s):
     left = evaluate(E(z*tanh(u), z), 20)
     right = evaluate(E(Rational(s.numerator, s.denominator)*(1 - tanh(u)**2), z), 20)
     assert mpmath.almosteq(left, right, rel_eps=mpmath.mpf(10)**-17)
+
+
+@pytest.mark.parametrize("body", ["sign(2*z1 + sqrt(s)*z2)*z1", "sign(2*z1 + sqrt(s)*z2)*tanh(z1)",
+                                  "Heaviside(z1 + sqrt(s)*tanh(z2))*z2**2"])
+def test_what_is_not_real_is_not_compared_with_zero(body):
+    node = E(parse(body, symbols="s"), z1, z2)
+    assert evaluate(node, 10, subs={"s": 3}) > 0
+    with pytest.raises(NoClosedForm, match="is compared with 0 and is not real"):
+        evaluate(node, 10, subs={"s": -3})
 
 
 def test_a_lost_factor_is_seen():

@@ -156,9 +156,10 @@ class LineIntegral:
 
         def at(place: Any) -> Any:
             try:
-                return program(place)
+                value = program(place)
             except (ValueError, ArithmeticError):
                 return mp.nan
+            return mp.nan if isinstance(value, mp.mpc) else value   # beyond a branch point it has no sign
 
         grid = [mpf(int(L)) * (k + mpf(1) / 3) / 1000 for k in range(-1000, 1000)]  # 0 is a place by itself where it is one
         values = [at(g) for g in grid]
