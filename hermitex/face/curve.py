@@ -173,7 +173,7 @@ def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
 
     Parameters
     ----------
-    theory, alpha, numbers : as in `curve`; r, c, gamma, alpha0 and eta are not needed, and ignored
+    theory, alpha, numbers : as in `curve`, of one-step; r, c, gamma, alpha0 and eta are not needed, and ignored
 
     Examples
     --------
@@ -182,10 +182,10 @@ def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
     (0.3633802276, array([0.9173, 0.7553]))
     """
     theory, numbers = _theory(theory, numbers)
-    if str(getattr(theory, "loss", "square")) != "square":
+    if theory.name != "one-step":  # another letter alpha, or no error beside it
+        raise BadInput(f"{theory.name}: the reference lines are those of one-step; draw a curve of random-features beside it")
+    if str(theory.loss) != "square":
         raise BadInput(f"{theory.name}: the reference lines are those of the square loss")
-    if getattr(theory, "g", None) is None or getattr(theory, "drawn", "") != "" or getattr(theory, "axis", "alpha") != "alpha":
-        raise BadInput(f"{theory.name}: the reference lines are those of a target g, along alpha")
 
     kept = {k: v for k, v in numbers.items() if k not in (*_TITLE, "dimension")}
     plain = THEORIES["one-step"](theory.sigma, theory.g)  # without a spike the vocabulary does not show

@@ -16,12 +16,13 @@ class CurveEntry(NamedTuple):
     words: tuple[str, ...] = ()  # options that are a word here, a file elsewhere
     solved: bool = True  # whether it has an error that is solved at every point, which --optimise and --refine look at
     model: bool = False  # whether the experiment has a --model to choose
+    baselines: bool = False  # whether it has reference lines
 
 
 THEORIES: dict[str, CurveEntry] = {
     "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
-                      ("m", "zeta", "psi", "q1", "q2"), model=True),
+                      ("m", "zeta", "psi", "q1", "q2"), model=True, baselines=True),
     "random-features": CurveEntry(("sigma", "target"), ("loss", "link", "labels"), ("gamma", "lam", "Delta", "rho", "fraction"),
                                   ("V", "Q", "M", "b"), words=("labels",)),
     "glm": CurveEntry((), ("loss", "labels", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"), ("V", "q", "m", "b"),

@@ -41,7 +41,7 @@ class Spec:
     @property
     def formulas(self) -> Any:
         """The System or Flow that is solved; of a theory that has neither, itself."""
-        return getattr(self.system, "system", self.system)
+        return getattr(self.system, "solved", self.system)
 
     @property
     def is_path(self) -> bool:

@@ -133,6 +133,11 @@ class GiantStep(Theory):
         return System({COSINE: E(mean, *Z)}, parameters=[u, NOISE, Delta], source="DKLPS",
                       name=f"giant_step({self.sigma.name}, {self.g})")
 
+    @property
+    def solved(self) -> Any:
+        """The system; in several directions the theory, whose average is taken by radius and direction."""
+        return self.system if self.directions.rows == 1 else self
+
     @cached_property
     def finite(self) -> System:
         """The same with every term of order d^(-1/2), and those that make it at most 1. One direction only.

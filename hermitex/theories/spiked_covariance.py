@@ -24,6 +24,7 @@ from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import rho, z
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
+from hermitex.theories.sgd import target_of
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.spiked_flow import FLOWS, SpikedFlow
 
@@ -198,7 +199,8 @@ def spiked_covariance(g: Any = None, sigma: Any = None, *, flow: str = "normalis
 
     Raises
     ------
-    BadInput : a target that is not square integrable, holds parameters, or whose information exponent is not proved.
+    BadInput : a target that is not square integrable, holds parameters, has several directions (no formula is known: the
+        exponents of its fields are ``hx.exponents(g, covariance=...)``), or whose information exponent is not proved.
 
     References: mousavi2023, ba2023.
 
@@ -215,7 +217,11 @@ def spiked_covariance(g: Any = None, sigma: Any = None, *, flow: str = "normalis
         raise BadInput(f"spiked-covariance: the activation holds {', '.join(sorted(map(str, extra)))}; put numbers in")
     if g is None:
         return SpikedCovariance(None, K, student, flow)
-    made = activation(g)
+    made, several = target_of(g)
+    if several:
+        raise BadInput("spiked-covariance: the theory has no formula for a target of several directions; its exponents, from the "
+                       f"covariance of its fields: hx.exponents('{plain(made)}', covariance={{('{several[0]}', '{several[1]}'): "
+                       "'1/2'})")
     if extra := made.expr.free_symbols - {z}:
         raise BadInput(f"spiked-covariance: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
     require_square_integrable("spiked-covariance", "target", made)

@@ -48,6 +48,11 @@ class Theory(Shown):
         raise AttributeError(f"{self.name}: there is no system of equations that is solved{other}")
 
     @property
+    def solved(self) -> Any:
+        """What `solve` solves: the system or the flow, or where it has a way of its own the theory itself."""
+        return getattr(self, "system", self)
+
+    @property
     def symbols(self) -> dict[str, Any]:
         """The theory's letters by name: unknowns and parameters of its system."""
         return {s.name: s for s in (*self.system.unknowns, *self.system.parameters)}

@@ -224,6 +224,7 @@ GIANT = ["curve", "giant-step", "--sigma", "relu", "--target", "He2", "--u", "1"
     ([*COMMITTEE, "--refine", "3"], "--refine is no option of committee"),
     ([*COMMITTEE, "--simulate", "--model", "network"], "--model is no option of committee"),
     ([*GIANT, "--optimise", "u"], "--optimise is no option of giant-step"),
+    ([*GIANT, "--baselines"], "--baselines is no option of giant-step"),
     ([*GIANT, "--seeds", "3"], "--seeds belongs to --simulate"),
     ([*GIANT, "--simulate-dimension", "30"], "--simulate-dimension belongs to --simulate"),
     ([*BASE, *FEATURES, "--alpha", "1", "--model", "network"], "--model belongs to --simulate"),
@@ -258,7 +259,8 @@ def test_a_trained_readout_is_in_the_table(capsys):
     assert capsys.readouterr().out.split("\n")[0].split()[-2:] == ["a1", "a2"]
 
 
-@pytest.mark.parametrize("theory, lacks", [("committee", "--optimise"), ("giant-step", "--model"), ("tree", "--model")])
+@pytest.mark.parametrize("theory, lacks", [("committee", "--optimise"), ("giant-step", "--model"), ("tree", "--model"),
+                                           *((name, "--baselines") for name in hx.theories.THEORIES if name != "one-step")])
 def test_the_help_of_one_theory_has_no_option_that_it_refuses(theory, lacks, capsys):
     assert cli.main(["curve", theory, "--help"]) == 0
     own = capsys.readouterr().out

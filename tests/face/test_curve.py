@@ -82,8 +82,10 @@ def test_the_reference_lines():
     assert hx.baselines("one-step", sigma="relu", target="1 + z", alpha=1, lam=1).best_linear == pytest.approx(0, abs=1e-12)
     with pytest.raises(BadInput, match="square"):
         hx.baselines("one-step", sigma="tanh", target="sign", loss="logistic", alpha=1, lam=1)
-    with pytest.raises(BadInput, match="a target g"):
-        hx.baselines(hx.theories.random_features("tanh", labels="mixture"), [1.0], gamma=0.5, lam=0.1)
+    for other, numbers in ((hx.theories.random_features("tanh", "z"), {"gamma": 0.5, "lam": 0.1}),  # its alpha is n/p
+                           (hx.theories.multi_index("z**2"), {})):
+        with pytest.raises(BadInput, match="those of one-step"):
+            hx.baselines(other, [1.0], **numbers)
 
 
 def test_the_figure_of_a_user(tmp_path):

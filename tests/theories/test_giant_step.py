@@ -151,6 +151,16 @@ def test_the_command_line_and_the_picture(capsys):
     assert len(giant_step("relu", NORMAL_2).plot(points=10).get_legend().get_texts()) == 3
 
 
+@pytest.mark.parametrize(("target", "works"), [("He2", True), ("z1*z2", False)])
+def test_a_solver_is_written_for_one_direction_and_refused_at_once_for_several(target, works, tmp_path, capsys):
+    spec = tmp_path/"step.toml"
+    spec.write_text(f'theory = "giant-step"\n[functions]\nsigma = "relu"\ntarget = "{target}"\n[parameters]\nu = 1\n'
+                    "[grid]\nsamples = [1, 10]\n")
+    assert cli.main(["generate", str(spec), "-o", str(tmp_path/"step.py")]) == (0 if works else 2)
+    said = capsys.readouterr().err
+    assert (tmp_path/"step.py").exists() == works and (works or "solve it with hermitex curve giant-step" in said)
+
+
 @pytest.mark.parametrize("ask, kind, word", [
     (lambda: giant_step("sign", "z"), BadInput, "derivative"), (lambda: giant_step("tanh", "He2(z)"), BadInput, "He_2"),
     (lambda: giant_step("relu", "exp(z**2)"), HermitexError, "square integrable"),

@@ -121,6 +121,15 @@ def test_bad_input_is_one_line(ask, kind, word):
     assert word in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("g", ["z1*z2", "He2(z1) + z2*z3"])
+def test_several_directions_have_no_formula_and_the_call_that_is_named_works(g):
+    with pytest.raises(BadInput, match="no formula for a target of several directions") as caught:
+        spiked_covariance(g)
+    call = str(caught.value).partition("hx.")[2]
+    found = eval("hx." + call, {"hx": hx})
+    assert found.leap_exponent == 2 and any(n.startswith("covariance: written over standard normals") for n in found.notes)
+
+
 # -- the flows ---------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("d", "gamma_2"), [
     (1e3, 0.2), pytest.param(1e3, 0.9, marks=pytest.mark.slow)])

@@ -22,6 +22,8 @@ MOST_CURVES, _SEEDS = 40, 16
 _NAMES = "|".join(sorted(THEORIES, key=len, reverse=True))
 _OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  # a clause of help that speaks of some theories only
 _INFINITY = ("inf", "oo", "+inf")
+_WHY_NOT = {"model": "its experiment is of one kind; leave it out",
+            "baselines": "the reference lines are those of one-step; leave it out"}
 _LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5}  # of which 1 is no good example
 
 
@@ -52,7 +54,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     experiment.add_argument("--progress", action="store_true", help="say on stderr how far it is (always on a terminal)")
     written = parser.add_argument_group("what is written")
     written.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
-    written.add_argument("--baselines", action="store_true", help="random features and the best linear predictor in the picture")
+    written.add_argument("--baselines", action="store_true",
+                         help="one-step: random features and the best linear predictor in the picture")
     written.add_argument("--csv", metavar="F", help="write every quantity, residual and converged")
     written.add_argument("--bib", metavar="F", help="write the BibTeX of the papers used")
 
@@ -67,14 +70,15 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     for action in parser._actions:
         if (action.dest in {*OPTIONS, *AXES} and action.dest not in own) or action.dest in _no_use(entry):
             action.help = argparse.SUPPRESS
-        elif action.dest in {*OPTIONS, *AXES, "model"}:
+        elif action.dest in {*OPTIONS, *AXES, "model", "baselines"}:
             line, as_, like = str(action.help).partition(", as ")
             action.help = own_words(line, theory) + as_ + like
 
 
 def _no_use(entry: CurveEntry) -> tuple[str, ...]:
     """Options of all theories that this one has no use for."""
-    return (*(() if entry.solved else ("optimise", "within", "refine")), *(() if entry.model else ("model",)))
+    return (*(() if entry.solved else ("optimise", "within", "refine")), *(() if entry.model else ("model",)),
+            *(() if entry.baselines else ("baselines",)))
 
 
 def own_words(line: str, theory: str) -> str:
@@ -210,10 +214,9 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     for name in entry.functions:
         if name not in given and not (name == "target" and "labels" in given):
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
-    if strangers := [n for n in _no_use(entry) if getattr(args, n) is not None]:
-        raise BadInput(f"--{strangers[0]} is no option of {args.theory}: " +
-                       ("its experiment is of one kind; leave it out" if strangers[0] == "model" else
-                        "it has no error that is solved at every point; leave it out, and give several values of a number"))
+    if strangers := [n for n in _no_use(entry) if getattr(args, n) not in (None, False)]:
+        raise BadInput(f"--{strangers[0]} is no option of {args.theory}: " + _WHY_NOT.get(
+            strangers[0], "it has no error that is solved at every point; leave it out, and give several values of a number"))
     if not args.simulate and (lone := [n for n in ("seeds", "model", "simulate_dimension") if getattr(args, n) is not None]):
         raise BadInput(f"--{lone[0].replace('_', '-')} belongs to --simulate; give both")
     if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
