@@ -46,7 +46,8 @@ class Findings(Shown):
         """{class, alpha_c, alpha_c_exact, method, stages} as on the command line.
 
         A stage with `bound` holds once the directions before are perfectly known: a lower bound on the transition. Where AMP,
-        which knows them in part, reaches it is `reached`, None where that was not found.
+        which knows them in part, reaches it is `reached`, None where that was not found; `reached_error` is how far off that may
+        be, None where it is alpha_c itself.
         """
         t = self.threshold
         alpha = _number(t.alpha_c)
@@ -54,10 +55,11 @@ class Findings(Shown):
         stages = [{"alpha_c": _number(stage["alpha_c"]),
                    "directions": self._rows(stage["directions"]), "conditional": stage["conditional"],
                    "bound": stage.get("bound", False), "reached": _number(stage.get("reached")),
+                   "reached_error": _number(stage.get("reached_error")) or None,
                    "method": stage.get("method") or None} for stage in t.stages]
         if not t.stages and alpha is not None:
             stages = [{"alpha_c": alpha, "directions": self._rows(stage["directions"]), "conditional": False, "bound": False,
-                       "reached": alpha, "method": t.method or None}
+                       "reached": alpha, "reached_error": None, "method": t.method or None}
                       for stage in self.generative_staircase]
         return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "method": t.method or None, "stages": stages}
 

@@ -90,7 +90,7 @@ def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
         module.narrow(parser, words)
     parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
     parser.add_argument("--budget", type=_seconds, default=getattr(module, "BUDGET", DEFAULT_BUDGET), metavar="SECONDS",
-                        help="time allowed for each answer (default: %(default)g)")
+                        help="time allowed for each answer, inf for all that it takes (default: %(default)g)")
     return parser
 
 
@@ -196,8 +196,8 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, not {text!r}")
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"a positive number of seconds is needed, inf for no bound, not {text!r}")
     return seconds
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, overload
 
@@ -48,7 +49,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None, covari
         that of g(L z): orders, thresholds and rows of directions are of z, whose first is x1 over its deviation and whose second
         is what x2 adds to x1. Data N(0, 1 + theta mu mu^T) give the fields <w_i, x> the covariance
         <w_i, w_j> + theta <w_i, mu> <w_j, mu>.
-    budget : seconds of wall time; what it does not allow is reported undetermined
+    budget : seconds of wall time, None for all that it takes; what it does not allow is reported undetermined
 
     Returns
     -------
@@ -85,6 +86,7 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
     if isinstance(target, list | tuple):
         raise BadInput("exponents: a list holds targets, not further lists")
     start, note = monotonic(), ""
+    budget = None if budget == inf else budget
     if covariance is not None:
         target, channel, variables, note = report.standardised(target, channel, variables, covariance)
     found = report.exponents(target, channel, variables=variables, budget=budget)
@@ -109,7 +111,7 @@ def _with_reached(found: Exponents, channel: Any, budget: float | None, left: fl
                 at = _reached(found, channel, n)
         except BudgetExceeded:
             notes.append(f"stage {n + 1}: where it is reached asks for more work than this budget allows; allow more with "
-                         f"--budget {10*(budget or 0.1):g} (budget=)")
+                         f"--budget {10*(budget or 0.1):g} (budget=), all that it takes with --budget inf (budget=None)")
             break
         except HermitexError as why:
             notes.append(f"stage {n + 1}: where it is reached was not found: {' '.join(str(why).split())}")

@@ -95,7 +95,17 @@ def test_told_in_every_form(capsys):
         assert part in capsys.readouterr().out
     assert cli.main(["exponents", "sign(z1*z2)", "--json"]) == 0
     stage = json.loads(capsys.readouterr().out)["weak_recovery"]["stages"][0]
-    assert stage["reached"] == stage["alpha_c"] and stage["bound"] is False
+    assert stage["reached"] == stage["alpha_c"] and stage["bound"] is False and stage["reached_error"] is None
+
+
+def test_what_the_note_advises_is_enough_and_the_error_stands_beside(capsys):
+    """Ten times a small budget may not be; no bound is."""
+    target = "He3(z1) + z2**2"
+    for budget, enough in (("2", False), ("20", False), ("inf", True)):
+        assert cli.main(["exponents", target, "--json", "--budget", budget]) == 0
+        stage = json.loads(capsys.readouterr().out)["weak_recovery"]["stages"][1]
+        assert (stage["reached"] is not None) == (stage["reached_error"] is not None) == enough
+    assert stage["reached"] == pytest.approx(0.85170172, abs=1e-8) and 0 < stage["reached_error"] < 1e-6
 
 
 def test_what_the_machine_does_besides_does_not_decide(monkeypatch):
@@ -108,7 +118,7 @@ def test_what_the_machine_does_besides_does_not_decide(monkeypatch):
 def test_a_larger_budget_allows_more_work():
     target = "z1 + 4/5*abs(z2)"
     told = [n for n in hx.exponents(target, budget=5).notes if "more work than this budget allows" in n]
-    assert len(told) == 1 and "--budget 50 (budget=)" in told[0]
+    assert len(told) == 1 and "--budget 50 (budget=), all that it takes with --budget inf (budget=None)" in told[0]
     larger, all_of_it = (hx.exponents(target, budget=b).weak_recovery["stages"][1]["reached"] for b in (50, None))
     assert larger == all_of_it == pytest.approx(1.1035788, rel=1e-6)
 
