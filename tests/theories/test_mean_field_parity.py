@@ -43,6 +43,19 @@ def test_the_trend_of_the_experiment():
         f"experiment, $d = {d}$, 2 seeds (right)" for d in (20, 40, 80)]
 
 
+def test_errors_that_show_no_trend_are_said_to_show_none(capsys):
+    """At d = 6 forty samples are enough at any alpha, at d = 60 with a parity of 6 they are too few."""
+    from hermitex.face.cli import main
+
+    size = dict(samples=40, neurons=40, steps=200, seeds=1)
+    easy = simulate(mean_field_parity(1), [0, 1], dimension=6, **size)
+    hard = simulate(mean_field_parity(6), [0, 0.05], dimension=60, **size)
+    assert "no trend is seen: 40 samples are enough" in easy.parameters["status"] and "larger" in easy.parameters["status"]
+    assert "are too few" in hard.parameters["status"] and "smaller" in hard.parameters["status"]
+    asked = ["curve", "mean-field-parity", "--alpha", "0,1", "--simulate", "--seeds", "1", "--dimension", "12"]
+    assert main(asked) == 0 and "the experiment: no trend is seen: 200 samples are enough" in capsys.readouterr().err
+
+
 def test_a_dimension_that_is_given_is_the_only_one():
     small = simulate(mean_field_parity(2), [0], dimension=9, samples=40, neurons=20, steps=20, seeds=2)
     assert list(small.values) == ["test_error"] and small.parameters["dimension"] == 9

@@ -153,8 +153,9 @@ def _run(args: argparse.Namespace) -> int:
                 lines = face.baselines(theory, alpha, **numbers)
         if args.simulate:  # a simulation takes as long as it takes
             made = made.with_simulation(_measured(args, theory, alpha, numbers))
-            if said := getattr(theory, "of_experiment", ""):
-                cli.say(said)
+            told = made.simulation.parameters.get("status", "")
+            if said := getattr(theory, "of_experiment", "") or (told if told != made.parameters.get("status") else ""):
+                cli.say(f"the experiment: {said}" if said == told else said)
         found.append(made)
     _write(args, found, lines)
     if args.json:
