@@ -1,25 +1,30 @@
-"""E sqrt(S/(S + b)), S = |Z|^(2k) h(Z/|Z|), Z ~ N(0, 1_r): an average over a few normals by radius and direction.
+r"""E sqrt(S/(S + b)), S = |Z|^(2k) h(Z/|Z|), Z ~ N(0, 1_r): an average over a few normals by radius and direction.
 
-Along the radius the trapezoid rule in log |Z| converges to rounding; over directions it is the rule of the circle (r = 2), and for
-each further coordinate t of the sphere Gauss's rule of the weight (1 - t^2)^((r - 3)/2), refined once: how far the finer rule
-moves is the error.
+The average over the radius is a function of log(h/b) alone: the trapezoid rule in log |Z| converges to rounding, and a spline of
+it serves every direction. Each angle of the sphere has Gauss's rule on both sides of the planes between axes, where monomials
+have their edges. Two coarser rules tell the error: off these planes an edge lies between nodes as chance has it, and so does one
+difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from math import gamma
 from typing import Any
 
 import numpy as np
-from scipy.special import roots_gegenbauer
+from scipy.interpolate import make_interp_spline
+from scipy.special import expit, roots_legendre
 
-from hermitex.errors import BadInput
+from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray[Any, Any]
-_LOG = np.linspace(-14, 2.6, 401)  # of the radius
-_NODES = {2: (2000, 3001), 3: (144, 216), 4: (32, 48), 5: (14, 20)}  # of each coordinate of the sphere; twice as many on its circle
-_ROWS = 20_000  # directions at a time
+_NODES = {2: (400, 410, 600), 3: (110, 120, 180), 4: (37, 40, 60), 5: (13, 14, 20), 6: (7, 8, 11)}  # on a quarter of the circle
+_DOUBT = 2.0
+_LOG = (-14.0, 2.6)  # of the radius
+_RANGE, _STEP = (-75.0, 300.0), 0.1  # of log(h/b); below it the root is less than 1e-16
+_ROWS = 100_000  # directions at a time
 
 
 def mean_root(form: Callable[[Array], Array], degree: int, r: int, b: Array) -> tuple[Array, Array]:
@@ -28,7 +33,7 @@ def mean_root(form: Callable[[Array], Array], degree: int, r: int, b: Array) -> 
     Parameters
     ----------
     form : directions (m, r) -> h(direction) >= 0, of the form of degree 2 `degree` in Z
-    degree, r : k and the number of normals, 2 to 5
+    degree, r : k and the number of normals, 2 to 6
 
     Examples
     --------
@@ -36,35 +41,41 @@ def mean_root(form: Callable[[Array], Array], degree: int, r: int, b: Array) -> 
     >>> round(float(value[0]), 9), bool(error[0] < 1e-12)
     (0.707985685, True)
     """
-    if r not in _NODES:
-        raise BadInput(f"the mean cosine is computed for up to {max(_NODES)} directions; this target has {r}. Its order, "
-                       "directions and rates are known: theory.order, .directions, .rates()")
-    coarse, fine = (_mean(form, degree, r, b, n) for n in _NODES[r])
-    return fine, np.abs(fine - coarse)
+    *coarse, fine = (_mean(form, degree, r, b, n) for n in _NODES[r])
+    return fine, _DOUBT*np.abs(fine - coarse).max(axis=0)
 
 
 def _mean(form: Callable[[Array], Array], degree: int, r: int, b: Array, n: int) -> Array:
-    points, weights = _directions(r, n)
-    h = np.maximum(form(points), 0)
-    # chi_r in s = log R: R^r exp(-R^2/2)/(2^(r/2 - 1) Gamma(r/2)) ds
-    R = np.exp(_LOG)
-    radial = R**r*np.exp(-R*R/2)/(2**(r/2 - 1)*gamma(r/2))*(_LOG[1] - _LOG[0])
-    power = R**(2*degree)
-    out = np.zeros(len(b))
-    for k in range(0, len(h), _ROWS):
-        S = h[k:k + _ROWS, None]*power
-        out += [weights[k:k + _ROWS] @ (np.sqrt(S/(S + v)) @ radial) for v in b]
+    radial, out = _radial(degree, r), np.zeros(len(b))
+    for points, weights in _directions(r, n):
+        checkpoint("averaging over directions", points.size)
+        with np.errstate(divide="ignore"):
+            log = np.log(np.maximum(form(points), 0))
+        out += [weights @ radial(np.clip(log - np.log(v), *_RANGE)) for v in b]
     return out
 
 
-def _directions(r: int, n: int) -> tuple[Array, Array]:
-    """Points on the unit sphere in r coordinates, n of each but 2 n on the circle of the first two, and weights of sum 1."""
-    size = n if r == 2 else 2*n
-    angle = 2*np.pi*(np.arange(size) + 0.5)/size
-    points, weights = np.stack([np.cos(angle), np.sin(angle)], axis=1), np.full(size, 1/size)
-    for more in range(3, r + 1):
-        t, w = roots_gegenbauer(n, (more - 2)/2)
-        inner = np.sqrt(1 - t*t)[:, None, None]*points
-        points = np.concatenate([inner, np.broadcast_to(t[:, None, None], (n, len(points), 1))], axis=-1).reshape(-1, more)
-        weights = np.outer(w/w.sum(), weights).ravel()
-    return points, weights
+@lru_cache(maxsize=32)
+def _radial(degree: int, r: int) -> Callable[[Array], Array]:
+    """x -> E sqrt(R^(2k)/(R^(2k) + exp(-x))), R of the law chi_r."""
+    s, step = np.linspace(*_LOG, int(max(400, 60*degree)), retstep=True)  # the step resolves where R^(2k) passes exp(-x)
+    weights = np.exp(r*s - np.exp(2*s)/2)/(2**(r/2 - 1)*gamma(r/2))*step
+    x = np.arange(_RANGE[0], _RANGE[1] + _STEP, _STEP)
+    return make_interp_spline(x, np.sqrt(expit(2*degree*s + x[:, None])) @ weights, k=7)
+
+
+def _directions(r: int, n: int) -> Iterator[tuple[Array, Array]]:
+    """Points on the unit sphere in r coordinates, n on each side of 0 of each, and weights of sum 1; some at a time."""
+    x, w = roots_legendre(n)
+    x = np.pi/4*(1 + x)
+    if r == 2:
+        angle = (x + np.pi/2*np.arange(4)[:, None]).ravel()
+        yield np.stack([np.cos(angle), np.sin(angle)], axis=1), np.tile(w/8, 4)
+        return
+    t, w = np.sin(np.concatenate([-x, x])), np.tile(w*np.cos(x)**(r - 2), 2)
+    for points, weights in _directions(r - 1, n):
+        for k in range(0, 2*n, size := max(1, _ROWS//len(points))):
+            at = t[k:k + size, None, None]
+            last = np.broadcast_to(at, (len(at), len(points), 1))
+            made = np.concatenate([np.sqrt(1 - at*at)*points, last], axis=-1).reshape(-1, r)
+            yield made, np.outer(w[k:k + size]/w.sum(), weights).ravel()

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import ndtri
+from scipy.stats import qmc
 from sympy import Matrix, Rational, Symbol, oo
 
 import hermitex as hx
@@ -184,8 +186,9 @@ def test_samples_over_decades_are_drawn_on_a_logarithmic_axis():
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear") and r"\mathrm{samples}" in ax.get_xlabel()
 
 
-@pytest.mark.parametrize(("g", "norm", "r"), [("z1*z2 + z3*z4", 2, 4), ("z1*z2 + z3*z4 + z5**2/2", 2.5, 5)])
-def test_four_and_five_directions(g, norm, r):
+@pytest.mark.parametrize(("g", "norm", "r"), [("z1*z2 + z3*z4", 2, 4), ("z1*z2 + z3*z4 + z5**2/2", 2.5, 5),
+                                              ("z1*z2 + z3*z4 + z5*z6", 3, 6)])
+def test_four_to_six_directions(g, norm, r):
     """C_2 is orthogonal, |C_2[Z]| = |Z|: one integral over the radius, chi of r degrees of freedom."""
     found = giant_step("relu", g).solve(u=1.3)
     s = 1.3**2/(2*np.pi)  # mu_2 = phi(0), times u, squared
@@ -196,6 +199,30 @@ def test_four_and_five_directions(g, norm, r):
     assert found["cosine"] == pytest.approx(quad(cosine, 0, 12, epsabs=1e-13)[0], rel=1e-8) and found.converged
 
 
-def test_more_directions_say_what_is_known():
-    with pytest.raises(BadInput, match=r"up to 5 directions.*\.rates\(\)"):
-        giant_step("relu", "z1*z2 + z3*z4 + z5*z6").solve(u=1)
+@pytest.mark.parametrize("r", [3, 4])
+def test_a_product_by_points_that_fill_space_evenly(r):
+    """|C[Z^(r-1)]| = (r-1)! (sum_i prod_{j != i} Z_j^2)^(1/2), with edges where two of the Z vanish."""
+    sigma = "z**3 + relu(z)"
+    theory = giant_step(sigma, "*".join(f"z{i + 1}" for i in range(r)))
+    found = theory.solve(u=0.7, samples=2)
+    mu = float(hx.compile(hx.coefficient(hx.parse(sigma), r))())
+    spread = float(hx.compile(hx.E(theory.sigma.weak_derivative.expr**2, hx.symbols.z))())
+    means = []
+    for seed in range(6):
+        Z = ndtri(qmc.Sobol(r, seed=seed).random_base2(16))
+        S = (0.7*mu)**2*sum(np.prod(np.delete(Z, i, 1)**2, axis=1) for i in range(r))
+        means.append(np.sqrt(S/(S + 1 + 0.49*spread/2)).mean())
+    assert abs(np.mean(means) - found["cosine"]) < 4*np.std(means)/np.sqrt(5) < 1e-4
+    assert found.converged and found.error < 1e-6
+
+
+def test_edges_that_lie_off_the_planes_between_axes_are_within_the_error():
+    """z1 z2 z3 in three turned frames: one number, by nodes that meet its edges and by others."""
+    a, b = "(3*z1 + 4*z2)/5", "(4*z1 - 3*z2)/5"
+    turned = [f"({a})*({b})*z3", f"({a})*(({b}) + 2*z3)*(2*({b}) - z3)/5",
+              "(z1 + 2*z2 + 2*z3)*(2*z1 + z2 - 2*z3)*(2*z1 - 2*z2 + z3)/27"]
+    exact = giant_step("tanh", "z1*z2*z3").solve(u=1)
+    assert exact.error < 1e-10
+    for g in turned:
+        found = giant_step("tanh", g).solve(u=1)
+        assert abs(found["cosine"] - exact["cosine"]) < found.error + 1e-10 and found.error < 1e-5
