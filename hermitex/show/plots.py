@@ -58,13 +58,13 @@ def _finish(ax: Any, *, xlabel: str, ylabel: str, legend: bool = True) -> Any:
     return ax
 
 
-def name_lines(ax: Any) -> None:
-    """The legend: inside, where it covers least; of many lines below the axes, in a figure that is made taller for it.
+def name_lines(ax: Any, *, below: bool = False) -> None:
+    """The legend: inside, where it covers least; of many lines `below` the axes, in a figure that is made taller for it.
 
     Axes of a user's own figure keep their size, and the legend stays inside.
     """
     labels, own = ax.get_legend_handles_labels()[1], getattr(ax, "hermitex_size", None)
-    if own is None or len(labels) <= _INSIDE:
+    if own is None or not (below or len(labels) > _INSIDE):
         ax.legend(frameon=False, fontsize="small")
         return
     columns = 3 if max(map(len, labels)) <= 24 else 2

@@ -163,24 +163,32 @@ class Curve(Columned, Shown):
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace), and numbers of
             samples over a decade and a half are; errors are where they fall by as much, as powers of n or in time
         """
-        from hermitex.show.plots import axis_of, beside, geometric, learning_curve
+        from hermitex.show.plots import axis_of
 
         if quantity is None and "risk" in self.values:
             quantity, log = "risk", log or (False, True)
         if quantity is None and "samples" in self.values:  # exponents of d: no test error, which its experiment may have
             quantity = "samples"
         if quantity is None and "test_error" not in self.values and self.order_parameters:
-            said = self.title if label is None else label
+            said, alone = self.title if label is None else label, len(self.order_parameters) == 1
             for name in self.order_parameters:
                 words = "_" in name and len(name.split("_")[-1]) > 2  # a name of words is no letter with an index
                 shown = name.replace("_", " ") if words else f"${letter(name)}$"
-                own = shown if len(self.order_parameters) > 1 or not said else ""
-                ax = self.plot(ax, quantity=name, log=log, label=", ".join(filter(None, (said, own))))
+                text = ", ".join(filter(None, (said, "" if alone and said else shown)))
+                # what it is stands at the axis: of several curves of one quantity a legend needs what tells them apart
+                told = {**self._told(name), "quantity": shown, **({"theory": text} if alone else {})}
+                ax = self._drawn(ax, name, text, None if label is not None or self.named else told, log)
             others = [n for n in self.order_parameters if "_" in n or n == "theta"]
-            ax.set_ylabel("" if others else "overlap")
+            ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "" if others else "overlap")
             return ax
-        told = None if label is not None or self.named else self._told(quantity or "test_error")
         quantity = quantity or "test_error"
+        told = None if label is not None or self.named else self._told(quantity)
+        return self._drawn(ax, quantity, self.label if label is None else label, told, log)
+
+    def _drawn(self, ax: Any, quantity: str, label: str, told: Mapping[str, str] | None, log: tuple[bool, bool] | None) -> Any:
+        """One quantity on the axes; `told`: see `learning_curve`."""
+        from hermitex.show.plots import axis_of, beside, geometric, learning_curve
+
         ylabel = axis_of(quantity)
         said = f" = {self.ratio}" if self.ratio and (self.axis == "alpha" or self.ratio != "n/d") else ""
         xlabel = f"${letter(self.axis)}{said}$"
@@ -194,9 +202,8 @@ class Curve(Columned, Shown):
         falls = quantity.endswith("error") and self.axis == "t" and _far(y[np.isfinite(y)])
         log = log or (powers or geometric(self.alpha.tolist()),
                       falls or bool(powers and self.axis == "n" and np.all(y[np.isfinite(y)] > 0)))
-        ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=self.label if label is None else label,
-                              points=points, xlabel=xlabel, ylabel=ylabel, log=log,
-                              steps=self.axis == "kappa", told=told, measured=self._measured())
+        ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=label, points=points, xlabel=xlabel,
+                            ylabel=ylabel, log=log, steps=self.axis == "kappa", told=told, measured=self._measured())
         if points is None and self.simulation is not None:
             s = self.simulation
             sizes = {n: n.removeprefix("test_error").lstrip("_") for n in s.values if n.startswith("test_error")}

@@ -150,6 +150,7 @@ class SpikedCovariance(SpikedFlow):
             values = [[float(1 - 2*(int(self.k) - 1)*e) for e in row] for row in start]
             lines = ax.contour(xs, ys, values, levels=6, colors="0.25", linewidths=0.8)
             ax.clabel(lines, fontsize="x-small", fmt="%.2f")
+            ax.get_legend().set_title("lines: exponent of $d$ in $n$", prop={"size": "small"})
         return ax
 
     def _at(self, gamma_1: Any, gamma_2: Any) -> dict[Symbol, Expr]:

@@ -172,7 +172,7 @@ class Tree(Plateaus):
             if kappa[0] < float(at) < kappa[1]:
                 ax.axvline(float(at), color="0.6", linestyle=":", linewidth=1.2, zorder=0, label=f"${said}{at}$")
         ax.set_ylim(bottom=0)
-        name_lines(ax)
+        name_lines(ax, below=True)  # steps leave no room that is free of lines
         return ax
 
     def to_dict(self) -> dict[str, Any]:

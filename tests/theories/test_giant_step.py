@@ -17,7 +17,7 @@ from hermitex.experiments.giant_step import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
 from hermitex.symbolic.subspaces import spans_same
-from hermitex.theories import giant_step
+from hermitex.theories import giant_step, sgd
 
 KNOWN = json.loads((Path(__file__).parents[1]/"reference"/"limits.json").read_text())
 NORMAL_2 = "He2(z)/sqrt(2)"
@@ -179,6 +179,20 @@ def test_bad_input_is_one_line(ask, kind, word):
     with pytest.raises(kind) as caught:
         ask()
     assert word in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_curves_of_one_quantity_are_told_apart_by_their_numbers():
+    """Three of them were "cosine", "cosine", "cosine" over an axis "overlap"."""
+    theory, ax = giant_step("relu", "He2"), None
+    for u in (0.5, 1, 3):
+        ax = theory.curve(samples=[0.1, 1, 10], u=u).plot(ax)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["$u = 0.5$", "$u = 1$", "$u = 3$"]
+    assert ax.get_ylabel() == r"$\mathrm{cosine}$"
+    ax = None
+    for step in (0, 1):
+        ax = sgd("relu", "z1*z2").curve(t=[0, 1, 2], dimension=100, step=step).plot(ax)
+    said = [t.get_text() for t in ax.get_legend().get_texts()]
+    assert len(set(said)) == 4 and all("step" in text.replace("\\mathrm{", "") for text in said)
 
 
 def test_samples_over_decades_are_drawn_on_a_logarithmic_axis():

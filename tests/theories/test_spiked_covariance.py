@@ -105,7 +105,8 @@ def test_text_and_picture():
     assert theory.regime(0.25, 0.3) == "spike felt" and theory.to_dict()["continuous"] is True
     assert theory.exponents(0, 0).to_dict()["sample_exponent"] == {
         "value": "3", "status": "theorem", "source": "mousavi2023", "words": "n ~ d^sample_exponent, the leading factor d included"}
-    assert len(theory.plot(points=40).get_legend().get_texts()) == 3
+    legend = theory.plot(points=40).get_legend()
+    assert len(legend.get_texts()) == 3 and "exponent of $d$ in $n$" in legend.get_title().get_text()
 
 
 @pytest.mark.parametrize("ask, kind, word", [

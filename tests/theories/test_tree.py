@@ -116,6 +116,8 @@ def test_the_command_line_and_the_picture(capsys):
     ax = tree("tanh", P={2: 1, 3: 1}, epsilon1="1/2").plot(points=41)
     said = [text.get_text() for text in ax.get_legend().get_texts()]
     assert len(said) == 4 and said[-1] == r"$\kappa_1 = \kappa_2 = 3/2$"
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y1 < ax.get_window_extent().y0  # below: inside it lay over the steps
     found = hx.curve("tree", target="tanh", P="2:1,3:1", epsilon1="1/2", kappa=[2.5])
     assert found.test_error[0] == pytest.approx(0.302575, abs=1e-6)
 
