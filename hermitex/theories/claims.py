@@ -61,6 +61,13 @@ class Claims(Shown, Mapping[str, Any]):
             raise UnknownName(name, self.claims, f"quantity of {self.title}")
         return self.claims[name].value
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.claims
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The formula of that name, or the default."""
+        return self.claims[name].value if name in self.claims else default
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.claims)
 

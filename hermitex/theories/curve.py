@@ -176,8 +176,8 @@ class Curve(Columned, Shown):
                 shown = name.replace("_", " ") if words else f"${letter(name)}$"
                 text = ", ".join(filter(None, (said, "" if alone and said else shown)))
                 # what it is stands at the axis: of several curves of one quantity a legend needs what tells them apart
-                told = {**self._told(name), "quantity": shown, **({"theory": text} if alone else {})}
-                ax = self._drawn(ax, name, text, None if label is not None or self.named else told, log)
+                differs = {**self._told(name), "quantity": shown, **({"theory": text} if alone else {})}
+                ax = self._drawn(ax, name, text, None if label is not None or self.named else differs, log)
             others = [n for n in self.order_parameters if "_" in n or n == "theta"]
             ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "" if others else "overlap")
             return ax

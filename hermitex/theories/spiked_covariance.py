@@ -125,6 +125,26 @@ class SpikedCovariance(SpikedFlow):
             raise BadInput(f"spiked-covariance: kappa is positive, not {kappa}")
         return ceiling(size/(1 - b)) - 1
 
+    def aligned(self, gamma_2: Any = None, degree: Any = None) -> Claims:
+        """What the target asks where mu is its direction, gamma_1 = 0: of a kernel, of one gradient step, of the spherical flow.
+
+        degree : l, of the part that a kernel is to learn (default: the information exponent k)
+
+        >>> found = spiked_covariance("He3").aligned("1/2")
+        >>> found["kernel_samples"], found["one_step_spike"], found["spherical_fails"]
+        (3/2, 2/3, 1/2)
+        """
+        ell, b = self.k if degree is None else exact("degree", degree), self._at(None, gamma_2).get(GAMMA_2, GAMMA_2)
+        if ell.is_number and not (ell.is_integer and ell > 0):
+            raise BadInput(f"spiked-covariance: degree is a whole number, 1 or more, not {degree}")
+        found = {"kernel_samples": Claim((1 - b)*ell, "derived", "ba2023", "n >> d^kernel_samples for degree l; theorem at n ~ d"),
+                 "one_step_spike": Claim(1 - 1/self.k, "theorem", "ba2023",
+                                         "theta >> d^one_step_spike is enough for a network with one gradient step at n ~ d")}
+        if not self.k.is_number or self.k > 2:
+            found["spherical_fails"] = Claim(1 - 1/(self.k - 1), "theorem", "mousavi2023",
+                                             "the spherical flow fails for gamma_2 below it, k > 2 (derived, of He_k: always)")
+        return Claims(f"{self._summary()}, aligned", found)
+
     # -- one gradient ------------------------------------------------------------------------------------------------------
     def slope_series(self, sigma: Any, order: int = 6) -> Expr:
         r"""E[g' sigma'] = sum_i (i + 1)^2 i! a_(i+1) a*_(i+1) rho^i, a_i = E[. He_i]/i!, for unit normals of correlation rho.
@@ -195,8 +215,9 @@ def spiked_covariance(g: Any = None, sigma: Any = None, *, flow: str = "normalis
     Returns
     -------
     SpikedCovariance : `.start_exponent`, `.sample_exponent`, `.run_time` (Piecewise of gamma_1, gamma_2),
-    `.exponents(gamma_1, gamma_2)` with their status, `.kernel_degree(gamma_2, kappa=1)`, `.slope_series(sigma)`,
-    `.flow("spherical" or "normalised")`, `.curve(t=[...], gamma_2=, dimension=)`, `.continuity()`, `.plot()`.
+    `.exponents(gamma_1, gamma_2)` with their status, `.kernel_degree(gamma_2, kappa=1)`, `.aligned(gamma_2)`,
+    `.slope_series(sigma)`, `.flow("spherical" or "normalised")`, `.curve(t=[...], gamma_2=, dimension=)`, `.continuity()`,
+    `.plot()`.
 
     Raises
     ------

@@ -5,7 +5,8 @@ applied to each. h is standardised, h = sum_q c_q h^(q) with c_q^2 = p_q^2 q!/su
 independent normals, so the weight of g at degree D in z = W x follows from the generating function; ghat_m = E[g He_m]/sqrt(m!).
 
 Scenarios: I features are fixed, degree <= kappa in x is fitted; II the first layer is learned for kappa > kappa_1 = 1 + epsilon1,
-then degree <= kappa/epsilon1 in z is fitted; III both layers, all is learned for kappa > max(kappa_1, k epsilon1).
+then degree <= kappa/epsilon1 in z is fitted; III both layers, all is learned for kappa > max(kappa_1, k epsilon1). Between kappa_1
+and k epsilon1 the second layer may find the parts of h of degree below kappa/epsilon1: III is at most II there, and II is given.
 Status: III is the theorem of the source [treelike2025]; I and II, kappa_1's spectral reading and the weights are derived.
 """
 
@@ -53,7 +54,11 @@ class Tree(Plateaus):
     @property
     def status(self) -> str:  # type: ignore[override]
         """Of the test error in this scenario."""
-        how = "theorem (treelike2025)" if self.scenario == "III" else "derived; thresholds of treelike2025, weights by the CLT"
+        how = "derived; thresholds of treelike2025, weights by the CLT"
+        if self.scenario == "III":
+            first, second = self.thresholds.values()
+            before = "between kappa_1 and kappa_2 at most that of II, which is given" if first < second else "below it that of I"
+            how = f"theorem (treelike2025) that it vanishes beyond both thresholds; {before}, derived"
         return f"test_error, scenario {self.scenario} ({SCENARIOS[self.scenario]}): {how}"
 
     @property

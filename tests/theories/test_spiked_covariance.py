@@ -87,6 +87,21 @@ def test_the_degree_of_a_kernel_is_what_simulations_learn():
     assert printed == [theory.kernel_degree(g) for g in ("3/10", "11/20", "969/1000")]
 
 
+def test_what_the_aligned_case_asks():
+    """A kernel at n = d^kappa learns degree l iff kappa > kernel_samples(l); the range that a source misprints is 1 - 1/(k - 1)."""
+    theory, (b, kappa) = spiked_covariance("He3"), (Rational(3, 5), Rational(5, 4))
+    for degree in range(1, 6):
+        assert (theory.aligned(b, degree)["kernel_samples"] < kappa) == (degree <= theory.kernel_degree(b, kappa))
+    k = Symbol("k", positive=True, integer=True)
+    general = spiked_covariance().aligned()
+    assert (general["one_step_spike"], general["spherical_fails"]) == (1 - 1/k, 1 - 1/(k - 1))
+    assert general["kernel_samples"] == k*(1 - GAMMA_2) and spiked_covariance("He2").aligned().get("spherical_fails") is None
+    assert "spherical_fails" in general and "spherical_fails" not in spiked_covariance("He2").aligned()
+    assert theory.aligned().status == {"kernel_samples": "derived", "one_step_spike": "theorem", "spherical_fails": "theorem"}
+    with pytest.raises(BadInput, match="degree is a whole number"):
+        theory.aligned(0, "3/2")
+
+
 def test_the_factor_of_the_gradient_and_the_misprint_in_both_conventions():
     """E[g' sigma'] at correlation rho: (i + 1)^2 i! a a* monic, i + 1 orthonormal; (i + 1)^2 alone is neither."""
     z1, z2 = hx.symbols.z1, hx.symbols.z2

@@ -63,6 +63,9 @@ def test_the_scenarios_reproduce_the_slide():
         np.testing.assert_allclose(theory.curve(kappa=kappa, scenario=scenario).test_error, errors, atol=1e-11)
         assert f"scenario {scenario}" in theory.solve(kappa=1.0, scenario=scenario).notes[-1]
     assert "theorem" in theory.curve(kappa=[1], scenario="III").parameters["status"]
+    between = tree("tanh", P={2: 1, 3: 1}, epsilon1="9/10", scenario="III")  # 19/10 < kappa < 27/10: no theorem speaks of it
+    assert "at most that of II" in between.status and "at most" not in theory.curve(kappa=[1], scenario="III").parameters["status"]
+    assert between.solve(kappa=2.3)["test_error"] == between.solve(kappa=2.3, scenario="II")["test_error"]
     assert [bool(r) for r in theory.curve(kappa=[1.2, 1.5, 2, 3], scenario="I").reason] == [False, False, True, True]
 
 
