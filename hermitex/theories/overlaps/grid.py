@@ -61,7 +61,7 @@ def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
     """P(e_c < z < e_(c+1)) along the first axis, z ~ N(omega, s^2), and its derivative in omega; a tail keeps its digits."""
     t = (edges - omega)/s
     a, b = t[:-1], t[1:]
-    upper = a + b > 0
+    upper = a > -b
     p = np.where(upper, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
     phi = np.exp(-t*t/2)/_ROOT
     return p, (phi[:-1] - phi[1:])/s

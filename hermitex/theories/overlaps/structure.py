@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Expr, Rational, S, Symbol, oo
+from sympy import Dummy, Expr, Piecewise, Rational, S, Symbol, oo
+from sympy.core.relational import Relational
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.laws.density import array_function, exact_point, monotone_branches
@@ -47,7 +48,7 @@ def axis(g: Expr, x: Symbol) -> LabelAxis:
 def step_cuts(g: Expr, x: Symbol) -> Array | None:
     """The points between which g does not depend on x, or None if there are no such points."""
     cuts: list[Expr] = []
-    for part in own_parts(g, x):
+    for part in _parts(g, x):
         try:
             found = pieces(part, x, *_ENDS)
         except BudgetExceeded:
@@ -60,10 +61,23 @@ def step_cuts(g: Expr, x: Symbol) -> Array | None:
     return _numbers(cuts)
 
 
+def _parts(g: Expr, x: Symbol) -> list[Expr]:
+    """The largest parts of g that hold x alone; a condition on x that decides between parts which hold others is a step of its own.
+
+    >>> from hermitex.symbols import z1, z2
+    >>> _parts(Piecewise((z1, z2 > 0), (-z1, True)), z2)
+    [Piecewise((1, z2 > 0), (0, True))]
+    """
+    mixed = [p for p in g.atoms(Piecewise) if p.free_symbols != {x}]
+    own = {c for p in mixed for _, condition in p.args for c in condition.atoms(Relational) if c.free_symbols == {x}}
+    rest = g.xreplace({c: Dummy("c", real=True) > 0 for c in own})
+    return own_parts(rest, x) + [Piecewise((S.One, c), (S.Zero, True)) for c in sorted(own, key=str)]
+
+
 def kinks(g: Expr, x: Symbol) -> Array:
     """Where parts of g that hold x alone are not smooth; what mixes variables has no fixed kinks and is left to refinement."""
     cuts: list[Expr] = []
-    for part in own_parts(g, x):
+    for part in _parts(g, x):
         try:
             cuts += breakpoints(part, x, _ENDS)
         except BudgetExceeded:

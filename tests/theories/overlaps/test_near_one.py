@@ -23,7 +23,10 @@ def test_the_limit_counts_one_equation_a_sample():
 
 def test_a_direction_that_is_never_told_alone_is_not_known_exactly():
     """z1 if z2 > 0 else 0: half of the labels tell z1, none of them z2 but by its sign; z1 is known from alpha = 2 on."""
-    evolution = hx.theories.multi_index("Piecewise((z1, z2 > 0), (0, True))").evolution
+    theory = hx.theories.multi_index("Piecewise((z1, z2 > 0), (0, True))")
+    found = [theory.solve(alpha=a, start="informed")["M11"] for a in (1.9, 2.1)]  # z2 enters by a step: by level sets of z1
+    assert found[0] < 1 == found[1]
+    evolution = StateEvolution(ContourOutput.of(theory.reduced.inner, theory.reduced.names), theory.space)
     one, two = np.array([True, False]), np.array([False, True])
     assert not evolution.approach.together
     assert evolution.approach.told(one, two) == pytest.approx(0.5, abs=1e-4)
