@@ -18,8 +18,9 @@ from hermitex.exponents.channels import Labels
 from hermitex.exponents.information import Found
 from hermitex.exponents.label import peel
 from hermitex.exponents.labels.branches import branch_identity
-from hermitex.exponents.labels.levels import discrete, injective_in_modulus, injective_odd, polynomial
+from hermitex.exponents.labels.levels import discrete, polynomial
 from hermitex.exponents.labels.mean_signs import by_boxes, decided
+from hermitex.exponents.labels.rising import injective_in_modulus, injective_odd
 from hermitex.exponents.mean import HOELDER
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import checkpoint

@@ -47,9 +47,8 @@ from sympy import (
 
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
-from hermitex.exponents.labels.levels import injective_in_modulus
 from hermitex.exponents.labels.quantities import inner_quantities
-from hermitex.exponents.labels.rising import injective
+from hermitex.exponents.labels.rising import injective_in_modulus, strictly
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, sign_almost_everywhere, signs_and_size
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.tidy import compact
@@ -190,7 +189,7 @@ def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
                 known, _ = shared.as_independent(*hidden, as_Add=False)
                 new = shared if known.free_symbols and nonzero_almost_everywhere(known) else u
             if new == u:
-                new = next((w for w, f, t in inner_quantities(u, [x for x in hidden if u.has(x)]) if injective(f, t)), u)
+                new = next((w for w, f, t in inner_quantities(u, [x for x in hidden if u.has(x)]) if strictly(f, t)), u)
         elif isinstance(u, Mul):
             factor, rest = u.as_independent(*hidden, as_Add=False)
             told = factor == 1 or nonzero_almost_everywhere(factor)

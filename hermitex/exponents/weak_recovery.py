@@ -14,7 +14,8 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import peel
-from hermitex.exponents.labels.levels import discrete, injective_in_modulus
+from hermitex.exponents.labels.levels import discrete
+from hermitex.exponents.labels.rising import injective_in_modulus
 from hermitex.exponents.stages import Threshold
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.tidy import compact

@@ -19,8 +19,9 @@ from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import complexity, power
 from hermitex.exponents.label import peel
 from hermitex.exponents.labels.branches import branch_identity
-from hermitex.exponents.labels.levels import constant_value, discrete, injective_in_modulus, monotone
+from hermitex.exponents.labels.levels import constant_value, discrete
 from hermitex.exponents.labels.levelsets import inverse_threshold
+from hermitex.exponents.labels.rising import injective_in_modulus, strictly
 from hermitex.symbols import z
 
 flint = pytest.mark.skipif(find_spec("flint") is None, reason="non-zeros without closed form need python-flint")
@@ -200,7 +201,7 @@ def test_constants_are_proved_not_guessed():
 def test_monotone_and_discrete():
     assert injective_in_modulus(hx.parse("z**4 + abs(z)"), z) and not injective_in_modulus(hx.parse("z**4 - z**2"), z)
     t = hx.parse("t", symbols="t>0")
-    assert monotone(exp(-t**2), t) == -1 and monotone(t**3 - t, t) == 0
+    assert strictly(exp(-t**2), t) == -1 and strictly(t**3 - t, t) == 0
     assert len(discrete(hx.parse("sign(z) + sign(z - 1)"), z)) == 3 and discrete(hx.parse("floor(z)"), z) is None
 
 

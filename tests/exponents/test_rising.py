@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from sympy import Rational, Symbol, cos, exp, floor, log, sign, sin, sinh, tanh
+from sympy import Rational, Symbol, asinh, cos, cosh, erfc, exp, floor, log, sign, sin, sinh, tanh
 
 import hermitex as hx
 from hermitex.exponents.label import revealed, split_products
-from hermitex.exponents.labels.rising import injective, sign_by_rise
+from hermitex.exponents.labels.rising import sign_by_rise, strictly
 from hermitex.exponents.laws.blocks import law_of
 from hermitex.exponents.laws.linearised import largest, second
 from hermitex.symbols import z1, z2, z3
@@ -60,7 +60,7 @@ def test_three_factors():
 
 
 # -- what rises strictly is no other label -----------------------------------------------------------------------------
-t = Symbol("t", real=True)
+t, p = Symbol("t", real=True), Symbol("p", positive=True)
 
 
 @pytest.mark.parametrize("form", [t + sinh(t), t + exp(t), t**5 + t, -t - tanh(t)**3, t + sign(t),
@@ -68,14 +68,30 @@ t = Symbol("t", real=True)
 def test_injective(form):
     """The third route: differences of the values on a grid, one sign."""
     values = np.array([float(form.xreplace({t: Rational(k, 7)})) for k in range(-60, 61)])
-    assert injective(form, t)
+    assert strictly(form, t)
     assert len(set(np.sign(np.diff(values)))) == 1
 
 
 @pytest.mark.parametrize("form", [t + exp(-t), t**2 + exp(t), floor(t), sin(t)**2 + cos(t)**2, t**3 - t,
                                   sign(t) + floor(t), 1/t + log(t)])
 def test_not_shown_to_be_injective(form):
-    assert not injective(form, t)
+    assert not strictly(form, t)
+
+
+@pytest.mark.parametrize(("form", "direction"), [
+    (exp(-t), -1), (1/(1 + exp(-t)), 1), (t**3 + 3*t**2 + 4*t, 1), (erfc(t)**-2, 1), (exp(t)*(2 + tanh(t)), 1), (t**4, 0)])
+def test_a_function_of_the_whole_line_rises(form, direction):
+    assert strictly(form, t) == direction
+
+
+@pytest.mark.parametrize(("form", "direction"), [
+    (cosh(p)/p, 0), (p**4 - p**2, 0), (p**3 + 2*p**2 - p/9 + 1, 0), (p**4 + p**2, 1), (-p*cosh(p), -1), (1/asinh(p), -1),
+    (p**Rational(1, 3)*exp(p), 1), (log(1 + p**2) - exp(-p), 1), ((p + 3)*(p**2 - p + 1), 0), (p**3 + 4*p - 2*p**2, 1),
+    (exp(p) - p, 1)])
+def test_a_function_of_the_half_line_rises(form, direction):
+    values = np.array([float(form.xreplace({p: Rational(k, 40)})) for k in range(1, 160)])
+    assert strictly(form, p) == direction
+    assert (set(np.sign(np.diff(values))) == {direction}) == (direction != 0)
 
 
 @pytest.mark.parametrize("text, inner, hidden", [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from sympy import (
     Add,
-    Dummy,
     Expr,
     Float,
     Mul,
@@ -149,33 +148,6 @@ def discrete(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
     return classes
 
 
-def injective_in_modulus(u: Expr, x: Symbol) -> bool:
-    """True if u, known to be even, is proved strictly monotone in |x|."""
-    t = Dummy("t", positive=True)
-    half = _on_half_line(u, x, t)
-    return half is not None and monotone(half, t) != 0
-
-
-def injective_odd(u: Expr, x: Symbol) -> bool:
-    """True if u, known to be odd, is proved injective: of one sign and strictly monotone on x > 0."""
-    t = Dummy("t", positive=True)
-    half = _on_half_line(u, x, t)
-    return half is not None and sign_of(half) != 0 and monotone(half, t) != 0
-
-
-def _on_half_line(u: Expr, x: Symbol, t: Symbol) -> Expr | None:
-    """u at x = t > 0, if one smooth branch holds there."""
-    try:
-        found = pieces(u, x, S.Zero, S.Infinity)
-    except HermitexError:
-        return None
-    return found[0].expr.xreplace({x: t}) if len(found) == 1 else None
-
-
-# -- monotone calculus on t > 0: every answer is proved, 0 says nothing -----------------------------------------------
-_INCREASING: tuple[type, ...] = (exp, log, sinh, tanh, asinh, atan, erf)
-
-
 def sign_of(e: Expr) -> int:
     """+1 or -1 if e is proved positive or negative wherever it is defined, else 0."""
     if e.is_positive:
@@ -209,76 +181,3 @@ def _above(e: Expr, bound: Expr) -> int:
                                                                                    exp) and sign_of(e.args[0]) == 1)):
         return 1
     return 0
-
-
-def monotone(e: Expr, t: Symbol) -> int:
-    """+1 or -1 if e is proved strictly increasing or decreasing in t > 0, else 0."""
-    checkpoint("proving monotonicity")
-    if e == t:
-        return 1
-    if not e.has(t):
-        return 0
-    poly = polynomial(e, t)
-    if poly is not None and all(c.is_Rational for c in poly.all_coeffs()):
-        return _monotone_polynomial(poly)
-    if isinstance(e, _INCREASING):
-        return monotone(e.args[0], t)  # type: ignore[attr-defined]
-    if isinstance(e, erfc):
-        return -monotone(e.args[0], t)
-    if isinstance(e, cosh):
-        return sign_of(e.args[0]) * monotone(e.args[0], t)
-    if isinstance(e, Pow):
-        return _monotone_power(e, t)
-    if isinstance(e, Add):
-        slopes = {monotone(a, t) for a in e.args if a.has(t)}
-        found = slopes.pop() if len(slopes) == 1 else 0
-    elif isinstance(e, Mul):
-        found = _monotone_product(e, t)
-    else:
-        found = 0
-    return found or _sign_of_derivative(e, t)
-
-
-def _monotone_polynomial(poly: Poly) -> int:
-    slope = poly.diff()
-    if slope.is_zero:
-        return 0
-    # Sturm: the derivative has no root in (0, oo); a root of even multiplicity would be harmless but is not needed.
-    at_zero = 1 if slope.eval(0) == 0 else 0
-    if slope.count_roots(0, None) - at_zero > 0:
-        return 0
-    return 1 if slope.eval(1) > 0 else -1
-
-
-def _monotone_power(e: Pow, t: Symbol) -> int:
-    base, power = e.args
-    if not power.has(t) and power.is_real:
-        if sign_of(base) == 1:
-            return monotone(base, t) * (1 if power.is_positive else -1 if power.is_negative else 0)
-        if power.is_Integer and power.p % 2 and power.is_positive:
-            return monotone(base, t)
-        if power.is_Integer and power.is_positive and sign_of(base) == -1:
-            return -monotone(base, t)
-    if not base.has(t) and base.is_positive:
-        return monotone(power, t) * (1 if (base - 1).is_positive else -1 if (base - 1).is_negative else 0)
-    return 0
-
-
-def _monotone_product(e: Mul, t: Symbol) -> int:
-    """|e| moves one way if every factor is of known sign and none moves the other way in modulus."""
-    constant, rest = e.as_independent(t, as_Add=False)
-    factors = Mul.make_args(rest)
-    signs = [sign_of(f) for f in factors]
-    if 0 in signs or sign_of(constant) == 0:
-        return 0
-    moves = {monotone(f, t) * s for f, s in zip(factors, signs, strict=True)}
-    total = sign_of(constant)
-    for s in signs:
-        total *= s
-    return total * moves.pop() if len(moves) == 1 else 0
-
-
-def _sign_of_derivative(e: Expr, t: Symbol) -> int:
-    if e.count_ops() > 60:
-        return 0
-    return sign_of(diff(e, t).factor())

@@ -23,11 +23,13 @@ from sympy import (
     Mul,
     Pow,
     Rational,
+    S,
     Symbol,
     asinh,
     atan,
     ceiling,
     cos,
+    cosh,
     diff,
     erf,
     erfc,
@@ -42,11 +44,13 @@ from sympy import (
 )
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.labels.levels import differs
+from hermitex.exponents.labels.levels import differs, sign_of
+from hermitex.exponents.labels.sizes import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.pieces import pieces
 
 _RISING = (sign, Heaviside, floor, ceiling, tanh, erf, atan, sinh, asinh, exp, log)
-_SMOOTH = (Add, Mul, Pow, tanh, erf, erfc, atan, sinh, asinh, exp, log, sin, cos)
+_SMOOTH = (Add, Mul, Pow, tanh, erf, erfc, atan, sinh, asinh, exp, log, sin, cos, cosh)
 _OPS = 120
 
 
@@ -117,36 +121,52 @@ def rises(f: Expr, t: Symbol) -> int | None:
         return rises(f.args[0], t)
     if isinstance(f, Abs):
         inner = f.args[0]
-        return rises(inner, t) if inner.is_nonnegative else _minus(rises(inner, t)) if inner.is_nonpositive else None
-    if isinstance(f, Mul):
-        rest, moving = f.as_independent(t, as_Add=False)
-        if rest.is_nonnegative or rest.is_nonpositive:
-            found = rises(moving, t) if not isinstance(moving, Mul) else _by_factors(moving, t)
-            if found is not None:
-                return found if rest.is_nonnegative else -found
-    if isinstance(f, Pow) and f.exp.is_Integer and f.exp > 0 and (f.exp % 2 or f.base.is_nonnegative):
-        return rises(f.base, t)
-    return _by_slope(f, t)
+        return _times(rises(inner, t), _side(inner))
+    if isinstance(f, erfc):
+        return _times(rises(f.args[0], t), -1)
+    if isinstance(f, cosh):
+        return _times(rises(f.args[0], t), _side(f.args[0]))
+    found = _of_power(f, t) if isinstance(f, Pow) else _of_product(f, t) if isinstance(f, Mul) else None
+    return found if found is not None else _by_slope(f, t)
 
 
-def injective(f: Expr, t: Symbol) -> bool:
-    """Is it proved that f rises strictly, or falls strictly, in a real t?
+def strictly(f: Expr, t: Symbol) -> int:
+    """1 or -1 where f is proved to rise, or to fall, strictly with t; 0 says nothing.
 
     An analytic function that does not fall is constant or rises strictly, and so does a sum with what does not fall.
 
     Examples
     --------
     >>> t = Dummy("t", real=True)
-    >>> injective(t + sinh(t), t), injective(-t - floor(t), t), injective(t**2 + exp(t), t), injective(floor(t), t)
-    (True, True, False, False)
+    >>> strictly(t + sinh(t), t), strictly(-t - floor(t), t), strictly(t**2 + exp(t), t), strictly(floor(t), t)
+    (1, -1, 0, 0)
     """
-    if not f.has(t) or f.count_ops() > _OPS or not rises(f, t):
-        return False
-    return any(rises(a, t) and _smooth(a) and differs(a, t) for a in (f, *(Add.make_args(f) if isinstance(f, Add) else ())))
+    found = rises(f, t) if f.has(t) and f.count_ops() <= _OPS else None
+    parts = (f, *(Add.make_args(f) if isinstance(f, Add) else ()))
+    return found if found and any(rises(a, t) and _smooth(a) and differs(a, t) for a in parts) else 0
 
 
-def _minus(d: int | None) -> int | None:
-    return None if d is None else -d
+def injective_in_modulus(u: Expr, x: Symbol) -> bool:
+    """True if u, known to be even, is proved strictly monotone in |x|."""
+    t = Dummy("t", positive=True)
+    half = _on_half_line(u, x, t)
+    return half is not None and strictly(half, t) != 0
+
+
+def injective_odd(u: Expr, x: Symbol) -> bool:
+    """True if u, known to be odd, is proved injective: of one sign and strictly monotone on x > 0."""
+    t = Dummy("t", positive=True)
+    half = _on_half_line(u, x, t)
+    return half is not None and sign_of(half) != 0 and strictly(half, t) != 0
+
+
+def _on_half_line(u: Expr, x: Symbol, t: Symbol) -> Expr | None:
+    """u at x = t > 0, if one smooth branch holds there."""
+    try:
+        found = pieces(u, x, S.Zero, S.Infinity)
+    except HermitexError:
+        return None
+    return found[0].expr.xreplace({x: t}) if len(found) == 1 else None
 
 
 def _common(parts: Sequence[int | None]) -> int | None:
@@ -154,9 +174,34 @@ def _common(parts: Sequence[int | None]) -> int | None:
     return None if None in found or len(found) > 1 else found.pop() if found else 0
 
 
-def _by_factors(f: Expr, t: Symbol) -> int | None:
-    """A product of factors that are not negative and go the same way."""
-    return _common([rises(a, t) for a in f.args]) if all(a.is_nonnegative for a in f.args) else None
+def _times(d: int | None, side: int) -> int | None:
+    """The direction of a quantity times one of known sign; None where either is not known."""
+    return d if d in (0, None) else d*side or None
+
+
+def _side(f: Expr) -> int:
+    """1 or -1 if f >= 0 or f <= 0, else 0."""
+    return 1 if f.is_nonnegative else -1 if f.is_nonpositive else sign_almost_everywhere(f)
+
+
+def _of_product(f: Mul, t: Symbol) -> int | None:
+    """Factors of known signs, whose moduli go the same way."""
+    rest, moving = f.as_independent(t, as_Add=False)
+    if not isinstance(moving, Mul):
+        return _times(rises(moving, t), _side(rest))
+    sides = [_side(a) for a in moving.args]
+    sizes = _common([_times(rises(a, t), s) for a, s in zip(moving.args, sides, strict=True)])
+    return _times(sizes, _side(rest)*prod(sides))
+
+
+def _of_power(f: Pow, t: Symbol) -> int | None:
+    base, n = f.args
+    if base.has(t) and n.is_real and not n.has(t):
+        if sign_of(base) == 1 or (n.is_positive and base.is_nonnegative):
+            return _times(rises(base, t), _side(n))
+        if n.is_Integer and n > 0:
+            return rises(base, t) if n % 2 else _times(rises(base, t), _side(base))
+    return _times(rises(n, t), _side(base - 1)) if base.is_positive and not base.has(t) else None
 
 
 def _undominated(f: Expr) -> list[Expr]:
@@ -172,16 +217,19 @@ def _undominated(f: Expr) -> list[Expr]:
 def _by_slope(f: Expr, t: Symbol) -> int | None:
     if not _smooth(f):
         return None  # a jump or a pole is no part of the slope
-    slope = expand(diff(f, t))
-    return 1 if slope.is_nonnegative else -1 if slope.is_nonpositive else None
+    slope = diff(f, t)
+    whole = expand(slope)
+    if whole.is_nonnegative or whole.is_nonpositive:
+        return 1 if whole.is_nonnegative else -1
+    return sign_almost_everywhere(whole) or sign_almost_everywhere(slope.factor()) or None
 
 
 def _smooth(f: Expr) -> bool:
     if not f.args:
         return True
-    if isinstance(f, Pow) and not (f.exp.is_Integer and f.exp > 0) and not f.base.is_positive:
+    if isinstance(f, Pow) and not (f.exp.is_Integer and f.exp > 0) and sign_of(f.base) < 1:
         return False
-    if isinstance(f, log) and not f.args[0].is_positive:
+    if isinstance(f, log) and sign_of(f.args[0]) < 1:
         return False
     return isinstance(f, _SMOOTH) and all(_smooth(a) for a in f.args if isinstance(a, Expr))
 

@@ -83,7 +83,7 @@ def _by_quadrants(h: Expr) -> int:
         return 0
     sizes = [Dummy(x.name, positive=True) for x in names]
     found = None
-    for signs in product((1, -1), repeat=len(names)):
+    for signs in product(*((1,) if x.is_positive else (1, -1) for x in names)):
         here = sign_of(h.xreplace({x: s*t for x, s, t in zip(names, signs, sizes, strict=True)}))
         if not here or found not in (None, here):
             return 0
@@ -101,7 +101,8 @@ def _by_zeros(h: Expr) -> int:
         return 0
     if len(names) == 1:
         odd = [f for f, n in p.factor_list()[1] if n % 2]
-        return 0 if any(f.count_roots() for f in odd) else int(sign(p.LC()))
+        low = 0 if names[0].is_positive else None
+        return 0 if any(f.count_roots(low) - int(low == 0 == f.eval(0)) for f in odd) else int(sign(p.LC()))
     for x in names:
         if p.degree(x) == 2:
             a, b, c = (p.as_expr().coeff(x, n) for n in (2, 1, 0))

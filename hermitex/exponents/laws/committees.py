@@ -18,7 +18,7 @@ from sympy import Add, Dummy, Expr, Poly, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.label import peel
-from hermitex.exponents.labels.levels import monotone
+from hermitex.exponents.labels.rising import strictly
 from hermitex.exponents.laws.density import WINDOW
 from hermitex.exponents.laws.discrete import collect
 from hermitex.kernels.panels import distinct, gauss, on_panels, split, to_series
@@ -74,7 +74,7 @@ def _slope(f: Expr, x: Symbol) -> str | None:
     if not f.free_symbols or len(pieces(f, x)) > 1:
         return None
     t, slope = Dummy("t", positive=True), f.diff(x)
-    right, left = monotone(slope.xreplace({x: t}), t), monotone(slope.xreplace({x: -t}), t)
+    right, left = strictly(slope.xreplace({x: t}), t), strictly(slope.xreplace({x: -t}), t)
     if right != 0 and right == -left:
         return "monotone"
     return "even" if right != 0 and right == left and parity(slope, x) == 1 else None
