@@ -29,7 +29,7 @@ from sympy import (
     tanh,
 )
 
-from hermitex.errors import HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, pieces
@@ -125,27 +125,37 @@ def discrete(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
 
     Two labels that are equal are merged; equality of exact constants is decided, never guessed.
     """
-    from hermitex.symbolic.zero import decide
-
+    classes: dict[Expr, list[Piece]] = {}
     try:
         found = pieces(u, x)
+        if any(p.expr.has(x) for p in found):
+            return None
+        for piece in found:
+            checkpoint("comparing labels")
+            classes.setdefault(next((value for value in classes if equal(piece.expr, value)), piece.expr), []).append(piece)
+    except BudgetExceeded:
+        raise
     except HermitexError:
         return None
-    if any(p.expr.has(x) for p in found):
-        return None
-    classes: dict[Expr, list[Piece]] = {}
-    for piece in found:
-        checkpoint("comparing labels")
-        for value in classes:
-            difference = piece.expr - value
-            if difference == 0 or (not difference.is_Rational and decide(difference).status != "nonzero"):
-                if difference != 0 and decide(difference).status != "zero":
-                    return None
-                classes[value].append(piece)
-                break
-        else:
-            classes[piece.expr] = [piece]
     return classes
+
+
+def equal(a: Expr, b: Expr) -> bool:
+    """Are two exact constants equal?
+
+    Raises
+    ------
+    NoClosedForm : it was not decided.
+    """
+    from hermitex.symbolic.zero import decide
+
+    difference = a - b
+    if difference.is_Rational:
+        return bool(difference == 0)
+    status = decide(difference).status
+    if status == "undetermined":
+        raise NoClosedForm("labels", "whether two of them are equal was not decided", "Use a simpler target")
+    return status == "zero"
 
 
 def sign_of(e: Expr) -> int:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from mpmath.libmp import mpf_add, mpf_mul
-from sympy import Expr, Float, Poly, Symbol, diff, horner
+from sympy import Expr, Float, Poly, Symbol, diff
 
 from hermitex.exponents.labels.levels import polynomial
 from hermitex.kernels.arrays import lambdify
@@ -39,38 +39,11 @@ class LevelBranch:
     slope: Callable
     at_lo: mpf
     at_hi: mpf
-    rough: tuple[Callable, Callable] | None = None
 
     def covers(self, low: mpf, high: mpf) -> bool:
         """True if every label between low and high has a preimage here."""
         bottom, top = min(self.at_lo, self.at_hi), max(self.at_lo, self.at_hi)
         return bottom <= low and high <= top
-
-    def _start(self, label: mpf, rising: bool) -> mpf:
-        """A first guess in double precision, where the target has a form for it; it decides nothing."""
-        a, b, target = float(self.lo), float(self.hi), float(label)
-        middle = (self.lo + self.hi) / 2
-        if self.rough is None:
-            return middle
-        u, slope = self.rough
-        try:
-            s = (a + b) / 2
-            for _ in range(60):
-                value = u(s) - target
-                if (value > 0) == rising:
-                    b = s
-                else:
-                    a = s
-                steep = slope(s)
-                new = s - value / steep if steep else a
-                if not a < new < b:
-                    new = (a + b) / 2
-                if abs(new - s) <= 4e-16 * abs(s):
-                    break
-                s = new
-        except (ArithmeticError, ValueError, TypeError):
-            return middle
-        return mpf(s) if self.lo < s < self.hi else middle
 
     def preimage(self, label: mpf) -> mpf:
         """The point of the branch with that label: Newton, kept inside a shrinking bracket."""
@@ -80,7 +53,7 @@ class LevelBranch:
             return a
         if label == self.at_hi:
             return b
-        s = self._start(label, rising)
+        s = (a + b) / 2
         tiny, last = mpf(10) ** (2 - mp.dps), mpf(10) ** (4 - mp.dps / 2)
         for _ in range(4 * mp.prec):
             value = self.u(s) - label
@@ -199,12 +172,11 @@ def _he2_mass(a: mpf, b: mpf) -> mpf:
 def _monotone_branches(expr: Expr, x: Symbol, lo: mpf, hi: mpf) -> list[LevelBranch]:
     """Cut (lo, hi) at the critical points of a smooth expression, by a scan that is refined until it is stable."""
     u, slope, bend = (_function(e, x) for e in (expr, diff(expr, x), diff(expr, x, 2)))
-    rough = _rough(expr, x)
-    ends = [lo, *_critical(slope, bend, (lo, hi), rough), hi]
+    ends = [lo, *_critical(slope, bend, (lo, hi)), hi]
     found = []
     for a, b in pairwise(ends):
         at = [_at_end(u, end, inward) for end, inward in ((a, b), (b, a))]
-        found.append(LevelBranch(a, b, u, slope, at[0], at[1], rough))
+        found.append(LevelBranch(a, b, u, slope, at[0], at[1]))
     return found
 
 
@@ -238,15 +210,6 @@ def _polynomial(poly: Poly) -> Callable:
     return value
 
 
-def _rough(expr: Expr, x: Symbol) -> tuple[Callable, Callable] | None:
-    """The target and its slope in double precision."""
-    try:
-        return tuple(lambdify(x, horner(e.expand(), x) if e.is_polynomial(x) else e, modules="math")
-                     for e in (expr, diff(expr, x)))  # type: ignore[return-value]
-    except Exception:  # a function that `math` does not have: the guess is given up, nothing else
-        return None
-
-
 def _at_end(u: Callable, end: mpf, inward: mpf) -> mpf:
     """The one-sided limit of u at an end, +-inf at a pole."""
     try:
@@ -262,32 +225,21 @@ def _at_end(u: Callable, end: mpf, inward: mpf) -> mpf:
     return mp.inf if nearer > near else -mp.inf
 
 
-def _critical(slope: Callable, bend: Callable, ends: tuple[mpf, mpf],
-              rough: tuple[Callable, Callable] | None) -> list[mpf]:
+def _critical(slope: Callable, bend: Callable, ends: tuple[mpf, mpf]) -> list[mpf]:
     counts, roots, cells = -1, [], _SCAN
     while True:
         checkpoint("looking for critical points")
-        roots = _scan(slope, bend, ends, cells, rough)
+        roots = _scan(slope, bend, ends, cells)
         if len(roots) == counts or cells > 16 * _SCAN:
             return roots
         counts, cells = len(roots), 2 * cells
 
 
-def _on_grid(slope: Callable, rough: tuple[Callable, Callable] | None, grid: list[mpf]) -> list[Any]:
-    if rough is not None:
-        try:
-            return [rough[1](float(s)) for s in grid]
-        except (ArithmeticError, ValueError, TypeError):
-            pass
-    return [slope(s) for s in grid]
-
-
-def _scan(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], cells: int,
-          rough: tuple[Callable, Callable] | None) -> list[mpf]:
+def _scan(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], cells: int) -> list[mpf]:
     lo, hi = ends
     with mp.workdps(15):
         grid = [lo + (hi - lo) * (k + mpf(1) / 3) / cells for k in range(cells)]
-        values = _on_grid(slope, rough, grid)
+        values = [slope(s) for s in grid]
     roots = []
     for k in range(cells - 1):
         a, b, fa, fb = grid[k], grid[k + 1], values[k], values[k + 1]

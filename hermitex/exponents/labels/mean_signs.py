@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from sympy import Add, Dummy, Expr, Heaviside, Mul, S, Symbol, asinh, atan, erf, expand, sign, sinh, tanh
+from sympy import Add, Expr, Mul, S, Symbol, expand
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
-from hermitex.exponents.labels.levels import sign_of
+from hermitex.exponents.labels.sizes import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
+from hermitex.symbolic.definite import sign_of_integrand
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.terms import connected
 
-_ODD_RISING = (sign, tanh, sinh, asinh, atan, erf)
 _OPS = 400        # operations of an integrand that is multiplied out
 _TERMS = 200
 _EXACT = 2.0      # seconds of one coefficient in one variable
@@ -186,9 +186,9 @@ def by_sign(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str])
     """E[f] != 0 because f, less terms that are odd in some variable, has one sign; its size is not known then."""
     if f.count_ops() > _OPS:
         return None
-    signs = {_sign_everywhere(t, variables) for t in _even_terms(f, variables)}
+    signs = {_side(t, variables) for t in _even_terms(f, variables)}
     if len(signs) > 1 or 0 in signs:
-        signs = {_sign_everywhere(f, variables)}
+        signs = {_side(f, variables)}
     if len(signs) != 1 or 0 in signs:
         return None
     quantity, order, prefix = named
@@ -206,19 +206,6 @@ def _even_terms(f: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
     return [t for t in terms if not any(t.xreplace(flip) == -t for flip in flips)]
 
 
-def _sign_everywhere(f: Expr, variables: tuple[Symbol, ...]) -> int:
-    """+1 or -1 if f >= 0 or f <= 0 everywhere and not zero, 0 if that was not seen."""
-    for s in f.atoms(*_ODD_RISING):
-        (w,) = s.args
-        rest = (f/(s*w)).cancel() if f.count_ops() < 60 else f  # F(w) w >= 0
-        if not rest.has(s) and not rest.free_symbols & set(variables):
-            return int(sign(rest))
-    t = [Dummy(v.name, positive=True) for v in variables]
-    signs = set()
-    for pattern in product((1, -1), repeat=len(variables)):
-        checkpoint("looking at the sign of an integrand")
-        here = f.xreplace({v: s*x for v, s, x in zip(variables, pattern, t, strict=True)})
-        here = here.replace(Heaviside, lambda u, *_: (1 + sign(u))/2)
-        if here != 0:
-            signs.add(sign_of(here) or sign_of(here.factor()))
-    return signs.pop() if len(signs) == 1 else 0
+def _side(f: Expr, variables: tuple[Symbol, ...]) -> int:
+    """+1 or -1 if f >= 0 or f <= 0 almost everywhere and not zero, 0 if that was not seen."""
+    return sign_of_integrand(f, variables) or sign_almost_everywhere(f)

@@ -32,9 +32,10 @@ from sympy import (
     sqrt,
 )
 
-from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import split_products
+from hermitex.exponents.labels.levels import equal
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.exponents.laws.density import Index
 from hermitex.symbolic.budget import checkpoint
@@ -155,18 +156,13 @@ def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
 
 
 def collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
-    """Add nu to the class of an equal label; equality of exact constants is decided, never guessed."""
-    from hermitex.symbolic.zero import decide
-
-    for value, old in classes:
-        difference = label - value
-        if difference == 0 or (not difference.is_Rational and decide(difference).status != "nonzero"):
-            if difference != 0 and decide(difference).status != "zero":
-                raise NoClosedForm("labels", "whether two of them are equal was not decided", "Use a simpler target")
-            for a, v in nu.items():
-                old[a] = old.get(a, S.Zero) + v
-            return
-    classes.append((label, dict(nu)))
+    """Add nu to the class of an equal label."""
+    old = next((old for value, old in classes if equal(label, value)), None)
+    if old is None:
+        classes.append((label, dict(nu)))
+        return
+    for a, v in nu.items():
+        old[a] = old.get(a, S.Zero) + v
 
 
 def cleaned(classes: Atoms) -> Atoms:
