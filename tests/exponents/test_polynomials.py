@@ -38,7 +38,7 @@ def test_a_rotation_turns_the_answer_and_nothing_else(text):
             assert spans_same(Matrix(a["directions"]), Matrix(Matrix(b["directions"])*R))
 
 
-@pytest.mark.parametrize("text", ["He3(z1) + He2(z2) + He4(z3)", "z1*z2*z3 + z1**2", "z1 + z2**2*z3"])
+@pytest.mark.parametrize("text", ["He3(z1) + He2(z2) + He4(z3)", "z1 + z2**2*z3"])
 def test_axes_are_orthonormal_and_give_the_same_polynomial(text):
     R = Matrix([[1, 2, 2], [2, 1, -2], [2, -2, 1]])/3
     names = (z1, z2, z3)

@@ -1,27 +1,23 @@
 """g(z) = sum_j g_j(V_j z), the V_j orthogonal to each other: the axes along which a polynomial is short.
 
 A symmetric X commutes with every coefficient of the Hessian exactly if its eigenspaces split g into a sum. Matrices
-that turn with g (contractions of its Hermite tensors, the mirror planes of its linear factors) have axes of g among
-their eigenvectors where it is no sum. All of it is linear algebra over the field of the coefficients.
+that turn with g (contractions of its Hermite tensors) have axes of g among their eigenvectors where it is no sum. All of it is linear algebra over the field of the coefficients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, combinations
 from math import factorial, prod
 from typing import Any
 
-from sympy import QQ, Add, Expr, Mul, Poly, Symbol, sqrt
+from sympy import Add, Expr, Mul, Poly, Symbol, sqrt
 from sympy.polys.matrices import DomainMatrix
-from sympy.polys.polyerrors import BasePolynomialError, CoercionFailed
 
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.series.fields import hermite_form, in_field
-from hermitex.symbolic.subspaces import Matrix, complement, matrix, span, stack, tidy
+from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
 
 Rows = list[list[Any]]
-_FACTORED = (8, 60)  # degree and number of terms up to which linear factors are looked for
 
 
 @kept(256)
@@ -47,8 +43,7 @@ def axes(g: Expr, variables: tuple[Symbol, ...]) -> tuple[Matrix, Expr] | None:
         return None
     P, best, seen = hermite_form(p), None, set()
     size = len(p) + len(P)
-    waiting = _candidates(p, P)
-    while (V := next(waiting, None)) is not None:
+    for V in _candidates(P):
         if V in seen or all(sum(1 for x in row if x != 0) == 1 for row in V.tolist()):
             continue
         seen.add(V)
@@ -56,7 +51,6 @@ def axes(g: Expr, variables: tuple[Symbol, ...]) -> tuple[Matrix, Expr] | None:
         length = len(inner) + len(_turned(P, V))
         if length < size:
             best, size = (V, inner), length
-            waiting = chain(waiting, _halfway(V, p.ring.domain))
     if best is None:
         return None
     V, inner = best
@@ -77,68 +71,18 @@ def _turned(p: Any, V: Matrix) -> Any:
     return p.compose(swap)
 
 
-def _halfway(V: Matrix, K: Any) -> Iterator[Matrix]:
-    """Two rows a, b of V replaced by a/|a| + b/|b| and a/|a| - b/|b|, where the field holds |a|/|b|."""
-    rows = V.tolist()
-    for i, j in combinations(range(len(rows)), 2):
-        ratio = sqrt(_square(rows[i])/_square(rows[j]))
-        try:
-            K.from_sympy(ratio)
-        except CoercionFailed:
-            continue
-        fresh = list(rows)
-        fresh[i], fresh[j] = ([tidy(a + s*ratio*b) for a, b in zip(rows[i], rows[j], strict=True)] for s in (1, -1))
-        yield matrix(fresh, V.cols)
-
-
 def _square(row: Sequence[Expr]) -> Expr:
     return tidy(Add(*(x*x for x in row)))
 
 
 # -- bases that may be axes --------------------------------------------------------------------------------------------
-def _candidates(p: Any, P: Any) -> Iterator[Matrix]:
+def _candidates(P: Any) -> Iterator[Matrix]:
     """Orthogonal rows."""
-    r, K = len(p.ring.gens), p.ring.domain
-    factors = _orthogonal_factors(p)
-    if factors:
-        yield matrix(factors, r)
-    split = list(_splitting(P))
-    turning = list(_contractions(P))
+    split, turning = list(_splitting(P)), list(_contractions(P))
     for family in ([*split, *turning], turning):
         if family:
             checkpoint("looking for the axes of a polynomial")
-            found, single = _blocks(family, r, K)
-            yield matrix(found, r)
-            if single and len(single) < r - 1:
-                yield matrix(_blocks([*single, *(M for v in single for M in _along(P, v))], r, K)[0], r)
-
-
-def _orthogonal_factors(p: Any) -> Rows:
-    """Linear factors that are orthogonal to each other, completed to a basis; [] if there are none."""
-    rows: Rows = []
-    for f in _factors(p):
-        if f and max(sum(m) for m in f) == 1:
-            row = [p.ring.domain.to_sympy(f.coeff(x)) for x in p.ring.gens]
-            if not any(tidy(sum(a*b for a, b in zip(row, other, strict=True))) for other in rows):
-                rows.append(row)
-    if not rows:
-        return []
-    found = matrix(rows, len(rows[0]))
-    return stack(found, complement(found)).tolist() if found.rows < found.cols else found.tolist()
-
-
-def _factors(p: Any) -> list[Any]:
-    if max(map(sum, p)) > _FACTORED[0] or len(p) > _FACTORED[1]:
-        return []
-    q = p.monic()
-    if all(p.ring.domain.is_QQ or p.ring.domain.to_sympy(c).is_Rational for c in q.values()):
-        q = q.set_ring(p.ring.clone(domain=QQ))
-    elif p.ring.domain.mod.degree() > 2:
-        return []
-    try:
-        return [f.set_ring(p.ring) for f, _ in q.factor_list()[1]]
-    except (BasePolynomialError, NotImplementedError, ValueError):
-        return []
+            yield _blocks(family, len(P.ring.gens), P.ring.domain)
 
 
 def _splitting(P: Any) -> Iterator[Rows]:
@@ -198,29 +142,13 @@ def _contractions(P: Any) -> Iterator[Rows]:
                 yield [[a*b for b in v] for a in v]
 
 
-def _along(P: Any, v: Rows) -> Iterator[Rows]:
-    """C_n with all slots but two filled by a direction v, given as v v^T."""
-    gens, line = P.ring.gens, next(row for row in v if any(row))
-    part = P
-    while part:
-        q = P.ring.from_dict({m: c for m, c in part.items() if sum(m) == 2})
-        if q:
-            yield [[q.diff(x).diff(y).coeff(1) for y in gens] for x in gens]
-        part = sum((part.diff(x).mul_ground(a) for x, a in zip(gens, line, strict=True)), P.ring.zero)
-
-
 # -- common eigenspaces ------------------------------------------------------------------------------------------------
-def _blocks(family: Sequence[Rows], r: int, K: Any) -> tuple[Rows, list[Rows]]:
-    """Rows along the common eigenspaces of the matrices, each matrix passed over that mixes the spaces found before it.
-
-    The second part: v v^T for each space of one dimension, spanned by v.
-    """
-    blocks = _split(family, r, K, all_of_them=False) or []
+def _blocks(family: Sequence[Rows], r: int, K: Any) -> Matrix:
+    """Rows along the common eigenspaces of the matrices, each matrix passed over that mixes the spaces found before it."""
     out: Rows = []
-    for V in blocks:
-        rows = matrix([[K.to_sympy(x) for x in row] for row in V], r)
-        out += span(rows).tolist()
-    return out, [[[a*b for b in v] for a in v] for V in blocks if len(V) == 1 for v in V]
+    for V in _split(family, r, K, all_of_them=False) or []:
+        out += span(matrix([[K.to_sympy(x) for x in row] for row in V], r)).tolist()
+    return matrix(out, r)
 
 
 def common_eigenspaces(family: Sequence[Rows], r: int, K: Any) -> list[Rows] | None:
@@ -228,6 +156,7 @@ def common_eigenspaces(family: Sequence[Rows], r: int, K: Any) -> list[Rows] | N
 
     Examples
     --------
+    >>> from sympy import QQ
     >>> common_eigenspaces([[[QQ(0), QQ(1)], [QQ(1), QQ(0)]]], 2, QQ)
     [[[1, 1]], [[-1, 1]]]
     """
