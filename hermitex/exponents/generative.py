@@ -7,29 +7,27 @@ by a reflection, by finitely many labels, or by an identity between the branches
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from sympy import Expr, Heaviside, S, Symbol, erf, exp, oo, sqrt, tan
+from sympy import Expr, S, Symbol, erf, exp, oo, sqrt
 
-from hermitex.errors import Divergent
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Labels
 from hermitex.exponents.information import Found
 from hermitex.exponents.label import peel
 from hermitex.exponents.labels.branches import branch_identity
+from hermitex.exponents.labels.families import label_maps
 from hermitex.exponents.labels.levels import discrete, polynomial
-from hermitex.exponents.labels.mean_signs import by_boxes, decided
+from hermitex.exponents.labels.mean_signs import decided
+from hermitex.exponents.labels.moments import Moments
 from hermitex.exponents.labels.rising import injective_in_modulus, injective_odd
-from hermitex.exponents.mean import HOELDER
-from hermitex.symbolic.bounds.integrability import integrable
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import Listed, checkpoint
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece
 
 MAX_ORDER = 24
-_MOMENTS = 4
 
 
 def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None = None,
@@ -131,7 +129,7 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
     poly = polynomial(u, x)
     even_injective = reflection == 1 and injective_in_modulus(u, x)
     odd_injective = reflection == -1 and injective_odd(u, x)
-    label = "y" if plain else "u(y)"
+    maps = Listed(lambda: (Moments(m, (x,)) for m in label_maps(u, (x,), "y" if plain else "u(y)")))
 
     def judge(k: int) -> Certificate:
         name = f"lambda_{k}"
@@ -143,9 +141,12 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
             return Certificate(name, k, "nonzero", "the target is even and injective in |z|, so E[h_2 | Y] = h_2(z)",
                                S.One, (S.One, S.One))
         last = None
-        for found in _maps(u, x, k, label):
+        for moments in maps:
+            found = moments.certificate({(k,): S.One}, name)
+            if found is None:
+                continue
             if found.status == "nonzero":
-                return found
+                return replace(found, quantity=_mapped(k), order=k)
             last = found if found.status == "undetermined" or last is None else last
         if poly is not None and k <= 2:
             fact = ("a polynomial that is not even has a far label with E[z | Y] != 0" if k == 1
@@ -155,22 +156,3 @@ def _by_levels(u: Expr, x: Symbol, *, plain: bool) -> Callable[[int], Certificat
         return Certificate(name, k, "undetermined", how)
 
     return judge
-
-
-def _maps(u: Expr, x: Symbol, k: int, label: str) -> Iterator[Certificate]:
-    """E[T(u) He_k] for powers T(y) = y**p, exact where anything is, then for steps T(y) = 1(y > c), which have every moment."""
-    for p in range(1, _MOMENTS + 1):
-        if u.has(tan) or not integrable(u**p, x, HOELDER):
-            break  # E[T(Y) He_k] need not exist
-        checkpoint("trying label maps")
-        words = label if p == 1 else f"{label}**{p}"
-        try:
-            yield decided(u**p * He(k, x), x, _mapped(k), k, quick=True, prefix=f"label map T(y) = {words}")
-        except Divergent:
-            continue
-    from hermitex.exponents.labels.bounded import thresholds  # which needs NumPy
-
-    for c in thresholds(u, (x,)):
-        found = by_boxes(Heaviside(u - c) * He(k, x), (x,), (_mapped(k), k, f"label map T(y) = 1({label} > {c})"))
-        if found is not None:
-            yield found

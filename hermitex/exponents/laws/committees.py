@@ -92,24 +92,17 @@ def _turned(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Expr, 
     return g.xreplace({x: -x for x in used if row[x] != row[used[0]]}), used
 
 
-def _summand(g: Expr, used: list[Symbol]) -> Expr | None:
-    """f with level sets of g those of sum f(z_i), f in the first variable."""
-    fs = summands(g, used)
-    if fs is None or any((f.xreplace({x: used[0]}) - fs[0]).free_symbols for x, f in zip(used, fs, strict=True)):
-        return None
-    return fs[0]
-
-
-def summands(g: Expr, used: Sequence[Symbol]) -> list[Expr] | None:
-    """f_i with level sets of g those of sum f_i(z_i), each in its own variable; None if g is no such sum."""
-    parts: dict[Symbol, list[Expr]] = {x: [] for x in used}
+def _summand(g: Expr, used: Sequence[Symbol]) -> Expr | None:
+    """f with level sets of g those of sum f(z_i), f in the first variable; None if g is no such sum."""
+    parts: dict[Symbol, Expr] = dict.fromkeys(used, S.Zero)
     for term in Add.make_args(peel(g, *used)):
         mine = [x for x in used if term.has(x)]
         if len(mine) > 1:
             return None
         if mine:
-            parts[mine[0]].append(term)
-    return [Add(*parts[x]) for x in used]
+            parts[mine[0]] += term.xreplace({mine[0]: used[0]})
+    first, *others = parts.values()
+    return None if any((f - first).free_symbols for f in others) else first
 
 
 # -- sums of piecewise linear functions --------------------------------------------------------------------------------
