@@ -21,7 +21,6 @@ from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
-from hermitex.exponents.directions.turns import turns
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
 from hermitex.exponents.labels.hidden import vanishing_orders
@@ -233,7 +232,7 @@ class GenerativeOracle:
         """Generators of the symmetries that all the expressions share."""
         def found() -> tuple[Symmetry, ...]:
             whole = seen[0] if len(seen) == 1 else sum((Dummy(f"d{i}", real=True)*e for i, e in enumerate(seen)), S.Zero)
-            plain = (*symmetries(whole, self.variables), *turns(whole, self.variables))
+            plain = symmetries(whole, self.variables)
             known = {s.matrix for s in plain}
             return (*plain, *(s for s in mirrored(whole, self.variables, self.mirrors) if s.matrix not in known))
 

@@ -16,8 +16,7 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.fibres import allowed, at_verdict, difficulty, fibre_functions, plainly_new, points
 from hermitex.exponents.directions.invariant_tensors import TensorSpace, stabiliser, tensor_space
 from hermitex.exponents.directions.staircase import Evidence
-from hermitex.exponents.directions.symmetry import Symmetry, symmetries
-from hermitex.exponents.directions.turns import turns
+from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.directions.words import directions_words
 from hermitex.exponents.labels.branches import radial_identity
 from hermitex.symbolic.budget import Store, checkpoint
@@ -46,7 +45,7 @@ class Regression:
         self.whole = split(g, self.variables)
         self.whole_is_polynomial = g.is_polynomial(*self.variables)  # its entries are cheaper than its symmetries
         self._given: dict[Matrix, Given] = {}
-        self._invariant, self._symmetries = Store(), Store()
+        self._invariant = Store()
 
     def given(self, known: Matrix) -> Given:
         """The tensors given the span of the rows `known`."""
@@ -89,14 +88,9 @@ class Regression:
         def found() -> TensorSpace:
             why = radial_identity((self.g,), self.variables, k) if not known.rows else None
             zero = dict.fromkeys(multi_indices(len(self.variables), k), why) if why else None
-            return tensor_space(k, len(self.variables), known, stabiliser(self.group, known), {}, zero=zero)
+            return tensor_space(k, len(self.variables), known, stabiliser(symmetries(self.g, self.variables), known), {}, zero=zero)
 
         return self._invariant.of((known, k), found)
-
-    @property
-    def group(self) -> tuple[Symmetry, ...]:
-        """Generators of the symmetries of the target."""
-        return self._symmetries.of((), lambda: (*symmetries(self.g, self.variables), *turns(self.g, self.variables)))
 
     def reduced(self, h: Expr, given: Given) -> Expr:
         """h, or 0 where algebra proves that it vanishes."""
@@ -180,7 +174,7 @@ class Regression:
     # -- zeros that symmetry alone proves
     def without_zeros(self, given: Given, k: int, left: dict[MultiIndex, Expr], why: str) -> tuple[dict, str]:
         """The entries that the symmetries of the target do not forbid."""
-        for s in self.group:
+        for s in symmetries(self.g, self.variables):
             moved = (given.known*s.matrix.T - given.known) if given.known.rows else Matrix.zeros(1, 1)
             if any(not x.equals(0) for x in moved):
                 continue

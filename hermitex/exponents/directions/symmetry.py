@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
-from sympy import Add, Expr, Rational, S, Symbol, expand, eye, sqrt, zeros
+from sympy import Add, Expr, Rational, S, Symbol, cos, expand, eye, pi, sin, sqrt, zeros
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mpf
@@ -22,7 +22,8 @@ from hermitex.symbolic.invariance import linear_forms
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.subspaces import Matrix, tidy
 
-_DENSE = 4  # variables up to which every signed permutation is looked at
+_DENSE = 4  # variables up to which every signed permutation, and every plane, is looked at
+_POLYGONS = (3, 8)  # of 4 they are permutations with signs, of 6 those of 3 and z -> -z
 
 
 @dataclass(frozen=True)
@@ -275,15 +276,19 @@ def _closed(orders: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
 
 # -- reflections -------------------------------------------------------------------------------------------------------
 def _reflected(g: Expr, variables: tuple[Symbol, ...]) -> Iterator[Symmetry]:
-    """Reflections z - 2 (l.z) l/|l|^2 in the linear forms of g, and in the sums and differences of two of them.
+    """Reflections z - 2 (l.z) l/|l|^2 in the linear forms of g, in sums and differences of two of them, and of regular polygons.
 
-    Two forms of different lengths, sign(z1) and sign(z1 + z2), are swapped by the mirror between their unit normals.
+    Two forms of different lengths, sign(z1) and sign(z1 + z2), are swapped by the mirror between their unit normals. With the
+    flips of z1 or z2 the mirror at pi/m turns the plane by 2 pi/m: Re (z1 + i z2)^3 and its like.
     """
+    r = len(variables)
+    polygons = [[cos(pi/m) if k == i else sin(pi/m) if k == j else S.Zero for k in range(r)]
+                for i, j in combinations(range(r), 2) for m in _POLYGONS] if r <= _DENSE else []
     forms = [row for row in linear_forms(g, variables)][:8]
     size = [tidy(Add(*(x**2 for x in row))) for row in forms]
     both = [[tidy(a + s*b*ratio) for a, b in zip(x, forms[j], strict=True)] for i, x in enumerate(forms) for j in range(i)
             for ratio in dict.fromkeys((S.One, sqrt(size[i]/size[j]))) for s in (1, -1)]
-    yield from mirrored(g, variables, [row for row in (*forms, *both) if not _plain_swap(row)])
+    yield from mirrored(g, variables, [row for row in (*forms, *both, *polygons) if not _plain_swap(row)])
 
 
 def mirrored(g: Expr, variables: Sequence[Symbol], normals: Sequence[Sequence[Expr]]) -> Iterator[Symmetry]:
