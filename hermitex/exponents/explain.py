@@ -51,7 +51,7 @@ def explain(found: Findings) -> str:
     from hermitex.show.cite import cite
 
     several = len(found.variables) > 1
-    lines = [f"target      {_text(found.target)}   channel {found.channel}   variables {', '.join(found.variables)}",
+    lines = [f"target      {to_text(found.target)}   channel {found.channel}   variables {', '.join(found.variables)}",
              *_channel(found), ""]
     for title, key, theorem, hypothesis, sources in _SEVERAL if several else _ONE:
         lines += [f"{title}: {_word(getattr(found, key))}",
@@ -82,10 +82,10 @@ def _channel(found: Findings) -> list[str]:
     if labels.levels is None:
         return []
     if found.channel != "deterministic":
-        return [f"            {labels.why}: the label maps T below are maps of {_text(labels.levels)}"]
+        return [f"            {labels.why}: the label maps T below are maps of {to_text(labels.levels)}"]
     variables = tuple(Symbol(v, real=True) for v in found.variables)
     told = same_level_sets(labels.levels, variables) if len(variables) > 1 else labels.levels
-    return [] if told == labels.levels else [f"            y tells u = {_text(told)} and nothing more: u(y) below is this u"]
+    return [] if told == labels.levels else [f"            y tells u = {to_text(told)} and nothing more: u(y) below is this u"]
 
 
 def _weak_recovery(found: Findings, several: bool) -> list[str]:
@@ -104,7 +104,7 @@ def _weak_recovery(found: Findings, several: bool) -> list[str]:
                  f"n = alpha d, Bayes-optimal AMP  [{cite('T24')}]")
     for stage in t.stages:
         alpha = "not reached" if stage["alpha_c"] is None else digits_that_hold(stage["alpha_c"], stage.get("error"))
-        form = "" if stage.get("exact") is None else _text(stage["exact"])
+        form = "" if stage.get("exact") is None else to_text(stage["exact"])
         alpha = f"{form} = {alpha}" if form not in ("", alpha) else alpha
         alpha = "infinite" if t.kind == "hard" and stage is t.stages[-1] else alpha
         given = " once the directions before are known" if stage["conditional"] else ""
@@ -119,9 +119,6 @@ def about_the_mean(quantity: str) -> bool:
     """Is this certificate about E[Y|z] (c_k, C_k) and not about the label (lambda_k, E[T(Y) ...])?"""
     return quantity[:1] in ("c", "C")
 
-
-def _text(value: Any) -> str:
-    return to_text(value)
 
 
 def _word(value: Any) -> str:

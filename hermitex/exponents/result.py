@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from sympy import Expr
-
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import directions_words, staircase_words
@@ -41,7 +39,7 @@ class Exponents(Findings):
             return (math(self.target), *self._three(), t.kind or self.absent("class"), _alpha_html(t, short=True, absent=absent),
                     *(rate or self.absent(k) if rate in (None, "none", "open") else math(power_latex(rate))
                       for k, rate in zip(_SHOWN, rates, strict=True)))
-        return (_text(self.target), *self._three(), t.kind or self.absent("class"), alpha_text(t, short=True, absent=absent),
+        return (to_text(self.target), *self._three(), t.kind or self.absent("class"), alpha_text(t, short=True, absent=absent),
                 *(self.word(k, self.complexity[k]) for k in _SHOWN))
 
     def word(self, name: str, value: Any, *, long: bool = False) -> str:
@@ -83,14 +81,14 @@ class Exponents(Findings):
                         for s in stages for row in s["directions"]] for name, stages in lines.items() if stages}
         if not steps:
             raise BadInput("plot: no order was found for any direction; the notes say why")
-        text = _text(self.target)
+        text = to_text(self.target)
         title = label(latex(self.target), text) if len(text) <= 60 else f"{text[:57]}..."
         return staircases(steps, ax, title=title)
 
     def __repr__(self) -> str:
         information, leap, generative = self._three()
         leap = f"leap {leap}, " if len(self.variables) > 1 else ""
-        return (f"Exponents({_text(self.target)}: information {information}, {leap}generative {generative}, "
+        return (f"Exponents({to_text(self.target)}: information {information}, {leap}generative {generative}, "
                 f"{self.threshold.kind or 'no class'}"
                 f"{alpha_words(self.threshold)})")
 
@@ -130,7 +128,7 @@ def _alpha_html(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
     words = []
     for number, exact, bound, reached in stage_values(t, 10 if short else 12):
         number = math(r"\infty") if number == "infinite" else number
-        brief = exact is not None and len(_text(exact)) < 12
+        brief = exact is not None and len(to_text(exact)) < 12
         told = (number if exact is None or exact.is_Integer or (short and not brief)
                 else math(exact) if short else f"{math(exact)} = {number}")
         words.append((f"&ge; {told}" if bound else told) + (f", reached at {reached}" if reached else ""))
@@ -160,7 +158,3 @@ def power_latex(rate: str) -> str:
         return rf"\text{{{rate}}}"
     return rate.replace("^(", "^{").replace(")", "}").replace(" log ", r"\log ")
 
-
-def _text(value: Expr) -> str:
-    """An expression as `hermitex.parse` reads it: e is exp(1)."""
-    return to_text(value)

@@ -21,47 +21,37 @@ from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.known import even_part, mirror, over_all_known, over_known
-from hermitex.exponents.laws.linearised import Couplings, Second, agreed, largest
+from hermitex.exponents.laws.linearised import Couplings, Second, agreed
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, precisely
 from hermitex.exponents.laws.scattered_given import scattered_given
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.table import tabulated
-from hermitex.exponents.laws.value import Value, measured
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
 _DEGREE = 7
+POINTS = "evenly spread points"
 _ROUGH = 1e-3  # an error that points at each u do not undercut by much
 Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
 
 
-def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Value:
-    """alpha_c of the hidden variables once the given ones are perfectly known.
+def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
+    """The couplings of the hidden variables averaged over u, a finite sum over what enters by its steps alone.
 
     Raises
     ------
     NoClosedForm : more known directions than are averaged over.
     """
-    couplings, error, points = _mean_couplings(g, law, [u for u in given if g.has(u)], hidden)
-    inverse, _ = largest(couplings, list(range(len(hidden))))
-    if not inverse > len(hidden)*error:
-        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
-    how = "average over what is known" + (": evenly spread points" if points else "")
-    return measured(inverse, len(hidden) * error)._replace(method=how)
-
-
-def _mean_couplings(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Couplings, float, bool]:
-    """The couplings averaged over u (a finite sum over what enters by its steps alone), their error, whether points were spread."""
+    given = [u for u in given if g.has(u)]
     for u in given:
         sides = intervals(g, u)
         if sides is not None:
             return _mixed(g, law, (u, sides), [x for x in given if x != u], hidden)
     if not given and not g.has(*hidden):
-        return {}, 0.0, False
-    found = noisy_second(g, law, hidden) if not given else _averaged(g, law, given, hidden)
-    return found.couplings, found.error, found.method == "evenly spread points"
+        return Second({}, 0.0)
+    return noisy_second(g, law, hidden) if not given else _averaged(g, law, given, hidden)
 
 
 def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
@@ -76,7 +66,7 @@ def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Sym
         reason = err
     if found is None or found.error > _ROUGH:
         try:
-            rough = replace(scattered_given(*noisy_label(g, law), (given, hidden, drop)), method="evenly spread points")
+            rough = replace(scattered_given(*noisy_label(g, law), (given, hidden, drop)), method=POINTS)
         except (NoClosedForm, BudgetExceeded):
             if found is None:
                 raise reason from None
@@ -126,8 +116,7 @@ def _over_angles(at: Callable[[Sequence[float]], Second], g: Expr, given: Sequen
     return over_known(turned, signs is not None)[0]
 
 
-def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
-           hidden: Sequence[Symbol]) -> tuple[Couplings, float, bool]:
+def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
     """g depends on u through the interval in which u lies: the sum over intervals with their masses."""
     u, sides = steps
     weights: dict[Expr, float] = {}
@@ -135,14 +124,12 @@ def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequen
         form = g.xreplace({u: side.expr})
         weights[form] = weights.get(form, 0.0) + float(evaluate(indicator_moment([side], 0), 20))
     total: Couplings = {}
-    lost, points = 0.0, False
-    for form, weight in weights.items():
-        found, error, rough = _mean_couplings(form, law, given, hidden)
-        points = points or rough
-        lost += weight * error
-        for key, value in found.items():
+    parts = [(averaged_over(form, law, given, hidden), weight) for form, weight in weights.items()]
+    for found, weight in parts:
+        for key, value in found.couplings.items():
             total[key] = total.get(key, 0.0) + weight * value
-    return total, lost, points
+    points = next((found.method for found, _ in parts if found.method == POINTS), "")
+    return Second(total, sum(weight * found.error for found, weight in parts), method=points)
 
 
 def conditional_zeros(g: Expr, hidden: Sequence[Symbol]) -> tuple[Index, ...]:

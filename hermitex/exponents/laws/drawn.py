@@ -16,10 +16,9 @@ from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.density import WINDOW, unguarded
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.known import next_change, over_all_known
-from hermitex.exponents.laws.linearised import Second, largest
-from hermitex.exponents.laws.sections import switch_arguments
-from hermitex.exponents.laws.value import Value, measured
+from hermitex.exponents.laws.linearised import Second
 from hermitex.kernels.panels import on_panels, zeros_on
+from hermitex.symbolic.breaks.switches import switch_arguments
 from hermitex.symbolic.budget import checkpoint
 
 _MOST = 2  # known directions
@@ -52,7 +51,7 @@ class Drawn:
                                "Write it as a named channel of g(z)")
         names = (*given, *used)
         self.law = DrawnLaw(p, channel.y, names)
-        self.switches = [unguarded(e, channel.y, *names) for e in switch_arguments(p, used[0])] if len(used) == 1 else []
+        self.switches = [unguarded(e, channel.y, *names) for e in switch_arguments(p) if e.has(used[0])] if len(used) == 1 else []
         self.spots = {list(hidden).index(v): n for n, v in enumerate(used)}
         drop = zeros_by_flips(p, used, {v: i for i, v in enumerate(hidden)})
         self.indices = [a for a in indices(len(hidden)) if set(a) <= set(self.spots) and a not in drop]
@@ -164,19 +163,14 @@ def _integrated(terms: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[n
 
 
 # -- once directions are known -------------------------------------------------------------------------------------------
-def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Value:
-    """alpha_c of the hidden variables once the given ones are perfectly known; P(y|z) is written over both.
+def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
+    """The couplings of the hidden variables once the given ones are perfectly known; P(y|z) is written over both.
 
     Raises
     ------
-    NoClosedForm : more than two known directions enter P(y|z), or nothing of the hidden ones is seen.
+    NoClosedForm : more than two known directions enter P(y|z).
     """
     known = [u for u in given if channel.p.has(u)]
     if len(known) > _MOST:
         raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler channel")
-    drawn = Drawn(channel, known, hidden)
-    found = over_all_known(drawn.second, channel.p, known, hidden)
-    inverse, _ = largest(found.couplings, list(range(len(hidden))))
-    if not inverse > 0:
-        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the channel in another form")
-    return measured(inverse, len(hidden) * found.error)
+    return over_all_known(Drawn(channel, known, hidden).second, channel.p, known, hidden)

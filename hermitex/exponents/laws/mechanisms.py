@@ -23,12 +23,12 @@ from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import independent_labels, label, without_silent_sign
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere
 from hermitex.exponents.laws.committees import committee, injective_pair
-from hermitex.exponents.laws.conditional import averaged_over
+from hermitex.exponents.laws.conditional import POINTS, averaged_over
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms
 from hermitex.exponents.laws.drawn import later_stage
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
-from hermitex.exponents.laws.linearised import largest, supported_directions
+from hermitex.exponents.laws.linearised import Second, largest, supported_directions
 from hermitex.exponents.laws.noisy import exact_mixture, noisy_second
 from hermitex.exponents.laws.value import Later, Value, as_array, measured
 from hermitex.exponents.weak_recovery import weak_recovery
@@ -205,11 +205,20 @@ def _chance(f: Expr) -> Expr | None:
 
 def _drawn(q: Question) -> Value | None:
     known = q.target[3].rows
-    return later_stage(q.law, q.given, q.hidden) if isinstance(q.law, Channel) and known else None
+    return _of_couplings(later_stage(q.law, q.given, q.hidden), q) if isinstance(q.law, Channel) and known else None
 
 
 def _average(q: Question) -> Value | None:
-    return averaged_over(q.g, q.law, q.given, q.hidden) if q.given and isinstance(q.law, Named) else None
+    if not q.given or not isinstance(q.law, Named):
+        return None
+    found = averaged_over(q.g, q.law, q.given, q.hidden)
+    how = f"average over what is known{f': {POINTS}' if found.method == POINTS else ''}"
+    return _of_couplings(found, q)._replace(method=how)
+
+
+def _of_couplings(found: Second, q: Question) -> Value:
+    inverse, _ = largest(found.couplings, list(range(len(q.hidden))))
+    return measured(inverse, len(q.hidden) * found.error)
 
 
 # -- nothing known enters it -------------------------------------------------------------------------------------------
@@ -298,12 +307,9 @@ def _law(q: Question) -> Value | None:
     if q.given:
         return None
     second = noisy_second(q.g, q.law, q.hidden)
-    inverse, _ = largest(second.couplings, list(range(len(q.hidden))))
-    if not inverse > 0:
-        raise NoClosedForm("alpha_c", "the conditional second moments came out as zero", "Give the target in another form")
-    error = len(q.hidden) * second.error
-    later = _remaining(second.couplings, np.eye(len(q.hidden)), error / inverse)
-    return measured(inverse, error)._replace(remaining=later, method=second.method)
+    found = _of_couplings(second, q)
+    relative = len(q.hidden) * second.error * float(found.alpha)
+    return found._replace(remaining=_remaining(second.couplings, np.eye(len(q.hidden)), relative), method=second.method)
 
 
 def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None:

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 from sympy import DiracDelta, Expr, S, Symbol, diff
-from sympy.core.relational import Relational
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merged, pushed
 from hermitex.kernels.panels import distinct, zeros_on
+from hermitex.symbolic.breaks.switches import switch_arguments
 
 _SCAN = 1600
 _TABLE = 600
@@ -29,7 +29,7 @@ class Sections:
     def __init__(self, g: Expr, given: Sequence[Symbol], hidden: Symbol, base: Law, drop: Sequence[Index] = ()) -> None:
         slope = smooth_slope(g, hidden)
         self.g, self.slope = (array_function(e, *given, hidden) for e in (g, slope))
-        self.switches = [array_function(e, *given, hidden) for e in switch_arguments(g, hidden)]
+        self.switches = [array_function(e, *given, hidden) for e in switch_arguments(g) if e.has(hidden)]
         self.base = base
         self.keep = [n for n, a in enumerate(base.indices) if a not in drop]
         self.cuts = distinct(np.array([base.lo, *[k for k in base.knots if base.lo < k < base.hi], base.hi]))
@@ -83,20 +83,6 @@ def smooth_slope(g: Expr, v: Symbol) -> Expr:
     if found.has(Subs, Derivative) or g.has(floor, ceiling, frac):
         raise NoClosedForm("alpha_c", f"the slope of {g} in {v} has no form", "Write the target with sign, Abs or Piecewise")
     return found
-
-
-def switch_arguments(g: Expr, v: Symbol) -> list[Expr]:
-    """What changes sign where g has a kink or a jump in v."""
-    from sympy import Abs, Heaviside, Max, Min, Piecewise, sign
-
-    found: list[Expr] = []
-    for e in g.atoms(Abs, Heaviside, sign):
-        found.append(e.args[0])
-    for e in g.atoms(Max, Min):
-        found += [a - b for n, a in enumerate(e.args) for b in e.args[n + 1:]]
-    for e in g.atoms(Piecewise):
-        found += [r.lhs - r.rhs for _, c in e.args for r in c.atoms(Relational)]
-    return list(dict.fromkeys(e for e in found if e.has(v)))
 
 
 def _monotone(g: Callable, slope: Callable, a: float, b: float) -> Monotone:

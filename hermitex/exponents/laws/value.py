@@ -45,9 +45,9 @@ def measured(inverse: float, error: float) -> Value:
 
     Raises
     ------
-    NoClosedForm : an error of more than half of the number.
+    NoClosedForm : zero, or an error of more than half of the number.
     """
-    if not 2*error <= inverse:
+    if not (inverse > 0 and 2*error <= inverse):
         raise NoClosedForm("alpha_c", f"1/alpha_c is {float(inverse):.1e} with an error of {float(error):.1e}",
                            "Give the target in another form, or less noise")
     alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse) + mpf(10) ** -13
