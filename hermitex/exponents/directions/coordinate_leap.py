@@ -172,9 +172,8 @@ def _coordinate_step(oracle: Regression, known: list[int], last: int) -> tuple:
                 proofs.append(oracle.certificate(given, b, h, verdict))
             elif verdict.status == "undetermined":
                 open_.append((b, verdict.how))
-        kept, _ = oracle.without_zeros(given, k, dict.fromkeys((b for b, _ in open_), S.One), "")
         for b, how in open_:
-            if b in kept and not {places[i] for i, n in enumerate(b) if n} <= set(fresh):
+            if not {places[i] for i, n in enumerate(b) if n} <= set(fresh):
                 return None, [], how
         if fresh:
             return k, fresh, proofs

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Add, Expr, Mul, Poly, S, Symbol, expand
+from sympy import Add, Expr, Poly, S, Symbol, expand
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
@@ -108,10 +108,6 @@ class Regression:
             shown, proofs, why = self._shown(given, k, left, upper, pivots)
             if shown == upper.rows > 0:
                 return Evidence("nonzero", Matrix(upper*given.frame), proofs)
-        checked, why = self.without_zeros(given, k, left, why)
-        if len(checked) < len(left):
-            return self._charged(given, k, checked, known) if checked else Evidence(
-                "zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, why),))
         name = self._tensor_name(known, k)
         return Evidence("undetermined", certificates=(*proofs, Certificate(name, k, "undetermined", why)),
                         note=f"what {name} charges: {why}")
@@ -170,23 +166,6 @@ class Regression:
                 b, verdict = next(iter(sure.items()))
                 proofs.setdefault(b, self.certificate(given, b, left[b], verdict))
         return len(found), tuple(proofs.values()), why
-
-    # -- zeros that symmetry alone proves
-    def without_zeros(self, given: Given, k: int, left: dict[MultiIndex, Expr], why: str) -> tuple[dict, str]:
-        """The entries that the symmetries of the target do not forbid."""
-        for s in symmetries(self.g, self.variables):
-            moved = (given.known*s.matrix.T - given.known) if given.known.rows else Matrix.zeros(1, 1)
-            if any(not x.equals(0) for x in moved):
-                continue
-            inside = Matrix((given.frame*s.matrix*given.frame.T).applyfunc(expand))
-            diagonal = [inside[i, i] for i in range(inside.rows)]
-            if Matrix.diag(*diagonal) != inside:
-                continue
-            kept = {b: h for b, h in left.items()
-                    if s.sign*Mul(*(x**n for x, n in zip(diagonal, b, strict=True))) == 1}
-            if len(kept) < len(left):
-                return kept, f"symmetry: the target is {'even' if s.sign == 1 else 'odd'} under {s.how}"
-        return left, why
 
     # -- words
     def _tensor_name(self, known: Matrix, k: int) -> str:

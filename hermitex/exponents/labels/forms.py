@@ -1,7 +1,6 @@
 """f(s_1, ..., s_K) = sum_S c_S prod_{i in S} s_i, c_S = 2^-K sum_s f(s) prod_{i in S} s_i: equal forms that are integrated.
 
-A function of the signs of the variables (a majority, a parity, a table) is a polynomial of them, whose moments are exact;
-1/(1 + exp(-a)) is (1 + tanh(a/2))/2, which is bounded term by term.
+A function of the signs of the variables (a majority, a parity, a table) is a polynomial of them, whose moments are exact.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 from itertools import combinations, product
 from math import prod
 
-from sympy import Add, Dummy, Expr, Function, Heaviside, Mul, Piecewise, Pow, Rational, S, Symbol, exp, sign, tanh
+from sympy import Add, Dummy, Expr, Function, Heaviside, Mul, Piecewise, Rational, S, Symbol, sign
 
 from hermitex.exponents.labels.levels import constant_value
 from hermitex.symbolic.gaussian import Expectation
@@ -20,17 +19,14 @@ _MOST = 6
 
 
 def plainer(g: Expr, variables: Sequence[Symbol]) -> Expr:
-    """The same function of z with functions of signs written as polynomials and logistic functions as tanh.
+    """The same function of z with functions of signs written as polynomials.
 
     Examples
     --------
     >>> from hermitex.symbols import z1, z2, z3
     >>> plainer(sign(sign(z1) + sign(z2) + sign(z3)), (z1, z2, z3))
     -sign(z1)*sign(z2)*sign(z3)/2 + sign(z1)/2 + sign(z2)/2 + sign(z3)/2
-    >>> plainer(z1/(1 + 1/exp(z2)), (z1, z2))
-    z1*(tanh(z2/2)/2 + 1/2)
     """
-    g = g.replace(lambda e: isinstance(e, Pow) and e.exp == -1 and _logistic(e.base) is not None, _as_tanh)
     return g.replace(lambda e: _nested(e, variables) is not None,
                      lambda e: polynomial_of_signs(e, _nested(e, variables) or []))
 
@@ -82,19 +78,6 @@ def _quantity(term: Expr) -> Expr | None:
         return None
     (a,) = inner
     return None if term.xreplace({a: S.One}).free_symbols else a
-
-
-def _logistic(e: Expr) -> Expr | None:
-    """a in 1 + exp(-a)."""
-    if isinstance(e, Add) and len(e.args) == 2 and S.One in e.args:
-        other = e.args[1] if e.args[0] == 1 else e.args[0]
-        return -other.exp if isinstance(other, exp) and other.free_symbols else None
-    return None
-
-
-def _as_tanh(e: Expr) -> Expr:
-    a = _logistic(e.base)
-    return e if a is None else (1 + tanh(a / 2)) / 2
 
 
 def signs_of(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:
