@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from sympy import Expr, S
 from sympy.polys.matrices import DomainMatrix
@@ -88,20 +89,11 @@ def stabiliser(generators: Sequence[Symmetry], known: Matrix) -> list[Symmetry]:
     kept = [s for s in generators if _leaves(s, known)]
     if len(kept) == len(generators):
         return kept
-    if all(s.entries is not None for s in generators):
-        return _signed_stabiliser(generators, known)
-    return [s for s in _group(generators) if _leaves(s, known) and s.matrix != Matrix.eye(known.cols)]
-
-
-def _signed_stabiliser(generators: Sequence[Symmetry], known: Matrix) -> list[Symmetry]:
-    """The same for permutations with signs, as tables: the elements kept are those that the ones before do not generate."""
-    kept = [s for s in generators if _leaves(s, known)]
-    reached = {tuple((i, 1) for i in range(known.cols)), *_signed_group(kept)}
-    for entries, sign in _signed_group(generators).items():
-        if entries in reached or not _leaves_as(entries, known):
-            continue
-        kept.append(Symmetry(signed_permutation(entries), sign, generators[0].variables))
-        reached |= set(_signed_group(kept))
+    reached = set(_group(kept))
+    for key, s in _group(generators).items():
+        if key not in reached and _leaves(s, known):
+            kept.append(s)
+            reached = set(_group(kept))
     return kept
 
 
@@ -142,47 +134,35 @@ def without_sign(generators: Sequence[Symmetry]) -> list[Symmetry]:
 
 
 def _times(*factors: Symmetry) -> Symmetry:
-    matrix_, sign = factors[0].matrix, factors[0].sign
+    matrix_ = factors[0].matrix
     for s in factors[1:]:
-        matrix_, sign = Matrix((matrix_*s.matrix).applyfunc(tidy)), sign*s.sign
-    return Symmetry(matrix_, sign, factors[0].variables)
+        matrix_ = Matrix((matrix_*s.matrix).applyfunc(tidy))
+    return Symmetry(matrix_, prod(s.sign for s in factors), factors[0].variables)
 
 
 def _tidied(m: Matrix) -> list[Expr]:
     return [tidy(x) for x in m]
 
 
-def _group(generators: Sequence[Symmetry]) -> list[Symmetry]:
-    """Products of the generators, breadth first, at most `_GROUP` of them."""
-    found = {s.matrix: s for s in generators}
-    fresh = list(found.values())
-    while fresh and len(found) < _GROUP:
-        checkpoint("multiplying symmetries")
-        grown = []
-        for s in fresh:
-            for g in generators:
-                product = _times(s, g)
-                if product.matrix not in found and len(found) < _GROUP:
-                    found[product.matrix] = product
-                    grown.append(product)
-        fresh = grown
-    return list(found.values())
+def _group(generators: Sequence[Symmetry]) -> dict[Entries | Matrix, Symmetry]:
+    """1 and products of the generators, breadth first, by their entries where all are permutations with signs, else by matrices.
 
-
-def _signed_group(generators: Sequence[Symmetry]) -> dict[Entries, int]:
-    """{R: sign} for the products of the permutations with signs among the generators, by their entries, at most `_SIGNED`."""
-    base = {s.entries: s.sign for s in generators if s.entries}
-    found = dict(base)
-    fresh = list(found)
-    while fresh and len(found) < _SIGNED:
+    At most `_SIGNED` of the former, `_GROUP` of the latter.
+    """
+    tables = [s.entries for s in generators if s.entries is not None]
+    signed, variables = len(tables) == len(generators), generators[0].variables if generators else ()
+    one = Symmetry(Matrix.eye(len(variables)), 1, variables)
+    found: dict[Entries | Matrix, Symmetry] = {one.entries if signed else one.matrix: one}
+    fresh = [one]
+    while fresh and len(found) < (_SIGNED if signed else _GROUP):
         checkpoint("multiplying symmetries")
         grown = []
         for a in fresh:
-            for b, other in base.items():
-                product = tuple((b[j][0], e*b[j][1]) for j, e in a)
-                if product not in found:
-                    found[product] = found[a]*other
-                    grown.append(product)
+            for n, b in enumerate(generators):
+                key = tuple((tables[n][j][0], e*tables[n][j][1]) for j, e in a.entries or ()) if signed else _times(a, b).matrix
+                if key not in found:
+                    found[key] = Symmetry(signed_permutation(key) if signed else key, a.sign*b.sign, variables)
+                    grown.append(found[key])
         fresh = grown
     return found
 
