@@ -316,6 +316,8 @@ def _advice(one: Solution) -> str:
         return "less extreme numbers, or .evalf(20, subs={...}) of its averages there: it says whether they exist"
     if "terms that cancel" in str(one.reason):
         return "the formulas written so that nothing cancels, (a - b)*(a + b) for a**2 - b**2, or less extreme numbers"
+    if "that is double" in str(one.reason):
+        return "the tolerance named, where one is, or numbers further from those at which two roots meet"
     if one.method == "explicit":
         return "other numbers: nothing is solved here, the formula itself has no finite value"
     if "not finite at the start" in str(one.reason):

@@ -19,8 +19,11 @@ _STABLE = 0.5  # a radius at which what is 0 at the end of its range is led back
 _SMALL, _FLOOR = 1e-6, 1e-3  # what an unknown, and an observable, is measured against if it is smaller
 
 
-def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
+           ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Of each point what part of a right-hand side, of the solution, and of an average however small, rounding may be.
+
+    And what it may be of each formula.
 
     run : a `Run` at its solution, whose right-hand sides and observables are `verdict`
     radius : of the map there; what it feeds back grows by 1/|1 - radius|, about
@@ -54,7 +57,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     own = _worst([_digitless(state[u], gap) for u, gap in direct.items() if kinds[u] == "explicit"], run.points)
     first = _worst([*(part(u, gap) for u, gap in direct.items()), *seen], run.points)
     if not np.any(first > _PART*run.tolerance*np.clip(np.nan_to_num(np.abs(1 - radius), nan=1.0), _FEEDS_BACK, 1.0)):
-        return first, np.zeros(run.points), own
+        return first, np.zeros(run.points), own, gaps
 
     def call(name: str, s: dict[str, Any]) -> dict[str, Any]:
         block = program.blocks[int(name.removeprefix("block_")) - 1]
@@ -70,7 +73,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     last = run.ask("observables", s, run.used) if program.observables else {}
     parts = [part(u, np.abs(row(s[u]) - state[u])*_ROUNDED) for u in program.unknowns]
     parts += [np.abs(row(last[o]) + shift[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
-    return first, _worst(parts, run.points), own
+    return first, _worst(parts, run.points), own, gaps
 
 
 def _digitless(x: np.ndarray, gap: np.ndarray) -> np.ndarray:

@@ -24,16 +24,19 @@ OF_AVERAGE = 8*_EPS  # and of E|F| in E(F)
 _ROUNDED = 4*_EPS  # of the terms of a row: no more is known of it on any nodes
 
 
-def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: State, outputs: Mapping[int, State], points: int
-          ) -> State:
+def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: State, outputs: Mapping[int, State], points: int,
+          held: Mapping[int, State] | None = None) -> State:
     """The state `s` after one step of Newton's method of every block in order, as `call(name, s)` has them.
 
     outputs : of the block functions at the solution, on the nodes on which it was found
+    held : where some blocks are put in place of their step
     """
     s = dict(s)
     for k, block in enumerate(blocks):
-        out = call(f"block_{k + 1}", s)
-        if block.kind == "explicit":
+        out = {} if held and k in held else call(f"block_{k + 1}", s)
+        if held and k in held:
+            values = dict(held[k])
+        elif block.kind == "explicit":
             values = {u: _row(out[f"rhs/{u}"], points)*(1 + _ROUNDED) for u in block.unknowns}  # no more of it is known
         else:
             values = (_linear if block.kind == "linear" else _nonlinear)(block, out, outputs[k], s, points)

@@ -16,6 +16,7 @@ import numpy as np
 from hermitex.kernels.lawful import unlawful
 from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.fixed_point import GROWS
+from hermitex.solvers.fold import extent
 from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.limit import OutOfTime, over, ran_out, timed
 from hermitex.solvers.linear import linear
@@ -41,7 +42,9 @@ FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whiche
 _STOPPED = 1e-13  # a residual from which a step of Newton's method may be felt
 _STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
+OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
+DOUBLE = "a root that is double or nearly so"
 NEAR = 1e-6  # a residual from which a solution is near
 SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
@@ -182,11 +185,14 @@ class Run:
         self.stopped[k] = np.where(better, left, shift)
         return replace(found, value={**found.value, **values})
 
-    def _stepped(self) -> tuple[State, np.ndarray]:
-        """The unknowns after a step of Newton's method, and how far it moves the observables, relative."""
+    def _stepped(self, put: Mapping[int, State] | None = None) -> tuple[State, np.ndarray]:
+        """The unknowns after a step of Newton's method, and how far it moves the observables, relative.
+
+        put : {k: the unknowns of block k}, of blocks that are put there in place of their step
+        """
         held = {f"rhs/{u}": 0.0 if u in self.program.implicit else self.s[u] for u in self.program.unknowns}
         s = moved(self.program.blocks, lambda name, s: self.program.call(name, s, self.quad.arrays()), self.s,
-                  {k: {**out, **held} for k, out in self.outputs.items()}, self.points)
+                  {k: {**out, **held} for k, out in self.outputs.items()}, self.points, put)
         now, then = ({n: self._row(v) for n, v in self.program.call("observables", state, self.quad.arrays()).items()
                       if n in self.program.observables} for state in (self.s, s))
         return {u: self._row(s[u]) for u in self.program.unknowns}, self._moved(now, then)
@@ -453,18 +459,23 @@ class Run:
         quadrature = np.maximum(quadrature, self.stopped)
         quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
-        lost = self._lost(np.asarray(found.converged) & ok, verdict, radius, done)
-        quadrature = np.maximum(quadrature, lost)
+        solved = np.asarray(found.converged) & ok
+        lost, gaps = self._lost(solved, verdict, radius, done)
+        double = self._double(solved & done, verdict, gaps)
+        quadrature = np.maximum(quadrature, np.maximum(lost, double))
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)
         if poor > _SAID*self.tolerance:
-            what = "terms that cancel" if poor == np.max(lost[done], initial=0.0) else "quadrature"
+            what = "terms that cancel" if poor == np.max(lost[done], initial=0.0) else (
+                DOUBLE if poor == np.max(double[done], initial=0.0) else "quadrature")
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
                 f"{LOST} a relative error of {lost[k]:.1e}: the digits are lost in the formulas as "
                 "they are written, at these numbers" if lost[k] == quadrature[k] else
+                f"{DOUBLE} leaves a relative error of {double[k]:.1e}: beside it the equations hold to rounding"
+                if double[k] == quadrature[k] else
                 f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
                 "small scale or diverges; take less extreme numbers")
         for u, domain in self.program.domain.items():
@@ -481,16 +492,20 @@ class Run:
             ok[k], reason[k] = False, laws[k]
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self._row(verdict[o]) for o in self.program.observables}
-        return replace(found, value=values, residual=residual, converged=ok & (quadrature <= reached), stability=radius,
+        far = np.fmax(np.asarray(found.error, dtype=float), np.where(quadrature > self.tolerance, quadrature, np.nan))
+        return replace(found, value=values, residual=residual, converged=ok & (quadrature <= reached), stability=radius, error=far,
                        reason=reason, notes=(*notes, *why),
                        unknowns=self.program.unknowns,
                        origin={"tolerance": self.tolerance, "quadrature_error": poor, "nodes": self.quad.nodes})
 
-    def _lost(self, ok: np.ndarray, verdict: State, radius: np.ndarray, done: np.ndarray) -> np.ndarray:
-        """How far what rounding leaves of closed forms moves the solution; 0 where there is none, or their terms do not cancel."""
+    def _lost(self, ok: np.ndarray, verdict: State, radius: np.ndarray, done: np.ndarray) -> tuple[np.ndarray, State]:
+        """How far what rounding leaves of closed forms moves the solution; 0 where there is none, or their terms do not cancel.
+
+        And what it leaves of each formula.
+        """
         if not self.program.cancels or not done.any():
-            return np.zeros(self.points)
-        gap, far, own = losses(self, verdict, radius, ok)
+            return np.zeros(self.points), {}
+        gap, far, own, gaps = losses(self, verdict, radius, ok)
         far = np.where(ok, far, 0.0)
         # where nothing was found the slopes, which are not looked at, may have lost what the formulas have not
         some = done & np.where(ok, np.maximum(far, own) > _SAID*self.tolerance, gap > 0)
@@ -498,7 +513,45 @@ class Run:
             self.cancelled.pop(int(self.place[k]), None)
             if some[k]:
                 self.cancelled[int(self.place[k])] = float(max(far[k], own[k])) if ok[k] else np.inf
-        return far
+        return far, gaps
+
+    def _double(self, ok: np.ndarray, verdict: State, gaps: State) -> np.ndarray:
+        """How far the solution and its observables are undetermined where its equations hold to rounding beside it, too."""
+        worst = np.zeros(self.points)
+        on_nodes = np.fmin(self._row(self.quad.reached("verified")), self.asked)  # what is worse is said of the quadrature
+        for k, block in enumerate(self.program.blocks):
+            if block.kind in ("explicit", "linear") or not ok.any():
+                continue
+            out, names = self.outputs[k], [f"rhs/{u}" for u in block.torn]
+            x, there = np.stack([self._row(self.s[u]) for u in block.torn]), np.stack([self._row(verdict[n]) for n in names])
+            J = chain_of(block, out, x)[1]
+            explicit, positive = (np.array(v)[:, None] for v in (block.explicit, block.positive))
+            terms = np.stack([self._row(out.get(f"terms/{u}", 0.0)) for u in block.torn])
+            for i, u in enumerate(block.torn):
+                terms[i] += sum(np.abs(self._row(out.get(f"d/{u}/{m}", 0.0))*self._row(self.s[m])) for m in block.members)
+            terms = np.where(explicit, np.abs(x) + np.abs(there), 0.0) + terms
+            size = np.where(x == 0, 0.0, np.maximum(np.abs(x), np.where(positive, 0.0, SMALL)))
+            terms = np.maximum(terms, np.einsum("ijb,jb->ib", np.abs(J), size))
+            r = np.maximum((OF_EQUATION + on_nodes)*terms, np.stack([gaps.get(n, 0*terms[0]) for n in names]))
+            r = np.maximum(r, 2*np.abs(np.where(explicit, x - there, there)))
+
+            def equations(y: np.ndarray, points: np.ndarray, k: int = k, block: BlockCode = block) -> np.ndarray:
+                some = self._of(points)
+                some.s |= {u: some._column(v) for u, v in zip(block.torn, y, strict=True)}
+                return chain_of(block, some._call(f"block_{k + 1}"), y)[0]
+
+            d = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok])
+            which = np.flatnonzero(ok)[np.any(d != 0, axis=0)]
+            if which.size:
+                some, beside = self._of(which, outputs=True), self._of(which)
+                put = dict(zip(block.torn, x[:, which] + d[:, np.any(d != 0, axis=0)], strict=True))
+                beside.s |= {u: beside._column(v) for u, v in put.items()}
+                out = beside._call(f"block_{k + 1}")
+                put |= {m: beside._row(out[m]) for m in block.members}
+                s, seen = some._stepped({k: put})
+                moved_by = [some._moved({u: some._row(some.s[u]) for u in s}, s), *([seen] if self.program.observables else [])]
+                worst[which] = np.maximum(worst[which], np.max(moved_by, axis=0))
+        return worst
 
     def _residual(self, verdict: State) -> np.ndarray:
         """max over the equations of |x - rhs|/|x|, undamped; of an implicit equation relative to the size of its terms."""

@@ -19,7 +19,7 @@ from hermitex.solvers.interval import outside, said
 from hermitex.solvers.limit import limited, over, require_tolerance
 from hermitex.solvers.solution import REFUSED, Solution
 from hermitex.systems.program import Program
-from hermitex.systems.run import LOST, NEAR, SHORT, Run
+from hermitex.systems.run import DOUBLE, LOST, NEAR, SHORT, Run
 
 CHUNK = 512
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
@@ -235,7 +235,7 @@ def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray]) -> tuple[np.ndar
 
 def _short(found: Solution) -> list[int]:
     """The points that miss the digits alone."""
-    missed = [str(r).startswith((SHORT, LOST)) for r in np.ravel(found.reason)]
+    missed = [str(r).startswith((SHORT, LOST, DOUBLE)) for r in np.ravel(found.reason)]
     return np.flatnonzero(missed & ~np.ravel(found.converged)).tolist()
 
 

@@ -1,0 +1,89 @@
+"""Where two roots meet, eight digits of sixteen hold: a solution says so, or is refused with the tolerance at which it is not."""
+
+from __future__ import annotations
+
+import random
+import re
+import runpy
+
+import numpy as np
+import pytest
+from sympy import Eq, Rational, Symbol, cosh, exp, log, sqrt, symbols, tanh
+
+from hermitex import E, System
+from hermitex.symbols import z
+
+x, y, a, b = symbols("x y a b", real=True)
+p = Symbol("p", positive=True)
+
+
+def tangent(seed):
+    """x = b + a h(x), whose two sides touch at x = c; and c."""
+    r = random.Random(seed)
+    h = r.choice([exp(x), cosh(x), x**2, x**3 + x, log(1 + exp(2*x)), 1/(2 + tanh(x)), sqrt(1 + x**2), E(exp(x*z), z), E(tanh(x + z)**2, z),
+                  E(log(1 + (x + z)**2), z)])
+    c = Rational(r.randint(3, 19), 10)
+    slope = float(h.diff(x).subs(x, c).evalf(20))
+    factor = 1/slope
+    return System({x: b + a*h}, observables={"o": exp(x)}), {"a": factor, "b": float(c) - factor*float(h.subs(x, c).evalf(20))}, float(c)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_two_sides_that_touch(seed):
+    """At 1e-11 they are refused, or the error that is given holds; so it does at the tolerance that the refusal names."""
+    system, numbers, c = tangent(seed)
+    found = system.solve(**numbers, start={"x": c + 0.1}, raise_on_failure=False)
+    if named := re.search(r"tolerance=(\S+)", str(found.reason)):
+        found = system.solve(**numbers, start={"x": c + 0.1}, tolerance=float(named[1]))
+    if found.converged:
+        assert 1e-9 < found.error < 1e-5
+        assert abs(found["x"] - c) <= found.error*max(abs(c), 1e-6) and abs(found["o"]/np.exp(c) - 1) <= found.error
+    else:
+        assert "double" in found.reason or "decrease" in found.reason or "above" in found.reason  # rounding left no root
+
+
+@pytest.mark.parametrize("away", [1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-13])
+@pytest.mark.parametrize("upper", [True, False])
+def test_nearly_double_roots(away, upper):
+    """p = 2 c p^2/(1 + p^2) has the roots c +- sqrt(c^2 - 1)."""
+    system = System({p: 2*a*p**2/(1 + p**2)})
+    c = 1 + away
+    found = system.solve(a=c, start={"p": 1.5 if upper else 0.8}, raise_on_failure=False)
+    exact = c + (1 if upper else -1)*np.sqrt((c - 1)*(c + 1))
+    off = min(abs(found["p"] - exact), abs(found["p"] - 1/exact))  # nearer than their error the two are one
+    assert off <= max(found.error, 1e-10)
+    assert bool(found.converged) == (found.error < 1e-8) and (found.converged or "double" in found.reason)
+
+
+@pytest.mark.parametrize("equation", [exp(x - 1), x - 3*(x - 1)**2, Eq((x - 1)**2, 0), Eq(x**2 - 2*x + 1, 0), Eq(x**3 - 3*x**2 + 3*x, 1),
+                                      Eq(E(exp((x - 1)*z), z), 1)])
+def test_no_more_digits_are_claimed_than_hold(equation):
+    system = System({x: equation})
+    found = system.solve(start={"x": 1.3}, raise_on_failure=False)
+    assert not found.converged and abs(found["x"] - 1) < found.error
+
+
+def test_two_unknowns_and_what_follows_from_them():
+    system = System({x: x + (x - y)**2 + y - 1, y: Eq(y - 1 + 3*(x - 1)**2, 0)}, observables={"o": 1/(x - Rational(9, 10))})
+    found = system.solve(start={"x": 1.02, "y": 0.99}, raise_on_failure=False)
+    assert not found.converged
+    found = system.solve(start={"x": 1.02, "y": 0.99}, tolerance=1e-8)
+    assert abs(found["x"] - 1) < found.error and abs(found["o"]/10 - 1) < found.error
+
+
+def test_a_fold_does_not_spoil_its_batch_and_the_file_says_the_same(tmp_path):
+    system = System({p: 2*a*p**2/(1 + p**2)})
+    c = np.array([1.5, 1.0, 1.2])
+    found = system.solve(a=c, start={"p": 1.5}, raise_on_failure=False)
+    assert found.converged.tolist() == [True, False, True]
+    np.testing.assert_allclose(found["p"][[0, 2]], (c + np.sqrt(c*c - 1))[[0, 2]], rtol=1e-10)
+    system.export(tmp_path/"fold.py", reference={"a": 1.5})
+    solve = runpy.run_path(str(tmp_path/"fold.py"))["solve"]
+    with pytest.raises(ArithmeticError, match="double or nearly so"):
+        solve(a=1.0, start={"p": 1.5})
+    assert solve(a=1.0, start={"p": 1.5}, tolerance=1e-9)["p"] == system.solve(a=1.0, start={"p": 1.5}, tolerance=1e-9)["p"]
+
+
+def test_a_curve_of_solutions_is_no_double_root():
+    found = System({x: Eq(x**2 + y**2, 4), y: Eq(exp(x**2 + y**2), exp(4))}).solve(start={"x": 0.7, "y": 1.5})
+    assert found["x"]**2 + found["y"]**2 == pytest.approx(4, rel=1e-9) and "singular" in found.notes[0]
