@@ -37,10 +37,10 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     --------
     >>> double = lambda y, k: (y - 1)**2
     >>> one, r = np.ones((1, 1)), np.full((1, 1), 1e-16)
-    >>> float(np.abs(extent(double, one, np.zeros((1, 1, 1)), r, one))[0, 0].round(9))
-    1.6e-08
+    >>> bool(1e-8 < np.abs(extent(double, one, np.zeros((1, 1, 1)), r, one))[0, 0] < 2e-8)
+    True
     """
-    n, points = x.shape
+    n = len(x)
     d = np.zeros(x.shape)
     G = np.moveaxis(J*size/r[:, None], -1, 0)
     fine = np.flatnonzero(np.isfinite(G).all(axis=(1, 2)) & (size > 0).any(axis=0))

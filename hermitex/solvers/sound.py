@@ -6,7 +6,8 @@ x + exp(-x) = x holds to rounding at x = 40, exp(-x) = 0 by underflow at 750, an
 hold nowhere. An equation that is as good at the start and nearer to 0 says nothing of x at all, which is no reason to
 refuse one. Beside a pole, too, the Newton step is short. Where J is singular the same is asked of the combinations of
 rows that it does not see: of a + b = 0 and a + b + 1/b = 0 far out, where their difference is rounding of their terms.
-An implicit row does not hold either where it is neither rounding nor small beside its slopes, however little x - F moves x.
+An implicit row does not hold either where it is neither rounding nor small beside its slopes, however little x - F moves x,
+nor where the rounding of x moves it by all of its terms, as cos(x) far out.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _NEARER = (0.1, 1e-2, 1e-4)  # parts of x where an equation is looked at that sa
 _NEARLY = 1e-9  # a singular value of J below that, relative to the terms of its rows
 _UNSATISFIED = 1e-3  # of the terms of an implicit equation: log(x) = -600 does not hold at x = 1e-17, however short a step is there
 _BENT = 1e-3  # part of what its slope promises by which such an equation moves beside x; what cancels to 0 moves by all of it
+STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
+AROUND = 1e-3  # of an unknown, however small: by what it moves the equation is one of its terms
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -31,7 +34,7 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     weight = np.einsum("ijb,jb->ib", np.abs(J), size)
     F, T = (np.zeros(x.shape), 2*np.abs(x)) if q.explicit.all() else q.sized(x, p)
     T = np.where(q.explicit[:, None], 2*np.abs(x), T)  # x = rhs there
-    flat, steep = ~((weight > 10*_EPS*T) & (weight > _UNDERFLOW)), weight > 1e3*T
+    flat, steep = ~((weight > 10*_EPS*T) & (weight > _UNDERFLOW)), weight > STEEPEST*T
     said = unseen(q, x, J, np.where(steep, weight, T), p) if len(x) > 1 else [""]*x.shape[1]
     lost = np.zeros(x.shape, dtype=bool)
     k = np.flatnonzero(flat.any(axis=0))
@@ -49,7 +52,9 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     k = np.flatnonzero(off.any(axis=0))
     if k.size:
         lost[:, k] |= _bent(q, x[:, k], J[..., k], size[:, k], F[:, k], off[:, k], take(p, k))
-    lost |= ~q.explicit[:, None] & (np.abs(F) > np.maximum(_EPS*T, max(q.rtol, ROUNDING)*weight))
+    enough = max(q.rtol, ROUNDING)*weight
+    enough = np.minimum(enough, max(100*q.rtol, 1e-9)*(STEEPEST*T + AROUND*np.abs(J).sum(axis=1)))
+    lost |= ~q.explicit[:, None] & (np.abs(F) > np.maximum(_EPS*T, enough))
     for i in np.flatnonzero(lost.any(axis=0)):
         said[i] = ", ".join(u for u, bad in zip(q.names, lost[:, i], strict=True) if bad)
     return said

@@ -22,6 +22,7 @@ from hermitex.solvers.limit import OutOfTime, over, ran_out, timed
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution, combined
+from hermitex.solvers.sound import AROUND, STEEPEST
 from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
 from hermitex.systems.coordinates import Coordinates, at_ends
@@ -40,7 +41,6 @@ _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STOPPED = 1e-13  # a residual from which a step of Newton's method may be felt
-_STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
@@ -582,11 +582,11 @@ class Run:
         total, near = np.zeros(self.points), np.zeros(self.points)
         for v in block.unknowns:
             slope = out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))
-            total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + FLOOR)
-            near = near + np.abs(self._row(slope))*FLOOR
+            total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + AROUND)
+            near = near + np.abs(self._row(slope))*AROUND
         terms = np.abs(self._row(out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))))
         if f"terms/{u}" in out:  # far out sin(x) moves by all of itself within the rounding of x
-            total = np.minimum(total, _STEEPEST*terms + near)
+            total = np.minimum(total, STEEPEST*terms + near)
         return np.fmax(terms, total)  # where the slope is inf 0, as of tanh(x/T) at T = 0, its terms are known
 
 
