@@ -66,10 +66,11 @@ def exists_on_line(node: Expectation) -> bool | None:
     ------
     NoClosedForm : whether it exists hangs on inner nodes, and they are not known to cancel, nor not to.
     """
-    if exists_for_most(node) is not False:
-        body, (x,) = node.open()
+    found = exists_for_most(node)
+    if found is None:
+        body, (x,) = node.opened()
         return integrable(body, x)
-    found = exists(node)
+    found = found or exists(node)
     if found is None:
         raise NoClosedForm(node, "whether it exists hangs on averages inside it, which may cancel")
     return found
@@ -100,7 +101,7 @@ def exists_for_most(node: Expectation) -> bool | None:
     if node.body.has(AppliedUndef) or any(n.free_symbols & set(node.bound) for n in node.body.atoms(Expectation)):
         return None
     try:
-        body, variables = independent(node)
+        body, variables = node.opened() if node.independent else independent(node)
         body = body.xreplace({n: Dummy(real=True) for n in body.atoms(Expectation)})
         found = integrable(body, variables[0] if len(variables) == 1 else variables)
         if found is None and len(variables) > 1:  # z1^2/(z1^2 + z2^2) is bounded, though it has no value at 0

@@ -8,7 +8,7 @@ substitution can capture anything. The reserved symbols print under the names th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Integer, Mod, Symbol, Tuple, eye, floor, sympify
@@ -93,6 +93,13 @@ class Expectation(Expr):
         """The integrand over fresh symbols (real, of the same names), safe to manipulate: (body, variables)."""
         fresh = tuple(Dummy(b.name, real=True) for b in self.bound)
         return self.body.xreplace(dict(zip(self.bound, fresh, strict=True))), fresh
+
+    def opened(self) -> tuple[Expr, tuple[Symbol, ...]]:
+        """`open` with the same symbols at every call, so that what is found of the integrand is found again in the caches.
+
+        For what is read off one node: joined with another one that is opened so, the two would share their variables.
+        """
+        return _opened(self, tuple(b.name for b in self.bound))
 
     def with_body(self, body: Any, variables: Sequence[Symbol], *, keep: bool = False) -> Expr:
         """The expectation of another integrand over the same law; `variables` are those that `open` gave.
@@ -249,6 +256,11 @@ class Expectation(Expr):
         inside = prettyForm(*printer._print(body).parens("[", "]"))
         head = prettyForm("E_" + ",".join(n.name for n in names))
         return prettyForm(*head.right(inside))
+
+
+@lru_cache(maxsize=512)
+def _opened(node: Expectation, names: tuple[str, ...]) -> tuple[Expr, tuple[Symbol, ...]]:
+    return node.open()  # by their names, too: nodes are equal up to them
 
 
 def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:

@@ -17,6 +17,7 @@ from sympy import Dummy, Expr, Symbol
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.bounds.majorants import GrowthTerm, Majorant, MajorantRules
 from hermitex.symbolic.bounds.outward import ONE, ZERO, Unbounded, above, exp_above, power_above
+from hermitex.symbolic.budget import kept
 from hermitex.symbolic.pieces import pieces
 
 __all__ = ["GrowthTerm", "Majorant", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
@@ -42,12 +43,22 @@ def majorant(expr: Expr, x: Symbol | Sequence[Symbol], side: int = 1) -> Majoran
     (GrowthTerm(C=Fraction(1, 1), n=Fraction(1, 1), a=Fraction(0, 1), b=Fraction(0, 1)), \
 GrowthTerm(C=Fraction(1, 1), n=Fraction(0, 1), a=Fraction(1, 2), b=Fraction(0, 1)))
     """
+    return _on_side(expr, x, side) if isinstance(x, Symbol) else _in_all_directions(expr, tuple(x))
+
+
+@kept(512)
+def _on_side(expr: Expr, x: Symbol, side: int) -> Majorant | None:
+    t = Dummy("t", positive=True)
     try:
-        if isinstance(x, Symbol):
-            t = Dummy("t", positive=True)
-            far, start = _resolved(expr, x, side)
-            return MajorantRules((t,), monotone=True, start=start).majorant(far.xreplace({x: side * t}))
-        return MajorantRules(tuple(x), monotone=False).majorant(expr)
+        far, start = _resolved(expr, x, side)
+        return MajorantRules((t,), monotone=True, start=start).majorant(far.xreplace({x: side * t}))
+    except Unbounded:
+        return None
+
+
+def _in_all_directions(expr: Expr, variables: tuple[Symbol, ...]) -> Majorant | None:
+    try:
+        return MajorantRules(variables, monotone=False).majorant(expr)
     except Unbounded:
         return None
 

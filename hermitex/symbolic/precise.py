@@ -16,7 +16,7 @@ from sympy import Dummy, Expr, Symbol
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
@@ -213,7 +213,7 @@ def integrate(node: Expectation, bits: int) -> Sum:
     one = settled(one)
     if not isinstance(one, Expectation):
         return _of_constant(one, bits)
-    body, (x,) = one.open()
+    body, (x,) = one.opened()
     finite = exists_on_line(one)
     if finite is False:
         raise Divergent(node, "the integrand is not absolutely integrable")
@@ -234,6 +234,7 @@ def integrate(node: Expectation, bits: int) -> Sum:
         raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({why})") from error
 
 
+@kept(256)
 def _shorter(node: Expectation) -> Expr | None:
     """An average over several variables by averages over fewer; None where that is not seen."""
     return over_fewer(bind(*whitened(node), None)) if len(node.bound) > 1 else None
@@ -299,6 +300,7 @@ def _plane(node: Expectation, bits: int) -> Sum | None:
     return total and Sum(total.value, total.error + mpf(found.tail.numerator) / found.tail.denominator, total.scale)
 
 
+@kept(256)
 def _odd(body: Expr, x: Symbol) -> bool:
     if body.xreplace({x: -x}) == -body:
         return True

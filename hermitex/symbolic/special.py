@@ -79,7 +79,11 @@ class LogFactorial(Function):
         return digamma(self.args[0] + 1)
 
     def _eval_evalf(self, prec: int) -> Expr:
-        return loggamma(self.args[0] + 1)._eval_evalf(prec)
+        x = self.args[0]._to_mpmath(prec + 10) if self.args[0].is_Rational else None
+        if x is None or x < 0:
+            return loggamma(self.args[0] + 1)._eval_evalf(prec)
+        with mp.workprec(prec + 10):  # SymPy would take the logarithm of the factorial, of thousands of digits
+            return Expr._from_mpmath(mp.loggamma(mp.mpf(x) + 1), prec)
 
 
 class OwenT(Function):

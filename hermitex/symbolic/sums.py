@@ -9,10 +9,11 @@ symbol eta), its entries are real symbols (positive if the array is declared so)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from mpmath.libmp import prec_to_dps
-from sympy import Add, Basic, Expr, Float, Idx, Indexed, IndexedBase, Integer, Rational, S, Sum, Symbol, oo
+from sympy import Add, Basic, Expr, Float, Function, Idx, Indexed, IndexedBase, Integer, Rational, S, Sum, Symbol, oo
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex.errors import BadInput
@@ -268,7 +269,15 @@ def written_out(expr: Any, lengths: Mapping[str, int], values: Mapping[str, Any]
         return _entry_at(expr, [at[i] for i in expr.indices], values) if all(i in at for i in expr.indices) else expr
     if not expr.args or not (expr.has(ArraySum) or any(isinstance(s, Element | Index) for s in expr.free_symbols)):
         return expr
+    if isinstance(expr, Function) and not expr.has(ArraySum, Element):
+        return _at_places(expr, tuple((i, at[i]) for i in at if expr.has(i)))
     return expr.func(*(written_out(a, lengths, values, at) for a in expr.args))
+
+
+@lru_cache(maxsize=4096)
+def _at_places(expr: Expr, places: tuple[tuple[Basic, int], ...]) -> Expr:
+    """A function of indices at their numbers: the probabilities of a law stand in every sum over it, on both sides of a claim."""
+    return expr.func(*(written_out(a, {}, None, dict(places)) for a in expr.args))
 
 
 def with_entries(expr: Expr, values: Mapping[str, Any]) -> Expr:

@@ -4,10 +4,12 @@ from random import Random
 
 import pytest
 from mpmath import mp
-from sympy import Abs, Heaviside, I, Max, Rational, S, Symbol, asin, cos, cosh, exp, floor, frac, re, sin, sqrt, tanh
+from sympy import Abs, Function, Heaviside, I, Max, Rational, S, Symbol, asin, cos, cosh, exp, floor, frac, re, sin, sqrt, tanh
 from sympy.stats import Geometric, Poisson
 
 import hermitex as hx
+from hermitex.symbolic.special import LogFactorial
+from hermitex.symbolic.sums import ArraySum, Index, written_out
 from hermitex.symbols import z
 
 c = Symbol("c", positive=True)
@@ -60,6 +62,34 @@ def test_a_known_switch_is_summed_beyond(switched, otherwise):
     assert hx.check(hx.E(switched(n)), hx.E(otherwise(n)), points=1, digits=10).status == "agrees"
     assert hx.check(hx.E(switched(n)), 2*hx.E(switched(n)), points=1, digits=10).status == "fails"
     assert hx.check(hx.E(switched(n)), 0, points=1, digits=10).status == "fails"
+
+
+MADE = []
+
+
+class Probability(Function):
+    """A function of k that counts how often it is put down."""
+
+    def __new__(cls, k):
+        MADE.append(k)
+        return super().__new__(cls, k)
+
+
+def test_the_probabilities_of_a_law_are_put_down_once():
+    """They stand in both sides of a claim, and in the longer sum that each is held to."""
+    k = Index("k", endless=True)
+    sums = [ArraySum(Probability(k)*f, k) for f in (k**2, cos(k))]
+    MADE.clear()
+    for terms in (20, 30):
+        for one in sums:
+            assert written_out(one, {"k": terms}).has(Probability(3))
+    assert sorted(a for a in MADE if a != 3) == [a for a in range(30) if a != 3]
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 400, Rational(5, 2)])
+def test_the_logarithm_of_a_factorial_has_its_digits(k):
+    with mp.workdps(60):
+        assert abs(mp.mpf(str(LogFactorial(k).evalf(50))) - mp.loggamma(mp.mpf(Rational(k).p)/Rational(k).q + 1)) < 1e-45
 
 
 @pytest.mark.parametrize(("average", "terms"), [

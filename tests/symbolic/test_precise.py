@@ -34,6 +34,7 @@ from sympy import (
 
 from hermitex.errors import Divergent, NoClosedForm
 from hermitex.symbolic.arithmetic import mp
+from hermitex.symbolic.bounds.majorants import MajorantRules
 from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.digits.summation import plane
 from hermitex.symbolic.gaussian import E
@@ -204,3 +205,13 @@ def test_what_is_written_by_the_order_is_the_same_at_every_point(g):
         for _ in range(6):
             point = {v: Rational(random.randint(-300, 300), 97) for v in (z1, z2)}
             assert abs((body - written).subs(point).evalf(15)) < 1e-12
+
+
+def test_what_is_read_off_an_integrand_is_known_when_more_digits_are_asked_for(monkeypatch):
+    asked, real = [], MajorantRules.majorant
+    monkeypatch.setattr(MajorantRules, "majorant", lambda self, expr: asked.append(expr) or real(self, expr))
+    node = E(tanh(z + Rational(2, 7))*exp(sin(z)), z)
+    first = node.evalf(20)
+    once = len(asked)
+    assert once and abs(node.evalf(45) - first) < 10**-19 and abs(node.evalf(60) - first) < 10**-19
+    assert len(asked) == once

@@ -16,7 +16,7 @@ from sympy import Dummy, Expr, Rational, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.symbolic.bounds.integrability import certainly_nonzero, dangers
 from hermitex.symbolic.breaks.monotone import by_order
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.existence import require_existence
@@ -150,6 +150,7 @@ def from_end(expr: Expr, x: Symbol, end: Expr, side: int) -> tuple[Expr, Symbol]
 
 
 # -- many variables, one at a time -------------------------------------------------------------------------------------
+@kept(256)
 def nested(node: Expectation) -> Expr:
     """E over several variables as E over the first of E over the rest; inner closed forms put in where they are found.
 
