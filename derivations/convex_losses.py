@@ -189,7 +189,6 @@ page.text("For labels that are the sign of the target's field with noise and the
 numbers = {"beta": 0.8, "lam": 0.1, "r": 1.1, "c": 1.2, "gamma": 0.9, "Delta": 0.1, "alpha": 1.5, "bias": 0.2, "dimension": 100.0}
 UNKNOWNS = (Vhat1, Vhat2, qhat1, qhat2, zetatilde, psitilde, m, V2, V1, zeta, psi, q1, q2)
 PROXIMAL = Function("proximal")
-FLOOR = 1e-3
 
 
 def proximal(w, v):
@@ -201,19 +200,11 @@ def proximal(w, v):
     return x
 
 
-def grid():
-    """Nodes and weights for the normal law, with an end of a panel at 0, where labels may jump."""
-    x, w = np.polynomial.legendre.leggauss(16)
-    left = np.arange(-9.0, 9.0, 1.0)
-    x, w = (left[:, None] + (x + 1)/2).ravel(), np.tile(w/2, left.size)
-    return x, w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
-
-
 def told(derived, theory, at):
     """The digits to which the conditions, as sums over (kappa, z1) at a solution of the package, return that solution."""
     equations, names, observables = derived
     found = theory.solve(**at)
-    k, wk = grid()
+    k, wk = Result.normal_grid()
     u = at["r"]*k + at["bias"] + np.sqrt(at["c"])*k[:, None]   # (z, kappa)
     feature = np.tanh(u)
     first, slope = wk @ feature, (wk*k) @ feature/np.sqrt(at["c"])
@@ -243,7 +234,7 @@ def told(derived, theory, at):
     pairs |= {x.name: (float(e.subs(ends)), float(found[x.name])) for x, e in entropic.items()}
     if "test_error" not in observables:   # labels: P(y != sign omega), each half of the z1 axis on its own
         pairs["test_error"] = (misclassified(known, wk, at), float(found["test_error"]))
-    return agreed(pairs)
+    return Result.numbers(pairs, 1e-8)
 
 
 def misclassified(known, wk, at):
@@ -269,16 +260,6 @@ def value_of(e, known):
     return lambdify(args, e, "numpy")(*(known[x] for x in args))
 
 
-def agreed(pairs, enough=1e-8):
-    """The worst agreement in digits; a pair that is far apart is named."""
-    worst = 0.0
-    for name, (got, wanted) in pairs.items():
-        gap = abs(got - wanted)/max(abs(wanted), FLOOR)
-        assert gap < enough, f"{name}: {got} from the conditions, {wanted} from the package"
-        worst = max(worst, gap)
-    return Result.digits(worst)
-
-
 def theory(sigma, g, loss):
     """The package's theory."""
     return hx.theories.one_step(sigma, g, loss=loss)
@@ -293,7 +274,7 @@ def values(loss, slope, curvature):
     node, weight = np.polynomial.hermite_e.hermegauss(56)
     small, small_weight = np.polynomial.hermite_e.hermegauss(22)
     weight, small_weight = weight/weight.sum(), small_weight/small_weight.sum()
-    k, wk = grid()
+    k, wk = Result.normal_grid()
     rows = np.sqrt(numbers["c"])
     feature = np.tanh(numbers["r"]*node + numbers["bias"] + rows*k[:, None])   # (z, kappa)
     first, tilt = wk @ feature, (wk*k) @ feature/rows
@@ -320,7 +301,7 @@ def values(loss, slope, curvature):
               "test_loss": (mean(loss.subs({f: omega, hx.symbols.y: label})), float(found["test_loss"])),
               "test_error": (mean((clean - field)**2), float(found["test_error"])),
               "test_error_noisy": (mean((label - field)**2), float(found["test_error_noisy"]))}
-    return agreed(pairs, 1e-6)
+    return Result.numbers(pairs)
 
 
 def algebra():
@@ -331,8 +312,8 @@ def algebra():
     ends = dict(zip((Vhat1, Vhat2, qhat1, qhat2, zetatilde, psitilde), x, strict=False))
     ends |= {alpha: 1.5, beta: 0.8, c: 1.2, L: 0.3, norm: 0.01*0.4**2/(0.8*made["V2"]**2)}
     pairs = {u.name: (float(e.subs(ends)), made[u.name]) for u, e in entropic.items()}
-    return agreed({**pairs, "T1": (-float(root.diff(Vhat1).subs(ends)), made["T1"]),
-                   "rho": (1 - 0.9**2, made["rho"])})
+    return Result.numbers({**pairs, "T1": (-float(root.diff(Vhat1).subs(ends)), made["T1"]),
+                           "rho": (1 - 0.9**2, made["rho"])}, 1e-8)
 
 
 y_ = hx.symbols.y
@@ -360,7 +341,7 @@ def shown(g, loss, kind, at, aligned=0, mirror=False):
     now = system.solve(given, start={x.name: float(found[x.name]) for x in system.unknowns}, tolerance=1e-9)
     names = [x.name for x in system.unknowns if found["psi"] or x not in (psi, psitilde)]
     names += [o.name for o in system.observables if o.name in found]
-    return agreed({x: (float(now[x]), float(found[x])) for x in names})
+    return Result.numbers({x: (float(now[x]), float(found[x])) for x in names}, 1e-8)
 
 
 def ridge(kind, aligned=0):
@@ -376,8 +357,8 @@ def ridge(kind, aligned=0):
     pairs = {x.name: (float(now[x.name]), float(found[x.name])) for x in system.unknowns
              if found["psi"] or x not in (psi, psitilde)}
     error = float(found["test_error"])
-    return agreed({**pairs, "test_error": (float(now["test_error"]), error),
-                   "test_error_noisy": (float(now["test_error_noisy"]), error + at["Delta"])})
+    return Result.numbers({**pairs, "test_error": (float(now["test_error"]), error),
+                           "test_error_noisy": (float(now["test_error_noisy"]), error + at["Delta"])}, 1e-8)
 
 
 def wide():
@@ -385,7 +366,7 @@ def wide():
     at = {**numbers, "beta": 3.0}
     found, square = (hx.theories.one_step("tanh", "sin", loss=k).solve(**at) for k in ("huber:60", "square"))
     names = ("m", "zeta", "psi", "q1", "q2", "V1", "V2", "test_error")
-    return agreed({n: (float(found[n]), float(square[n])) for n in names})
+    return Result.numbers({n: (float(found[n]), float(square[n])) for n in names}, 1e-8)
 
 
 page.test("a wide Huber loss", wide, "A Huber loss whose width no residual reaches is the square loss, solved as any other loss:")

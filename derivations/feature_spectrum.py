@@ -68,8 +68,7 @@ page.step("coherent rows", Subs((n*x1)**2/(n*x2)*(c*p/d)/p, n, alpha*d), alpha*c
 
 def digits(*pairs):
     """The digits to which numbers of the package agree with others, over all pairs."""
-    worst = max(abs(a/complex(b_).real - 1) for a, b_ in pairs)
-    return Result.digits(worst)
+    return Result.numbers((("a number", complex(b_).real, a) for a, b_ in pairs), floor=0.0)
 
 
 NUMBERS = {"r": 1.2, "c": 1.1, "alpha": 1.5, "beta": 0.8}

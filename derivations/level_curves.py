@@ -65,16 +65,6 @@ page.text("(v) The package follows the curves of any $g$ cell by cell, each as a
           "are the levels of the sum of two rectifiers, whose plateau has the probability of a quadrant:")
 
 
-def agreed(pairs, most=1e-6):
-    """The worst agreement in digits; a number that is off is named."""
-    worst = 0.0
-    for name, value, wanted in pairs:
-        gap = float(np.max(np.abs(np.asarray(value) - wanted))/max(np.max(np.abs(wanted)), 1e-3))
-        assert gap < most, f"{name}: {np.asarray(value).tolist()} here, {np.asarray(wanted).tolist()} in the package"
-        worst = max(worst, gap)
-    return Result.digits(worst)
-
-
 def normal(points, at, v):
     """N(z; omega, V) and its slopes in omega, at all points and fields: arrays (3, fields, points)."""
     inverse = np.linalg.inv(v)
@@ -188,33 +178,33 @@ def estimates():
         mean = np.stack([low, tail - spread*np.exp(-(tail/spread)**2/2 - special.log_ndtr(-tail/spread))/np.sqrt(2*np.pi)])
         pairs.append(("g_out on the plateau", np.linalg.solve(v, mean @ mass/mass.sum() - o_),
                       output("relu(z1) + relu(z2)").g_out(np.zeros(1), o_[None], v)[0]))
-    return agreed(pairs)
+    return Result.numbers(pairs)
 
 
 def products():
     """F of z1*z2, and of the same hyperbola moved off the origin, M not diagonal."""
     u = np.arange(-24, 4.2, 0.3)
     labels, steps = np.concatenate([np.exp(u), -np.exp(u)]), np.tile(0.3*np.exp(u), 2)
-    return agreed([("F", F(labels, steps, curve, m), output(target).second(m))
+    return Result.numbers([("F", F(labels, steps, curve, m), output(target).second(m))
                    for target, curve, m in (("z1*z2", hyperbola, STRAIGHT), ("z1*z2 + z1", moved, TILTED))])
 
 
 def circles():
     """F of z1**2 + z2**2."""
     labels, steps = spread_out(60)
-    return agreed([("F", F(labels, steps, circle, m), output("z1**2 + z2**2").second(m)) for m in (STRAIGHT, TILTED)])
+    return Result.numbers([("F", F(labels, steps, circle, m), output("z1**2 + z2**2").second(m)) for m in (STRAIGHT, TILTED)])
 
 
 def waves():
     """F of tanh(z1) + z2."""
     u, c = np.polynomial.legendre.leggauss(50)
-    return agreed([("F", F(7.6*u, 7.6*c, wave, TILTED), output("tanh(z1) + z2").second(TILTED))])
+    return Result.numbers([("F", F(7.6*u, 7.6*c, wave, TILTED), output("tanh(z1) + z2").second(TILTED))])
 
 
 def ramps():
     """F of relu(z1) + relu(z2), with its plateau."""
     labels, steps = spread_out(10.9)
-    return agreed([("F", F(labels, steps, ramp, STRAIGHT, quadrant), output("relu(z1) + relu(z2)").second(STRAIGHT))])
+    return Result.numbers([("F", F(labels, steps, ramp, STRAIGHT, quadrant), output("relu(z1) + relu(z2)").second(STRAIGHT))])
 
 
 def threshold():
@@ -223,7 +213,7 @@ def threshold():
     for r_, target in ((2, "z1*z2"), (3, "z1*z2*z3")):
         near, middle, far = (p/((1 - p)*output(target).second(p*np.eye(r_))[0, 0]) for p in (1e-4, 2e-4, 4e-4))
         pairs.append(("alpha(0)", (8*near - 6*middle + far)/3, float(hx.exponents(target).alpha_c)))
-    return agreed(pairs)
+    return Result.numbers(pairs)
 
 
 def errors():
@@ -232,7 +222,7 @@ def errors():
     # E omega_1^2 omega_2^2 = M_11 M_22 + 2 M_12^2, V_12 = -M_12, so that E(omega_1 omega_2 + V_12)^2 = M_11 M_22 + M_12^2.
     pairs = [("error", 1 - m[0, 0]*m[1, 1] - m[0, 1]**2, found(m)) for m in (STRAIGHT, TILTED)]
     at = np.array([[0.4, -0.7], [-1.1, 0.3]])
-    return agreed([*pairs, ("estimate", at[:, 0]*at[:, 1] - TILTED[0, 1], found.estimate(at, np.eye(2) - TILTED))])
+    return Result.numbers([*pairs, ("estimate", at[:, 0]*at[:, 1] - TILTED[0, 1], found.estimate(at, np.eye(2) - TILTED))])
 
 
 def sides():
@@ -250,7 +240,7 @@ def sides():
             mean = np.array([p @ (mass*first), p @ (mass*middle + tail)])/(p @ mass)
             pairs.append(("g_out", np.linalg.solve(v, mean - o_),
                           output("sign(z1*z2 - 1)").g_out(np.array([y_]), o_[None], v)[0]))
-    return agreed(pairs)
+    return Result.numbers(pairs)
 
 
 for rule, fact in (("g_out along curves", estimates), ("a label that is constant between its curves", sides),

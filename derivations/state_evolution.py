@@ -55,19 +55,7 @@ two = s*(exp(s*omega/V) - exp(-s*omega/V))/(exp(s*omega/V) + exp(-s*omega/V))
 page.step("two values", two, s*tanh(s*omega/V))
 page.text("In numbers, the fixed points and errors of the package against these averages:")
 
-node, share = np.polynomial.legendre.leggauss(16)
-POINT = (np.arange(-9, 9)[:, None] + (node + 1)/2).ravel()
-WEIGHT = np.tile(share/2, 18)*np.exp(-POINT**2/2)/np.sqrt(2*np.pi)
-
-
-def agreed(pairs):
-    """The worst agreement in digits; a number that is off is named."""
-    worst = 0.0
-    for name, value, wanted in pairs:
-        gap = abs(value - wanted)/max(abs(wanted), 1e-3)
-        assert gap < 1e-6, f"{name}: {value} here, {wanted} in the package"
-        worst = max(worst, gap)
-    return Result.digits(worst)
+POINT, WEIGHT = Result.normal_grid()
 
 
 def density(u):
@@ -85,7 +73,7 @@ def signs():
         u = np.sqrt(q_/(1 - q_))*POINT
         F_ = WEIGHT @ np.exp(-u*u - np.log(2*np.pi) - special.log_ndtr(u) - special.log_ndtr(-u))/(1 - q_)
         pairs += [("q", at*F_/(1 + at*F_), q_), ("error", np.arccos(np.sqrt(q_))/np.pi, float(found["test_error"]))]
-    return agreed(pairs)
+    return Result.numbers(pairs)
 
 
 def parities():
@@ -100,7 +88,7 @@ def parities():
         product, unsure = a[:, None]*a, rest[:, None] + rest - rest[:, None]*rest   # 1 - |a_1 a_2|
         F_ = WEIGHT @ (4*density(u)[:, None]**2*a**2/(unsure*(1 + np.abs(product)))) @ WEIGHT/(1 - q_)
         pairs += [("q", at*F_/(1 + at*F_), q_), ("error", (1 - WEIGHT @ np.abs(product) @ WEIGHT)/2, float(found["test_error"]))]
-    return agreed(pairs)
+    return Result.numbers(pairs)
 
 
 def squares():
@@ -111,13 +99,13 @@ def squares():
     field, z_ = np.sqrt(q_)*POINT[:, None], np.sqrt(q_)*POINT[:, None] + np.sqrt(1 - q_)*POINT
     F_ = WEIGHT @ (np.abs(z_)*np.tanh(np.abs(z_)*field/(1 - q_)) - field)**2 @ WEIGHT/(1 - q_)**2
     assert 0.01 < q_ < 0.99, f"q = {q_}"
-    return agreed([("q", at*F_/(1 + at*F_), q_)])
+    return Result.numbers([("q", at*F_/(1 + at*F_), q_)])
 
 
 def noise():
     """z + sqrt(Delta) xi with much noise: the label is normal, and F = 1/(1 - q + Delta) is that of a regression."""
     second = hx.theories.multi_index("z", "gaussian:4").output.second
-    return agreed([("F", 1/(1 - q_ + 4), second(np.array([[q_]]))[0, 0]) for q_ in (0.0, 0.3, 0.9)])
+    return Result.numbers([("F", 1/(1 - q_ + 4), second(np.array([[q_]]))[0, 0]) for q_ in (0.0, 0.3, 0.9)])
 
 
 def committees():
@@ -156,7 +144,7 @@ def committees():
         hat_ = at*theory.output.second(M)
         mapped = np.linalg.solve(np.eye(2) + hat_, hat_)
         pairs += [("M of two signs", a, b_) for a, b_ in zip(mapped.ravel(), M.ravel(), strict=True)]
-    return agreed([*pairs, ("F of three signs", diagonal, wanted[0, 0]), ("F of three signs", diagonal, wanted[0, 1])])
+    return Result.numbers([*pairs, ("F of three signs", diagonal, wanted[0, 0]), ("F of three signs", diagonal, wanted[0, 1])])
 
 
 def solved(theory):
@@ -171,7 +159,7 @@ page.test("sums of signs", committees,
 page.test("the parity of two", parities)
 page.test("the square", squares)
 page.test("a line with much noise", noise)
-page.test("the threshold of the parity", lambda: agreed([
+page.test("the threshold of the parity", lambda: Result.numbers([
     ("alpha_c", np.pi**2/4, float(hx.exponents("sign(z1*z2)").alpha_c)),
     ("alpha_c of the square", 1/2, hx.theories.multi_index("z**2").transitions().weak_recovery)]))
 page.variant("one label forgotten", b**2/(P*(1 - P)), b**2/P, "both labels inform the estimate")

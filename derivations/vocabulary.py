@@ -226,8 +226,7 @@ def after_the_step():
     kinds = {"vocabulary": readout.tolist(), "fractions": shares.tolist()}
     one = hx.theories.one_step(*names, **kinds).solve(alpha0=alpha0, eta=0.8, **given)
     other = hx.theories.one_step(*names, **kinds, norms=norms.tolist()).solve(r=rate/2*size, gamma=along/size, **given)
-    worst = max(abs(float(one[n]) - float(other[n])) for n in ("test_error", "train_error", "m1", "m2", "V2_1"))
-    return Result.digits(worst)
+    return Result.numbers({n: (one[n], other[n]) for n in ("test_error", "train_error", "m1", "m2", "V2_1")})
 
 
 page.test("the features of each letter", after_the_step,

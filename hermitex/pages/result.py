@@ -7,10 +7,11 @@ to 30 digits at random points, or is refuted by a counter-example; a misprint of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, StrictGreaterThan, StrictLessThan, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
@@ -171,6 +172,32 @@ class Result(Shown):
     def digits(gap: float) -> int:
         """The digits to which two numbers agree that are `gap` apart, relative to one of them, as `test` returns them."""
         return digits_of(gap)
+
+    @staticmethod
+    def numbers(pairs: Mapping[str, tuple[Any, Any]] | Iterable[tuple[str, Any, Any]], enough: float = 1e-6,
+                floor: float = 1e-3) -> int:
+        """The digits to which numbers or arrays agree, each a pair (here, in the package) under its name; one that is off is named.
+
+        Relative to the largest of the package's, and to `floor` where that is less; below `enough` they agree.
+
+        >>> Result.numbers({"a root": (1.41421356, 2**0.5)})
+        8
+        """
+        worst = 0.0
+        for name, here, wanted in ((k, *v) for k, v in pairs.items()) if isinstance(pairs, Mapping) else pairs:
+            a, b = np.asarray(here, dtype=float), np.asarray(wanted, dtype=float)
+            gap = float(np.max(np.abs(a - b))/max(np.max(np.abs(b)), floor))
+            if not gap < enough:
+                raise AssertionError(f"{name}: {a.tolist()} here, {b.tolist()} in the package")
+            worst = max(worst, gap)
+        return digits_of(worst)
+
+    @staticmethod
+    def normal_grid(each: int = 16) -> tuple[Any, Any]:
+        """Nodes and weights over the normal law, for `weights @ f(nodes)`: `each` on the unit panels of (-9, 9), one ends at 0."""
+        node, share = np.polynomial.legendre.leggauss(each)
+        x = (np.arange(-9, 9)[:, None] + (node + 1)/2).ravel()
+        return x, np.tile(share/2, 18)*np.exp(-x*x/2)/np.sqrt(2*np.pi)
 
     def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, place: str = "",
                  mended: Any = None, change: Callable[[Any], Any] | None = None, digits: int = 30,

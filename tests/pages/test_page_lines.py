@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from sympy import (
     Derivative,
@@ -145,6 +146,28 @@ def test_a_misprint_has_a_source_a_place_and_a_mended_form_that_holds():
                                   (a, lambda right: a, "does not depend")):
         page.misprint("tied", Derivative(a**2, a), printed, source="cui2024", place="Eq. (7)", mended=2*a, change=change)
         assert said in page.check().steps[-1].example
+
+
+def test_a_slip_of_ones_own_is_a_variant_of_a_formula_or_of_a_system():
+    page = Result("a slip", "claim")
+    page.step("a moment", E((a*z)**2, z), a**2)
+    page.variant("the root", E((a*z)**2, z), a)
+    page.variant("the sign", System({V: a + 1}), System({V: a + 2}), at=[{"a": 1.0}])
+    found = page.check()
+    assert found.passed and [s.rule for s in found.steps] == ["a moment", "variant, the root", "variant, the sign"]
+    assert "What would go wrong" in page.markdown() and "Misprints" not in page.markdown()
+    page.variant("no slip", E((a*z)**2, z), a**2)
+    assert not page.check().passed
+
+
+def test_numbers_agree_or_the_one_that_is_off_is_named():
+    x, w = Result.normal_grid()
+    seen = {"kink": (w @ np.abs(x), np.sqrt(2/np.pi)), "moments": ([w @ x**k for k in (0, 2, 4)], [1, 1, 3])}
+    assert Result.numbers(seen) >= 13 and Result.numbers([("a third", 0.33333, 1/3)], enough=1e-4) == 5
+    with pytest.raises(AssertionError, match=r"moments: .* here, .* in the package"):
+        Result.numbers({**seen, "moments": ([1, 1, 3.01], [1, 1, 3])})
+    with pytest.raises(AssertionError, match="lost"):
+        Result.numbers({"lost": (np.nan, 1.0)})
 
 
 def test_formulas_in_words_are_checked_and_those_that_are_typed_are_counted():
