@@ -16,6 +16,7 @@ from hermitex.show.escape import balanced, line, tex
 
 LONG = 4_000  # characters of LaTeX that a notebook still shows well
 WIDE = 100
+_WORD = re.compile("[A-Za-z]{4,}")
 
 
 def latex(expr: Any, **settings: Any) -> str:
@@ -30,11 +31,14 @@ def latex(expr: Any, **settings: Any) -> str:
     if isinstance(expr, str):
         return expr
     from sympy import latex as sympy_latex
+    from sympy.printing.latex import translate
 
     expr = _ones_named(expr)
     free = getattr(expr, "free_symbols", ())
     words = {s: symbols.LATEX_WORDS[s.name] for s in free if s.name in symbols.LATEX_WORDS}
     words |= {s: rf"\text{{{tex(s.name)}}}" for s in free if s not in words and _is_odd(s.name)}
+    words |= {s: rf"\mathrm{{{s.name}}}" for s in free if s not in words and _WORD.fullmatch(s.name)
+              and translate(s.name) == s.name}   # noise, not the product of its letters
     names = {**symbols.LATEX_NAMES, **words, **settings.pop("symbol_names", {})}
     return sympy_latex(expr, **{"symbol_names": names, "ln_notation": False, "fold_short_frac": False, **settings})
 

@@ -318,7 +318,8 @@ GOLDEN = [
     (hx.stein(z*f(z), z).steps[0].latex(), r"\mathbb{E}_{z}\left[z f{\left(z \right)}\right] = "
      r"\mathbb{E}_{z}\left[f^{\prime}\left(z\right)\right]"),
     (hx.theories.target_moments("He2").latex().splitlines()[1].strip(), r"h(\kappa) &= \gamma^{2} \kappa^{2} - \gamma^{2} \\"),
-    (letter("qhat1"), r"\hat{q}_{1}"), (letter("test_error"), r"\varepsilon_{\mathrm{test}}"), (letter("lamda"), r"\lambda"),
+    (letter("qhat1"), r"\hat{q}_{1}"), (letter("test_error"), r"\varepsilon_{\mathrm{test}}"), (letter("noise"), r"\mathrm{noise}"),
+    (letter("Lambda1"), r"\Lambda_{1}"), (letter("alphabar"), r"\bar{\alpha}"), (letter("lamda"), r"\lambda"),
     (number(9.8896e-6, 4), r"9.89 \cdot 10^{-6}"), (number(float("inf")), r"\infty"), (number(0.25), "0.25"),
 ]
 
