@@ -44,11 +44,12 @@ _ASKED = 1e-6  # of the overlaps: what is further off by its quadrature says so
 
 
 class _Row(NamedTuple):
-    """One alpha: the fixed point, its generalisation error, and how far the quadrature leaves it off."""
+    """One alpha: the fixed point, its generalisation error, and how far the quadrature leaves each off."""
 
     point: FixedPoint
     error: float = float("nan")
     off: float = float("nan")
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,8 +186,9 @@ class MultiIndex(Theory):
         """A fixed point with its generalisation error, and how far the quadrature leaves it off."""
         if not point.converged:
             return _Row(point)
-        error = self.generalisation(self.space.matrix(point.x)) if self.generalisation is not None else float("nan")
-        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha) if np.isnan(point.off) else point.off)
+        M, of = self.space.matrix(point.x), self.generalisation
+        error, doubt = (float("nan"), 0.0) if of is None else (of(M), of.doubt(M))
+        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha) if np.isnan(point.off) else point.off, doubt)
 
     def _solution(self, rows: list[_Row], shape: tuple[int, ...], branch: str) -> Solution:
         def shaped(values: list[Any], kind: Any = float) -> Any:
@@ -197,7 +199,9 @@ class MultiIndex(Theory):
         overlaps = [self.overlaps(self.space.matrix(p.x)) for p in points]
         value = {k: shaped([o[k] for o in overlaps]) for k in overlaps[0]} | {"test_error": shaped([row.error for row in rows])}
         worst = max((row.off for row in rows if not np.isnan(row.off)), default=float("nan"))
-        notes = (f"quadrature: the overlaps are known to {worst:.1e} only, {_ASKED:.0e} is usual",) if worst > _ASKED else ()
+        doubt = max((row.doubt for row in rows), default=0.0)
+        notes = tuple(f"quadrature: the {what} known to {off:.1e} only, {_ASKED:.0e} is usual"
+                      for what, off in (("overlaps are", worst), ("test error is", doubt)) if off > _ASKED)
         return Solution(value, residual=shaped([p.residual for p in points]), converged=shaped([p.converged for p in points], bool),
                         iterations=shaped([p.iterations for p in points], int), error=shaped([row.off for row in rows]),
                         method="state evolution", branch=branch, reason=shaped([p.reason for p in points], object),

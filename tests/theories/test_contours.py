@@ -249,3 +249,18 @@ def test_a_condition_on_one_variable_is_a_step_in_it(written, same):
         assert found[name] == pytest.approx(known[name], rel=1e-9)
     if same == "z1*sign(z2)":
         assert found["test_error"] == pytest.approx(1 - found["M11"]*2/np.pi*np.arcsin(found["M22"]), rel=1e-7)
+
+
+@pytest.mark.parametrize("overlaps", [(0.5, 0.5), (0.9, 0.6), (0.2, 0.5)])
+def test_the_error_of_a_label_that_jumps_off_the_axes(overlaps):
+    """z1 sign(z1 - z2): nodes that are alike for both variables lie on z1 = z2, where the label is 0; the error was off by 6 %."""
+    (a, b), x = overlaps, np.linspace(-8, 8, 801)
+    w = np.exp(-x*x/2)/np.exp(-x*x/2).sum()
+    s = np.sqrt(2 - a - b)
+    first, second = np.sqrt(a)*x[:, None], np.sqrt(b)*x[None, :]
+    t = (first - second)/s
+    mean = first*(2*ndtr(t) - 1) + 2*(1 - a)/s*np.exp(-t*t/2)/np.sqrt(2*np.pi)  # E[z1 sign(z1 - z2)|omega]
+    of = hx.theories.multi_index("z1*sign(z1 - z2)").generalisation
+    M = np.diag(overlaps)
+    assert abs(of(M) - (1 - w @ mean**2 @ w)) < of.doubt(M) < 2e-3
+    assert hx.theories.multi_index("z1*z2").generalisation.doubt(M) == 0

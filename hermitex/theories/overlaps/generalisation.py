@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Symbol, sign
+from sympy import Abs, Expr, Heaviside, Max, Min, Symbol, ceiling, floor, sign
+from sympy.core.relational import Relational
 
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.label import shown, split_products
 from hermitex.theories.overlaps.channel import FiniteOutput, full_points, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
@@ -22,6 +23,9 @@ from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
 
 _SAME = 1e-6
+_FINE, _COARSER, _DOUBT = 0.06, (1.4, 1.6, 2.0), 2.0  # edges lie between nodes as chance has it, and so does one difference
+_ROUGH = 2e6  # cells
+_APART = np.array([0.0437, -0.0911, 0.1373])
 _CELLS = 6e7
 
 
@@ -31,7 +35,7 @@ class Generalisation:
     `kind`: "classification" (two labels, +-1), or "regression"
     """
 
-    def __init__(self, g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> None:
+    def __init__(self, g: Expr, law: Named | Channel, names: Sequence[Symbol], coarser: float = 1.0) -> None:
         clean = split_products(sign(g) if isinstance(law, Named) and law.name == "sign" else
                                shown(g, law) if isinstance(law, Named) else g)
         self.names, self.r, self.g = tuple(names), len(names), clean
@@ -41,6 +45,11 @@ class Generalisation:
         few = few_values(of, self.r) if not steps and self.r == 2 else None
         self.labels = label_values(clean, names, self.axes) if steps else np.zeros(0) if few is None else few
         self.kind = "classification" if len(self.labels) == 2 and np.allclose(self.labels, [-1, 1]) else "regression"
+        self.rough = not len(self.labels) and _mixes(clean)
+        self.coarser = coarser
+        if self.rough:  # nodes alike in all variables lie on z1 = z2
+            self.axes = tuple(a if a.steps else LabelAxis(np.sort([*a.cuts, c]), False)
+                              for a, c in zip(self.axes, _APART[:self.r], strict=True))
         self._kept: dict[bytes, float] = {}
         self.grid = LabelGrid(self.axes, lambda points: of(points)[None])
 
@@ -50,6 +59,16 @@ class Generalisation:
         if key not in self._kept:
             self._kept[key] = self._error(M)
         return self._kept[key]
+
+    def doubt(self, M: Array) -> float:
+        """How far the error may be off where the label has edges off the planes z_i = c: by coarser grids; else 0."""
+        if not self.rough:
+            return 0.0
+        return _DOUBT*max(abs(self(M) - other(M)) for other in self._others)
+
+    @cached_property
+    def _others(self) -> tuple[Generalisation, ...]:
+        return tuple(Generalisation(self.g, channel(), self.names, f) for f in _COARSER)
 
     def _error(self, M: Array) -> float:
         M = np.where(np.abs(M) < 1e-14, 0.0, M)
@@ -76,6 +95,15 @@ class Generalisation:
         while np.prod([len(a.nodes(a.rung(float(np.sqrt(u))))[0]) for a, u in zip(self.axes, scale*v, strict=True)]) > _CELLS:
             scale *= 2
         return scale
+
+    def _fine(self, axes: Sequence[LabelAxis], v: Array) -> float:
+        """Of nodes for a label with edges off the axes: fine, as far as their cells are of a bearable number; 1 for others."""
+        if not self.rough:
+            return 1.0
+        f = _FINE if self.r == 2 else 1.0
+        while np.prod([len(a.nodes(a.rung(float(np.sqrt(u))), f)[0]) for a, u in zip(axes, v, strict=True)]) > _ROUGH:
+            f *= 1.25
+        return f*self.coarser
 
     @cached_property
     def _discrete(self) -> FiniteOutput | None:
@@ -116,12 +144,12 @@ class Generalisation:
             nothing = np.zeros((self.r, self.r))
             return float(sum(w @ (self.labels**2 @ z) for w, z, _ in self._discrete.sliced(nothing, 1.0)))
         zero = np.zeros(1)
-        of = values(self.g, self.names)
+        of, fine = values(self.g, self.names), self._fine(self.axes, np.ones(self.r))
         grid = LabelGrid(self.axes, lambda points: of(points)[None]**2)
-        whole = float(np.ravel(grid.moments([zero]*self.r, np.ones(self.r), slopes=False)[0])[0])
+        whole = float(np.ravel(grid.moments([zero]*self.r, np.ones(self.r), fine, slopes=False)[0])[0])
         inner = LabelGrid(self.axes, lambda points: np.where(sum(np.square(p) for p in points) < 49, of(points)**2, 0.0)[None])
         steps = all(a.steps for a in self.axes)
-        near = whole if steps else float(np.ravel(inner.moments([zero]*self.r, np.ones(self.r), slopes=False)[0])[0])
+        near = whole if steps else float(np.ravel(inner.moments([zero]*self.r, np.ones(self.r), fine, slopes=False)[0])[0])
         return whole if np.isfinite(whole) and abs(whole - near) <= _SAME*whole else float("nan")
 
     def _explained(self, M: Array) -> float:
@@ -129,14 +157,14 @@ class Generalisation:
         if is_diagonal(M) and not isinstance(self._discrete, FibreOutput):
             m = np.diag(M)
             nodes = [normal_nodes(x, 1 - x) for x in m]
-            mean = self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False)[0][0]**2
+            mean = self.grid.moments([o for o, _ in nodes], 1 - m, self._fine(self.axes, 1 - m), slopes=False)[0][0]**2
             for _, w in nodes:
                 mean = np.tensordot(w, mean, axes=(0, 0))
             return float(mean)
         if self._discrete is not None:
             return float(sum(w @ (self.labels @ z)**2 for w, z, _ in self._discrete.sliced(M, 1.0)))
         coarse = 1.0 if self.r < 3 else 2.2
-        if not self._jumps:
+        if self.rough or not self._jumps:
             return self._in_its_frame(M, 0.15 if self.r < 3 else 1.2)
         omega, weight = eigen_nodes(M, coarse, blur=float(1 - np.linalg.eigvalsh(M)[-1]))
         return float(weight @ self._mean(omega, np.eye(self.r) - M, coarse)**2)
@@ -162,7 +190,9 @@ class Generalisation:
             return np.asarray(of([sum(c*x for c, x in zip(row, u, strict=True)) for row in R]))[None]
 
         nodes = [normal_nodes(x, 1 - x, max(fineness, 0.6)) for x in m]
-        grid = LabelGrid(tuple(LabelAxis(np.zeros(1)) for _ in m), turned)
+        grid = LabelGrid(tuple(LabelAxis(np.array([c])) for c in (_APART if self.rough else np.zeros(self.r))[:self.r]), turned)
+        if self.rough:
+            fineness = self._fine(grid.axes, 1 - m)
         mean = grid.moments([o for o, _ in nodes], 1 - m, fineness, slopes=False)[0][0]**2
         for _, w in nodes:
             mean = np.tensordot(w, mean, axes=(0, 0))
@@ -175,3 +205,8 @@ class Generalisation:
         density: Any = dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2)*values(self.g, self.names)(list(points.T))
         away = ((omega[k:k + 200, None] - points[None]) @ L.T for k in range(0, len(omega), 200))
         return np.concatenate([np.exp(-np.sum(a**2, axis=-1)/2) @ density for a in away])
+
+
+def _mixes(g: Expr) -> bool:
+    """Whether g has an edge where two variables or more meet: |z1 - z2|, or a case decided by both."""
+    return any(len(e.free_symbols) > 1 for e in g.atoms(sign, Abs, Max, Min, floor, ceiling, Heaviside, Relational))
