@@ -25,6 +25,8 @@ _SCALES = np.array([1.0, 1.5, 2.2])  # V, in units of the smallest that is resol
 _LONG = 8.0  # V in one direction over V in another: beyond it they do not come near 1 together
 _MIDDLE = 0.7
 _STEPS, _SETTLED, _LEAST = 200, 1e-11, 1e-3
+_APART, _NEVER = 1e-9, 1e-6  # V in one direction over V in another; of samples that tell of a direction
+_COUNTED = 1.005
 _ROUNDS, _SAME = 2, 1e-2
 _SUBSETS = ([0, 1, 2], [0, 1], [0, 2])
 _DOUBT = 3.0  # corners of a label leave powers of V that all of these polynomials miss
@@ -54,7 +56,8 @@ def limit(n: Array, K: Array) -> Array:
 class Approach:
     """The fixed points M = 1 - s^2 K, 0 <= s < 1, of one label, as a curve alpha(s).
 
-    shape : K(0);  onset : alpha(0), above which M = 1 attracts;  together : whether the overlaps come near 1 in one shape
+    shape : K(0);  onset : alpha(0), above which M = 1 attracts;  together : whether the overlaps come near 1 in one shape;
+        else the directions that fewer samples tell of come later, and M = 1 attracts where the last of them does
     series : the coefficients of s, s^2, ... in s^2 F, and those from some points less, which tell the error
     """
 
@@ -62,7 +65,25 @@ class Approach:
         self.evolution, self.n, self.v, self.r = evolution, n, evolution.together, n.shape[1]
         self.shape = self.at(0.0, np.zeros((0, self.r, self.r)))[0]
         self.together = bool(np.linalg.cond(self.shape) < _LONG)
-        self.onset = self.r/float((n**2).sum(axis=1).mean()) if self.together else np.inf
+        slowest = float((n**2).sum(axis=1).mean())/self.r if self.together else self._slowest()
+        self.onset = 1/slowest if slowest > _NEVER else np.inf
+
+    def _slowest(self) -> float:
+        """The least eigenvalue of K^(1/2) E[n n^T/(n^T K n)] K^(1/2) in the shape that V <- (alpha F)^{-1} comes to as V -> 0."""
+        K, c = np.eye(self.r), 0.0
+        for _ in range(_STEPS):
+            F, L = self.symmetric(limit(self.n, K)), np.linalg.cholesky(K)
+            last, c = c, float(np.linalg.eigvalsh(L.T @ F @ L)[0])
+            G, R = np.linalg.eigh(F)
+            K = (R*(G[-1]/np.maximum(G, _APART*G[-1]))) @ R.T
+            if abs(c - last) < _SETTLED:
+                break
+        return c
+
+    def attracts(self, alpha: float) -> bool:
+        """Whether M = 1 surely attracts: an onset that is counted among points is known to three digits or so."""
+        counted = not self.together or not np.all(np.any(self.n != 0, axis=1))
+        return bool(alpha > self.onset*(_COUNTED if counted else 1.0))
 
     @cached_property
     def series(self) -> list[Array]:
@@ -103,10 +124,10 @@ class Approach:
 
     def solve(self, alpha: float, informed: bool) -> FixedPoint | None:
         """The fixed point with V smaller than is resolved; None where there is none, or no one shape of V."""
+        if informed and self.attracts(alpha):
+            return self._point(0.0, 0.0)
         if not self.together:
             return None
-        if informed and alpha > self.onset:
-            return self._point(0.0, 0.0)
         first, *others = (self._crossing(series, alpha, informed) for series in self.series)
         if first is None:
             return None

@@ -72,7 +72,7 @@ class StateEvolution(WholeMap):
     # -- diagonal M -----------------------------------------------------------------------------------------------------
     def _entry_by_entry(self, alpha: float, informed: bool) -> FixedPoint:
         x = np.full(self.n, float(informed))
-        if informed and self.approach is not None and alpha > self.approach.onset:
+        if informed and self.approach is not None and self.approach.attracts(alpha):
             return FixedPoint(x, 0.0, True, off=0.0)
         free: set[int] = set()
         for _ in range(4*self.n + 4):
@@ -153,7 +153,7 @@ class StateEvolution(WholeMap):
     def _stays_at_one(self, x: Array, k: int, alpha: float) -> bool:
         """alpha V F_kk > 1 as V -> 0: the map takes M_kk = 1 - V to something nearer to 1."""
         if self.approach is not None and self.approach.together and np.all(x == 1):
-            return alpha > self.approach.onset
+            return self.approach.attracts(alpha)
         return self._becomes_one(k, x, alpha) and alpha*self.limit(k)*float(self.F(x)[self.space.entries[k]]) > 1
 
     def growth(self, x: Array, zeros: list[int]) -> Array:

@@ -23,7 +23,7 @@ _CRAWLS = 1e-5  # a step
 _LIFT = 1e-4  # what is not known at a smaller alpha may leave zero
 _KICK, _CALM, _GROWING, _NEWTON = 0.02, 1e-4, 40, 8
 _FACE = 1e-3  # below M = 0 that Newton's step may reach; the map is not defined there
-_UNSTABLE, _SHAPES = 1e-5, 6
+_UNSTABLE = 1e-5
 _SURELY = 1.1  # alpha c from which what is near 1 is so, whatever the next order in V
 _HALF = 0.45  # beyond which V is no longer small
 _PLAIN, _SETTLED, _SLACK = 3, 1e-9, 1e-6
@@ -47,25 +47,14 @@ class WholeMap(OverlapMap):
 
     @cached_property
     def pace(self) -> float:
-        """c with V <- V/(alpha c) as V -> 0: the least eigenvalue of V F in the shape of V that the map keeps there.
-
-        From the smallest V that is resolved, and from there to 0 by the slope in sqrt(V); the lesser of both.
-        """
-        limit, one = self.together, np.eye(self.output.r)
-        V = limit*one
-        for _ in range(_SHAPES):
-            m, R = np.linalg.eigh(self.output.second(one - V))
-            new = (R*np.minimum(limit*m[-1]/np.maximum(m, 1e-300), _HALF)) @ R.T
-            moved, V = np.abs(new - V).max(), new
-            if moved < 0.02*limit:
-                break
-
-        def least(v: Array) -> float:
-            L = np.linalg.cholesky(v)
-            return float(np.linalg.eigvalsh(L.T @ self.output.second(one - v) @ L)[0])
-
-        near, far = least(V), least(2*V)
-        return min(near, near + (near - far)/(np.sqrt(2) - 1))
+        """c with V <- V/(alpha c) where V is small: its limit V -> 0, or what it is at the smallest V that is resolved, if less."""
+        if self.approach is None:
+            return 0.0
+        m, R = np.linalg.eigh(self.approach.shape)
+        V = (R*np.minimum(m, _HALF)) @ R.T
+        L = np.linalg.cholesky(V)
+        near = float(np.linalg.eigvalsh(L.T @ self.output.second(np.eye(self.output.r) - V) @ L)[0])
+        return min(near, 1/self.approach.onset)
 
 
 def followed(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
@@ -77,7 +66,7 @@ def followed(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
         if last is not None and not informed and np.array_equal(evolution.space.matrix(last.x), np.eye(evolution.output.r)):
             found = last  # what is known exactly stays so with more samples
         else:
-            known = informed and evolution.approach is not None and alpha > evolution.approach.onset
+            known = informed and evolution.approach is not None and evolution.approach.attracts(alpha)
             beside = evolution.beside_one(alpha, informed) if known else None
             if beside is not None:
                 found = beside
@@ -181,7 +170,8 @@ def resolved(evolution: WholeMap, found: FixedPoint, alpha: float, informed: boo
     beside = evolution.beside_one(alpha, informed)
     if beside is not None:
         return beside
-    if near and np.all(evolution.output.perfect) and alpha*evolution.pace > 1:
+    one = evolution.approach  # of directions that come near 1 together it has told above
+    if near and one is not None and not one.together and one.attracts(alpha) and alpha*evolution.pace > 1:
         return replace(found, x=evolution.space.coordinates(np.eye(evolution.output.r)), residual=0.0, converged=True, reason="")
     if near:
         limit = evolution.together

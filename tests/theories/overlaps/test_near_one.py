@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import hermitex as hx
 from hermitex.theories.overlaps.contours import ContourOutput
@@ -31,6 +32,18 @@ def test_a_direction_that_is_never_told_alone_is_not_known_exactly():
     assert not evolution.approach.together
     assert evolution.approach.told(one, two) == pytest.approx(0.5, abs=1e-4)
     assert evolution.approach.told(two, one) == evolution.approach.told(two, ~(one | two)) == 0
+
+
+@pytest.mark.parametrize(("g", "share"), [("Max(z1, z2/2 - 1)", ndtr(-1/np.sqrt(1.25))),
+                                          ("Max(z1 + z2/5, z2 - 1/2)", ndtr(-0.5/np.sqrt(1.64)))])
+def test_one_attracts_where_the_direction_that_fewest_samples_tell_of_does(g, share):
+    """A share of the samples tells of one slope, the rest of another: M = 1 from 1/share on. Their limits were 5.1 and 2.34."""
+    theory = hx.theories.multi_index(g)
+    evolution = theory.evolution
+    assert not evolution.approach.together and evolution.approach.onset == pytest.approx(1/share, rel=2e-3)
+    assert evolution.cheap.pace == pytest.approx(share, rel=2e-3)  # by F at the smallest V alone it was more
+    found = [theory.solve(alpha=f/share, start="informed", raise_on_failure=False) for f in (0.97, 1.01)]
+    assert found[0]["M22"] < 1 and found[1].converged and found[1]["M11"] == found[1]["M22"] == 1
 
 
 @pytest.mark.slow
