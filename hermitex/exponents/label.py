@@ -29,7 +29,6 @@ from sympy import (
     Symbol,
     asinh,
     atan,
-    cos,
     cosh,
     erf,
     erfc,
@@ -39,7 +38,6 @@ from sympy import (
     ilcm,
     log,
     sign,
-    sin,
     sinh,
     tan,
     tanh,
@@ -164,14 +162,7 @@ def same_level_sets(y: Expr, variables: Sequence[Symbol]) -> Expr:
     (z1*z2, z1*sign(z2))
     """
     u = peel(y, *variables)
-    return _squared_modulus(_signed(u, variables, lambda h: peel(h, *variables)), variables)
-
-
-def _squared_modulus(u: Expr, variables: Sequence[Symbol]) -> Expr:
-    """|p| and p^2 have the same level sets; p^2 is a polynomial if p is, and smooth where p is a bounded wave."""
-    if isinstance(u, Abs) and (u.args[0].is_polynomial(*variables) or isinstance(u.args[0], (sin, cos, tanh))):
-        return u.args[0]**2
-    return u
+    return _signed(u, variables, lambda h: peel(h, *variables))
 
 
 def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
@@ -180,7 +171,7 @@ def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
     while True:
         new = u
         if isinstance(u, Add):
-            new = _of_logarithms(u.as_independent(*hidden, as_Add=True)[1])
+            new = u.as_independent(*hidden, as_Add=True)[1]
             if new == u and u.is_polynomial(*hidden) and u.count_ops() < 60:
                 factored = u.factor()
                 new = factored if isinstance(factored, (Mul, Pow)) and _splits(factored, mine) else u
@@ -220,16 +211,6 @@ def _root(u: Expr) -> Expr:
     if common == 1:
         return u
     return Mul(*((Abs(b) if common % 2 == 0 else b) ** (p // common) for b, p in parts))
-
-
-def _of_logarithms(u: Expr) -> Expr:
-    """log a + 2 log b has the level sets of a b^2."""
-    if not isinstance(u, Add):
-        return u
-    terms = [t.as_coeff_Mul() for t in u.args]
-    if all(isinstance(e, log) and c.is_Rational for c, e in terms):
-        return Mul(*(e.args[0] ** c for c, e in terms))
-    return u
 
 
 def _splits(e: Expr, mine: set[Symbol]) -> bool:
