@@ -15,7 +15,7 @@ from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import directions_words, staircase_words
 from hermitex.exponents.findings import Findings
-from hermitex.exponents.label import same_level_sets
+from hermitex.exponents.label import revealed
 from hermitex.exponents.stages import alpha_words, digits_that_hold, reached_text
 from hermitex.symbolic.parsing import to_text
 
@@ -84,7 +84,7 @@ def _channel(found: Findings) -> list[str]:
     if found.channel != "deterministic":
         return [f"            {labels.why}: the label maps T below are maps of {to_text(labels.levels)}"]
     variables = tuple(Symbol(v, real=True) for v in found.variables)
-    told = same_level_sets(labels.levels, variables) if len(variables) > 1 else labels.levels
+    told = revealed(labels.levels, variables) if len(variables) > 1 else labels.levels
     return [] if told == labels.levels else [f"            y tells u = {to_text(told)} and nothing more: u(y) below is this u"]
 
 

@@ -15,7 +15,7 @@ from sympy import Expr, S, Symbol, erf, exp, oo, sqrt
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Labels
 from hermitex.exponents.information import Found
-from hermitex.exponents.label import peel
+from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.families import label_maps
 from hermitex.exponents.labels.levels import discrete, polynomial
@@ -43,7 +43,7 @@ def generative_exponent(labels: Labels, x: Symbol, *, known: Certificate | None 
     """
     last = known.order if known is not None and isinstance(known.order, int) else MAX_ORDER
     if labels.levels is not None:
-        u = peel(labels.levels, x)
+        u = revealed(labels.levels, (x,))
         classes = discrete(u, x)
         if classes is None:
             judge = _by_levels(u, x, plain=u == labels.levels)

@@ -4,8 +4,7 @@ What u, the known variables, determines is dropped; injective outer functions ar
 tells both; a sign that tells nothing of second order goes. One set of rules, used wherever a label is looked at:
 
 - `split_products`: signs and moduli of products taken apart, everywhere in g;
-- `peel`: one injective function after the other, from outside; `same_level_sets`: that, and the sign and size of a product;
-- `revealed`: the same where some variables are known;
+- `revealed`: one injective function after the other, from outside, what is known, and the sign and size of a product;
 - `label`: what a target shows through its channel, with the channel that is left: thresholds and state evolution begin here.
 """
 
@@ -105,46 +104,6 @@ def _named(spec: str) -> Named:
 
 
 # -- what a function tells ---------------------------------------------------------------------------------------------
-def peel(u: Expr, *x: Symbol) -> Expr:
-    """Strip injective outer functions: affine maps, exp, tanh, odd powers, roots, ...; an even power becomes a square.
-
-    Parameters: `u` an expression in the variables `x`, one or several.
-
-    >>> from hermitex.symbols import z
-    >>> from sympy import exp
-    >>> peel(1/(1 + exp(-3*z**3)), z)
-    z
-    """
-    while True:
-        inner = _peel_once(u, x)
-        if inner == u:
-            return u
-        u = inner
-
-
-def _peel_once(u: Expr, x: tuple[Symbol, ...]) -> Expr:
-    if isinstance(u, Add):
-        return u.as_independent(*x, as_Add=True)[1]
-    if isinstance(u, Mul):
-        constant, rest = u.as_independent(*x, as_Add=False)
-        return rest if constant.is_nonzero else u
-    if isinstance(u, INJECTIVE):
-        return u.args[0]
-    if isinstance(u, Abs) and u.args[0].is_nonnegative:
-        return u.args[0]
-    if isinstance(u, Abs) and u.has(tan):
-        return u.args[0] ** 2  # the same level sets, and no corner at every pole
-    if isinstance(u, cosh):
-        return u.args[0] ** 2
-    if isinstance(u, Pow):
-        base, power = u.args
-        if not power.has(*x) and power.is_Rational and power != 0:
-            return _peel_power(u, base, power)
-        if not base.has(*x) and base.is_positive and (base - 1).is_nonzero:
-            return power
-    return u
-
-
 def _peel_power(u: Expr, base: Expr, power: Rational) -> Expr:
     if base.is_nonnegative or (power.is_Integer and power.p % 2) or power.q % 2 == 0:
         return base
@@ -154,19 +113,16 @@ def _peel_power(u: Expr, base: Expr, power: Rational) -> Expr:
     return u
 
 
-def same_level_sets(y: Expr, variables: Sequence[Symbol]) -> Expr:
-    """A simpler u(z) with the level sets of the label y(z): exp(z1 z2) tells z1 z2.
-
-    >>> from hermitex.symbols import z1, z2
-    >>> same_level_sets(exp(z1*z2), (z1, z2)), same_level_sets(sign(z1)*sign(z2)*exp(-z1**2), (z1, z2))
-    (z1*z2, z1*sign(z2))
-    """
-    u = peel(y, *variables)
-    return _signed(u, variables, lambda h: peel(h, *variables))
-
-
 def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
-    """Strip what the other variables determine, and injective outer functions."""
+    """A simpler label with the same level sets in the hidden variables, whatever the others are: exp(z1 z2) tells z1 z2.
+
+    What the others determine is stripped, and injective outer functions: affine maps, exp, tanh, odd powers, roots; an even power
+    becomes a square.
+
+    >>> from hermitex.symbols import z, z1, z2
+    >>> revealed(1/(1 + exp(-3*z**3)), (z,)), revealed(exp(z1*z2), (z1, z2)), revealed(sign(z1)*sign(z2)*exp(-z1**2), (z1, z2))
+    (z, z1*z2, z1*sign(z2))
+    """
     mine = set(hidden)
     while True:
         new = u
@@ -187,6 +143,8 @@ def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
             new = _signed(_root(rest), hidden, lambda h: revealed(h, hidden)) if told else u
         elif isinstance(u, INJECTIVE):
             new = u.args[0]
+        elif isinstance(u, cosh) or (isinstance(u, Abs) and u.has(tan)):
+            new = u.args[0]**2  # the same level sets, and no corner at every pole
         elif isinstance(u, Pow) and not u.exp.free_symbols & mine and u.exp.is_Rational and u.exp != 0:
             new = _peel_power(u, u.base, u.exp)
         elif isinstance(u, Pow) and not u.base.free_symbols and u.base.is_positive and (u.base - 1).is_nonzero:

@@ -13,7 +13,7 @@ from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.generative import indicator_moment
-from hermitex.exponents.label import peel
+from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.labels.rising import injective_in_modulus
 from hermitex.exponents.stages import Threshold
@@ -62,7 +62,7 @@ def weak_recovery(g: Expr, channel: Named | Channel, x: Symbol, exponent: int | 
 def _exact(g: Expr, channel: Named | Channel, x: Symbol) -> Expr | None:
     labels = channel.labels(g)
     if labels.levels is not None and channel.name in ("deterministic", "random_sign"):
-        u = peel(labels.levels, x)
+        u = revealed(labels.levels, (x,))
         if parity(u, x) == 1 and injective_in_modulus(u, x):
             return S.Half
         classes = discrete(u, x)
@@ -113,7 +113,7 @@ def _loses_nothing_less(inverse: mpf, error: mpf, g: Expr, channel: Named | Chan
     bound, slack = mpf(2), mpf(0)
     if channel.name in _NOISES:
         plain = _exact(g, DETERMINISTIC, x)
-        u = peel(g, x)
+        u = revealed(g, (x,))
         bound, slack = (1 / evaluate(plain, 25), mpf(0)) if plain is not None else levelsets.inverse_threshold(
             u, x, even=parity(u, x) == 1)
     if inverse - error > (bound + slack) * (1 + mpf(10)**-9):
@@ -130,7 +130,7 @@ def _numeric(g: Expr, channel: Named | Channel, x: Symbol) -> tuple[mpf, mpf]:
     if labels.probabilities and (isinstance(channel, Named) or channel.finite):
         return _finite_numeric(labels.probabilities, x)
     if isinstance(channel, Named) and channel.name not in _NOISES:
-        u = peel(labels.levels, x)
+        u = revealed(labels.levels, (x,))
         return levelsets.inverse_threshold(u, x, even=parity(u, x) == 1)
     found = noisy_second(g, channel, (x,))
     inverse = mpf(found.couplings.get(((0, 0), (0, 0)), 0.0))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sympy import Expr, Heaviside, Symbol
 
 from hermitex.exponents.channels import Channel, Labels, Named
-from hermitex.exponents.label import same_level_sets
+from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
 from hermitex.exponents.labels.sizes import finite_values
 from hermitex.exponents.mean import HOELDER, in_space
@@ -71,7 +71,7 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
     (['y', 'y**2'], True)
     """
     if labels.levels is not None:
-        u = same_level_sets(labels.levels, variables)
+        u = revealed(labels.levels, variables)
         return family_of(u, variables, "y" if u == labels.levels else "u(y)")
     if isinstance(law, Channel) and not law.finite:
         return Family((law.p,), tuple(Member(f"the density at label {i}", p) for i, p in enumerate(labels.probabilities)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sympy import Abs, Dummy, Expr, Piecewise, Symbol
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.label import peel
+from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete
 from hermitex.exponents.labels.quantities import own_parts
@@ -64,7 +64,7 @@ def visible_part(seen: Sequence[Expr], x: Symbol) -> Expr | None:
     >>> visible_part([z1*z2**2*exp(-z2**2)], z2)
     z2**2*exp(-z2**2)
     """
-    parts = {peel(v, x) for e in seen for v in own_parts(e, x)}
+    parts = {revealed(v, (x,)) for e in seen for v in own_parts(e, x)}
     return parts.pop() if len(parts) == 1 else None
 
 

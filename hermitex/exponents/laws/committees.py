@@ -17,7 +17,7 @@ import numpy as np
 from sympy import Add, Dummy, Expr, Poly, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.label import peel
+from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.rising import strictly
 from hermitex.exponents.laws.density import WINDOW
 from hermitex.exponents.laws.discrete import collect
@@ -95,7 +95,7 @@ def _turned(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Expr, 
 def _summand(g: Expr, used: Sequence[Symbol]) -> Expr | None:
     """f with level sets of g those of sum f(z_i), f in the first variable; None if g is no such sum."""
     parts: dict[Symbol, Expr] = dict.fromkeys(used, S.Zero)
-    for term in Add.make_args(peel(g, *used)):
+    for term in Add.make_args(revealed(g, used)):
         mine = [x for x in used if term.has(x)]
         if len(mine) > 1:
             return None
