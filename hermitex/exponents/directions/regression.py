@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sympy import Add, Expr, Poly, S, Symbol, expand
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.fibres import allowed, at_verdict, difficulty, fibre_functions, plainly_new, points
 from hermitex.exponents.directions.invariant_tensors import TensorSpace, stabiliser, tensor_space
@@ -19,17 +19,14 @@ from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.directions.words import directions_words
 from hermitex.exponents.labels.branches import radial_identity
-from hermitex.symbolic.budget import Store, checkpoint
-from hermitex.symbolic.deadline import attempt
-from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.budget import Store
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, echelon, matrix, orthonormal, rank, span
 from hermitex.symbolic.summands import split
 from hermitex.symbolic.vanishing import VanishingVerdict, vanishes
-from hermitex.symbolic.zero import decide
 
 
 def on_coordinates(rows: Matrix) -> bool:
@@ -176,19 +173,11 @@ class Regression:
 
     def certificate(self, given: Given, b: MultiIndex, h: Expr, verdict: VanishingVerdict) -> Certificate:
         """One entry that is not zero: as a coefficient c_a where the coordinates allow it, else at the point it was found."""
-        plain = on_coordinates(given.frame) and on_coordinates(given.known)
-        if plain:
-            over_w = [place(row) for row in given.frame.tolist()]
+        if not verdict.at and on_coordinates(given.frame) and on_coordinates(given.known):
             a = [0]*len(self.variables)
-            for i, n in zip(over_w, b, strict=True):
-                a[i] = n
-            block = _block(h, given.u) if verdict.at else (tuple([0]*len(given.u)), verdict.value)
-            if block is not None:
-                for row, n in zip(given.known.tolist(), block[0], strict=True):
-                    a[place(row)] = n
-                how = verdict.how if not verdict.at else "exact value"
-                return Certificate(f"c_({','.join(map(str, a))})", tuple(a), "nonzero", how, block[1],
-                                   verdict.enclosure if not verdict.at else None)
+            for row, n in zip(given.frame.tolist(), b, strict=True):
+                a[place(row)] = n
+            return Certificate(f"c_({','.join(map(str, a))})", tuple(a), "nonzero", verdict.how, verdict.value, verdict.enclosure)
         what = ", ".join(f"He_{n}({self._form(row)})" for row, n in zip(given.frame.tolist(), b, strict=True) if n)
         there = {v: x for v, x in verdict.at}
         where = ", ".join(f"{self._form(row)} = {there[v]}" for v, row in zip(given.u, given.known.tolist(), strict=True)
@@ -200,22 +189,3 @@ class Regression:
 def place(row: Sequence[Expr]) -> int:
     """The coordinate along which a row lies."""
     return next(i for i, x in enumerate(row) if x != 0)
-
-
-def _block(h: Expr, u: tuple[Symbol, ...]) -> tuple[MultiIndex, Expr] | None:
-    """(a, E[h He_a(u)]) for the first small a whose exact value is not zero, or None."""
-    from hermitex.symbolic.hermite import He
-
-    if h.has(Expectation):
-        return None
-    for n in range(3):
-        for a in multi_indices(len(u), n):
-            try:
-                with attempt(2):
-                    value = expand(closed_form(E(h*He(a, u), *u)))
-                    if value != 0 and decide(value).status == "nonzero":
-                        return a, value
-            except (BudgetExceeded, HermitexError):
-                checkpoint("looking for a coefficient")
-                return None
-    return None
