@@ -38,6 +38,7 @@ _GRADE = 4.0  # the quotient of neighbouring distances of such break points from
 _MOST_GRADES = 26
 _SLOW, _WIDE, _PER_WIDTH = 2.0, 2.0, 3.0
 _POLES = 24.0  # beyond the frequency that stands in a formula: what the rest of the integrand needs
+_BROAD = 3.2  # a panel as broad as that sees exp(-x^2/2) to all digits
 _TURN = 24.0  # radians on one panel
 _PANEL, _MANY = 31, 256
 _FINEST = 20 / 2**15  # the least step that a formula may ask for
@@ -376,7 +377,9 @@ def _refined(rule: quadrature.Rule, suspects: np.ndarray | None) -> quadrature.R
         panels = len(rule) // _PANEL  # first more of them, then toward the ends, where a root or a logarithm may stand
         if panels > 2 * _GRADES:
             return quadrature.unit(8 * (panels - 2 * _GRADES), _GRADES, rule.window)
-        return quadrature.unit(panels, _GRADES, rule.window) if panels >= 8 else quadrature.unit(4 * panels, 0, rule.window)
+        enough = max(8, int(np.ceil(2 * rule.window / _BROAD)))
+        grades = _GRADES if panels >= enough else 0
+        return quadrature.unit(panels if grades else min(4 * panels, enough), grades, rule.window)
     if rule.kind == "panels" and suspects is not None:
         return rule.refine(suspects >= max(min(0.1 * float(np.max(suspects)), _SURELY), 1e-17))
     return rule.refine()

@@ -75,8 +75,9 @@ def spread(rule, kinks, narrow, fast):
 '''),
     "off": ((), '''
 def off(part, *terms):
-    """The sum of some terms, off by that part of their sizes."""
-    return sum(terms) + part*sum(map(np.abs, terms))
+    """The sum of some terms, off by that part of their sizes; what is infinite stays so."""
+    total = sum(terms)
+    return np.where(np.isinf(total), total, total + part*sum(map(np.abs, terms)))
 '''),
     "cleared": ((), '''
 def cleared(x, *terms):

@@ -22,7 +22,6 @@ from sympy import (
     cancel,
     ceiling,
     default_sort_key,
-    erfinv,
     expand,
     floor,
     log,
@@ -33,7 +32,7 @@ from hermitex.errors import HermitexError
 from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import plain
 from hermitex.symbolic.pieces import breakpoints
-from hermitex.symbolic.scales import scales
+from hermitex.symbolic.scales import scales, size
 
 _MOST_KINKS = 80  # of one function
 _MOST_FIXED = 1024  # of one axis, where they do not move
@@ -119,9 +118,8 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
 
 
 def _bound(k: Expr) -> Expr:
-    """Of the frequencies of what turns over 1/|k|, a real number: SymPy does not know that erfinv is one where it has a value."""
-    real = {e: Dummy(real=True) for e in k.atoms(erfinv)}
-    return _STEP * Abs(k.xreplace(real)).xreplace({v: e for e, v in real.items()})
+    """Of the frequencies of what turns over 1/|k|."""
+    return _STEP*size(k)
 
 
 def _kinks(body: Expr, x: Symbol) -> tuple[Expr, ...]:

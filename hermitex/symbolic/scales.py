@@ -115,11 +115,11 @@ def _of_exponential(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         slope, bend = sp.diff(g, x), sp.diff(g, x, 2)
         if bend.has(sp.Derivative):  # of the size of what SymPy does not see to be real
             return []
-        return [(k, -k * c) for c in _seen(slope, x) if (k := sp.sqrt(_size(bend.xreplace({x: c})))) != 0]
+        return [(k, -k * c) for c in _seen(slope, x) if (k := sp.sqrt(size(bend.xreplace({x: c})))) != 0]
     p = sp.Poly(g, x)
     if p.degree() == 2:
         A, B = p.coeff_monomial(x**2), p.coeff_monomial(x)
-        k = sp.sqrt(2 * _size(A))
+        k = sp.sqrt(2 * size(A))
         return [] if A.is_nonnegative else [(k, k * B / (2 * A))]
     widths = [(_inverse_width(g, x, c, p.degree()), c) for c in roots(sp.diff(g, x), x)]
     return [(k, -k * c) for k, c in widths]
@@ -130,7 +130,7 @@ def _inverse_width(g: Expr, x: Symbol, c: Expr, degree: int) -> Expr:
     for n in range(2, degree + 1):
         rise = sp.expand(sp.diff(g, x, n).xreplace({x: c}))
         if rise != 0:
-            return sp.sqrt(_size(rise)) if n == 2 else (_size(rise) / sp.factorial(n)) ** sp.Rational(1, n)
+            return sp.sqrt(size(rise)) if n == 2 else (size(rise) / sp.factorial(n)) ** sp.Rational(1, n)
     return Integer(0)
 
 
@@ -140,7 +140,7 @@ def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         p = sp.Poly(base, x)
         if p.degree() == 2:
             A, B, C = (p.coeff_monomial(x**n) for n in (2, 1, 0))
-            width = sp.sqrt(_size(sp.expand(4 * A * C - B**2))) / (2 * _size(A))
+            width = sp.sqrt(size(sp.expand(4 * A * C - B**2))) / (2 * size(A))
             return [] if width == 0 else [(1 / width, B / (2 * A) / width)]
         if p.degree() > 2 and not base.free_symbols - {x}:
             near = [r for r in near_roots(p) if abs(sp.im(r)) < 1 and abs(sp.re(r)) < 4 * _REACH]
@@ -149,7 +149,7 @@ def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         return []
     if not base.has(sp.exp, *_WAVES):  # near a minimum m + s (x - c)^2/2 it meets 0 in the plane at a distance (2 m/s)^(1/2)
         found = [(c, base.xreplace({x: c}), sp.diff(base, x, 2).xreplace({x: c})) for c in _seen(sp.diff(base, x), x)]
-        return [(k, -k * c) for c, m, s in found if m != 0 for k in (sp.sqrt(_size(s / (2 * m))),)]
+        return [(k, -k * c) for c, m, s in found if m != 0 for k in (sp.sqrt(size(s / (2 * m))),)]
     turning = [pair for f in base.atoms(sp.cosh, sp.sinh) for pair in _at_roots(f.args[0], x)]
     inside = [(e, line) for e in Add.make_args(base) for f in e.atoms(sp.exp) if (line := linear(f.exp, x)) is not None]
     lines = [_line(e, x) for e in sorted(Add.make_args(base), key=lambda e: x not in e.free_symbols)]
@@ -161,10 +161,10 @@ def _of_base(base: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
 def _line(e: Expr, x: Symbol) -> tuple[Expr, Expr] | None:
     """(k, b) where |e| = exp(k x + b)."""
     if x not in e.free_symbols:
-        return Integer(0), sp.log(_size(e))
+        return Integer(0), sp.log(size(e))
     exponents = [f for f in Mul.make_args(e) if isinstance(f, sp.exp)]
     rest, line = Mul(*(f for f in Mul.make_args(e) if f not in exponents)), linear(Add(*(f.exp for f in exponents)), x)
-    return None if line is None or x in rest.free_symbols else (line[0], line[1] + sp.log(_size(rest)))
+    return None if line is None or x in rest.free_symbols else (line[0], line[1] + sp.log(size(rest)))
 
 
 # -- frequencies -------------------------------------------------------------------------------------------------------
@@ -224,9 +224,9 @@ def _slope(g: Expr, x: Symbol) -> list[Expr]:
     """Bounds of |g'|: of a polynomial by its terms at the edge of the window, else its values at a few places."""
     slope = sp.diff(g, x).replace(sp.DiracDelta, lambda *_: sp.S.Zero)  # a jump has no frequency
     if x in slope.free_symbols and slope.is_polynomial(x):
-        found = [Add(*(_size(c) * Integer(_REACH // 2) ** n for (n,), c in sp.Poly(slope, x).terms()))]
+        found = [Add(*(size(c) * Integer(_REACH // 2) ** n for (n,), c in sp.Poly(slope, x).terms()))]
     else:
-        found = [_size(slope.xreplace({x: Integer(v)})) for v in (-_REACH // 2, 0, _REACH // 2)]
+        found = [size(slope.xreplace({x: Integer(v)})) for v in (-_REACH // 2, 0, _REACH // 2)]
     return [f for f in dict.fromkeys(found) if real(f)]
 
 
@@ -337,8 +337,17 @@ def _of_wave(f: Expr, value: Expr, line: tuple[Expr, Expr]) -> list[Expr]:
     return [c for c in every if abs(c) <= _REACH]
 
 
-def _size(e: Expr) -> Expr:
-    return e if e.is_nonnegative else -e if e.is_nonpositive else sp.Abs(e)
+def size(e: Expr) -> Expr:
+    """|e|, where inverse functions in e are real where they have a value, which SymPy does not know: no re(erfinv(m)).
+
+    >>> m = Symbol("m", real=True)
+    >>> size(m*sp.exp(sp.erfinv(m)))
+    exp(erfinv(m))*Abs(m)
+    """
+    inverse = {f: sp.Dummy(real=True) for f in e.atoms(sp.erfinv, sp.atanh, sp.log) if f.free_symbols}
+    e = e.xreplace(inverse)
+    e = e if e.is_nonnegative else -e if e.is_nonpositive else sp.Abs(e)
+    return e.xreplace({v: f for f, v in inverse.items()})
 
 
 def _rational(value: Expr) -> Expr:

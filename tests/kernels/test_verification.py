@@ -2,15 +2,35 @@
 
 import numpy as np
 import pytest
+import scipy.special
 from mpmath import mp, mpf
-from sympy import Abs, Integer, Rational, Symbol, atan, besselj, cos, cosh, erf, exp, lambdify, sin, sqrt, symbols, tan, tanh
+from sympy import (
+    Abs,
+    Integer,
+    Max,
+    Rational,
+    Symbol,
+    atan,
+    besselj,
+    cos,
+    cosh,
+    erf,
+    exp,
+    lambdify,
+    sign,
+    sin,
+    sqrt,
+    symbols,
+    tan,
+    tanh,
+)
 
 import hermitex as hx
 from hermitex.errors import Divergent, NotConverged
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowered import NodeAxis
 from hermitex.symbolic.gaussian import E
-from hermitex.symbols import z
+from hermitex.symbols import z, z1, z2
 
 a, b, x = symbols("a b x", real=True)
 
@@ -187,3 +207,27 @@ def test_tooth_an_inner_average_without_digits_counts_where_the_outer_one_feels_
     rules.verify(run, 1e-11, run)
     assert rules.error.max() > 1e-6
     assert (rules.felt.max() > 1e-9) == felt
+
+
+KINKED = [lambda t: Max(0, t), Abs, sign, lambda t: exp(-Abs(t))]
+
+
+@pytest.mark.parametrize(("outer", "inner", "width"), [(0, 0, 0.0), (1, 0, 1e-300), (3, 0, 1e-6)])
+def test_a_kink_that_no_width_brings_near(outer, inner, width):
+    """E f(s z1 + m) g(c z1 + sqrt(1 - c^2) z2) at s = 0 is f(m) E g(z): by quadrature panels reach far out, and are too broad."""
+    s, m, c = symbols("s m c", real=True)
+    f, g = KINKED[outer], KINKED[inner]
+    kernel = hx.compile(E(f(s*z1 + m)*g(c*z1 + sqrt(1 - c**2)*z2), z1, z2))
+    value = kernel(s=width, m=1.8, c=0.39)
+    exact = float(f(Rational(9, 5)))*[0.3989422804014327, 0, 0, 0.5231565837302474][inner]
+    assert value == pytest.approx(exact, rel=1e-10 + width) and np.all(kernel.error < 1e-10)
+
+
+@pytest.mark.parametrize("shift", [0.3, -0.97, 1.9])
+def test_the_inverse_of_a_function_of_a_real_letter_is_real(shift):
+    """It stands in the width of a peak: SymPy writes |exp(erfinv(m))| by re and im, which have no numeric form."""
+    s, m = symbols("s m", real=True)
+    kernel = hx.compile(E(1/(1 + (E(erf(s*z1 + z2), z1) - m)**2), z2))
+    t = np.linspace(-12, 12, 4001)
+    exact = np.sum(np.exp(-t*t/2)/(1 + (scipy.special.erf(t/np.sqrt(1.08)) - shift)**2))*(t[1] - t[0])/np.sqrt(2*np.pi)
+    assert kernel(s=0.2, m=shift) == pytest.approx(exact, rel=1e-12)
