@@ -379,7 +379,7 @@ def _refined(rule: quadrature.Rule, suspects: np.ndarray | None) -> quadrature.R
             return quadrature.unit(8 * (panels - 2 * _GRADES), _GRADES, rule.window)
         enough = max(8, int(np.ceil(2 * rule.window / _BROAD)))
         grades = _GRADES if panels >= enough else 0
-        return quadrature.unit(panels if grades else min(4 * panels, enough), grades, rule.window)
+        return quadrature.unit(panels if grades else 4 * panels, grades, rule.window)
     if rule.kind == "panels" and suspects is not None:
         return rule.refine(suspects >= max(min(0.1 * float(np.max(suspects)), _SURELY), 1e-17))
     return rule.refine()

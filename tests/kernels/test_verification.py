@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.special
 from mpmath import mp, mpf
 from sympy import (
@@ -231,3 +232,20 @@ def test_the_inverse_of_a_function_of_a_real_letter_is_real(shift):
     t = np.linspace(-12, 12, 4001)
     exact = np.sum(np.exp(-t*t/2)/(1 + (scipy.special.erf(t/np.sqrt(1.08)) - shift)**2))*(t[1] - t[0])/np.sqrt(2*np.pi)
     assert kernel(s=0.2, m=shift) == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_jump_beside_the_last_node_of_a_panel():
+    """sign(E tanh(s z1 + z2) - m) jumps at a place that nobody tells: its average is 1 - 2 Phi(r), or it is refused."""
+    s, m = symbols("s m", real=True)
+    kernel = hx.compile(E(sign(E(tanh(s*z1 + z2), z1) - m), z2))
+    t, weights = np.polynomial.hermite_e.hermegauss(60)
+    told = 0
+    for level in [-0.47, *np.random.default_rng(5).uniform(-0.9, 0.9, 8)]:
+        place = scipy.optimize.brentq(lambda u, v=level: weights @ np.tanh(0.1*t + u)/np.sqrt(2*np.pi) - v, -5, 5, xtol=1e-15)
+        try:
+            value = kernel(s=0.1, m=level)
+        except NotConverged:
+            continue
+        told += 1
+        assert abs(value - 1 + 2*scipy.special.ndtr(place)) < 1e-11 + 2*kernel.error
+    assert told
