@@ -130,12 +130,14 @@ def mixture(loss, alpha, lamda):
         for _ in range(100):
             step = (f - w - V*expit(-f))/(1 + V*expit(f)*expit(-f))
             f -= step
+            if np.abs(step).max() < 1e-12:  # its square is what is left
+                break
         return f, 1/(1 + V*expit(f)*expit(-f))
 
     def equations(x):
         m, q, V = x
         kinks = [(1 - V - m)/np.sqrt(q), (1 - m)/np.sqrt(q)] if loss == "hinge" else []
-        z, weight = line(kinks)
+        z, weight = line(kinks) if kinks else PLAIN
         w = m + np.sqrt(q)*z
         f, slope = prox(w, V)
         mhat, qhat, Vhat = (alpha*weight @ e for e in ((f - w)/V, ((f - w)/V)**2, (1 - slope)/V))
