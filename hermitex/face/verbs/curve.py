@@ -152,8 +152,8 @@ def _run(args: argparse.Namespace) -> int:
                                    "one target and one value of each number")
                 lines = face.baselines(theory, alpha, **numbers)
         if args.simulate:  # a simulation takes as long as it takes
-            made = made.with_simulation(_measured(args, theory, alpha, numbers))
-            told = made.simulation.parameters.get("status", "")
+            made = made.with_simulation(experiment := _measured(args, theory, alpha, numbers))
+            told = experiment.parameters.get("status", "")
             if said := getattr(theory, "of_experiment", "") or (told if told != made.parameters.get("status") else ""):
                 cli.say(f"the experiment: {said}" if said == told else said)
         found.append(made)
