@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import BadInput, NotConverged, UnknownName
 from ..show.columns import Columned, ridge, several
 
+_LARGE = 1e-9  # an error that is shown
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
 UNSTABLE = "unstable under iteration"
 REFUSED = "refused"  # the method, so to say, of a point whose numbers have no meaning in the formulas
@@ -234,8 +235,8 @@ class Solution(Columned):
         residual = np.max(self.residual) if np.size(self.residual) else float("nan")
         methods = " + ".join(dict.fromkeys(np.atleast_1d(np.asarray(self.method)).tolist()))
         iterations = int(np.max(self.iterations)) if np.size(self.iterations) else 0
-        # An error that is not residual/(1 - stability) says more than the residual: it is that of the quadrature.
-        known = np.all(np.isnan(self.stability)) and np.any(np.isfinite(self.error))
+        # An error that is not residual/(1 - stability) says more than the residual: that of a quadrature, of a double root.
+        known = np.any(np.isfinite(self.error)) and (np.all(np.isnan(self.stability)) or np.nanmax(self.error) > _LARGE)
         off = f", error {np.nanmax(self.error):.1g}" if known else ""
         return f"{state}, residual {residual:.2g}{off}{self._stability()}, {methods or 'no method'}, {iterations} iterations"
 

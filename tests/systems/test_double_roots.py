@@ -60,6 +60,7 @@ def test_no_more_digits_are_claimed_than_hold(equation):
     system = System({x: equation})
     found = system.solve(start={"x": 1.3}, raise_on_failure=False)
     assert not found.converged and abs(found["x"] - 1) < found.error
+    assert f"error {found.error:.1g}" in repr(found)   # whatever is known of its stability
 
 
 def test_two_unknowns_and_what_follows_from_them():
