@@ -152,8 +152,9 @@ def _run(args: argparse.Namespace) -> int:
                                    "one target and one value of each number")
                 lines = face.baselines(theory, alpha, **numbers)
         if args.simulate:  # a simulation takes as long as it takes
-            made = made.with_simulation(experiment := _measured(args, theory, alpha, numbers))
-            told = experiment.parameters.get("status", "")
+            measured = _measured(args, theory, alpha, numbers)
+            made = made.with_simulation(measured)
+            told = measured.parameters.get("status", "")
             if said := getattr(theory, "of_experiment", "") or (told if told != made.parameters.get("status") else ""):
                 cli.say(f"the experiment: {said}" if said == told else said)
         found.append(made)
