@@ -35,7 +35,8 @@ def test_a_direction_that_is_never_told_alone_is_not_known_exactly():
 
 
 @pytest.mark.parametrize(("g", "share"), [("Max(z1, z2/2 - 1)", ndtr(-1/np.sqrt(1.25))),
-                                          ("Max(z1 + z2/5, z2 - 1/2)", ndtr(-0.5/np.sqrt(1.64)))])
+                                          ("Max(z1 + z2/5, z2 - 1/2)", ndtr(-0.5/np.sqrt(1.64)))],
+                         ids=["axes", "oblique"])
 def test_one_attracts_where_the_direction_that_fewest_samples_tell_of_does(g, share):
     """A share of the samples tells of one slope, the rest of another: M = 1 from 1/share on. Their limits were 5.1 and 2.34."""
     theory = hx.theories.multi_index(g)
