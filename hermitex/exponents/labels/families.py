@@ -118,7 +118,7 @@ def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Me
         yield from _steps(u, variables, text)
     else:
         powers = _powers_in_space(u, variables, text)
-        yield from islice(powers, 1)
+        yield from islice(powers, 1 if len(variables) > 1 else _POWERS)  # of one variable there are rules for all of them
         yield from _steps(u, variables, text)
         yield from powers
 
