@@ -38,7 +38,8 @@ class Solution(Columned):
     stability : float or (B,)   spectral radius of d rhs/dx, of the undamped map x -> rhs(x) over all unknowns at once: the
                                 factor that plain iteration gains a step; above 1 it runs away, and the notes say `unstable
                                 under iteration`. NaN where there is no such map: an implicit equation (the notes say which)
-    error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - stability)
+    error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - stability); of a System's also
+                                what quadrature, terms that cancel, or a root that is double or nearly so leave, if that is more
     iterations, method, branch, reason : one entry, or one a point; reason is empty where converged
     unknowns : tuple of str     the names that were solved for
     parameters : mapping        the numbers it was solved at, by name
