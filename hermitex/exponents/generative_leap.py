@@ -17,10 +17,10 @@ from sympy import Dummy, Expr, S, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.directions.regression import Regression
-from hermitex.exponents.directions.relevant import relevant, rewritten
+from hermitex.exponents.directions.regression import Regression, on_coordinates
+from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
-from hermitex.exponents.directions.symmetry import Symmetry, symmetries
+from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
 from hermitex.exponents.labels.hidden import vanishing_orders
@@ -30,7 +30,7 @@ from hermitex.symbolic.budget import Listed, Store, checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import to_text
-from hermitex.symbolic.subspaces import Matrix, span, stack
+from hermitex.symbolic.subspaces import Matrix, span, stack, tidy
 
 _SECONDS = 8.0  # of the label maps of one order at one stage, and of its entries
 _WORDS = 4      # reasons that a certificate names
@@ -81,7 +81,7 @@ class GenerativeSearch:
             self.seen = relevant(self.given.seen, self.variables)
             if self.seen.dimension == 0:
                 return Staircase((), (), (), True)
-            oracle = GenerativeOracle(_carried(self.given, self.seen, self.variables), self.seen.names)
+            oracle = GenerativeOracle(_carried(self.given, self.seen, self.variables), self.seen.names, mirrors=_mirrors(self.seen))
             self.climb = Climb(oracle, self.seen.dimension, self.max_order, name="generative leap")
         return self._told(self.climb())
 
@@ -110,6 +110,15 @@ def _at_most_two(stairs: Staircase) -> Staircase:
     return stairs
 
 
+def _mirrors(found: Relevant) -> list[list[Expr]]:
+    """The normals of the sign flips and swaps of the variables, over the coordinates of a turned target."""
+    if on_coordinates(found.basis):
+        return []
+    columns = [list(found.basis.col(i)) for i in range(found.basis.cols)]
+    both = [[a + s*b for a, b in zip(x, columns[j], strict=True)] for i, x in enumerate(columns) for j in range(i) for s in (-1, 1)]
+    return [[tidy(x) for x in row] for row in (*columns, *both)]
+
+
 def _carried(given: Family, found: Any, variables: tuple[Symbol, ...]) -> Family:
     """The label maps over the coordinates of the relevant subspace."""
     if found.names == variables and found.basis == Matrix.eye(found.dimension):
@@ -126,8 +135,9 @@ class GenerativeOracle:
     A family of the one map T(y) = y, complete, makes it what E[Y He_k(P z) | P_U z] charges: `letter` "C" names it so.
     """
 
-    def __init__(self, given: Family, variables: Sequence[Symbol], *, letter: str = "Lambda") -> None:
-        self.given, self.variables, self.letter = given, tuple(variables), letter
+    def __init__(self, given: Family, variables: Sequence[Symbol], *, letter: str = "Lambda",
+                 mirrors: Sequence[Sequence[Expr]] = ()) -> None:
+        self.given, self.variables, self.letter, self.mirrors = given, tuple(variables), letter, mirrors
         self.r = len(self.variables)
         self._members = Listed(lambda: (Moments(m, self.variables) for m in given.members))
         self._symmetries, self._vanishing, self._once, self._entries = Store(), Store(), Store(), Store()
@@ -220,8 +230,13 @@ class GenerativeOracle:
 
     def symmetries(self, seen: tuple[Expr, ...]) -> tuple[Symmetry, ...]:
         """Generators of the symmetries that all the expressions share."""
-        whole = seen[0] if len(seen) == 1 else sum((Dummy(f"d{i}", real=True)*e for i, e in enumerate(seen)), S.Zero)
-        return self._symmetries.of(seen, lambda: symmetries(whole, self.variables))
+        def found() -> tuple[Symmetry, ...]:
+            whole = seen[0] if len(seen) == 1 else sum((Dummy(f"d{i}", real=True)*e for i, e in enumerate(seen)), S.Zero)
+            plain = symmetries(whole, self.variables)
+            known = {s.matrix for s in plain}
+            return (*plain, *(s for s in mirrored(whole, self.variables, self.mirrors) if s.matrix not in known))
+
+        return self._symmetries.of(seen, found)
 
     def vanishing_orders(self, seen: tuple[Expr, ...], i: int, k: int) -> dict[int, str]:
         """The orders at which a coordinate is hidden from the label (see `hidden`)."""

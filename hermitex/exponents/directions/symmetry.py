@@ -288,16 +288,25 @@ def _reflected(g: Expr, variables: tuple[Symbol, ...]) -> Iterator[Symmetry]:
     size = [tidy(Add(*(x**2 for x in row))) for row in forms]
     both = [[tidy(a + s*b*ratio) for a, b in zip(x, forms[j], strict=True)] for i, x in enumerate(forms) for j in range(i)
             for ratio in dict.fromkeys((S.One, sqrt(size[i]/size[j]))) for s in (1, -1)]
+    yield from mirrored(g, variables, [row for row in (*forms, *both, *polygons) if not _plain_swap(row)])
+
+
+def mirrored(g: Expr, variables: Sequence[Symbol], normals: Sequence[Sequence[Expr]]) -> Iterator[Symmetry]:
+    """The reflections z - 2 (l.z) l/|l|^2 with l among the normals that leave g alone up to a sign, sign flips apart."""
+    variables = tuple(variables)
     values, seen = _Values(g, variables), set()
-    for row in (*forms, *both, *polygons):
+    for row in normals:
         length = tidy(Add(*(x**2 for x in row)))
-        if _plain_swap(row) or sum(1 for x in row if x != 0) < 2 or length == 0:
+        if sum(1 for x in row if x != 0) < 2 or length == 0:
             continue
         across = Matrix([row])
-        R = Matrix((eye(r) - across.T*across*(2/length)).applyfunc(lambda x: expand(tidy(x))))
-        if R not in seen and (found := symmetry_of(g, variables, R, values=values)) is not None:
-            yield found
+        R = Matrix((eye(len(row)) - across.T*across*(2/length)).applyfunc(lambda x: expand(tidy(x))))
+        if R in seen:
+            continue
         seen.add(R)
+        found = symmetry_of(g, variables, R, values=values)
+        if found is not None:
+            yield found
 
 
 def _plain_swap(row: Sequence[Expr]) -> bool:
