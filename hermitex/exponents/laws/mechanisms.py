@@ -164,7 +164,7 @@ def _committee(q: Question) -> Value | None:
 def _known_factor(q: Question) -> Value | None:
     """g = f(u) w(v), f zero with some probability: 1/alpha_c = P(f != 0)/alpha_c(w)."""
     factor, rest = q.g.as_independent(*q.hidden, as_Add=False)
-    if not q.given or q.law.name not in ("deterministic", "multiplicative"):
+    if not q.given or q.law.name not in ("deterministic", "multiplicative") or rest.free_symbols - set(q.hidden):
         return None
     live = _chance(factor) if isinstance(q.g, Mul) and factor.free_symbols else None
     if live is None:
