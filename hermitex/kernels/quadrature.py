@@ -20,7 +20,7 @@ _FINEST = 1 / 64
 _MOST_PANELS = 4096
 _MOST_TERMS = 65_536
 _NODES_A_PANEL = 10  # of a trapezoid rule that is given up for panels
-_GAUSS = 24  # nodes of each part of a panel in verification
+_GAUSS, _CROWDED = 18, 24  # nodes of each part of a panel in verification
 _APART = 0.2763932022500210  # a shift that is none of the others
 _SHIFT = 0.381966011250105  # the golden section: no few steps add up to a whole number of others
 _CLOSER = 0.786151377757423
@@ -103,7 +103,7 @@ class Rule:
         if self.kind == "trapezoid":
             return _shifted(self.step * _CLOSER, self.window)
         assert self.edges is not None
-        x, w = _gauss()
+        x, w = _gauss() if self.kind == "unit" else _crowded()
         if self.kind == "unit":
             nodes, half = _from_ends(_parted(self.edges), x)
             return nodes, (half * w).ravel()
@@ -241,8 +241,14 @@ def _shifted(step: float, window: float) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=1)
 def _gauss() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on (-1, 1) that crowd at the ends, as u^2 there: a jump beside the last node of a panel stands between."""
     x, w = np.polynomial.legendre.leggauss(_GAUSS)
+    return x, w
+
+
+@lru_cache(maxsize=1)
+def _crowded() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on (-1, 1) that crowd at the ends, as u^2 there: a jump beside the last node of a panel stands between."""
+    x, w = np.polynomial.legendre.leggauss(_CROWDED)
     return x*(3 - x**2)/2, w*3*(1 - x**2)/2
 
 
