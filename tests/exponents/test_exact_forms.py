@@ -9,7 +9,9 @@ from hermitex.exponents.laws.discrete import arcs
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z1, z2
 
-EXACT = [("sign(Abs(z1) - Abs(z2))", "pi**2/4"), ("sign(Abs(z1) - 2*Abs(z2))", "25*(pi - 2*atan(1/2))*atan(1/2)/8")]
+EXACT = [("sign(Abs(z1) - Abs(z2))", "pi**2/4"), ("sign(Abs(z1) - 2*Abs(z2))", "25*(pi - 2*atan(1/2))*atan(1/2)/8"),
+         *(pytest.param(*row, marks=pytest.mark.slow) for row in (   # products of signs in all variables at once
+             ("sign(z1*z2 + z3*z4)", "4"), ("sign(z1 + z2)*sign(z2 + z3)", "8*pi**2/27")))]
 # Quadratic forms of two eigenvalues, p and q times: known in closed form, found in numbers.
 NUMBERS = [
     ("sign(z1*z2 + z3*z4)", "4"), ("z1*z2 + z3*z4", "4/3"), ("(z1*z2 + z3*z4)**3", "4/3"), ("z1/z2", "1"),

@@ -1,13 +1,14 @@
 """nu_a(y) = E[He_a(z) 1{g(z) = y}] exactly, for a label that takes finitely many values.
 
 Where every variable enters through piecewise constant functions of itself, the space falls into boxes, and the moments
-of a box are products of those of intervals. Otherwise it may be piecewise constant in a radius, or in the angle of two variables.
+of a box are products of those of intervals. Otherwise the label is a function of signs: the indicator of a pattern is
+prod (1 + t_k s_k)/2, and the Gaussian engine integrates each product of signs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import combinations, combinations_with_replacement, pairwise, product
 from math import prod
 
 from sympy import (
@@ -26,6 +27,7 @@ from sympy import (
     gamma,
     oo,
     pi,
+    preorder_traversal,
     sign,
     sqrt,
 )
@@ -37,11 +39,15 @@ from hermitex.exponents.labels.levels import equal
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.exponents.laws.density import Index
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.hermite import He
+from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
 
 Atoms = list[tuple[Expr, dict[Index, Expr]]]  # (label, {a: nu_a}); an index that is missing is exactly zero
 _BOXES = 600
+_SIGNS = 6
 
 
 def indices(count: int) -> list[Index]:
@@ -61,7 +67,7 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     """
     g = split_products(g)
     try:
-        return _radial(g, variables) or _boxes(g, variables) or arcs(g, variables)
+        return (_radial(g, variables) or _boxes(g, variables) or arcs(g, variables) or _patterns(g, variables))
     except BudgetExceeded:
         raise
     except HermitexError:
@@ -229,3 +235,57 @@ def _moments(t: Expr, s: int) -> dict[Index, Expr]:
     mean = sqrt(Rational(1, 8)/pi)
     return {(): angle/(2*pi), (0,): s*mean*sine, (1,): -s*mean*cosine, (0, 0): double/(2*pi), (1, 1): -double/(2*pi),
             (0, 1): square/(2*pi)}
+
+
+# -- patterns of signs -------------------------------------------------------------------------------------------------
+def _patterns(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
+    g = g.replace(Heaviside, lambda u, *_: (1 + sign(u)) / 2)
+    signs = sorted({e for e in preorder_traversal(g) if isinstance(e, sign)}, key=str)
+    marks = [Dummy(f"t{k}", real=True) for k in range(len(signs))]
+    form = g.xreplace(dict(zip(signs, marks, strict=True)))
+    if not signs or len(signs) > _SIGNS or form.has(*variables):
+        return None
+    tensors = _sign_moments(signs, variables)
+    classes: Atoms = []
+    for pattern in product((1, -1), repeat=len(signs)):
+        label = form.xreplace({t: S(v) for t, v in zip(marks, pattern, strict=True)})
+        nu: dict[Index, Expr] = {}
+        for subset, a, value in tensors:
+            nu[a] = nu.get(a, S.Zero) + value * prod(pattern[k] for k in subset) / 2 ** len(signs)
+        collect(classes, label, nu)
+    return [(label, nu) for label, nu in cleaned(classes) if nu.get((), S.Zero) != 0]
+
+
+def _sign_moments(signs: list[Expr], variables: Sequence[Symbol]) -> list[tuple[tuple[int, ...], Index, Expr]]:
+    """E[prod of some signs times He_a], where flips of the variables do not prove it to be zero."""
+    flips = [f for f in product((1, -1), repeat=len(variables)) if -1 in f]
+    parity = []
+    for f in flips:
+        swap = {x: s * x for x, s in zip(variables, f, strict=True)}
+        parity.append([_relative(u.xreplace(swap), u) for u in signs])
+    found = []
+    for size in range(len(signs) + 1):
+        for subset in combinations(range(len(signs)), size):
+            body = Mul(*(signs[k] for k in subset))
+            for a in indices(len(variables)):
+                checkpoint("integrating products of signs")
+                if any(all(p[k] for k in subset) and prod(p[k] for k in subset) * prod(f[i] for i in a) == -1
+                       for f, p in zip(flips, parity, strict=True)):
+                    continue
+                if any(not body.has(variables[i]) for i in a):
+                    continue
+                weight = Mul(*(He(a.count(i), variables[i]) for i in set(a)))
+                used = [x for x in variables if body.has(x) or weight.has(x)]
+                value = closed_form(E(body * weight, *used)) if used else S.One
+                if value != 0:
+                    found.append((subset, a, value))
+    return found
+
+
+def _relative(moved: Expr, old: Expr) -> int:
+    """+1 or -1 if moved = +-old by its form, else 0."""
+    difference = moved.args[0].expand() - old.args[0].expand() if moved.args and old.args else moved - old
+    total = moved.args[0].expand() + old.args[0].expand() if moved.args and old.args else moved + old
+    if moved == old or difference == 0:
+        return 1
+    return -1 if moved == -old or total == 0 else 0
