@@ -185,7 +185,7 @@ class Result(Shown):
         """
         worst = 0.0
         for name, here, wanted in ((k, *v) for k, v in pairs.items()) if isinstance(pairs, Mapping) else pairs:
-            a, b = np.asarray(here, dtype=float), np.asarray(wanted, dtype=float)
+            a, b = (np.real_if_close(np.asarray(x, dtype=complex)) for x in (here, wanted))
             gap = float(np.max(np.abs(a - b))/max(np.max(np.abs(b)), floor))
             if not gap < enough:
                 raise AssertionError(f"{name}: {a.tolist()} here, {b.tolist()} in the package")

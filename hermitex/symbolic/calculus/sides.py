@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sympy import Add, DiracDelta, Expr, Float, I, Integral, Sum, expand
 
-from hermitex.errors import Divergent, HermitexError
+from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.arithmetic import fabs, isfinite, log10, mp
 from hermitex.symbolic.calculus import rules, trials
 from hermitex.symbolic.digits.panels import by_terms, nested
@@ -192,7 +192,10 @@ def not_real(side: Expr) -> bool:
 
 def _complex(side: Expr) -> Any:
     """A number that need not be real; None where it is not seen whether it is."""
-    values = {n: real(n, 2*ROUGH) for n in side.atoms(Expectation)}
+    try:
+        values = {n: real(n, 2*ROUGH) for n in side.atoms(Expectation)}
+    except NoClosedForm:   # it compares what is not real
+        return None
     number = side.xreplace({n: Float(v) for n, (v, _) in values.items()}).evalf(2*ROUGH)
     if not number.is_number:
         return None
