@@ -6,8 +6,7 @@ x + exp(-x) = x holds to rounding at x = 40, exp(-x) = 0 by underflow at 750, an
 hold nowhere. An equation that is as good at the start and nearer to 0 says nothing of x at all, which is no reason to
 refuse one. Beside a pole, too, the Newton step is short. Where J is singular the same is asked of the combinations of
 rows that it does not see: of a + b = 0 and a + b + 1/b = 0 far out, where their difference is rounding of their terms.
-An implicit row does not hold either where it is neither rounding nor small beside its slopes, however little x - F moves x,
-nor where the rounding of x moves it by all of its terms, as cos(x) far out.
+An implicit row does not hold either where it is neither rounding nor small beside its slopes, however little x - F moves x.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     if k.size:
         lost[:, k] |= _bent(q, x[:, k], J[..., k], size[:, k], F[:, k], off[:, k], take(p, k))
     enough = max(q.rtol, ROUNDING)*weight
-    enough = np.minimum(enough, max(100*q.rtol, 1e-9)*(STEEPEST*T + AROUND*np.abs(J).sum(axis=1)))
     lost |= ~q.explicit[:, None] & (np.abs(F) > np.maximum(_EPS*T, enough))
     for i in np.flatnonzero(lost.any(axis=0)):
         said[i] = ", ".join(u for u, bad in zip(q.names, lost[:, i], strict=True) if bad)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -517,6 +517,14 @@ class Run:
 
     def _double(self, ok: np.ndarray, verdict: State, gaps: State) -> np.ndarray:
         """How far the solution and its observables are undetermined where its equations hold to rounding beside it, too."""
+        @cache
+        def here() -> Run:
+            """The same with the tables of the nodes in force, which were refined last."""
+            other = copy(self)
+            other.s = dict(self.s)
+            other._into(other.s, other.s, ("tables",), None)
+            return other
+
         worst = np.zeros(self.points)
         on_nodes = np.fmin(self._row(self.quad.reached("verified")), self.asked)  # what is worse is said of the quadrature
         for k, block in enumerate(self.program.blocks):
@@ -536,14 +544,14 @@ class Run:
             r = np.maximum(r, 2*np.abs(np.where(explicit, x - there, there)))
 
             def equations(y: np.ndarray, points: np.ndarray, k: int = k, block: BlockCode = block) -> np.ndarray:
-                some = self._of(points)
+                some = here()._of(points)
                 some.s |= {u: some._column(v) for u, v in zip(block.torn, y, strict=True)}
                 return chain_of(block, some._call(f"block_{k + 1}"), y)[0]
 
             d = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok])
             which = np.flatnonzero(ok)[np.any(d != 0, axis=0)]
             if which.size:
-                some, beside = self._of(which, outputs=True), self._of(which)
+                some, beside = here()._of(which, outputs=True), here()._of(which)
                 put = dict(zip(block.torn, x[:, which] + d[:, np.any(d != 0, axis=0)], strict=True))
                 beside.s |= {u: beside._column(v) for u, v in put.items()}
                 out = beside._call(f"block_{k + 1}")
