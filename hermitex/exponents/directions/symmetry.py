@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations, permutations, product
 from typing import Any
 
-from sympy import Add, Expr, Rational, S, Symbol, cos, expand, eye, pi, sin, sqrt, zeros
+from sympy import Add, Expr, Rational, S, Symbol, cos, expand, eye, pi, powsimp, sin, sqrt, zeros
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mpf
@@ -300,7 +300,7 @@ def mirrored(g: Expr, variables: Sequence[Symbol], normals: Sequence[Sequence[Ex
         if sum(1 for x in row if x != 0) < 2 or length == 0:
             continue
         across = Matrix([row])
-        R = Matrix((eye(len(row)) - across.T*across*(2/length)).applyfunc(lambda x: expand(tidy(x))))
+        R = Matrix((eye(len(row)) - across.T*across*(2/length)).applyfunc(lambda x: powsimp(expand(tidy(x)))))
         if R in seen:
             continue
         seen.add(R)
