@@ -21,8 +21,9 @@ _GROWS = 1.5
 _MOST = 1.5  # in units of the rounding
 
 
-def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, size: Array) -> Array:
-    """The displacement d (n, B) by which x is undetermined; 0 where slopes determine it to CLEAR, and where they are no numbers.
+def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, size: Array,
+           clear: float = CLEAR) -> Array:
+    """The displacement d (n, B) by which x is undetermined; 0 where slopes determine it to `clear`, and where they are no numbers.
 
     0 also where no end is found: the solutions are a curve then, which a singular J says.
 
@@ -32,6 +33,7 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     x, J : (n, B) and (n, n, B)
     r : (n, B) > 0, what rounding may be of each equation
     size : (n, B), what an unknown is moved by; one of size 0 stays where it is
+    clear : what is asked of the root, if that is more than CLEAR
 
     Examples
     --------
@@ -48,7 +50,7 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
         return d
     still = np.eye(n)*np.where(size.T[fine] > 0, 0.0, 1/CLEAR**2)[:, None]  # unknowns that stay
     left, values, right = np.linalg.svd(np.concatenate([G[fine], still], axis=1), full_matrices=False)
-    weak = np.flatnonzero(values[:, -1] < 1/CLEAR)
+    weak = np.flatnonzero(values[:, -1] < 1/max(clear, CLEAR))
     if not weak.size:
         return d
     k, v = fine[weak], size[:, fine[weak]]*right[weak, -1].T

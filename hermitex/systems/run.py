@@ -548,7 +548,7 @@ class Run:
                 some.s |= {u: some._column(v) for u, v in zip(block.torn, y, strict=True)}
                 return chain_of(block, some._call(f"block_{k + 1}"), y)[0]
 
-            d = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok])
+            d = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok], self.tolerance)
             which = np.flatnonzero(ok)[np.any(d != 0, axis=0)]
             if which.size:
                 some, beside = here()._of(which, outputs=True), here()._of(which)
