@@ -23,7 +23,6 @@ _NEARLY = 1e-9  # a singular value of J below that, relative to the terms of its
 _UNSATISFIED = 1e-3  # of the terms of an implicit equation: log(x) = -600 does not hold at x = 1e-17, however short a step is there
 _BENT = 1e-3  # part of what its slope promises by which such an equation moves beside x; what cancels to 0 moves by all of it
 STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
-AROUND = 1e-3  # of an unknown, however small: by what it moves the equation is one of its terms
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -51,8 +50,7 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     k = np.flatnonzero(off.any(axis=0))
     if k.size:
         lost[:, k] |= _bent(q, x[:, k], J[..., k], size[:, k], F[:, k], off[:, k], take(p, k))
-    enough = max(q.rtol, ROUNDING)*weight
-    lost |= ~q.explicit[:, None] & (np.abs(F) > np.maximum(_EPS*T, enough))
+    lost |= ~q.explicit[:, None] & (np.abs(F) > np.maximum(_EPS*T, max(q.rtol, ROUNDING)*weight))
     for i in np.flatnonzero(lost.any(axis=0)):
         said[i] = ", ".join(u for u, bad in zip(q.names, lost[:, i], strict=True) if bad)
     return said

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,16 @@ import numpy as np
 from hermitex.kernels.lawful import unlawful
 from hermitex.solvers.chain import assemble, pick, robust
 from hermitex.solvers.fixed_point import GROWS
-from hermitex.solvers.fold import extent
 from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.limit import OutOfTime, over, ran_out, timed
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution, combined
-from hermitex.solvers.sound import AROUND, STEEPEST
+from hermitex.solvers.sound import STEEPEST
 from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
 from hermitex.systems.coordinates import Coordinates, at_ends
+from hermitex.systems.double_roots import undetermined
 from hermitex.systems.moves import OF_AVERAGE, OF_TERMS, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
@@ -41,8 +41,8 @@ _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STOPPED = 1e-13  # a residual from which a step of Newton's method may be felt
+_AROUND = 1e-3  # of an unknown, however small: by what it moves the equation is one of its terms
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
-OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
 DOUBLE = "a root that is double or nearly so"
 NEAR = 1e-6  # a residual from which a solution is near
@@ -461,7 +461,7 @@ class Run:
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         solved = np.asarray(found.converged) & ok
         lost, gaps = self._lost(solved, verdict, radius, done)
-        double = self._double(solved & done, verdict, gaps)
+        double = undetermined(self, solved & done, verdict, gaps)
         quadrature = np.maximum(quadrature, np.maximum(lost, double))
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)
@@ -515,52 +515,6 @@ class Run:
                 self.cancelled[int(self.place[k])] = float(max(far[k], own[k])) if ok[k] else np.inf
         return far, gaps
 
-    def _double(self, ok: np.ndarray, verdict: State, gaps: State) -> np.ndarray:
-        """How far the solution and its observables are undetermined where its equations hold to rounding beside it, too."""
-        @cache
-        def here() -> Run:
-            """The same with the tables of the nodes in force, which were refined last."""
-            other = copy(self)
-            other.s = dict(self.s)
-            other._into(other.s, other.s, ("tables",), None)
-            return other
-
-        worst = np.zeros(self.points)
-        on_nodes = np.fmin(self._row(self.quad.reached("verified")), self.asked)  # what is worse is said of the quadrature
-        for k, block in enumerate(self.program.blocks):
-            if block.kind in ("explicit", "linear") or not ok.any():
-                continue
-            out, names = self.outputs[k], [f"rhs/{u}" for u in block.torn]
-            x, there = np.stack([self._row(self.s[u]) for u in block.torn]), np.stack([self._row(verdict[n]) for n in names])
-            J = chain_of(block, out, x)[1]
-            explicit, positive = (np.array(v)[:, None] for v in (block.explicit, block.positive))
-            terms = np.stack([self._row(out.get(f"terms/{u}", 0.0)) for u in block.torn])
-            for i, u in enumerate(block.torn):
-                terms[i] += sum(np.abs(self._row(out.get(f"d/{u}/{m}", 0.0))*self._row(self.s[m])) for m in block.members)
-            terms = np.where(explicit, np.abs(x) + np.abs(there), 0.0) + terms
-            size = np.where(x == 0, 0.0, np.maximum(np.abs(x), np.where(positive, 0.0, SMALL)))
-            terms = np.maximum(terms, np.einsum("ijb,jb->ib", np.abs(J), size))
-            r = np.maximum((OF_EQUATION + on_nodes)*terms, np.stack([gaps.get(n, 0*terms[0]) for n in names]))
-            r = np.maximum(r, 2*np.abs(np.where(explicit, x - there, there)))
-
-            def equations(y: np.ndarray, points: np.ndarray, k: int = k, block: BlockCode = block) -> np.ndarray:
-                some = here()._of(points)
-                some.s |= {u: some._column(v) for u, v in zip(block.torn, y, strict=True)}
-                return chain_of(block, some._call(f"block_{k + 1}"), y)[0]
-
-            d = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok], self.tolerance)
-            which = np.flatnonzero(ok)[np.any(d != 0, axis=0)]
-            if which.size:
-                some, beside = here()._of(which, outputs=True), here()._of(which)
-                put = dict(zip(block.torn, x[:, which] + d[:, np.any(d != 0, axis=0)], strict=True))
-                beside.s |= {u: beside._column(v) for u, v in put.items()}
-                out = beside._call(f"block_{k + 1}")
-                put |= {m: beside._row(out[m]) for m in block.members}
-                s, seen = some._stepped({k: put})
-                moved_by = [some._moved({u: some._row(some.s[u]) for u in s}, s), *([seen] if self.program.observables else [])]
-                worst[which] = np.maximum(worst[which], np.max(moved_by, axis=0))
-        return worst
-
     def _residual(self, verdict: State) -> np.ndarray:
         """max over the equations of |x - rhs|/|x|, undamped; of an implicit equation relative to the size of its terms."""
         worst = np.zeros(self.points)
@@ -590,8 +544,8 @@ class Run:
         total, near = np.zeros(self.points), np.zeros(self.points)
         for v in block.unknowns:
             slope = out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))
-            total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + AROUND)
-            near = near + np.abs(self._row(slope))*AROUND
+            total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + _AROUND)
+            near = near + np.abs(self._row(slope))*_AROUND
         terms = np.abs(self._row(out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))))
         if f"terms/{u}" in out:  # far out sin(x) moves by all of itself within the rounding of x
             total = np.minimum(total, STEEPEST*terms + near)

@@ -1,0 +1,75 @@
+"""How far a solution is undetermined where its equations hold to rounding beside it, too: at a double root, or nearly one."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hermitex.solvers.fold import extent
+from hermitex.systems.moves import chain_of
+from hermitex.systems.program import BlockCode, State
+
+_OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
+_SMALL = 1e-6  # what an unknown is measured against if it is smaller
+
+
+def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.ndarray:
+    """Of each point, relative, how far unknowns and observables are undetermined; 0 where slopes tell it, and where not `ok`.
+
+    run : a `Run` at its solution, whose right-hand sides are `verdict`
+    gaps : what rounding leaves of the formulas whose terms cancel
+    """
+    @cache
+    def here() -> Any:
+        """The same with the tables of the nodes in force, which were refined last."""
+        other = copy(run)
+        other.s = dict(run.s)
+        other._into(other.s, other.s, ("tables",), None)
+        return other
+
+    worst = np.zeros(run.points)
+    for k, block in enumerate(run.program.blocks):
+        if block.kind in ("explicit", "linear") or not ok.any():
+            continue
+        x = np.stack([run._row(run.s[u]) for u in block.torn])
+        J = chain_of(block, run.outputs[k], x)[1]
+        positive = np.array(block.positive)[:, None]
+        size = np.where(x == 0, 0.0, np.maximum(np.abs(x), np.where(positive, 0.0, _SMALL)))
+        r = _rounding(run, k, x, J, size, verdict, gaps)
+
+        def equations(y: np.ndarray, points: np.ndarray, k: int = k, block: BlockCode = block) -> np.ndarray:
+            some = here()._of(points)
+            some.s |= {u: some._column(v) for u, v in zip(block.torn, y, strict=True)}
+            return chain_of(block, some._call(f"block_{k + 1}"), y)[0]
+
+        d = np.zeros(x.shape)
+        d[:, ok] = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok], run.tolerance)
+        which = np.flatnonzero(np.any(d != 0, axis=0))
+        if which.size:
+            some, beside = here()._of(which, outputs=True), here()._of(which)
+            put = dict(zip(block.torn, x[:, which] + d[:, which], strict=True))
+            beside.s |= {u: beside._column(v) for u, v in put.items()}
+            out = beside._call(f"block_{k + 1}")
+            put |= {m: beside._row(out[m]) for m in block.members}
+            s, seen = some._stepped({k: put})
+            moved_by = [some._moved({u: some._row(some.s[u]) for u in s}, s), *([seen] if run.program.observables else [])]
+            worst[which] = np.maximum(worst[which], np.max(moved_by, axis=0))
+    return worst
+
+
+def _rounding(run: Any, k: int, x: np.ndarray, J: np.ndarray, size: np.ndarray, verdict: State, gaps: State) -> np.ndarray:
+    """What rounding, and what quadrature leaves, may be of each equation of block k, shape (torn, points)."""
+    block, out = run.program.blocks[k], run.outputs[k]
+    names, explicit = [f"rhs/{u}" for u in block.torn], np.array(block.explicit)[:, None]
+    there = np.stack([run._row(verdict[n]) for n in names])
+    on_nodes = np.fmin(run._row(run.quad.reached("verified")), run.asked)  # what is worse is said of the quadrature
+    terms = np.stack([run._row(out.get(f"terms/{u}", 0.0)) for u in block.torn])
+    for i, u in enumerate(block.torn):
+        terms[i] += sum(np.abs(run._row(out.get(f"d/{u}/{m}", 0.0))*run._row(run.s[m])) for m in block.members)
+    terms = np.where(explicit, np.abs(x) + np.abs(there), 0.0) + terms
+    terms = np.maximum(terms, np.einsum("ijb,jb->ib", np.abs(J), size))
+    r = np.maximum((_OF_EQUATION + on_nodes)*terms, np.stack([gaps.get(n, 0*terms[0]) for n in names]))
+    return np.maximum(r, 2*np.abs(np.where(explicit, x - there, there)))
