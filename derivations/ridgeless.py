@@ -11,6 +11,20 @@ from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde
 mu_0, mu_1, mu_22, nu, h, h1, h2, Q, omega = symbols("mu_0 mu_1 mu_22 nu h h1 h2 Q omega", real=True)
 L, s_c, zetahat, psihat, mhat, chihat = symbols("L s_c zetahat psihat mhat chihat", positive=True)
 
+SHARED = {   # by both pages
+    alpha: "samples for each dimension",
+    beta: "neurons for each dimension",
+    gamma: "the overlap of the target's direction with the spike",
+    Delta: "the variance of the label's noise",
+    m: "the mean of the readout, the sum of its entries over the root of their number",
+    (zeta, psi): "the readout's overlaps with the spike and, through the rows, with the rest of the target's direction",
+    (zetatilde, psitilde): r"their conjugates, in units of $\frac{\alpha}{\beta}$",
+    (q1, q2): "the squares of the readout's image across the spike and of the readout, for one neuron",
+    (Vhat1, Vhat2, qhat1, qhat2): "the conjugates of $V_1$, $V_2$, $q_1$ and $q_2$",
+    epsilon: "one over the dimension",
+    r: "the spike's size in the features",
+    bias: "the shift of a pre-activation"}
+
 # -- row norms ---------------------------------------------------------------------------------------------------------
 rows = Result(
     "Rows whose norms fluctuate",
@@ -24,20 +38,7 @@ rows = Result(
                  "the norms are independent of the rows' overlaps with the spike and with the target",
                  "replica symmetry, which holds for convex problems"],
 )
-rows.notation({alpha: "samples for each dimension",
-               beta: "neurons for each dimension",
-               gamma: "the overlap of the target's direction with the spike",
-               Delta: "the variance of the label's noise",
-               lamda: "the ridge",
-               omega: "the mean of a pre-activation",
-               m: "the mean of the readout, the sum of its entries over the root of their number",
-               (zeta, psi): "the readout's overlaps with the spike and, through the rows, with the rest of the target's direction",
-               (zetatilde, psitilde): r"their conjugates, in units of $\frac{\alpha}{\beta}$",
-               (q1, q2): "the squares of the readout's image across the spike and of the readout, for one neuron",
-               (Vhat1, Vhat2, qhat1, qhat2): "the conjugates of $V_1$, $V_2$, $q_1$ and $q_2$",
-               epsilon: "one over the dimension",
-               r: "the spike's size in the features",
-               bias: "the shift of a pre-activation",
+rows.notation({**SHARED, lamda: "the ridge", omega: "the mean of a pre-activation",
                (zetahat, psihat, mhat): "the conjugates in the entropy, before they are put in those units",
                chitilde: r"the conjugate of $\chi$, in the same units",
                "W": "the rows, without the spike", "d": "the dimension", "A": "the matrix of the readout's quadratic form",
@@ -123,18 +124,7 @@ page = Result(
 )
 v1, v2, hat1, hat2, lam = symbols("v_1 v_2 vhat_1 vhat_2 lambda", positive=True)
 scaled = {V1: v1/lam, V2: v2/lam, Vhat1: lam*hat1, Vhat2: lam*hat2}
-page.notation({alpha: "samples for each dimension",
-               beta: "neurons for each dimension",
-               gamma: "the overlap of the target's direction with the spike",
-               Delta: "the variance of the label's noise",
-               m: "the mean of the readout, the sum of its entries over the root of their number",
-               (zeta, psi): "the readout's overlaps with the spike and, through the rows, with the rest of the target's direction",
-               (zetatilde, psitilde): r"their conjugates, in units of $\frac{\alpha}{\beta}$",
-               (q1, q2): "the squares of the readout's image across the spike and of the readout, for one neuron",
-               (Vhat1, Vhat2, qhat1, qhat2): "the conjugates of $V_1$, $V_2$, $q_1$ and $q_2$",
-               epsilon: "one over the dimension",
-               r: "the spike's size in the features",
-               bias: "the shift of a pre-activation",
+page.notation({**SHARED,
                (c, kappa): "the squared norm of a row, and the projection of an input on the spike",
                ("n", "p"): "samples and features", "V": "how far a unit of force moves the output on a sample",
                lam: "the ridge", (v1, v2): "the susceptibilities times the ridge",

@@ -63,6 +63,18 @@ def features(sigma):
     return found
 
 
+SHARED = {   # by both pages
+    pi[1]: "the fraction of neurons that start with the first value", u[1]: "that value", c[1]: "the squared norm of their rows",
+    (alpha, beta): "samples and neurons for each dimension", gamma: "the overlap of the target's direction with the spike",
+    Delta: "the variance of the label's noise", r: "the spike's size in the features of a neuron that starts at one",
+    bias: "the shift of a pre-activation", lamda: "the ridge", epsilon: "one over the dimension",
+    (h, h1, h2): r"at fixed $\kappa$, the target's mean, its slope across the spike, and its mean square with noise",
+    (mu0[1], mu1[1]): r"mean and slope of a feature of the first letter at fixed $\kappa$",
+    mu22[1]: "the mean square of what these two leave of it",
+    m[1]: "the mean of the readout over these neurons: the sum of the entries over the root of the width",
+    Q: "the weight of a sample, one over the sum of one and $V$"}
+
+
 # -- independent rows --------------------------------------------------------------------------------------------------
 page = Result(
     "A vocabulary of readout values, independent rows",
@@ -80,18 +92,7 @@ B = total(lambda k: mu0[k]*m[k] + kappa*mu1[k]*zeta[k])
 tilt = total(lambda k: mu1[k]*psi[k])
 V = quadratic(V1, slope) + total(lambda k: pi[k]*V2[k]*mu22[k])
 error = h2 - 2*B*h + B**2 - 2*h1*tilt + quadratic(q1, slope) + total(lambda k: mu22[k]*q2[k])
-page.notation({(alpha, beta): "samples and neurons for each dimension",
-               gamma: "the overlap of the target's direction with the spike",
-               Delta: "the variance of the label's noise",
-               r: "the spike's size in the features of a neuron that starts at one",
-               bias: "the shift of a pre-activation",
-               (h, h1, h2): r"at fixed $\kappa$, the target's mean, its slope across the spike, and its mean square with noise",
-               (mu0[1], mu1[1]): r"mean and slope of a feature of the first letter at fixed $\kappa$",
-               mu22[1]: "the mean square of what these two leave of it",
-               m[1]: "the mean of the readout over them: the sum of the entries over the root of the width",
-               Q: "the weight of a sample, one over the sum of one and $V$",
-               lamda: "the ridge",
-               "g": "the target's link",
+page.notation({**SHARED, "g": "the target's link",
                "s": "the spread of an output beside these",
                "W": "the rows, without the spikes",
                ("q_1", r"\hat q_1"): "the readout's mean square across the spike, and its conjugate",
@@ -100,12 +101,10 @@ page.notation({(alpha, beta): "samples and neurons for each dimension",
                ("V_{2,k}", "V_{2,1}"): "the traces of the letters, and of the first",
                "H": "the matrix of second derivatives in the $V_{2,k}$",
                (r"\tilde\zeta", r"\tilde\psi"): r"the conjugates of $\zeta$ and $\psi$",
-               pi[1]: "the fraction of neurons that start with the first value", u[1]: "that value",
-               c[1]: "the squared norm of their rows", q2[1]: "the square of the readout over them, for one neuron",
+               q2[1]: "the square of the readout over the neurons of the first value, for one neuron",
                "A": r"the readout's matrix: $L_k$ on the diagonal, and $\hat M$ times the covariances of the rows across the "
                     "spike, block by block", V2[1]: "the trace of the inverse of $A$ over them, for one of them",
-               V1[0, 0]: "the matrix of traces of that inverse with those covariances, for one neuron",
-               epsilon: "one over the dimension"})
+               V1[0, 0]: "the matrix of traces of that inverse with those covariances, for one neuron"})
 page.text("(i) Energy. As for one kind of features, the relaxed loss of a sample is half of $e$ over the sum of one and $V$, "
           "now with $#1$, $#2$ and $#3$. This is the second moment of the gap between label and output, for the field has the "
           "variance that its part along the target leaves:", (Symbol("V"), V), (Symbol("B"), B), (Symbol("e"), error))
@@ -249,26 +248,11 @@ s2 = letters("s2_")
 lin = total(lambda k: mu1[k]*zeta[k])
 gap = (h - B)**2 + Delta - lin**2 + total(lambda k: s2[k]*q2[k])
 Vo = total(lambda k: pi[k]*V2[k]*s2[k])
-orthogonal.notation({Symbol("linear", real=True): "the slopes of all letters, each times its projection on the spike",
-                     pi[1]: "the fraction of neurons that start with the first value",
-                     c[1]: "the squared norm of their rows",
-                     (alpha, beta): "samples and neurons for each dimension",
-                     gamma: "the overlap of the target's direction with the spike",
-                     Delta: "the variance of the label's noise",
-                     r: "the spike's size in the features of a neuron that starts at one",
-                     bias: "the shift of a pre-activation",
-                     (h, h1, h2): r"at fixed $\kappa$, the target's mean, its slope across the spike, and its mean square with "
-                                  "noise",
-                     (mu0[1], mu1[1]): r"mean and slope of a feature of the first letter at fixed $\kappa$",
-                     mu22[1]: "the mean square of what these two leave of it",
-                     m[1]: "the mean of the readout over them: the sum of the entries over the root of the width",
-                     Q: "the weight of a sample, one over the sum of one and $V$",
-                     lamda: "the ridge",
+orthogonal.notation({**SHARED, Symbol("linear", real=True): "the slopes of all letters, each times its projection on the spike",
                      (V2[1], Vhat2[1]): "the trace of the inverse of $A$ over them, for one of them, and its conjugate",
                      (zetahat[1], mhat[1], qhat2[1]): "the conjugates in the entropy",
                      (zetatilde[1], psitilde[1]): r"in units of $\frac\alpha\beta$, those of the overlaps with the spike and with "
-                                                       "the rest of the target's direction",
-                     epsilon: "one over the dimension",
+                                                  "the rest of the target's direction",
                      "p": "the neurons", "d": "the dimension", "A": "the readout's matrix",
                      r"\zeta": "the readout's projection on the spike",
                      s2[1]: "the variance of a feature of the first letter",

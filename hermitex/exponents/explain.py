@@ -120,6 +120,5 @@ def about_the_mean(quantity: str) -> bool:
     return quantity[:1] in ("c", "C")
 
 
-
 def _word(value: Any) -> str:
     return "-" if value is None else str(value)

@@ -100,8 +100,7 @@ class ResultCheck:
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex check --json``."""
         return {"name": self.name, "passed": self.passed, "kinds": self.kinds, "not_checked": list(self.unbound),
-                "unnamed": list(self.unnamed),
-                "steps": [s.to_dict() for s in self.steps]}
+                "unnamed": list(self.unnamed), "steps": [s.to_dict() for s in self.steps]}
 
     def _repr_html_(self) -> str:
         """Every check with what came of it; a counter-example where one fails."""

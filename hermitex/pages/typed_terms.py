@@ -117,8 +117,7 @@ class Content:
 
     def strange(self, words: Sequence[str], declared: Iterable[str] = ()) -> list[str]:
         """The letters in names among `words` that no formula has, none is `declared` as, and no law is said of."""
-        given = (x for text in declared for x in (_key(text), *_read(text)[:1]))   # M(w, V) tells of M
-        known = {*_KNOWN, *self.letters, *given, *(x for some in words for x in drawn(some))}
+        known = {*_KNOWN, *self.letters, *_heads(declared), *(x for some in words for x in drawn(some))}
         families = {_family(name)[0] for name in known}
         typed = dict.fromkeys(x.rstrip(" '") for some in words for x in letters(some))
 
@@ -131,8 +130,7 @@ class Content:
 
     def unnamed(self, words: Sequence[str], declared: Iterable[str] = ()) -> list[str]:
         """The letters of the formulas that are not `declared`, nor anywhere among `words`; of a family one is enough."""
-        said = {x for text in declared for x in (_key(text), *_read(text)[:1])}
-        said |= {x for some in words for f in _typed(some) for x in _read(f)}
+        said = (*_heads(declared), *(x for some in words for f in _typed(some) for x in _read(f)))
         known = {_family(x.rstrip(" '"))[0] for x in said}
         free = dict.fromkeys(name.rstrip(" '") for name, some in self.letters.items()
                              if any(x in self.free or isinstance(x, AppliedUndef) for x in some))
@@ -149,6 +147,11 @@ class Content:
             both = [one.as_powers_dict() for one in (expr, 1/expr)]
             return any(all(of.get(base) == power for base, power in one.items()) for of in self.products for one in both)
         return False
+
+
+def _heads(declared: Iterable[str]) -> Iterator[str]:
+    """The letters that are declared; M(w, V) tells of M."""
+    return (x for text in declared for x in (_key(text), *_read(text)[:1]))
 
 
 def _parts(formula: Basic) -> Iterator[Basic]:

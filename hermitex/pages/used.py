@@ -58,16 +58,20 @@ def loose(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
         latex(t) for p in parts if isinstance(p, Words) for t in p.terms if not within.contain(t)]
 
 
+def _declared(parts: Sequence[Any]) -> list[str]:
+    """What notations declare, in LaTeX."""
+    return [x for p in parts if isinstance(p, Notation) for x in p.names]
+
+
 def strange(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
     """Letters in words that nothing on the page introduces."""
-    given = [x for p in parts if isinstance(p, Notation) for x in p.names]
-    return contents(parts).strange(words, given)
+    return contents(parts).strange(words, _declared(parts))
 
 
 def unnamed(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
     """Letters of printed formulas that no notation, no definition and no words of the page introduce."""
     printed = [p for p in parts if not (isinstance(p, Agreement) and not p.shown) and not getattr(p, "misprint", False)]
-    given = [x for p in parts if isinstance(p, Notation) for x in p.names] + [latex(p.symbol) for p in parts if isinstance(p, Let)]
+    given = _declared(parts) + [latex(p.symbol) for p in parts if isinstance(p, Let)]
     given += [latex(pair[0]) for p in parts if isinstance(p, Words) for pair in p.claims if isinstance(pair[0], Symbol)]
     given += [latex(x) for one in _systems(printed) for some in (one.where, one.observables) for x in some]
     return contents(printed).unnamed(words, given)
