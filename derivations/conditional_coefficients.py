@@ -36,8 +36,8 @@ page.notation({Delta: "the variance of the label's noise",
                c: "the squared norm of the row's bulk", rho: "the overlap of the bulks of two rows",
                gamma: "the overlap of the target's direction with the spike"})
 
-page.text(r"At fixed $\kappa$ the pre-activations of two features are jointly normal. The first three numbers of one of them:")
-page.let(mu_0, E(sigma(u(z)), z), "Its mean,")
+page.let(mu_0, E(sigma(u(z)), z), r"At fixed $\kappa$ the pre-activations of two features are jointly normal. Three numbers of "
+                                  "one of them enter: its mean,")
 page.let(mu_1, E(z*sigma(u(z)), z)/sqrt(c), "the slope of its best linear fit in $\\sqrt{c}\\,z$,")
 slope = page.step("Stein", mu_1, E(Derivative(sigma)(u(z)), z), "which is its mean slope,")
 page.step("differentiation", OfNode(E(sigma(u(z)), z), kappa), r*mu_1, r"so that")

@@ -40,11 +40,10 @@ least = lamda*y**2/(2*(s**2 + lamda))
 page.step("the value there", Subs(objective, x, best), least)
 page.step("the slope of the minimum", Derivative(least, lamda), best**2/2)
 
-page.text("(iii) A sample. The sum over the weights is their squared norm, and the objective is divided by the number of "
-          "samples:")
 p, q_w = symbols("p q_w", positive=True)
-square = page.let(q_w, weight**2, "The sum has $p$ terms, whose mean is half of")
-samples = page.let(total, alpha*p, "and the samples are")
+square = page.let(q_w, weight**2, "(iii) A sample. The sum over the weights is their squared norm, $p$ terms, whose mean is half "
+                                  "of")
+samples = page.let(total, alpha*p, "and the objective is divided by the number of samples, which is")
 
 AT = {"alpha": 1.5, "gamma": 0.5, "Delta": 0.1}
 

@@ -42,7 +42,6 @@ half = L + c*Vhat1 - b
 root = 2/(half + sqrt(half**2 + 4*L*b))
 page.name(V2, root, r"For independent rows the traces close:")
 page.step("Marchenko-Pastur", root*(L + c*Vhat1/(1 + b*root)), 1)
-page.step("the trace of $R R^{-1}$", L*root + Vhat1*c*root/(1 + b*root), 1)
 ratio_ = page.let(symbols("p_n", positive=True), beta/alpha, shown=False)
 page.text("Changing the normalisation moves the eigenvalues by $#1$, and each term of the transform by its inverse:", ratio_)
 page.step("algebra", 1/(s*ratio_ - z), alpha/beta/(s - alpha/beta*z))

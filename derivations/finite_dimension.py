@@ -26,12 +26,12 @@ page.notation({p: "the neurons",
                V2: "the trace of the readout's resolvent for one neuron",
                force: r"what $\mu_0$ leaves of the residual, in the mean over $\kappa$", epsilon: "$1/d$",
                (c0, c1): "that mean without the readout's mean, and its slope in it"})
-page.text("(i) The norm of the direction. The vector of all ones, over and times the root of the width as the conjugate couples "
-          "to it, has the squared norm in the resolvent of the width times the trace a neuron:")
-norm = page.let(symbols("N_m", positive=True), p*V2, "with")
-page.step("the width", Subs(norm, p, beta*d), Subs(beta*V2/epsilon, epsilon, 1/d), r"At $\beta d$ neurons it is")
-page.text(r"(ii) The terms of the free energy that hold $m$ and its conjugate, where $S$ is the energy's pull:")
-page.name(symbols("Phi_m"), beta/(2*epsilon)*V2*mhat**2 - m*mhat, "the entropy and the coupling,")
+norm = page.let(symbols("N_m", positive=True), p*V2,
+                "(i) The norm of the direction. The vector of all ones, over and times the root of the width as the conjugate "
+                "couples to it, has in the resolvent the squared norm of the width times the trace a neuron,")
+page.step("the width", Subs(norm, p, beta*d), Subs(beta*V2/epsilon, epsilon, 1/d), r"which at $\beta d$ neurons is")
+page.name(symbols("Phi_m"), beta/(2*epsilon)*V2*mhat**2 - m*mhat,
+          "(ii) The terms of the free energy that hold the conjugate of $m$, from the entropy and the coupling, are")
 inside = beta/(2*epsilon)*V2*mhat**2 - m*mhat
 page.step("stationarity in the conjugate", Derivative(inside, mhat), beta/epsilon*V2*mhat - m)
 conjugate = page.let(symbols("mhat_0", real=True), epsilon*m/(beta*V2), "so that the conjugate is")

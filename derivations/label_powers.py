@@ -31,14 +31,14 @@ page.notation({("g", r"\sigma"): "the target and the activation",
                "J": "the rate at which the overlap grows",
                step: "the step on one sample", z1: "the student's pre-activation $h$", z2: r"the teacher's, $h_\star$",
                m: "their overlap"})
-page.text(r"(i) The expansion in the step. Its first terms are derivatives where it vanishes:")
 moved = Derivative(sigma)
 first, second = Derivative(moved), Derivative(Derivative(moved))
 series = moved(z1) + step*g(z2)*moved(z1)*first(z1) + step**2/2*g(z2)**2*moved(z1)**2*second(z1)
 expanded = E(g(z2)*series*z2, z1, z2, cov=law)
 terms = [E(g(z2)**(j + 1)*moved(z1)**j*f(z1)*z2, z1, z2, cov=law)/factorial(j)
          for j, f in enumerate((moved, first, second))]
-taylor = page.step("Taylor", expanded, sum(step**j*term for j, term in enumerate(terms)), "by powers of the step:", digits=8,
+taylor = page.step("Taylor", expanded, sum(step**j*term for j, term in enumerate(terms)),
+                   "(i) The expansion in powers of the step, whose first terms are derivatives where it vanishes:", digits=8,
                    points=1)
 student = z1**2/2 + z1**3/6
 page.text(r"An instance in full, a student of the slope $#1$ and the label $He_2$, where the series ends by itself:",
@@ -84,7 +84,7 @@ page.text("(iii) How much a student sees of it. With $G$ for the whole second gr
 rho = symbols("rho", real=True)
 for first_slope, target in ((lambda u: u, He(4, z2)), (lambda u: u + u**2/2, He(3, z2))):
     second_look = target*first_slope(z1 + rho*target*first_slope(z1))
-    growth = Subs(Derivative(E((second_look*(z2 - m*z1)).expand(), z1, z2, cov=law).doit(), m), m, 0)
+    growth = Subs(Derivative_(E(second_look*(z2 - m*z1), z1, z2, cov=law), m), m, 0)
     page.step("Stein", growth, E(second_look*z1*(z2**2 - 1), z1, z2))
 
 

@@ -90,10 +90,10 @@ huber.notation({(q, m, V, qhat, mhat, Vhat): "the overlaps of the estimator, its
                 lamda: "the ridge",
                 x: "the gap between label and field", s: "its spread", delta: "the width of the loss"})
 huber.text("The loss depends on the residual only. Its proximal point moves by $V$ times the slope, so the slope there is that "
-           r"of the square loss, $x/(1 + V)$, cut off at $\pm\delta$:")
+           r"of the square loss, $x/(1 + V)$, cut off at $\pm\delta$.")
 force = Max(-delta, Min(delta, x/(1 + V)))
 huber.step("the proximal point", Max(-delta, Min(delta, x - V*force)), force,
-           r"so that the slope of the loss, which is its argument cut off, is that number again:")
+           "The slope of the loss, which is its argument cut off, is at the proximal point that number again:")
 P = erf(delta*(1 + V)/(s*sqrt(2)))
 t = delta*(1 + V)/s
 bell = exp(-t**2/2)/sqrt(2*pi)

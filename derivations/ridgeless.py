@@ -56,7 +56,7 @@ rows.step("the heat equation", Derivative(E(sample.subs(z, u), z), c), E(He(2, z
           points=1)
 rows.text(r"(iii) The free energy is that of the learning curve with $\nu\chi$ besides in the mean output and, since the vector "
           r"$(\delta_i)$ has the squared norm of the spike in the inverse of $A$, $s_c$ in the place of $c$, one more term in "
-          r"the entropy, with $\hat\chi^2$. Its conditions:")
+          r"the entropy, with $\hat\chi^2$.")
 B = mu_0*m + kappa*mu_1*zeta + nu*chi
 error = h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2
 V = mu_1**2*V1 + mu_22*V2

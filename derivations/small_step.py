@@ -35,12 +35,14 @@ page.step("counting pairs", Limit(Subs((n*second*d + n*(n - 1)*c_1**2)/n**2, n, 
 page.step("the label", E((target(z1) + sqrt(Delta)*z2)**2, z1, z2), E(target(z)**2, z) + Delta,
           "with the mean square of a label", digits=8,
           points=1)
-page.text("(ii) The bulk. By the equation of Marchenko and Pastur, $x$ is a function of the trace $G$ and the trace of the "
-          r"other side, times $\psi_2$, adds $\psi_2 - 1$ zeros:")
 law = 1/u + psi2/(1 - u)
+page.name(symbols("x_G", positive=True), law,
+          "(ii) The bulk. By the equation of Marchenko and Pastur the square of a singular value is, as a function of the trace "
+          "$G$,")
 outlier = (1 + tau)*(psi2 + tau)/tau
-page.step("the trace at the outlier", Subs(law, u, 1/(1 + tau)), outlier, r"so that at the trace $1/(1 + \tau)$ the argument is")
-page.step("the other side", (1/(1 + tau) + (psi2 - 1)/outlier)/psi2, 1/(psi2 + tau), "and the other trace")
+page.step("the trace at the outlier", Subs(law, u, 1/(1 + tau)), outlier, r"so that at the trace $1/(1 + \tau)$ it is")
+page.step("the other side", (1/(1 + tau) + (psi2 - 1)/outlier)/psi2, 1/(psi2 + tau),
+          r"The trace of the other side, times $\psi_2$, is this one and that of $\psi_2 - 1$ zeros. There it is")
 page.step("the outlier", Subs(tau*x*u*(u + (psi2 - 1)/x)/psi2, (u, x), (1/(1 + tau), outlier)), 1,
           "which solves the quoted equation:")
 page.text(r"(iii) It leaves the bulk where its slope in the spike vanishes, at the edge of the law:")

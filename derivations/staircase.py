@@ -41,14 +41,14 @@ page.step("the tensor", Matrix([[E((z1**2 - 1)*turned, z1, z2), E(z1*z2*turned, 
                                 [E(z1*z2*turned, z1, z2), E((z2**2 - 1)*turned, z1, z2)]]), Matrix([[0, 1], [1, 0]]),
           "of the same size as its own,")
 page.text("(iii) The flow climbs the stairs. A student with all three powers has, by the definition of the rates, near the "
-          "equator a second overlap that the first one drives, and a third that needs both:")
+          "equator a second overlap that the first one drives, and a third that needs both. The part along the student itself "
+          "vanishes there with $m_2$, so that the first drives the second,")
 h = m1*z1 + m2*z2 + m3*z3
 slope = 1 + h + h**2/2
-along = [E((g*slope).expand()*x, z1, z2, z3) for x in (z2, z3)]
-step2 = page.step("Isserlis", Subs(along[0], (m2, m3), (0, 0)), m1, "(the part along the student itself vanishes there with "
-                                                                    "$m_2$)")
-page.step("Isserlis", Subs(along[1], (m2, m3), (0, 0)), 0)
-page.step("Isserlis", Subs(along[1], m3, 0), m1*m2, "and once the second is known")
+along = [E(g*slope*x, z1, z2, z3) for x in (z2, z3)]
+step2 = page.step("Isserlis", Subs(along[0], (m2, m3), (0, 0)), m1)
+page.step("Isserlis", Subs(along[1], (m2, m3), (0, 0)), 0, "and not the third,")
+page.step("Isserlis", Subs(along[1], m3, 0), m1*m2, "which starts once the second is known:")
 PATHS = {"z1 + z1*z2 + z1*z2*z3": [1, 1, 1], "z1*z2*z3": [3], "z1 + z1*z2*z3": [1, 2], "z1*z2 + z1*z2*z3": [2, 1]}
 for target, orders in PATHS.items():
     page.test(f"the staircase of {target}", lambda target=target, orders=orders: (

@@ -107,7 +107,7 @@ page.notation({**SHARED, "g": "the target's link",
                V1[0, 0]: "the matrix of traces of that inverse with those covariances, for one neuron"})
 page.text("(i) Energy. As for one kind of features, the relaxed loss of a sample is half of $e$ over the sum of one and $V$, "
           "now with $#1$, $#2$ and $#3$. This is the second moment of the gap between label and output, for the field has the "
-          "variance that its part along the target leaves:", (Symbol("V"), V), (Symbol("B"), B), (Symbol("e"), error))
+          "variance that its part along the target leaves.", (Symbol("V"), V), (Symbol("B"), B), (Symbol("e"), error))
 g = Function("g")
 z1, z2, z3 = hx.symbols.z1, hx.symbols.z2, hx.symbols.z3
 target = g(gamma*kappa + sqrt(1 - gamma**2)*z1)
@@ -115,14 +115,14 @@ spread = Symbol("s", positive=True)   # what is left of the field's variance
 b, psi_ = Symbol("B", real=True), Symbol("psi", real=True)
 page.step("independence", E((target + sqrt(Delta)*z3 - b - psi_*z1 - spread*z2)**2, z1, z2, z3),
           E(target**2, z1) + Delta - 2*b*E(target, z1) + b**2 - 2*psi_*E(z1*target, z1) + psi_**2 + spread**2,
-          r"with $\psi$ for that part,", digits=6, points=1)
-page.text("(ii) Entropy. For independent rows the logarithmic determinant of $A$ a neuron is the stationary value, over the "
-          "$V_{2,k}$, of a term of all rows and one of each letter:")
+          r"With $\psi$ for that part,", digits=6, points=1)
 D = diag(*(beta*pi[k]*c[k]*V2[k] for k in EACH))
 inside = eye(2) + D*Mhat
 omega = log(inside.det())/beta + total(lambda k: pi[k]*(L[k]*V2[k] - log(V2[k])))
 trace = Mhat*inside.adjugate()/inside.det()
-page.name(Symbol("Omega"), omega, "that is,")
+page.name(Symbol("Omega"), omega,
+          "(ii) Entropy. For independent rows the logarithmic determinant of $A$ a neuron is the stationary value, over the "
+          "$V_{2,k}$, of a term of all rows and one of each letter,")
 page.step("stationarity in $V_{2,1}$", Derivative(omega, V2[1]), pi[1]*(L[1] + c[1]*trace[0, 0] - 1/V2[1]),
           r"Its conditions and its derivatives, which are the entries of $V_1$:")
 block = inside.adjugate()*D/inside.det()/beta   # (I + D Mhat)^{-1} D

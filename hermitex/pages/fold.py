@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sympy import AtomicExpr, Expr, Symbol
+from sympy import AtomicExpr, Expr, MatrixBase, Mul, Symbol
 
 from hermitex.show.display import latex
 
 
 class Abbreviation(AtomicExpr):
     """A name that stands in print for an expression, and depends on what that depends on."""
+
+    is_commutative = True
 
     def __new__(cls, symbol: Symbol, value: Expr) -> Abbreviation:
         obj = super().__new__(cls)
@@ -35,6 +37,24 @@ def folded(left: Expr, right: Expr, names: Mapping[Symbol, Expr]) -> tuple[str, 
     """LaTeX of both sides with names in the place of what they stand for; written out where both sides would read the same."""
     short = [left, right]
     for symbol, value in reversed(list(names.items())):   # a later name may contain an earlier one
-        short = [e.xreplace({value: Abbreviation(symbol, value)}) for e in short]
+        short = [_short(e, value, Abbreviation(symbol, value)) for e in short]
     one, other = map(latex, short)
     return (latex(left), latex(right)) if one == other else (one, other)
+
+
+def _short(expr: Any, value: Expr, name: Abbreviation) -> Any:
+    """`expr` with the name for the value, also where a product has taken its factors in: 3*a/(1 + b) for the value a/(1 + b)."""
+    if expr == value:
+        return name
+    if isinstance(expr, MatrixBase):
+        return expr.applyfunc(lambda entry: _short(entry, value, name))
+    if not expr.args:
+        return expr
+    args = [_short(a, value, name) for a in expr.args]
+    inside = expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else expr.func(*args)
+    if not (isinstance(inside, Mul) and isinstance(value, Mul)):
+        return inside
+    (ours, factors), (theirs, wanted) = inside.as_coeff_mul(), value.as_coeff_mul()
+    if all(w.is_Symbol for w in wanted) or not set(wanted) <= set(factors) or not (ours/theirs).is_Integer:
+        return inside
+    return Mul(ours/theirs, name, *[f for f in factors if f not in wanted])

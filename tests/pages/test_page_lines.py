@@ -111,6 +111,23 @@ def test_a_name_is_printed_for_what_it_stands_for():
     assert not page.check().passed
 
 
+def test_a_name_stands_in_a_product_that_took_its_factors_in():
+    """3*root is 6/(1 + q) to SymPy: the factors of the name are found among others, a product of plain letters is left alone."""
+    root = 2/(1 + q)
+    page = Result("Products", "claim")
+    page.name(Phi, root)
+    page.step("algebra", 3*V*root*(alpha + 1/(1 + V*root)), 3*V*root*alpha + 3*V*root/(1 + V*root))
+    page.step("half of it", root/2, 1 - q/(1 + q))
+    page.step("in a matrix", Matrix([[V*root, 1]]), Matrix([[V - V*(q - 1)/(1 + q), 1]]))
+    text = page.latex()
+    assert r"3 \Phi V \left(\alpha + \frac{1}{\Phi V + 1}\right)" in text and r"\frac{1}{q + 1} &= -" in text
+    assert r"\Phi V & 1" in text and page.check().passed
+    plain = Result("Letters", "claim")
+    plain.name(Phi, 2*V)
+    plain.step("algebra", 2*V*q + 4*V*alpha, 2*V*(q + 2*alpha))
+    assert "Phi" not in plain.latex().split("algebra")[0].split("equiv")[1]
+
+
 def test_every_line_says_of_which_kind_it_is():
     page = Result("Kinds", "claim", source="cui2024", assumptions=["replica symmetry"])
     page.assume("the equivalence", quoted="goldt2022", place="Theorem 2")
