@@ -1,6 +1,6 @@
-r"""Learning on random features: stationarity of a free energy, down to the package's System, and the closed form for ridge."""
+r"""Learning on random features: stationarity of a free energy, down to the package's System."""
 
-from sympy import Function, sqrt, symbols
+from sympy import Add, Function, sqrt, symbols
 
 import hermitex as hx
 from hermitex import Derivative, E, Moreau, Result, System
@@ -77,7 +77,7 @@ def free(energy):
     return coupling + (qhatw*vw + gamma*(qhats + mhats**2)*vs)/2 - alpha*energy
 
 
-square = error/(2*(1 + Vall))
+square = error/(1 + Vall)/2
 page.text("(iii) The free energy of a neuron is the coupling of the order parameters to their conjugates, the entropy, with the "
           r"traces as functions $v_s$, $v_w$ of the conjugates, and the energy of $\alpha$ samples:")
 phi = free(square)
@@ -102,13 +102,11 @@ def conditions(energy):
     solved = {}
     for x, unknown in BELONGS.items():
         gap = free(energy).diff(x).subs(slopes)
-        if x in (qhatw, qhats):   # here the traces themselves
-            gap = gap.subs({vs: h*u, vw: 1/(L + gamma*Vhats/(1 + Vhats*Vw))})
-            solved[unknown] = unknown - gap/gap.expand().coeff(unknown)
-        else:
-            gap = gap.subs({vs: Vs, vw: Vw})
-            value = (unknown - gap/gap.diff(unknown)).subs(unknown, 0)
-            solved[Vhatw if unknown == L else unknown] = value - lamda if unknown == L else value
+        # in the conditions of the traces they stand for themselves
+        gap = gap.subs({vs: h*u, vw: 1/(L + gamma*Vhats/(1 + Vhats*Vw))} if x in (qhatw, qhats) else {vs: Vs, vw: Vw})
+        slope_ = gap.expand().coeff(unknown)
+        value = sum(-term/slope_ for term in Add.make_args(gap.expand(deep=False) - slope_*unknown))
+        solved[Vhatw if unknown == L else unknown] = value - lamda if unknown == L else value
     return solved
 
 

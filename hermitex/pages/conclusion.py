@@ -26,7 +26,7 @@ from hermitex.errors import BadInput
 from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked, digits_of
 from hermitex.pages.page import FEWEST, Agreement, Equality, Fact, Inequality, sign_of
 from hermitex.pages.typed_object import typed_object
-from hermitex.symbolic.calculus.normal import short
+from hermitex.symbolic.calculus.normal import is_long, short
 from hermitex.symbolic.derivation import Check, check
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
@@ -131,21 +131,16 @@ class Conclusion:
         """Which goal does not follow by solving each equation for a letter and putting it in; None if all do."""
         gaps, aims = [a - b for a, b in equations], list(goals)
         for i in range(len(gaps)):
-            gap = gaps[i].expand()
-            letter = _linear_letter(gap, equations[i][0])
-            if letter is None:
-                continue
-            slope = gap.coeff(letter)
-            value = {letter: (-(gap - slope*letter)/slope).expand()}
+            value = _value(gaps[i], equations[i][0])
             gaps = gaps[:i + 1] + [g.xreplace(value) for g in gaps[i + 1:]]
             aims = [(a.xreplace(value), b.xreplace(value)) for a, b in aims]
         return next((k for k, (a, b) in enumerate(aims) if not self._follows(a, b)), None)
 
     def _follows(self, left: Expr, right: Expr) -> bool:
         """Does one of its claims hold, after the premises were put in?"""
-        gap = (left - right).expand()
         if self.less:
-            return bool((-gap).factor().is_positive)
+            return bool((right - left).factor().is_positive)
+        gap = left - right
         if self.to is not None:
             (x, at), = self.to.items()
             still = {o: S.Zero for o in gap.free_symbols if o.name.startswith(_OPEN)}
@@ -153,9 +148,9 @@ class Conclusion:
             left, right = left.subs(still), right.subs(still)
             return (short(left - right) == 0 or bool(check(left, right, to=self.to))) and all(
                 e == 0 or bool(check(e, Order(1, (x, at)))) for e in slopes)
-        if right.has(Order):
-            return gap == 0 or bool(check(left, right))
-        return gap == 0 or bool(check(gap, 0))
+        if (gap if is_long(gap) else gap.expand()) == 0:
+            return True
+        return bool(check(left, right) if right.has(Order) or is_long(gap) else check(gap, 0))
 
     def _elsewhere(self, where: Mapping[Symbol, Expr]) -> str:
         """Where the package's object is another one, or none that could be compared."""
@@ -303,15 +298,18 @@ def _as_letters(premises: Sequence[Equation], claims: Sequence[Equation]) -> lis
     return [(one(a), one(b)) for a, b in (*premises, *claims)]
 
 
-def _linear_letter(gap: Expr, left: Expr) -> Expr | None:
-    """A letter in which the equation is linear: one for an average first, then a name on its left side."""
+def _value(gap: Expr, left: Expr) -> dict[Expr, Expr]:
+    """A letter in which the equation is linear by what it is: one for an average first, then a name on its left side."""
+    if isinstance(left, Symbol) and not (rest := left - gap).has(left):   # a name, as it is defined: nothing is multiplied out
+        return {left: rest}
+    gap = gap.expand()
     dummies = sorted(gap.atoms(Dummy), key=lambda s: s.name)
     names = sorted(left.free_symbols - set(dummies), key=str)
     for s in (*(d for d in dummies if left.has(d)), *dummies, *names):
         slope = gap.coeff(s)
-        if slope != 0 and not slope.has(s) and not (gap - slope*s).expand().has(s):
-            return s
-    return None
+        if slope != 0 and not slope.has(s) and not (rest := gap - slope*s).expand().has(s):
+            return {s: (-rest/slope).expand()}
+    return {}
 
 
 def premises_of(by: Sequence[Any], parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> tuple[Any, ...]:

@@ -277,7 +277,8 @@ def name_of_fact(part: Part) -> str | None:
 def lines_of(part: Part, names: Mapping[Symbol, Expr], badge: str = "") -> list[Line]:
     """The lines of formulas that a part shows; `names` are printed for what they stand for."""
     if isinstance(part, Let):
-        return [] if not part.shown else [Line(latex(part.symbol), r"\equiv", latex(part.value), badge="defined")]
+        return [] if not part.shown else [Line(latex(part.symbol), r"\equiv", folded(part.symbol, part.value, names)[1],
+                                               badge="defined")]
     if isinstance(part, Equality):
         note = part.words if part.chained and part.words else WORDS.get(part.rule, part.rule)
         if part.name is not None:
