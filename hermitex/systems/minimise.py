@@ -81,20 +81,29 @@ class _LeastSearch:
         return float(found[self.objective]), slope, found
 
     def one(self) -> Solution:
-        """One parameter: the zero of the slope in the valley of the scan."""
-        from scipy.optimize import brentq, minimize_scalar
+        """One parameter: the least of what the valleys of the scan hold.
 
+        Between two points of the scan a valley is deeper than at them, an end is not: which is the lowest is known at their floors.
+        """
         u, values = self.scan()
-        k, line = int(np.argmin(values)), u[0]
-        a, b = line[max(k - 1, 0)], line[min(k + 1, line.size - 1)]
+        padded = np.concatenate([[np.inf], values, [np.inf]])
+        lows = np.flatnonzero(np.isfinite(values) & (values <= padded[:-2]) & (values <= padded[2:]))
+        lows = lows[np.argsort(values[lows], kind="stable")][:_VALLEYS]
+        floors = [self.floor(u[0], int(k)) for k in lows]
+        return self.answer([min(floors, key=lambda v: self.at([v])[0]) if len(floors) > 1 else floors[0]])
+
+    def floor(self, line: np.ndarray, k: int) -> float:
+        """Where the objective is least between the neighbours of point k: at the zero of its slope, an end, or an edge."""
+        from scipy.optimize import minimize_scalar, toms748
+
+        a, b = float(line[max(k - 1, 0)]), float(line[min(k + 1, line.size - 1)])
         slopes = [float(self.at([v])[1][0]) for v in (a, b)]
         if slopes[0] < 0 < slopes[1]:
-            best = float(brentq(lambda v: float(self.at([v])[1][0]), a, b, xtol=1e-13, rtol=1e-13))
-        elif k in (0, line.size - 1):
-            best = float(line[k])
-        else:  # no zero of the slope between lower ends: an edge of the objective
-            best = float(minimize_scalar(lambda v: self.at([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
-        return self.answer([best])
+            return float(toms748(lambda v: float(self.at([v])[1][0]), a, b, xtol=1e-13, rtol=1e-13))
+        if (k == 0 and slopes[0] >= 0) or (k == line.size - 1 and slopes[1] <= 0):
+            return float(line[k])
+        # no zero of the slope between lower ends: an edge of the objective
+        return float(minimize_scalar(lambda v: self.at([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
 
     def several(self) -> Solution:
         """Several: down the slope from the lowest points of the scan, then the zero of the slope inside."""

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from sympy import Eq, Rational, Symbol, erfc, exp, pi, sqrt, symbols, tanh
+from sympy import Eq, Rational, Symbol, cos, erfc, exp, pi, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged, UnknownName
@@ -100,6 +100,27 @@ def test_the_lower_of_two_valleys_is_taken():
     best = system.minimise("x", "a", (0.1, 6))
     roots = np.roots([4, -30, 66, -40 - 0.1])
     assert best["a"] == pytest.approx(float(np.real(max(roots, key=np.real))), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_valley_between_points_of_the_scan_may_be_lower_than_an_end(seed):
+    """w = cos(3 (x - c)) + 1e-5 x on (-3, 3): two or three valleys, and an end nearly as low; the floor is known in closed form."""
+    rng = np.random.default_rng(seed)
+    c = -3 + np.pi/3 - float(rng.uniform(0.02, 0.05))  # at x = -3 the cosine is nearly at its least
+    system = hx.System({x: Symbol("p")}, parameters=["p"], observables={"w": cos(3*(x - c)) + x/100000})
+    best = system.minimise("w", over="p", bounds=(-3, 3))
+    inside = np.linspace(-3, 3, 200001)
+    assert best["w"] <= (np.cos(3*(inside - c)) + 1e-5*inside).min() + 1e-12
+    assert not any("end of the bounds" in note for note in best.notes)
+
+
+@pytest.mark.parametrize("power", [2, 4, 6])
+@pytest.mark.parametrize("c", [-0.839, 0.3271])
+def test_a_flat_floor_is_a_floor(power, c):
+    """(x - c)**4: its slope has a zero of the third order."""
+    system = hx.System({x: Symbol("p")}, parameters=["p"], observables={"w": 10*(x - c)**power + 1})
+    best = system.minimise("w", over="p", bounds=(-3, 3))
+    assert best["w"] == 1 and best["p"] == pytest.approx(c, abs=3e-3)
 
 
 def test_several_parameters_at_once():
