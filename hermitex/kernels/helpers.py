@@ -45,8 +45,9 @@ def spread(rule, kinks, narrow, fast):
 
     `rule` holds nodes and weights, the window and how many grades; below 0 the nodes are used as they are. Nodes of [0, 1] stand
     from the nearer end, those beyond 1/2 as t - 1: next to a break point at 0 they keep their digits; next to others they stay
-    some digits away. They are stirred by some such part of themselves, each otherwise. What is narrow (k, c) and how fast it
-    oscillates is noted in its last entry, if that is a list.
+    some digits away. They are stirred by some such part of themselves, each otherwise. Between two break points in one place there
+    is nothing to see, and the integrand may be 0/0 in it: the nodes, of weight 0, stand elsewhere. What is narrow (k, c) and how
+    fast it oscillates is noted in its last entry, if that is a list.
     """
     x, w, window, grades, stir, notes = rule
     if notes is not None:
@@ -68,7 +69,7 @@ def spread(rule, kinks, narrow, fast):
         low, high = edges.take([k], axis), edges.take([k + 1], axis)
         z = np.where(x < 0, high, low) + (high - low)*x
         z = z*(1 + stir*np.cos(np.arange(z.size).reshape(z.shape)**2.0)) if stir else z
-        z = np.clip(z, low + 1e-15*np.abs(low), high - 1e-15*np.abs(high))
+        z = np.where(low < high, np.clip(z, low + 1e-15*np.abs(low), high - 1e-15*np.abs(high)), 0.786151377757423*x)
         nodes.append(z)
         weights.append((high - low)*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
     return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)

@@ -30,6 +30,23 @@ REMOVABLE = {  # the integrand, and where it is 0/0
 }
 
 
+STEEP = {  # E, known where the step is all there is: E f(s z)/z is s f'(0) as s -> 0
+    "tanh": (tanh(a*z)/z, 1), "erf": (erf(a*z)/z, 2/np.sqrt(np.pi)), "atan": (atan(a*z)/z, 1), "square": (tanh(a*z)**2/(a*z**2), 1),
+}
+
+
+@pytest.mark.parametrize("name", STEEP)
+def test_break_points_in_one_place_do_not_meet_in_a_removable_singularity(name):
+    """About the centre of what is steep or slow there is a panel of width 0; one call says nothing of the next."""
+    body, slope = STEEP[name]
+    kernel = hx.compile(hx.E(body, z))
+    assert kernel(a=1e-9) == pytest.approx(slope*1e-9, rel=1e-12)
+    for number in (61.0, 1.35e5, 0.7):
+        edges = sorted(s*r/number for s in (-1, 1) for r in (0.1, 1, 10, 100, 1e3, 1e4) if r/number < 9)
+        assert kernel(a=number) == pytest.approx(by_mpmath(body, {"a": number}, [0, *edges]), rel=1e-11)
+    assert kernel(a=[0.7, 61.0])[0] == pytest.approx(kernel(a=0.7), rel=1e-13)
+
+
 @pytest.mark.parametrize("place", [0.0, 0.1, 0.5, -1.2])
 @pytest.mark.parametrize("name", REMOVABLE)
 def test_a_node_may_fall_on_a_removable_singularity(name, place):
