@@ -40,6 +40,7 @@ from hermitex.symbolic.breaks.roots import Where, Window, singularities, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared, relations
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.sums import HIDDEN, hidden
 
 _MANY = 4000        # integers that a step function may pass, and break points in all
 _MERGE = 60         # operations up to which neighbouring branches are compared after expansion
@@ -80,6 +81,8 @@ def pieces(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Piece,
     >>> pieces(Max(0, x) - Abs(x)/2 - x/2, x)
     (Piece(lo=-oo, hi=oo, expr=0),)
     """
+    if hidden(expr, (x,), *SWITCHES):
+        raise NoClosedForm(expr, HIDDEN)
     t, f = _on_the_line(expr, x)
     found = _pieces(f, t, _window(lo, hi))
     return found if t == x else tuple(Piece(p.lo, p.hi, p.expr.xreplace({t: x})) for p in found)

@@ -8,12 +8,31 @@ symbol eta), its entries are real symbols (positive if the array is declared so)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from mpmath.libmp import prec_to_dps
-from sympy import Add, Basic, Expr, Float, Function, Idx, Indexed, IndexedBase, Integer, Rational, S, Sum, Symbol, oo
+from sympy import (
+    Add,
+    Basic,
+    Derivative,
+    Expr,
+    Float,
+    Function,
+    Idx,
+    Indexed,
+    IndexedBase,
+    Integer,
+    Limit,
+    Rational,
+    S,
+    Subs,
+    Sum,
+    Symbol,
+    oo,
+)
+from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex.errors import BadInput
@@ -72,6 +91,23 @@ class Element(Symbol):
 def said(array: Basic) -> dict[str, bool]:
     """What is assumed of an array, and so of its entries."""
     return {k: True for k in ("positive", "nonnegative", "negative", "integer", "nonzero") if array.assumptions0.get(k)}
+
+
+HIDDEN = "its variables stand under a sum, an integral, a limit or a slope"
+
+
+def hidden(expr: Basic, variables: Iterable[Symbol], *within: type) -> bool:
+    """Do variables stand under a sum, an integral, a limit or a slope (that holds anything of the kinds `within`)?
+
+    Its own variable is bound: no rule that looks for parts of an expression may take it for a letter.
+
+    >>> from sympy import sign
+    >>> x, k = Symbol("x"), Symbol("k", integer=True)
+    >>> hidden(x*Sum(sign(x - k), (k, 1, 3)), [x]), hidden(x*Sum(k**2, (k, 1, 3)), [x])
+    (True, False)
+    """
+    binding = expr.atoms(ArraySum, Derivative, ExprWithLimits, Limit, Subs)
+    return any(not n.free_symbols.isdisjoint(variables) and (not within or n.has(*within)) for n in binding)
 
 
 class ArraySum(Expr):

@@ -15,6 +15,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, Symbol, cos, erf, erfc, exp, log, pi, sign, sin, sqrt, tanh
+from sympy.stats import Geometric, Poisson
 
 from hermitex.errors import Divergent, NoClosedForm
 from hermitex.symbolic.gaussian import E, Expectation
@@ -389,3 +390,58 @@ def test_a_product_of_steps_in_pieces():
     both = sp.asin(Rational(3, 5))/(2*pi) + Rational(1, 4)
     found = closed_form(E(step[0]*step[1], z1, z2, cov={(z1, z2): Rational(3, 5)}))
     assert float(found) == pytest.approx(float(Rational(81, 100)*both + Rational(9, 100) + Rational(1, 100)), rel=1e-14)
+
+
+# -- variables that are bound ------------------------------------------------------------------------------------------
+w, k, N = Symbol("w", real=True), Symbol("k", integer=True, positive=True), Symbol("N", integer=True, positive=True)
+ETA, COUNTABLE = sp.IndexedBase("eta"), (Poisson("X", 2), Geometric("X", Rational(1, 3)))
+INDEX = sp.Idx("k", Symbol("N", integer=True))
+
+
+def steps(seed):
+    """Two functions with switches, of z and a place."""
+    rng = np.random.default_rng(seed)
+    kinds = [sign, Heaviside, Abs, lambda u: Max(0, u), lambda u: Piecewise((1, u > 0), (u, True))]
+    return [kinds[i] for i in rng.permutation(len(kinds))[:2]]
+
+
+@pytest.mark.parametrize("f, g", [(sign, Abs), (Heaviside, sign), (Abs, Heaviside)])
+@pytest.mark.parametrize("power", [1, 2])
+def test_what_is_bound_does_not_get_out(f, g, power):
+    """The index of a sum, the variable of an integral or a product: no closed form holds it, and normal forms are equal to it."""
+    around = [sp.Sum(f(z - k), (k, 1, N)), sp.Integral(f(z - w), (w, 0, 1)), sp.Product(2 + f(z - k), (k, 1, N)),
+              sp.Limit(f(z - w), w, 1, "-"), sp.Sum(f(z - ETA[INDEX]), INDEX)]
+    nodes = [E(body**power*h, z) for body in around for h in (1, g(z - kappa))]
+    for node in [*nodes, E(around[0]**power*g(z1), z, z1)]:
+        for value in (node.doit(), normal_form(node)):
+            assert value.free_symbols <= node.free_symbols, (node, value)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_a_sum_over_numbers_is_the_sum_of_its_terms(seed):
+    f, g = steps(seed)
+    written = sp.Add(*(f(z - n)*g(z + n) for n in (1, 2, 3)))
+    node = E(sp.Sum(f(z - k)*g(z + k), (k, 1, 3))**2, z)
+    assert float(node.evalf(15)) == pytest.approx(float(E(written**2, z).doit()), rel=1e-12)
+    assert normal_form(node - E(written**2, z)).evalf(20) == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("law", COUNTABLE, ids=["Poisson", "Geometric"])
+def test_the_index_of_a_countable_law_stays_in_its_sum(law, seed):
+    f, _ = steps(seed)
+    for body in (f(z - law)*law, z*f(z*law + Rational(3, 10)), f(z - law)):
+        node = E(body, law, z)
+        assert node.doit().free_symbols == set(), node
+
+
+@pytest.mark.parametrize("body", [sign(z), Max(0, z - 1), Piecewise((1, z > w), (z, True)), tanh(z)*Heaviside(z - w),
+                                  Abs(z**2 - 1)], ids=str)
+def test_a_slope_that_stands_in_an_average_is_done_with_its_jumps(body):
+    """E f' = E z f, and its powers, though SymPy's derivative of a Piecewise has no jump."""
+    for factor in (1, z, cos(z)):
+        node = E(factor*sp.Derivative(body, z), z)
+        other = E((z*factor - sp.diff(factor, z))*body, z)
+        at = {w: Rational(1, 3)}
+        assert float(sp.N(node.subs(at).doit(), 20)) == pytest.approx(float(sp.N(other.subs(at).doit(), 20)), rel=1e-12, abs=1e-14)
+    assert E(z*sp.Subs(body, z, z + 1), z).doit() == E(z*body.subs(z, z + 1), z).doit()

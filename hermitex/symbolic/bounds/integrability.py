@@ -50,6 +50,8 @@ def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction =
         (x,) = several
     if x not in expr.free_symbols or tempered(expr, x):
         return True
+    if any(x in d.free_symbols for d in expr.atoms(sp.Derivative)):
+        return None
     verdicts = [_side(expr, x, side, p) for side in (1, -1)]
     if False in verdicts:
         return False

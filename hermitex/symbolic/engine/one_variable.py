@@ -50,6 +50,7 @@ from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
 from hermitex.symbolic.engine.unordered import unordered
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
+from hermitex.symbolic.sums import HIDDEN, hidden
 
 SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, frac)
 _JUMPS = (sign, Heaviside, Piecewise, floor, ceiling, frac)
@@ -91,7 +92,7 @@ def expectation(body: Expr, x: Symbol) -> Answer:
 
     def one(term: Expr) -> Answer:
         factor, core = term.as_independent(x, as_Add=False)
-        found = _by_rules(core, x)
+        found = Answer(S.Zero, ((core, HIDDEN),)) if hidden(core, (x,)) else _by_rules(core, x)
         return Answer(factor * found.value, tuple((factor * t, why) for t, why in found.rest))
 
     found = summed(_groups(body, x), one, (x,))

@@ -45,6 +45,7 @@ from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, ro
 from hermitex.symbolic.engine.tilt import tilted, waves
 from hermitex.symbolic.radial import over_directions
 from hermitex.symbolic.sizes import polynomial_size
+from hermitex.symbolic.sums import HIDDEN, hidden
 
 _DEGREE = 200  # total degree up to which a polynomial is expanded
 _TERMS = 1000  # of a polynomial, from which one asks for its powers of linear forms first
@@ -69,6 +70,9 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
     if not variables:
         return Answer(body)
     cov = Matrix(eye(len(variables))) if cov is None else cov
+    if hidden(body, variables):
+        return summed(_terms(body), lambda term: Answer(S.Zero, ((term, HIDDEN),)) if hidden(term, variables) else
+                      expectation_of(term, variables, cov), variables, cov)
     if len(variables) == 1:
         return _alone(body, variables[0], cov[0, 0])
     checkpoint("integrating over several variables")
