@@ -52,7 +52,6 @@ from hermitex.symbolic import laws
 from hermitex.symbolic.conditioning import independent, over
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.terms import linear
-from hermitex.symbolic.weak import slopes_done
 
 # Strictly, with the ends of their range; `inverse()` is the inverse on it.
 _MONOTONE = {exp: (S.Zero, oo), log: (-oo, oo), sinh: (-oo, oo), asinh: (-oo, oo), tanh: (S.NegativeOne, S.One),
@@ -283,13 +282,12 @@ def _opened(term: Expr, variables: Sequence[Symbol], node: Expectation) -> Expr 
 
 
 def worked_out(expr: Expr) -> Expr:
-    """Every conditional expectation as a quotient, after the tower property has taken those that it can; slopes in averages done.
+    """Every conditional expectation as a quotient, after the tower property has taken those that it can.
 
     Raises
     ------
     BadInput : see `ConditionalMean.quotient`; or one of a noisy label stands in an average of what is no function of that label.
     """
-    expr = slopes_done(expr)
     while expr.has(ConditionalMean):
         after = expr.replace(lambda e: isinstance(e, Expectation), lambda e: towered(e) or e)
         if after == expr:

@@ -19,6 +19,7 @@ from hermitex.symbolic.engine.one_variable import RULES
 from hermitex.symbolic.engine.reduction import normal_form as reduce
 from hermitex.symbolic.existence import settled
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.undefined import slopes_done
 
 
 def closed_form(expr: Expr) -> Expr:
@@ -59,7 +60,7 @@ def closed_form(expr: Expr) -> Expr:
 
 
 def _read(expr: Any) -> Expr:
-    return worked_out(hooks.formula(expr))
+    return slopes_done(worked_out(hooks.formula(expr)))
 
 
 def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:

@@ -24,6 +24,7 @@ from hermitex.symbolic.text.lexical import clean, excerpt
 from hermitex.symbolic.text.names import declared
 from hermitex.symbolic.text.reality import check_real
 from hermitex.symbolic.text.trees import from_tree, to_text, to_tree
+from hermitex.symbolic.undefined import slopes_done
 
 __all__ = ["check_real", "expression", "formula", "from_tree", "parse", "parse_with_letters", "real_expression", "to_text",
            "to_tree"]
@@ -143,7 +144,7 @@ def expression(x: Any) -> Expr:
         raise BadInput(f"a number is needed, not {bounded.short(value)}")
     for power in value.atoms(Pow):
         bounded.check_polynomial(power)
-    value = worked_out(read_sums(value))
+    value = slopes_done(worked_out(read_sums(value)))
     refuse_loose(value)
     floats = {a: _exact_float(str(a)) for a in value.atoms() if a.is_Float}
     value = value.xreplace(floats) if floats else value

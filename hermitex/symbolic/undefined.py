@@ -14,6 +14,7 @@ from sympy import Expr, Subs, Symbol
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from hermitex.errors import BadInput
+from hermitex.symbolic.gaussian import Expectation
 
 
 class AppliedPrime(AppliedUndef):
@@ -167,6 +168,42 @@ def _is_subs(e: Any) -> bool:
 def _from_subs(e: Subs) -> Expr:
     inner = tidy(e.expr)
     return inner.xreplace({e.variables[0]: e.point[0]})
+
+
+def slopes_done(expr: Expr) -> Expr:
+    """Derivatives of what is known, and what is put into them, done within averages, where a jump counts.
+
+    Examples
+    --------
+    >>> from sympy import Derivative, sign
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z
+    >>> slopes_done(E(Derivative(sign(z), z), z))
+    E(2*DiracDelta(z), z)
+    """
+    if not expr.has(sympy.Derivative, Subs):
+        return expr
+
+    def undone(e: Any) -> bool:
+        return isinstance(e, sympy.Derivative | Subs) and not e.has(AppliedUndef)
+
+    def within(node: Any) -> Expr:
+        body, variables = node.open()
+        return node.with_body(tidy(body).replace(undone, _done), variables)
+
+    return expr.replace(lambda e: isinstance(e, Expectation) and e.has(sympy.Derivative, Subs), within)
+
+
+def _done(e: Any) -> Expr:
+    if isinstance(e, Subs) or not all(isinstance(v, Symbol) and n.is_Integer for v, n in e.variable_count):
+        return e.doit(deep=False)
+    from hermitex.symbolic.weak import weak_derivative
+
+    value = e.expr
+    for v, n in e.variable_count:
+        for _ in range(int(n)):
+            value = weak_derivative(value, v)
+    return value
 
 
 def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[..., Any]]) -> Expr:

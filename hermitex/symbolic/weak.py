@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 from sympy import (
     Abs,
@@ -16,7 +15,6 @@ from sympy import (
     Add,
     And,
     Basic,
-    Derivative,
     DiracDelta,
     Dummy,
     Expr,
@@ -30,7 +28,6 @@ from sympy import (
     Or,
     Piecewise,
     S,
-    Subs,
     Symbol,
     acot,
     atan,
@@ -60,7 +57,6 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, breakpoints, pieces
 from hermitex.symbolic.surfaces import surfaces
-from hermitex.symbolic.undefined import tidy
 
 _JUMPING = (sign, Heaviside, Piecewise, floor, ceiling, frac)
 _SWITCHES = (*_JUMPING, Abs, Max, Min)
@@ -111,40 +107,6 @@ def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, 
     if rough and any(_cancels(n, x) for n in moving.atoms(Mul)):          # z/|z| is constant on each branch
         return off_the_breaks(expr - moving, x) + _branch_derivative(branches, x) + jumps
     return off_the_breaks(expr, x) + jumps
-
-
-def slopes_done(expr: Expr) -> Expr:
-    """Derivatives of what is known, and what is put into them, done within averages, where a jump counts.
-
-    Examples
-    --------
-    >>> from sympy import Derivative, sign
-    >>> from hermitex.symbolic.gaussian import E
-    >>> from hermitex.symbols import z
-    >>> slopes_done(E(Derivative(sign(z), z), z))
-    E(2*DiracDelta(z), z)
-    """
-    if not expr.has(Derivative, Subs):
-        return expr
-
-    def undone(e: Basic) -> bool:
-        return isinstance(e, Derivative | Subs) and not e.has(AppliedUndef)
-
-    def within(node: Any) -> Expr:
-        body, variables = node.open()
-        return node.with_body(tidy(body).replace(undone, _done), variables)
-
-    return expr.replace(lambda e: isinstance(e, Expectation) and e.has(Derivative, Subs), within)
-
-
-def _done(e: Any) -> Expr:
-    if isinstance(e, Subs) or not all(isinstance(v, Symbol) and n.is_Integer for v, n in e.variable_count):
-        return e.doit(deep=False)
-    value = e.expr
-    for v, n in e.variable_count:
-        for _ in range(int(n)):
-            value = weak_derivative(value, v)
-    return value
 
 
 def _holds(expr: Basic, x: Symbol, kinds: tuple[type, ...]) -> bool:

@@ -38,7 +38,7 @@ from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.sums import ArraySum
-from hermitex.symbolic.undefined import tidy
+from hermitex.symbolic.undefined import slopes_done, tidy
 
 FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, ConditionalMean)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
@@ -57,7 +57,7 @@ def evaluated(expr: Expr) -> Expr:
     """
     if not expr.has(*FORMS):
         return expr
-    return tidy(tidy(worked_out(expr)).replace(lambda e: isinstance(e, FORMS), _done))
+    return tidy(tidy(slopes_done(worked_out(expr))).replace(lambda e: isinstance(e, FORMS), _done))
 
 
 def explicit(matrix: Any) -> MatrixBase:
