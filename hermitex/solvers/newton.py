@@ -18,7 +18,7 @@ import numpy as np
 from . import linear
 from .batch import ROUNDING, Array, Field, Params, feasible, finite_params, positive_mask, start, take, worst
 from .limit import over, ran_out
-from .solution import Solution
+from .solution import NOWHERE, Solution
 
 _LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
 _NATURAL = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle
@@ -125,7 +125,7 @@ class _NewtonRun:
         F, J = self.evaluate(self.x, self.p)
         lost = ~np.isfinite(F).all(axis=0)
         if lost.any():
-            said = [f"the equation of {worst(np.abs(f), self.names)} is not finite at the start" for f in F.T[lost]]
+            said = [f"the equation of {worst(np.abs(f), self.names)} {NOWHERE}" for f in F.T[lost]]
             self.measure(J)
             self.finish(lost, F, J, np.full(F.shape, np.inf), said)
             F, J = F[:, ~lost], J[..., ~lost]

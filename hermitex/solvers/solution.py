@@ -21,6 +21,7 @@ from ..show.columns import Columned, ridge, several
 _LARGE = 1e-9  # an error that is shown
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
 UNSTABLE = "unstable under iteration"
+NOWHERE = "is not finite at the start"
 REFUSED = "refused"  # the method, so to say, of a point whose numbers have no meaning in the formulas
 MARGINAL = 1e-8  # a spectral radius that exceeds 1 by no more is 1 to rounding
 
@@ -322,7 +323,7 @@ def _advice(one: Solution) -> str:
         return "the tolerance named, where one is, or numbers further from those at which two roots meet"
     if one.method == "explicit":
         return "other numbers: nothing is solved here, the formula itself has no finite value"
-    if "not finite at the start" in str(one.reason):
+    if NOWHERE in str(one.reason):
         return ("start={unknown: number} where every equation is finite, or say where the unknown lives: "
                 "System(..., domain={unknown: (lo, hi)})")
     if "oscillat" in str(one.reason):

@@ -17,7 +17,7 @@ from hermitex.solvers.chain import assemble, pick
 from hermitex.solvers.grid import check_size
 from hermitex.solvers.interval import outside, said
 from hermitex.solvers.limit import limited, over, require_tolerance
-from hermitex.solvers.solution import REFUSED, Solution
+from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
 from hermitex.systems.program import Program
 from hermitex.systems.run import DOUBLE, LOST, NEAR, SHORT, Run
 
@@ -189,7 +189,9 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         wanted = wanted & run.cancelled.keys()
         k = np.array(sorted(wanted), dtype=int)
         if start is None:
-            k, start = _led(run, k, guess)
+            k, start, nowhere = _led(run, k, guess)
+            for i in nowhere:  # finer nodes that reach further meet the same infinity
+                run.cancelled.pop(int(i))
         other = run.program.integrated(fine=fine) if k.size and not over() else None
         if other is None:
             continue
@@ -219,18 +221,18 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
     return found
 
 
-def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Which of the points k a quadrature on few nodes solves from the beginning, and where it leads them."""
+def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Which of the points k a quadrature on few nodes solves from the beginning, where it leads them, and which have no number."""
     other = run.program.integrated(fine=False) if k.size and not over() else None
     if other is None:
-        return k[:0], {}
+        return k[:0], {}, k[:0]
     at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, guess))
     led = Run(other, at, len(k), {u: begin[u] for u in other.unknowns if u in begin}, run.tolerance).solution()
     solved = np.flatnonzero(led.converged)
     start = {u: np.full(run.points, np.nan) for u in other.unknowns}
     for u, values in start.items():
         values[k[solved]] = np.asarray(led[u])[solved]
-    return k[solved], start
+    return k[solved], start, k[[NOWHERE in str(why) for why in np.ravel(led.reason)]]
 
 
 def _short(found: Solution) -> list[int]:

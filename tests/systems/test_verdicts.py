@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import scipy.special
 from scipy.integrate import simpson
-from sympy import Eq, Rational, Symbol, diff, erf, exp, log, pi, sqrt, symbols, tanh
+from sympy import Eq, Max, Rational, Symbol, diff, erf, exp, log, pi, sqrt, symbols, tanh
 
 from hermitex.errors import BadInput, NotConverged
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import alpha, beta, lamda, z, z1
+from hermitex.systems.run import Run
 from hermitex.systems.system import System
 
 x, m, b = (Symbol(n, real=True) for n in ("x", "m", "b"))
@@ -490,3 +491,21 @@ def test_a_root_near_0_is_met_to_relative_accuracy(power, begin):
         pair = System({x: Eq(factor*log(x) - y, factor*power), y: factor*x}).solve(start=begin, raise_on_failure=False)
         if pair.converged:
             assert pair["x"] == pytest.approx(np.exp(power + pair["x"]), rel=1e-9, abs=0)
+
+
+def test_what_is_infinite_at_the_start_is_not_asked_again_of_finer_nodes(monkeypatch):
+    """E exp(x^2 z^2 ...) exists below |x| = 1: from -2 few nodes see that, and what reaches further sees no less."""
+    fine = []
+    solution = Run.solution
+
+    def watched(run):
+        fine.append(run.program.fine)
+        return solution(run)
+
+    monkeypatch.setattr(Run, "solution", watched)
+    u, v, p = symbols("u v p", real=True)
+    system = System({u: p + E(exp(E(Max(0, u*z + v)**2, v)), z)/10}, parameters=["p"])
+    assert system.solve(p=0.3).converged and not any(fine)
+    with pytest.raises(NotConverged, match="not finite at the start"):
+        system.solve(p=-2.0)
+    assert fine and not any(fine)
