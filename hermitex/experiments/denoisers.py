@@ -1,7 +1,7 @@
 r"""g = V^{-1}(E[z|y, omega] - omega), dg/domega = V^{-1} Cov[z|y, omega] V^{-1} - V^{-1}: the labels of a run at many fields.
 
 An algorithm keeps its labels and moves its fields: what depends on y alone is done once. Labels y = g(z1, z2) keep the points of
-their level curves, monomials of three variables the transforms of their factors on a grid of fields; others ask their `Output`
+their level curves, monomials the transforms of their factors on a grid of fields; others ask their `Output`
 and take differences.
 """
 
@@ -49,7 +49,7 @@ def denoiser(theory: Any, y: Array) -> Denoiser:
     output = theory.output
     if isinstance(output, ContourOutput):
         return Curves(output.plane, np.asarray(y, dtype=float), output.atoms)
-    if isinstance(output, ProductOutput) and not output.noisy:
+    if isinstance(output, ProductOutput):
         if output.r == 2 and theory.law.name == "deterministic":
             return Curves(Plane.of(theory.label[0], theory.reduced.names), np.asarray(y, dtype=float))
         return MonomialDenoiser(output, np.asarray(y, dtype=float))
@@ -142,7 +142,7 @@ class MonomialDenoiser:
     r"""y = c z_1^{k_1} ... z_r^{k_r}: Z at log|y| from Fourier transforms, which depend on a field by a Chebyshev series.
 
     E_i, O_i the sum and the difference of the densities of k_i log|z_i| over the signs of z_i, Ehat_i and Ohat_i their transforms,
-    Z(y) = int (prod_i Ehat_i + sign(y) prod_i Ohat_i) |y|^{ix} dx/(4 pi).
+    Z(y) = int (prod_i Ehat_i + sign(y) prod_i Ohat_i) |y|^{ix} dx/(4 pi). A multiplicative noise is one factor more, at omega = 0.
     """
 
     output: ProductOutput
@@ -151,8 +151,9 @@ class MonomialDenoiser:
 
     def __call__(self, omega: Array, V: Array) -> tuple[Array, Array]:
         out, r, reach = self.output, self.output.r, float(np.abs(omega).max()) + 1e-3
-        keys = list(zip(np.diag(V).tolist(), out.powers, out.even, strict=True))
-        tables = {key: _transforms(reach, *key, sum(out.powers)) for key in keys}
+        keys = list(zip(np.diag(V).tolist(), out.powers, out.even, strict=True)) + [(1.0, 1, False)]*out.noisy
+        omega, total = np.hstack([omega, np.zeros((len(omega), 1))])[:, :len(keys)], sum(k for _, k, _ in keys)
+        tables = {key: _transforms(reach, *key, total) for key in keys}
         n = _frequencies([tables[key] for key in keys])
         tables = {key: table[:, :, :n] for key, table in tables.items()}
         # the slopes of Z to the second order, each by how often every factor is differentiated
@@ -161,7 +162,7 @@ class MonomialDenoiser:
         for k in range(0, len(self.y), _ROWS):
             part = slice(k, k + _ROWS)
             t = np.log(np.maximum(np.abs(self.y[part]/out.scale), 1e-200))
-            waves = np.exp(1j*_spacing(sum(out.powers))*np.arange(n)*t[:, None])
+            waves = np.exp(1j*_spacing(total)*np.arange(n)*t[:, None])
             waves[:, 0] /= 2
             factors = [[_series(o[part]/reach, tables[key], order, key[2])/reach**order for order in range(3)]
                        for o, key in zip(omega.T, keys, strict=True)]
@@ -169,7 +170,7 @@ class MonomialDenoiser:
             sign = np.where(self.y[part]*out.scale < 0, -1.0, 1.0)
             for m, at in enumerate(slopes):
                 whole = factors[0][at.count(0)]
-                for i in range(1, r):
+                for i in range(1, len(factors)):
                     whole = whole*factors[i][at.count(i)]
                 e, o = whole.real.sum(axis=2)
                 found[m, part] = e + sign*o

@@ -12,6 +12,7 @@ from scipy.special import ive, k0, k1, ndtr
 
 import hermitex as hx
 from hermitex.errors import NoClosedForm
+from hermitex.experiments.denoisers import denoiser
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
 from hermitex.theories.overlaps.contours import ContourOutput
@@ -32,7 +33,7 @@ def F(target, q):
 
 def slope_of_log_z(target, y, omega, V):
     """g_out of one label."""
-    return output(target).g_out(np.array([y]), np.array([omega]), V)[0]
+    return denoiser(hx.theories.multi_index(target), np.array([y]))(np.array([omega]), V)[0][0]
 
 
 # -- third routes -------------------------------------------------------------------------------------------------------

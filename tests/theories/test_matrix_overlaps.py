@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import hermitex as hx
+from hermitex.experiments.denoisers import Curves, MonomialDenoiser, denoiser
 from hermitex.theories.overlaps.channel import FiniteOutput
 from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.steps import below_both
@@ -174,11 +175,12 @@ def test_a_product_is_its_level_curves():
     first, second = (o.second(0.5*np.eye(2))[0, 0] for o in both)
     assert first == pytest.approx(second, rel=2e-4)
     y, omega, V = np.array([0.7, -0.3]), np.array([[0.4, 1.0], [-0.5, 0.3]]), 0.5*np.eye(2)
-    assert both[0].g_out(y, omega, V) == pytest.approx(both[1].g_out(y, omega, V), rel=1e-4)
+    factors, curves = (d(omega, V)[0] for d in (MonomialDenoiser(both[0], y), Curves(both[1].plane, y)))
+    assert factors == pytest.approx(curves, rel=1e-6)
 
 
 def test_gate_function_of_three_factors():
-    output = hx.theories.multi_index("z1*z2*z3").output
+    theory = hx.theories.multi_index("z1*z2*z3")
     y, omega, v = 0.6, np.array([0.5, -0.8, 0.3]), 0.6
     u = np.linspace(-16, 2.2, 900)
     x = np.concatenate([-np.exp(u[::-1]), np.exp(u)])
@@ -186,8 +188,24 @@ def test_gate_function_of_three_factors():
     over = np.multiply.outer(x, x)
     W = p[0][:, None]*p[1]/np.abs(over)*np.exp(-(y/over - omega[2])**2/(2*v))
     mean = np.array([W.sum(axis=1) @ x, W.sum(axis=0) @ x, (W*y/over).sum()])/W.sum()
-    found = output.g_out(np.array([y]), omega[None], v*np.eye(3))[0]
+    found = denoiser(theory, np.array([y]))(omega[None], v*np.eye(3))[0][0]
     assert found == pytest.approx((mean - omega)/v, rel=1e-5)
+
+
+def test_gate_function_of_a_product_under_multiplicative_noise():
+    """y = z1 z2 xi: the posterior of (z1, z2) by nodes in log|z_i|, with a normal law of width |z1 z2|."""
+    theory = hx.theories.multi_index("z1*z2", "multiplicative")
+    y, omega, v = -0.6, np.array([0.5, -0.8]), np.array([0.6, 0.3])
+    u = np.linspace(-16, 2.2, 900)
+    x = np.concatenate([-np.exp(u[::-1]), np.exp(u)])
+    p = [np.exp(-(x - o)**2/(2*s))*np.abs(x) for o, s in zip(omega, v, strict=True)]
+    size = np.abs(np.multiply.outer(x, x))
+    W = p[0][:, None]*p[1]*np.exp(-(y/size)**2/2)/size
+    mean = np.array([W.sum(axis=1) @ x, W.sum(axis=0) @ x])/W.sum()
+    g, slopes = denoiser(theory, np.array([y]))(omega[None], np.diag(v))
+    assert g[0] == pytest.approx((mean - omega)/v, rel=1e-6)
+    away = np.array([((x - m)**2) @ W.sum(axis=a) for m, a in zip(mean, (1, 0), strict=True)])/W.sum()
+    assert np.diag(slopes[0]) == pytest.approx(away/v**2 - 1/v, rel=1e-5)
 
 
 def test_a_lost_sign_is_noticed():

@@ -14,7 +14,7 @@ import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
-from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, broken_nodes, merged, normal_nodes, panels
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged, broken_nodes, merged, normal_nodes, panels
 
 _CHUNK = 4_000_000
 EXP = 10  # products take the time of one exponential
@@ -60,7 +60,7 @@ class Output:
         raise NotImplementedError
 
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
-        """g_out at labels (n,) and fields (n, r): (n, r)."""
+        """g_out at labels (n,) and fields (n, r): (n, r); not of labels that have denoisers of their own (`experiments`)."""
         raise NotImplementedError
 
 
@@ -75,6 +75,7 @@ class FiniteOutput(Output):
 
     grid : P(y_k | z), times the step of the labels where they are nodes;  labels : the list
     law : (y, points) -> P(y | points) of any labels; None where there are no others than those of the list
+    least : a chance of a label below this is what rounding leaves
     alike : R under which the label stays, or becomes another of the list
     """
 
@@ -86,10 +87,11 @@ class FiniteOutput(Output):
     smallest: Any = 4e-4
     nodes: int = 40
     alike: tuple[Array, ...] = ()
+    least: float = 0.0
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), on a tensor of omegas where M is diagonal, else in the frame of its eigenvectors."""
-        if not is_diagonal(M):
+        if not self._by_axes(M):
             whole = np.zeros((self.r, self.r))
             for weight, z, parts in self.sliced(M, fineness):
                 whole += _outer(parts, z, weight)
@@ -105,8 +107,7 @@ class FiniteOutput(Output):
 
     def _grids(self, m: Array, fineness: float, omegas: int) -> Iterator[LabelGrid]:
         """The grid as it is, or a few labels at a time where all at once would not fit."""
-        cells = int(np.prod([len(a.nodes(a.rung(np.sqrt(1 - x)), fineness)[0]) for a, x in zip(self.grid.axes, m, strict=True)]))
-        size = max(1, _CHUNK//max(cells, omegas))
+        size = max(1, _CHUNK//max(self.grid.size(1 - m, fineness), omegas))
         if self.law is None or size >= len(self.labels):
             yield self.grid
             return
@@ -121,69 +122,80 @@ class FiniteOutput(Output):
 
     def errors(self, M: Array) -> float:
         """E_omega min_k Z_k of two labels: how often the Bayes classifier is wrong."""
-        if not is_diagonal(M):
+        if not self._by_axes(M):
             return float(sum(weight @ z.min(axis=0) for weight, z, _ in self.sliced(M, 0.5)))
         m = np.diag(M)
         # Z_1 = Z_2 is a kink in omega: where the target is odd about a step it lies there, else the panels are fine enough.
         nodes = self._fewer([broken_nodes(x, 1 - x, a.cuts, 0.7) for x, a in zip(m, self.grid.axes, strict=True)], m)
         z, = self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False)
-        least = z.min(axis=0)
-        for _, w in nodes:
-            least = np.tensordot(w, least, axes=(0, 0))
-        return float(least)
+        return averaged(z.min(axis=0), nodes)
 
     def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
-        """(weights, Z, [A_i]) over slices of the omegas; every axis as points, V full."""
+        """(weights, Z, [A_i]) over slices of the omegas, any M."""
         V = np.eye(self.r) - M
-        coarse = _VAST[self.r]*fineness
-        omega, weight = eigen_nodes(M, coarse, blur=float(np.linalg.eigvalsh(V)[0]), alike=self.alike)
-        points, dz = full_points(self.grid.axes, np.sqrt(np.linalg.eigvalsh(V)[0]), coarse)
-        P = np.asarray(self.grid.law(list(points.T))).reshape(len(self.labels), -1)
-        P = np.broadcast_to(P, (len(self.labels), len(points)))
-        L = np.linalg.inv(np.linalg.cholesky(V))
-        white, scale = points @ L.T, dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2)
-        moments = np.concatenate([P, *(P*x for x in points.T)]).T
-        inverse, step = np.linalg.inv(V), max(1, _CHUNK//len(points))
+        omega, weight = self._fields(M, fineness)
+        cells = self.cells(V, fineness)
+        table = self._table(cells)
+        step = max(1, _CHUNK//(4*max(table.shape)))
         for k in range(0, len(omega), step):
-            o = omega[k:k + step]
-            checkpoint("iterating the state evolution", len(o)*len(points)*(EXP + moments.shape[1]))
-            found = _kernel(o @ L.T, white)*scale @ moments
-            z, *first = found.T.reshape(self.r + 1, len(self.labels), -1)
-            away = np.stack([f - z*o[:, i] for i, f in enumerate(first)])
-            yield weight[k:k + step], z, np.tensordot(inverse, away, axes=1)
+            z, *a = (table @ p for p in self.chances(cells, omega[k:k + step], V, fineness))
+            yield weight[k:k + step], np.where(z > self.least, z, 0.0), np.array(a)
+
+    def _fields(self, M: Array, fineness: float) -> tuple[Array, Array]:
+        blur = float(1 - np.linalg.eigvalsh(M)[-1])
+        return eigen_nodes(M, _VAST[self.r]*fineness, blur=blur, alike=self.alike)
+
+    def cells(self, V: Array, fineness: float) -> Any:
+        """(points (n, r), their dz) at which the law is asked, every axis in panels."""
+        return full_points(self.grid.axes, float(np.sqrt(np.linalg.eigvalsh(V)[0])), _VAST[self.r]*fineness)
+
+    def _table(self, cells: Any, y: Array | None = None) -> Array:
+        """P(y_k | cell) of the labels of the list, or of others, (k, cells)."""
+        points, rows = list(cells[0].T), self.labels if y is None else y
+        found = np.asarray(self.grid.law(points) if y is None else _each(self.law, y, points), dtype=float)
+        return np.broadcast_to(found, (len(rows), len(cells[0])))
+
+    def chances(self, cells: Any, omega: Array, V: Array, fineness: float) -> list[Array]:
+        """[P(cell | omega), dP/domega_1, ...] at fields (n, r), each (cells, n); V any matrix."""
+        points, dz = cells
+        checkpoint("iterating the state evolution", len(omega)*len(points)*(EXP + (self.r + 1)*len(self.labels)))
+        inverse, L = np.linalg.inv(V), np.linalg.inv(np.linalg.cholesky(V))
+        p = _kernel(points @ L.T, omega @ L.T)*(dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2))[:, None]
+        return [p, *(p*(x[:, None] - o) for x, o in zip((points @ inverse).T, (omega @ inverse).T, strict=True))]
+
+    def likelihood(self, omega: Array, V: Array) -> Array:
+        """P(y_k | omega) at fields (n, r), any V: (k, n)."""
+        if self._by_axes(V):
+            parts = [self.grid.at(o, np.diag(V))[0] for o in np.array_split(omega, max(1, len(omega)//500))]
+        else:
+            cells = self.cells(V, 1.0)
+            table = self._table(cells)
+            parts = [table @ self.chances(cells, o, V, 1.0)[0] for o in np.array_split(omega, max(1, len(omega)//200))]
+        return np.concatenate(parts, axis=1)
 
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, r)."""
         y = np.asarray(y, dtype=float)
         rows = np.argmin(np.abs(y[:, None] - self.labels), axis=1) if self.law is None else None
-        if not is_diagonal(V):
-            return self._full_g_out(y, rows, omega, V)
-        v, fineness = np.diag(V), 1.0 if self.law is None else 1.5
-        cells = int(np.prod([len(a.nodes(a.rung(np.sqrt(x)), fineness)[0]) for a, x in zip(self.grid.axes, v, strict=True)]))
-        size = max(1, _CHUNK//cells)
-        parts = []
-        for k in range(0, len(y), size):
-            part, grid = slice(k, k + size), self.grid
-            if self.law is not None:
-                grid = LabelGrid(self.grid.axes, partial(_each, self.law, y[part]))
-            z, *a = grid.at(omega[part], v, np.arange(len(y[part])) if rows is None else rows[part], fineness)
-            parts.append(ratio(np.stack(a, axis=-1), z))
+        along, fineness = self._by_axes(V), 1.0 if self.law is None else 1.5
+        cells = None if along else self.cells(V, fineness)
+        table = None if along or rows is None else self._table(cells)
+        size = self.grid.size(np.diag(V), fineness) if along else len(cells[0])
+        parts, step = [], max(1, _CHUNK//size)
+        for k in range(0, len(y), step):
+            part = slice(k, k + step)
+            if along:
+                grid = self.grid if rows is not None else LabelGrid(self.grid.axes, partial(_each, self.law, y[part]))
+                z, *a = grid.at(omega[part], np.diag(V), np.arange(len(y[part])) if rows is None else rows[part], fineness)
+            else:
+                own = self._table(cells, y[part]) if table is None or rows is None else table[rows[part]]
+                z, *a = (np.einsum("nc,cn->n", own, p) for p in self.chances(cells, omega[part], V, fineness))
+            parts.append(ratio(np.stack(a, axis=-1), np.where(z > self.least, z, 0.0)))
         return np.concatenate(parts)
 
-    def _full_g_out(self, y: Array, rows: Array | None, omega: Array, V: Array) -> Array:
-        points, dz = full_points(self.grid.axes, np.sqrt(np.linalg.eigvalsh(V)[0]), 1.5*_VAST[self.r])
-        L = np.linalg.inv(np.linalg.cholesky(V))
-        white = points @ L.T
-        out = np.empty((len(y), self.r))
-        table = None if rows is None else np.asarray(self.grid.law(list(points.T))).reshape(len(self.labels), -1)
-        size = max(1, _CHUNK//len(points))
-        for k in range(0, len(y), size):
-            part = slice(k, k + size)
-            P = _each(self.law, y[part], list(points.T)) if table is None or rows is None else table[rows[part]]
-            W = _kernel(omega[part] @ L.T, white)*dz*P
-            z = W.sum(axis=1)
-            out[part] = ratio((W @ points - omega[part]*z[:, None]) @ np.linalg.inv(V), z)
-        return out
+    def _by_axes(self, V: Array) -> bool:
+        """Whether the variables are integrated one by one."""
+        return is_diagonal(V)
 
 
 def _product(weights: Sequence[Array]) -> Array:

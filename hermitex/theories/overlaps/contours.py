@@ -21,7 +21,7 @@ from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.kernels.panels import on_panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.bins import BinnedOutput
-from hermitex.theories.overlaps.channel import LEAST, FiniteOutput, Output, ratio
+from hermitex.theories.overlaps.channel import LEAST, FiniteOutput, Output
 from hermitex.theories.overlaps.curves import REACH, Plane, parity
 from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
@@ -210,29 +210,6 @@ class ContourOutput(Output):
             share = np.where(seen, w1[:, None]*w2/np.where(seen, z, 1.0), 0.0)
             F += step*np.array([[float(np.sum(p*q*share)) for q in a] for p in a])
         return F
-
-    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
-        """g_out at labels (n,) and fields (n, 2)."""
-        y = np.asarray(y, dtype=float)
-        s = float(rung(min(1.0, np.sqrt(np.linalg.eigvalsh(V)[0]))))
-        key = (s, y.tobytes())
-        if key not in self._kept:
-            for old in [k for k in self._kept if isinstance(k[1], bytes)][:-2]:
-                del self._kept[old]
-            wide, size = _WIDE*s, self.high - self.low
-            self._kept[key] = self.plane.trace(y, wide, 1e-8/size)
-        inverse = np.linalg.inv(V)
-        a, z = np.zeros((len(y), 2)), np.zeros(len(y))
-        for n, (points, w) in enumerate(self._kept[key]):
-            away = points - omega[n]
-            p = w*np.exp(-np.einsum("ki,ij,kj->k", away, inverse, away)/2)
-            z[n], a[n] = p.sum(), inverse @ (p @ away)
-        found = ratio(a, z)
-        if self.atoms is not None:
-            near = np.min(np.abs(y[:, None] - self.atoms.labels), axis=1) <= 1e-9*(1 + np.abs(y))
-            if near.any():
-                found[near] = self.atoms.g_out(y[near], omega[near], V)
-        return found
 
 
 def _unresolved(parts: Array) -> Array:

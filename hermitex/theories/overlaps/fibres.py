@@ -6,7 +6,7 @@ graded towards the lines at which jumps appear or vanish, where they move like s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -16,8 +16,8 @@ import numpy as np
 
 from hermitex.kernels.panels import distinct, near_knots
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import EXP, FiniteOutput, ratio
-from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
+from hermitex.theories.overlaps.channel import EXP, FiniteOutput
+from hermitex.theories.overlaps.frames import eigen_nodes
 from hermitex.theories.overlaps.grid import Array, LabelGrid, intervals, rung
 
 _REACH = 8.0
@@ -62,13 +62,13 @@ class FibreOutput(FiniteOutput):
                  if len(a[3]) == len(b[3]) and (a[3] == b[3]).all() and b[0] - a[0] > 0.05]
         return float(np.mean(np.concatenate(moves))) if moves and any(map(len, moves)) else 0.0
 
-    def chances(self, omega: Array, V: Array, fineness: float = 1.0) -> tuple[Array, Array]:
-        """(Z, A) at fields (n, 2): P(y_k | omega), shape (k, n), and its slopes, (2, k, n)."""
+    def chances(self, cells: Any, omega: Array, V: Array, fineness: float) -> list[Array]:
+        """[P(level | omega), dP/domega_1, dP/domega_2] at fields (n, 2), each (levels, n)."""
         c, v = V[0, 1]/V[0, 0], V[0, 0]
         s = np.sqrt(V[1, 1] - c*V[0, 1])
         order = np.argsort(omega[:, 0], kind="stable")
         o1, o2 = omega[order].T
-        z, a = np.zeros((len(self.levels), len(omega))), np.zeros((2, len(self.levels), len(omega)))
+        found = np.zeros((3, len(self.levels), len(omega)))
         for x, w, jumps, which in self._fibres(self._panel(v, s, c)*fineness):
             lo, hi = np.searchsorted(o1, [x - _NEAR*np.sqrt(v), x + _NEAR*np.sqrt(v)])
             if lo == hi:
@@ -79,43 +79,27 @@ class FibreOutput(FiniteOutput):
             checkpoint("iterating the state evolution", 3*EXP*len(edges)*len(t))
             chance, slope = (p*f for f in intervals(edges, o2[lo:hi] + c*t, s))
             for k, q, d in zip(which, chance, slope, strict=True):
-                z[k, lo:hi] += q
-                a[0, k, lo:hi] += q*t/v - c*d
-                a[1, k, lo:hi] += d
+                found[:, k, lo:hi] += q, q*t/v - c*d, d
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return self.mixed @ z[:, back], self.mixed @ a[:, :, back]
+        return list(found[:, :, back])
 
     def _panel(self, v: float, s: float, c: float) -> float:
         """The width of panels in z1, in rungs: of z1 itself, and of a jump that passes the width s of z2."""
         return rung(min(1.8*np.sqrt(v), 2.5*s/max(self.steep, abs(c), 0.1), 0.9))
 
-    def second(self, M: Array, fineness: float = 1.0) -> Array:
-        """F(M), in the frame of its eigenvectors."""
-        F = np.zeros((2, 2))
-        for weight, z, (one, two) in self.sliced(M, fineness):
-            share = np.where(z > 1e-200, weight/np.where(z > 1e-200, z, 1.0), 0.0)
-            F += [[np.sum(p*q*share) for q in (one, two)] for p in (one, two)]
-        return unfolded(F, M, self.alike)
+    def _by_axes(self, V: Array) -> bool:
+        return False
 
-    def errors(self, M: Array) -> float:
-        """How often the Bayes classifier of two labels is wrong."""
-        return float(sum(weight @ z.min(axis=0) for weight, z, _ in self.sliced(M, 0.7)))
+    def _fields(self, M: Array, fineness: float) -> tuple[Array, Array]:
+        return eigen_nodes(M, 0.8*fineness, alike=self.alike)
 
-    def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
-        """(weights, Z, [A_i]) over slices of the omegas."""
-        omega, weight = eigen_nodes(M, 0.8*fineness, alike=self.alike)
-        for k in range(0, len(omega), _SLICE):
-            part = slice(k, k + _SLICE)
-            z, a = self.chances(omega[part], np.eye(2) - M, fineness)
-            yield weight[part], z, a
+    def cells(self, V: Array, fineness: float) -> Any:
+        """The levels of the target, where `mixed` is the table."""
+        return self.levels, None
 
-    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
-        """g_out at labels (n,) and fields (n, 2)."""
-        rows = np.argmin(np.abs(np.asarray(y, dtype=float)[:, None] - self.labels), axis=1)
-        z, a = self.chances(omega, V)
-        n = np.arange(len(rows))
-        return ratio(a[:, rows, n].T, z[rows, n])
+    def _table(self, cells: Any, y: Array | None = None) -> Array:
+        return self.mixed
 
 
 def _fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from sympy import Abs, Expr, Heaviside, Max, Min, Symbol, ceiling, floor, sign
@@ -15,10 +14,9 @@ from sympy.core.relational import Relational
 
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.label import shown, split_products
-from hermitex.theories.overlaps.channel import FiniteOutput, full_points, is_diagonal
+from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
-from hermitex.theories.overlaps.frames import eigen_nodes
-from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, normal_nodes
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged, normal_nodes
 from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
 
@@ -77,8 +75,8 @@ class Generalisation:
         known = np.linalg.eigvalsh(np.eye(self.r) - M) if not is_diagonal(M) else 1 - np.diag(M)
         if np.all(known < 1e-12):
             return 0.0
-        if self.kind == "classification" and self._discrete is not None:
-            return self._discrete.errors(self._off_one(M))
+        if self.kind == "classification":
+            return self._law.errors(self._off_one(M))
         if np.any(known < 1e-12):  # V -> 0 by Richardson's extrapolation: the parts linear and quadratic in V cancel
             near, middle, far = (self._explained(self._off_one(M, v)) for v in (1e-3, 2e-3, 4e-3))
             return max(0.0, self._second_moment - (8*near - 6*middle + far)/3)
@@ -92,24 +90,24 @@ class Generalisation:
     def _bearable(self, v: Array) -> float:
         """By how much V is to grow, so that nodes of its size fill the space."""
         scale = 1.0
-        while np.prod([len(a.nodes(a.rung(float(np.sqrt(u))))[0]) for a, u in zip(self.axes, scale*v, strict=True)]) > _CELLS:
+        while self.grid.size(scale*v) > _CELLS:
             scale *= 2
         return scale
 
-    def _fine(self, axes: Sequence[LabelAxis], v: Array) -> float:
-        """Of nodes for a label with edges off the axes: fine, as far as their cells are of a bearable number; 1 for others."""
+    def _fine(self, grid: LabelGrid, v: Array, usual: float = 1.0) -> float:
+        """Of nodes: the usual, for a label with edges off the axes fine as far as their cells are of a bearable number."""
         if not self.rough:
-            return 1.0
+            return usual
         f = _FINE if self.r == 2 else 1.0
-        while np.prod([len(a.nodes(a.rung(float(np.sqrt(u))), f)[0]) for a, u in zip(axes, v, strict=True)]) > _ROUGH:
+        while grid.size(v, f) > _ROUGH:
             f *= 1.25
         return f*self.coarser
 
     @cached_property
-    def _discrete(self) -> FiniteOutput | None:
-        """The law of a clean label of few values."""
+    def _law(self) -> FiniteOutput:
+        """The law of a clean label of few values; of any other a list of one, whose chance is the mean of the label."""
         if not len(self.labels):
-            return None
+            return FiniteOutput(self.grid, np.ones(1), r=self.r)
         grid = LabelGrid(self.axes, indicator(self.g, self.names, self.labels))
         if not all(a.steps for a in self.axes):
             return FibreOutput.through(grid, self.labels, values(self.g, self.names), self.labels, np.eye(len(self.labels)))
@@ -117,13 +115,8 @@ class Generalisation:
 
     def estimate(self, omega: Array, V: Array) -> Array:
         """The Bayes estimate of the clean label at fields (n, r): E[g|omega], or its sign for labels of +-1."""
-        if isinstance(self._discrete, FibreOutput):
-            mean = self.labels @ self._discrete.chances(omega, V)[0]
-        elif is_diagonal(V):
-            v = np.maximum(np.diag(V), 1e-4)
-            mean = np.concatenate([self.grid.at(o, v)[0][0] for o in np.array_split(omega, max(1, len(omega)//500))])
-        else:
-            mean = self._mean(omega, V, 1.0 if self.r < 3 else 2.2)
+        V = np.diag(np.maximum(np.diag(V), 1e-4)) if is_diagonal(V) else V
+        mean = self._law.labels @ self._law.likelihood(omega, V)
         return np.sign(mean) if self.kind == "classification" else mean
 
     def clean(self, z: Array) -> Array:
@@ -140,34 +133,35 @@ class Generalisation:
     @cached_property
     def _second_moment(self) -> float:
         """E g^2, or nan: it must not come from the edge of the window."""
-        if self._discrete is not None:
+        if len(self.labels):
             nothing = np.zeros((self.r, self.r))
-            return float(sum(w @ (self.labels**2 @ z) for w, z, _ in self._discrete.sliced(nothing, 1.0)))
-        zero = np.zeros(1)
-        of, fine = values(self.g, self.names), self._fine(self.axes, np.ones(self.r))
-        grid = LabelGrid(self.axes, lambda points: of(points)[None]**2)
-        whole = float(np.ravel(grid.moments([zero]*self.r, np.ones(self.r), fine, slopes=False)[0])[0])
-        inner = LabelGrid(self.axes, lambda points: np.where(sum(np.square(p) for p in points) < 49, of(points)**2, 0.0)[None])
-        steps = all(a.steps for a in self.axes)
-        near = whole if steps else float(np.ravel(inner.moments([zero]*self.r, np.ones(self.r), fine, slopes=False)[0])[0])
-        return whole if np.isfinite(whole) and abs(whole - near) <= _SAME*whole else float("nan")
+            return float(sum(w @ (self.labels**2 @ z) for w, z, _ in self._law.sliced(nothing, 1.0)))
+        of, one = values(self.g, self.names), np.ones(self.r)
+
+        def squares(points: Sequence[Array]) -> Array:
+            square = of(points)**2
+            return np.stack([square, np.where(sum(np.square(p) for p in points) < 49, square, 0.0)])
+
+        found = LabelGrid(self.axes, squares).moments([np.zeros(1)]*self.r, one, self._fine(self.grid, one), slopes=False)
+        whole, near = np.ravel(found[0])
+        return float(whole) if np.isfinite(whole) and abs(whole - near) <= _SAME*whole else float("nan")
 
     def _explained(self, M: Array) -> float:
-        """E of E[g|omega]^2."""
-        if is_diagonal(M) and not isinstance(self._discrete, FibreOutput):
-            m = np.diag(M)
-            nodes = [normal_nodes(x, 1 - x) for x in m]
-            mean = self.grid.moments([o for o, _ in nodes], 1 - m, self._fine(self.axes, 1 - m), slopes=False)[0][0]**2
-            for _, w in nodes:
-                mean = np.tensordot(w, mean, axes=(0, 0))
-            return float(mean)
-        if self._discrete is not None:
-            return float(sum(w @ (self.labels @ z)**2 for w, z, _ in self._discrete.sliced(M, 1.0)))
-        coarse = 1.0 if self.r < 3 else 2.2
-        if self.rough or not self._jumps:
-            return self._in_its_frame(M, 0.15 if self.r < 3 else 1.2)
-        omega, weight = eigen_nodes(M, coarse, blur=float(1 - np.linalg.eigvalsh(M)[-1]))
-        return float(weight @ self._mean(omega, np.eye(self.r) - M, coarse)**2)
+        """E of E[g|omega]^2, along the eigenvectors of M, where the z_i given omega are independent, if no label jumps there."""
+        straight, fineness, coarse = is_diagonal(M), 1.0, 1.0
+        full = len(self.labels) or (self._jumps and not self.rough)
+        if isinstance(self._law, FibreOutput) or (full and not straight):
+            return float(sum(w @ (self._law.labels @ z)**2 for w, z, _ in self._law.sliced(M, 1.0)))
+        m, R = (np.diag(M), None) if straight else np.linalg.eigh(M)
+        m, of, grid = np.where(m < 1e-14, 0.0, m), values(self.g, self.names), self.grid
+        if not straight:
+            fineness = 0.15 if self.r < 3 else 1.2
+            coarse = max(fineness, 0.6)
+            grid = LabelGrid(tuple(LabelAxis(np.array([c])) for c in (_APART if self.rough else np.zeros(self.r))[:self.r]),
+                             lambda u: of([sum(c*x for c, x in zip(row, u, strict=True)) for row in R])[None])
+        nodes = [normal_nodes(x, 1 - x, coarse) for x in m]
+        mean = grid.moments([o for o, _ in nodes], 1 - m, self._fine(grid, 1 - m, fineness), slopes=False)[0][0]
+        return averaged(mean**2, nodes)
 
     @cached_property
     def _jumps(self) -> bool:
@@ -179,32 +173,6 @@ class Generalisation:
                 if np.abs(np.subtract(here, there)).max() > 1e-6:
                     return True
         return False
-
-    def _in_its_frame(self, M: Array, fineness: float) -> float:
-        """E of E[g|omega]^2 along the eigenvectors of M, where the z_i given omega are independent."""
-        m, R = np.linalg.eigh(M)
-        m = np.where(m < 1e-14, 0.0, m)
-        of = values(self.g, self.names)
-
-        def turned(u: Sequence[Array]) -> Array:
-            return np.asarray(of([sum(c*x for c, x in zip(row, u, strict=True)) for row in R]))[None]
-
-        nodes = [normal_nodes(x, 1 - x, max(fineness, 0.6)) for x in m]
-        grid = LabelGrid(tuple(LabelAxis(np.array([c])) for c in (_APART if self.rough else np.zeros(self.r))[:self.r]), turned)
-        if self.rough:
-            fineness = self._fine(grid.axes, 1 - m)
-        mean = grid.moments([o for o, _ in nodes], 1 - m, fineness, slopes=False)[0][0]**2
-        for _, w in nodes:
-            mean = np.tensordot(w, mean, axes=(0, 0))
-        return float(mean)
-
-    def _mean(self, omega: Array, V: Array, coarse: float) -> Array:
-        """E[g|omega] at fields (n, r), z ~ N(omega, V) for any V."""
-        points, dz = full_points(self.axes, float(np.sqrt(np.linalg.eigvalsh(V)[0])), coarse)
-        L = np.linalg.inv(np.linalg.cholesky(V))
-        density: Any = dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2)*values(self.g, self.names)(list(points.T))
-        away = ((omega[k:k + 200, None] - points[None]) @ L.T for k in range(0, len(omega), 200))
-        return np.concatenate([np.exp(-np.sum(a**2, axis=-1)/2) @ density for a in away])
 
 
 def _mixes(g: Expr) -> bool:

@@ -127,6 +127,10 @@ class LabelGrid:
     law: Callable[[Sequence[Array]], Array]
     _kept: dict[Any, Array] = field(default_factory=dict)
 
+    def size(self, v: Array, fineness: float = 1.0) -> int:
+        """How many cells it has."""
+        return int(np.prod([len(a.nodes(a.rung(float(np.sqrt(x))), fineness)[0]) for a, x in zip(self.axes, v, strict=True)]))
+
     def tensor(self, v: Array, fineness: float = 1.0) -> Array:
         """The values of f on the cells."""
         key = tuple(0.0 if a.steps else a.rung(np.sqrt(x))*fineness for a, x in zip(self.axes, v, strict=True))
@@ -154,6 +158,13 @@ class LabelGrid:
         f, rule = (f, f"k{letters},{ends}->kn") if rows is None else (f[rows], f"n{letters},{ends}->n")
         return [np.einsum(rule, f, *(d if i == j else p for j, (p, d) in enumerate(factors)), optimize=True)
                 for i in (None, *range(len(self.axes)))]
+
+
+def averaged(f: Array, nodes: Sequence[tuple[Array, Array]]) -> float:
+    """sum over a tensor of nodes of f w_1 ... w_r."""
+    for _, w in nodes:
+        f = np.tensordot(w, f, axes=(0, 0))
+    return float(f)
 
 
 def contracted(f: Array, factors: Sequence[Array]) -> Array:

@@ -137,13 +137,12 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[LabelAxis, ...], 
     smooth = SmoothAxis if analytic and len(axes) > 1 else LabelAxis
     axes = tuple(a if a.steps or isinstance(a, GradedAxis) else LabelAxis(a.cuts, False, scale) if a.cuts.size
                  else smooth(a.cuts, False, scale) for a in axes)
-    cells = float(np.prod([len(a.nodes(a.rung(0.5))[0]) for a in axes]))
-    if len(y) > _LABELS or cells*len(y) > _MOST:
+    grid = LabelGrid(axes, partial(stepped, density, y, steps))
+    if len(y) > _LABELS or grid.size(np.full(len(axes), 0.25))*float(len(y)) > _MOST:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
     kind = StepOutput if 2 <= len(axes) <= 3 and all(a.steps for a in axes) else FiniteOutput
-    return kind(LabelGrid(axes, partial(stepped, density, y, steps)), y, law=density, steps=steps, r=len(axes),
-                        smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
+    return kind(grid, y, law=density, steps=steps, r=len(axes), smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
 
 
 @dataclass(frozen=True, eq=False)

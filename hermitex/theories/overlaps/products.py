@@ -17,7 +17,7 @@ import numpy as np
 from sympy import Abs, Expr, Integer, Mul, Pow, Symbol
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import EXP, Output, ratio
+from hermitex.theories.overlaps.channel import EXP, Output
 from hermitex.theories.overlaps.grid import Array, nonnegative, normal_nodes
 
 _ROOT = np.sqrt(2*np.pi)
@@ -136,28 +136,6 @@ class ProductOutput(Output):
             return np.stack([e + o, e - o])/2
 
         return both(None), np.stack([both(i) for i in range(self.r)])
-
-    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
-        """g_out at labels (n,) and fields (n, r); of V only the diagonal counts."""
-        v = np.diag(V)
-        t, _ = self._grid(float(v.min()), 1.0)
-        period = t.size*(t[1] - t[0])
-        waves = 2j*np.pi*np.arange(t.size//2 + 1)/period
-        y = np.asarray(y, dtype=float)/self.scale
-        double = np.where(np.arange(len(waves)) % (len(waves) - 1) == 0, 1.0, 2.0)
-        out = np.empty((len(y), self.r))
-        for k in range(0, len(y), 500):
-            part = slice(k, k + 500)
-            hats, noise = self._factors(t, list(omega[part].T), v)
-            turn = double*np.exp(waves*np.log(np.maximum(np.abs(y[part]), 1e-300))[:, None])
-            sign = np.where(y[part] < 0, -1.0, 1.0)
-
-            def at(slope: int | None, hats: Any = hats, noise: Any = noise, turn: Any = turn, sign: Any = sign) -> Array:
-                e, o = (noise[c]*np.prod([x[c + (2 if i == slope else 0)] for i, x in enumerate(hats)], axis=0) for c in (0, 1))
-                return np.real(np.sum(turn*e, axis=1)) + sign*np.real(np.sum(turn*o, axis=1))
-
-            out[part] = ratio(np.stack([at(i) for i in range(self.r)], axis=1), at(None))
-        return out
 
 
 def _orderings(index: Array) -> Array:

@@ -6,7 +6,6 @@ a third variable by nodes between its steps. The slopes in omega are one-dimensi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +13,12 @@ import numpy as np
 from scipy.special import ndtr, owens_t
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import EXP, FiniteOutput, is_diagonal, ratio
+from hermitex.theories.overlaps.channel import EXP, FiniteOutput
 from hermitex.theories.overlaps.frames import eigen_nodes
 from hermitex.theories.overlaps.grid import Array, panels
 
 _ROOT = np.sqrt(2*np.pi)
 _REACH = 7.0
-_SLICE = 40_000  # fields at a time
-_LEAST = 1e-13  # what is left of a probability after the sum of four
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,39 +26,19 @@ class StepOutput(FiniteOutput):
     """Finitely many labels of two or three variables that enter by steps; off a diagonal M by exact boxes."""
 
     quick: bool = True
+    least: float = 1e-13  # what is left of a probability after the sum of four
 
-    def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:
-        omega, weight = eigen_nodes(M, (0.75 if self.r == 2 else 1.5)*fineness, alike=self.alike)
-        table = self._table()
-        for k in range(0, len(omega), _SLICE):
-            part = slice(k, k + _SLICE)
-            chance = self._boxes(omega[part], np.eye(self.r) - M, fineness)
-            z, *a = (np.tensordot(table, c.reshape(table.shape[1], -1), axes=1) for c in chance)
-            yield weight[part], np.where(z > _LEAST, z, 0.0), np.array(a)
+    def _fields(self, M: Array, fineness: float) -> tuple[Array, Array]:
+        return eigen_nodes(M, (0.75 if self.r == 2 else 1.5)*fineness, alike=self.alike)
 
-    def g_out(self, y: Array, omega: Array, V: Array) -> Array:
-        """g_out at labels (n,) and fields (n, r)."""
-        if is_diagonal(V):
-            return super().g_out(y, omega, V)
-        y = np.asarray(y, dtype=float)
-        table = self._table() if self.law is None else self._law_at(y)
-        rows = np.argmin(np.abs(y[:, None] - self.labels), axis=1) if self.law is None else np.arange(len(y))
-        z, *a = (np.einsum("nc,cn->n", table[rows], c.reshape(table.shape[1], -1)) for c in self._boxes(omega, V, 1.0))
-        return ratio(np.stack(a, axis=1), np.where(z > _LEAST, z, 0.0))
+    def cells(self, V: Array, fineness: float) -> Any:
+        """A point of each cell, (n, r)."""
+        grid = np.meshgrid(*(a.nodes(1.0)[0] for a in self.grid.axes), indexing="ij")
+        return np.stack([x.ravel() for x in grid], axis=1), None
 
-    def _table(self) -> Array:
-        found = np.asarray(self.grid.law(self._cells()), dtype=float)
-        return np.broadcast_to(found, (len(self.labels), *np.broadcast(*self._cells()).shape)).reshape(len(self.labels), -1)
-
-    def _law_at(self, y: Array) -> Array:
-        """P(y_n | cell), for labels with a density."""
-        cells = self._cells()
-        found = np.asarray(self.law(y.reshape(-1, *[1]*self.r), cells), dtype=float)
-        return np.broadcast_to(found, (len(y), *np.broadcast(*cells).shape)).reshape(len(y), -1)
-
-    def _cells(self) -> list[Array]:
-        """A point of each cell, axis by axis."""
-        return list(np.meshgrid(*(a.nodes(1.0)[0] for a in self.grid.axes), indexing="ij", sparse=True))
+    def chances(self, cells: Any, omega: Array, V: Array, fineness: float) -> list[Array]:
+        """[P(cell | omega), dP/domega_1, ...] at fields (n, r), each (cells, n)."""
+        return [p.reshape(len(cells[0]), -1) for p in self._boxes(omega, V, fineness)]
 
     def _boxes(self, omega: Array, V: Array, fineness: float) -> list[Array]:
         """[P, dP/domega_1, ...] over the cells, each (*cells, n)."""
