@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import Output
+from hermitex.theories.overlaps.channel import Output, is_diagonal
 from hermitex.theories.overlaps.path import accelerated
 from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace
 
@@ -32,16 +32,20 @@ class OverlapMap:
         """How many overlaps are unknown."""
         return len(self.space.entries)
 
-    def F(self, x: Array) -> Array:
-        """The coordinates of F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
+    def F(self, x: Array, fineness: float = 1.0) -> Array:
+        """F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
         M = self.inside(self.space.matrix(x))
-        key = np.round(M, 15).tobytes()
+        key = np.round([fineness, *M.ravel()], 15).tobytes()
         if key not in self._kept:
             checkpoint("iterating the state evolution")
             if len(self._kept) > 4000:
                 self._kept.clear()
-            self._kept[key] = self.output.second(M)
+            self._kept[key] = self.output.second(M, fineness)
         return self._kept[key]
+
+    def on(self, M: Array, fineness: float = 1.0) -> Array:
+        """F(M) of an M in the space of overlaps, in that space."""
+        return self.space.matrix(self.space.coordinates(self.F(self.space.coordinates(M), fineness)))
 
     def inside(self, M: Array) -> Array:
         """M with overlaps nearer to 1 than is resolved moved off it."""
@@ -60,14 +64,14 @@ class OverlapMap:
         """The smallest V that is resolved in all directions at once."""
         return float(self.output.together or self.smallest.max())
 
-    def can_be_one(self, k: int) -> bool:
-        """Whether the variables of the k-th overlap can be known exactly."""
+    def can_be_one(self, P: Array) -> bool:
+        """Whether directions with the projector P are variables that can be known exactly at a finite alpha."""
         perfect = np.broadcast_to(self.output.perfect, (self.output.r,))
-        return bool(perfect[np.diag(self.space.basis[k]) != 0].all())
+        return is_diagonal(np.round(P, 12)) and bool(perfect[np.diag(P) > 1e-12].all())
 
-    def limit(self, k: int) -> float:
-        """The V down to which the k-th overlap is resolved."""
-        return float(self.smallest[np.diag(self.space.basis[k]) != 0].max())
+    def limit(self, P: Array) -> float:
+        """The V down to which the overlaps of directions with the projector P are resolved."""
+        return float((self.smallest[np.diag(P) > 1e-12] if self.space.diagonal else self.smallest).max())
 
     def step(self, x: Array, alpha: float) -> Array:
         """H(M) in coordinates."""

@@ -25,7 +25,10 @@ _TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class OverlapPath:
-    """One branch: `face` P, the kernel `K` whose overlaps measure it, the point `base` at which it opens (zero for the first)."""
+    """One branch: `face` P, the kernel `K` whose overlaps measure it, the point `base` at which it opens (zero for the first).
+
+    A `base` that is a projector is of directions that are known exactly, and stay so.
+    """
 
     F: Callable[[Array], Array]
     face: Array
@@ -33,7 +36,6 @@ class OverlapPath:
     direction: Array
     base: Array
     smallest: float
-    perfect: bool
     nodes: int = 20
     points: dict[float, tuple[Array, float]] = field(default_factory=dict)
 
@@ -41,6 +43,11 @@ class OverlapPath:
     def size(self) -> float:
         """tr(K): the largest value of the sum of overlaps that measures the branch."""
         return float(np.trace(self.K))
+
+    @cached_property
+    def exact(self) -> Array:
+        """The projector on what is known exactly."""
+        return self.base*(np.abs(self.base @ self.base - self.base).max() < _SAME)
 
     def F_of(self, q: float) -> float:
         """What one overlap with the same alpha(q) would have for F: q/((1 - q) alpha)."""
@@ -55,7 +62,7 @@ class OverlapPath:
     @cached_property
     def line(self) -> OverlapLine:
         """alpha(q) as the curve of one overlap."""
-        return OverlapLine(self.F_of, self.smallest, self.perfect, self.nodes)
+        return OverlapLine(self.F_of, self.smallest, self.nodes)
 
     def at(self, q: float) -> tuple[Array, float]:
         """(M, alpha) where tr(K M) = q tr(K)."""
@@ -78,7 +85,8 @@ class OverlapPath:
 
     def held(self, M: Array, q: float) -> tuple[Array, float]:
         """(H(M), alpha), alpha such that tr(K H) = q tr(K)."""
-        f, R = np.linalg.eigh(self.face @ self.F(M) @ self.face)
+        P = self.face - self.exact
+        f, R = np.linalg.eigh(P @ self.F(M) @ P)
         f = np.maximum(f, 0.0)
         weight = np.einsum("ij,jk,ki->i", R.T, self.K, R)
         target = q*self.size
@@ -91,7 +99,7 @@ class OverlapPath:
 
         scale = np.log(f.max())
         alpha = float(np.exp(brentq(excess, -45 - scale, 45 - scale, xtol=1e-14, rtol=1e-14)))
-        return np.asarray((R*(alpha*f/(1 + alpha*f))) @ R.T), alpha
+        return self.exact + (R*(alpha*f/(1 + alpha*f))) @ R.T, alpha
 
     def _solved(self, q: float) -> tuple[Array, float]:
         """The fixed point of `held`; its alpha comes with it."""

@@ -25,7 +25,6 @@ _ROUNDS, _SETTLED = 8, 1e-10
 _SMALL, _FACE = 1e-4, 1e-3
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
 _FOLD = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
-_RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +62,7 @@ class StateEvolution(WholeMap):
     @cached_property
     def branches(self) -> Branches:
         """The branches that open one after another."""
-        def F(M: Array) -> Array:
-            return self.space.matrix(self.space.coordinates(self.F(self.space.coordinates(M))))
-
-        least = max(float(np.max(self.smallest)), _RESOLVED[self.output.r])
-        return Branches(F, self.space.basis, least, bool(np.all(self.output.perfect)), min(20, self.output.nodes))
+        return Branches(self)
 
     # -- diagonal M -----------------------------------------------------------------------------------------------------
     def _entry_by_entry(self, alpha: float, informed: bool) -> FixedPoint:
@@ -78,7 +73,7 @@ class StateEvolution(WholeMap):
         for _ in range(4*self.n + 4):
             moving = [k for k in range(self.n) if k not in free and (x[k] == 1) and not self._stays_at_one(x, k, alpha)]
             # What can never be known exactly moves first: the others stay at one or not given where it goes.
-            moving = [k for k in moving if not self.can_be_one(k)] or moving
+            moving = [k for k in moving if not self.can_be_one(self.space.basis[k])] or moving
             if not moving:
                 moving = self._leaving_zero(x, [k for k in range(self.n) if x[k] == 0], alpha)
                 grow = True
@@ -118,14 +113,14 @@ class StateEvolution(WholeMap):
         x = found.x
         x[(x < 1e-7)] = 0.0
         for k in free:
-            if x[k] > 1 - self.limit(k):
+            if x[k] > 1 - self.limit(self.space.basis[k]):
                 if not self._becomes_one(k, x, alpha):
                     return x, self._too_near(k)
                 x[k] = 1.0
         return x, found.reason
 
     def _too_near(self, k: int) -> str:
-        return (f"{self.name(k)} is nearer to 1 than {self.limit(k):.0e}, which the quadrature does not resolve; "
+        return (f"{self.name(k)} is nearer to 1 than {self.limit(self.space.basis[k]):.0e}, which the quadrature does not resolve; "
                 "take a smaller alpha")
 
     def line(self, x: Array, k: int) -> OverlapLine:
@@ -139,13 +134,13 @@ class StateEvolution(WholeMap):
                 y[k] = q
                 return float(self.F(y)[e])
 
-            self._lines[key] = OverlapLine(F, self.limit(k), self.can_be_one(k), self.output.nodes)
+            self._lines[key] = OverlapLine(F, self.limit(self.space.basis[k]), self.output.nodes)
         return self._lines[key]
 
     def _becomes_one(self, k: int, x: Array, alpha: float) -> bool:
         """Whether what is pushed to 1 arrives there: for a smooth label of several variables, by its limit V -> 0."""
         if self.approach is None:
-            return self.can_be_one(k)
+            return self.can_be_one(self.space.basis[k])
         own = np.diag(self.space.basis[k]) != 0
         known = np.diag(self.space.matrix(x)) == 1
         return alpha*self.approach.told(own, ~own & ~known) > 1
@@ -154,7 +149,7 @@ class StateEvolution(WholeMap):
         """alpha V F_kk > 1 as V -> 0: the map takes M_kk = 1 - V to something nearer to 1."""
         if self.approach is not None and self.approach.together and np.all(x == 1):
             return self.approach.attracts(alpha)
-        return self._becomes_one(k, x, alpha) and alpha*self.limit(k)*float(self.F(x)[self.space.entries[k]]) > 1
+        return self._becomes_one(k, x, alpha) and alpha*self.limit(self.space.basis[k])*float(self.F(x)[self.space.entries[k]]) > 1
 
     def growth(self, x: Array, zeros: list[int]) -> Array:
         """(F_k, dF_k/dx_l) at x_l -> 0+ over the overlaps that vanish: a trivial part, and the linear map that alpha multiplies."""
