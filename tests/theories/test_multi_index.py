@@ -70,15 +70,15 @@ def test_phase_transitions():
                                                  (PARITY, "flip:1/10"), ("z**2", "poisson")])
 def test_linearisation_at_zero_is_the_weak_recovery_threshold(target, channel):
     theory = hx.theories.multi_index(target, channel)
-    line = theory.evolution.line(np.zeros(1), 0)
-    assert line.threshold == pytest.approx(float(hx.exponents(target, channel).weak_recovery["alpha_c"]), rel=1e-7)
+    first = theory.evolution.branches.stages[0]
+    assert first.alpha == pytest.approx(float(hx.exponents(target, channel).weak_recovery["alpha_c"]), rel=1e-7)
 
 
 @pytest.mark.slow
 def test_a_product_is_a_rotated_difference_of_squares():
     first, second = (hx.theories.multi_index(t) for t in ("z1*z2", "(z1**2 - z2**2)/2"))
     assert first.solve(alpha=1.0)["M11"] == pytest.approx(second.solve(alpha=1.0)["M11"], abs=1e-9)
-    assert first.evolution.line(np.zeros(1), 0).threshold == pytest.approx(0.59375109822226, rel=1e-4)
+    assert first.evolution.branches.stages[0].alpha == pytest.approx(0.59375109822226, rel=1e-4)
 
 
 def test_an_injective_label_is_linear_regression():

@@ -78,45 +78,6 @@ class OverlapLine:
         """The alpha at which q is a fixed point, by F itself."""
         return q/((1 - q)*self.F(q))
 
-    def fixed_points(self, alpha: float) -> list[tuple[float, bool]]:
-        """Every (q, stable) with q < 1, in increasing order; q = 0 where it is one."""
-        q, gain = self._grid
-        D = np.log(alpha) + gain
-        found = [(0.0, bool(alpha < self.threshold))] if self.order else []
-        for n in np.flatnonzero(np.sign(D[1:]) != np.sign(D[:-1])):
-            start = q[n] + (q[n + 1] - q[n])*D[n]/(D[n] - D[n + 1])
-            found.append((self._polished(alpha, float(start), q[n], q[n + 1]), bool(D[n] > 0)))
-        return found
-
-    def pushed_to_one(self, alpha: float) -> bool:
-        """Whether the map still raises q at the largest q that is resolved."""
-        gain = self._grid[1]
-        return bool(np.log(alpha) + gain[-1] > 0)
-
-    def _polished(self, alpha: float, q: float, low: float, high: float) -> float:
-        """The crossing of the interpolant, then with F itself in place of it."""
-        def log_gain(x: float) -> float:
-            return float(np.log(alpha) + self._gain(np.asarray(x), np.sqrt(1 - np.asarray(x))))
-
-        from scipy.optimize import brentq
-
-        width = high - low
-        a, b = max(low - 1e-3*width, low/2), min(high + 1e-3*width, 1 - self.t0**2)
-        if log_gain(a)*log_gain(b) < 0:
-            q = float(brentq(log_gain, a, b, xtol=1e-15, rtol=1e-14))
-        for _ in range(3):
-            h = 1e-5*q*(1 - q)
-            slope = (log_gain(min(q + h, 1 - self.t0**2)) - log_gain(q - h))/(min(q + h, 1 - self.t0**2) - q + h)
-            if slope == 0 or not np.isfinite(slope):
-                break
-            step = np.log(alpha*self.F(q)*(1 - q)/q)/slope
-            if abs(step) > 0.05*q*(1 - q) + 1e-9:
-                break
-            q = float(np.clip(q - step, 0.0, 1 - self.t0**2))
-            if abs(step) < 1e-6*q:  # Newton's next step is smaller by the interpolant's relative error of the slope
-                break
-        return q
-
     def spinodals(self) -> list[tuple[float, float]]:
         """(alpha, q) where the curve alpha(q) turns: a branch ends there. Below 1e-3 relative it is not told from rounding."""
         q, gain = self._grid

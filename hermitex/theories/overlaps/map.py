@@ -17,6 +17,8 @@ from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace
 Array = np.ndarray
 _STEPS = 400
 _SHIFT, _INSIDE = 1e-4, 2e-4
+_SLOW, _EVEN, _LEAP = 1e-3, 0.1, 9  # of steps that hardly change
+_SMALL, _ROUNDING = 1e-4, 1e-12  # of an overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +76,9 @@ class OverlapMap:
         return float((self.smallest[np.diag(P) > 1e-12] if self.space.diagonal else self.smallest).max())
 
     def step(self, x: Array, alpha: float) -> Array:
-        """H(M) in coordinates."""
-        return self.overlap(alpha*self.F(x))
+        """H(M) in coordinates; an entry of a diagonal M that is 1 stays so, and one that only rounding leaves is 0."""
+        new = self.overlap(alpha*self.F(x))
+        return np.where(x == 1, 1.0, np.where(new < _ROUNDING, 0.0, new)) if self.space.diagonal else new
 
     def overlap(self, Mhat: Array) -> Array:
         """Mhat (1 + Mhat)^{-1} in coordinates."""
@@ -105,35 +108,27 @@ class OverlapMap:
             return []
         return [k for k in range(len(x)) if not (self.space.diagonal and x[k] in (0.0, 1.0))]
 
-    def residual(self, x: Array, alpha: float) -> float:
-        """max |H(M) - M| over the overlaps that are not 1, where both are exact limits."""
-        gap = np.abs(self.step(x, alpha) - x)
-        return float(np.max(np.where(x == 1, 0.0, gap), initial=0.0))
-
     # -- from a start ---------------------------------------------------------------------------------------------------
-    def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None, *,
-                 calm: float = 2e-3) -> FixedPoint:
+    def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, *, calm: float = 2e-3) -> FixedPoint:
         """Plain iteration, more than ten steps and until they are below `calm`, then Anderson's acceleration to the end."""
         first = (0.97 if informed else 1e-4)*np.eye(self.output.r)
         x = self.space.coordinates(first) if start is None else np.array(start, dtype=float)
-        held = held or []
-        kept = x[held].copy()
 
         def step(y: Array) -> Array:
-            out = self.step(y, alpha)
-            out[held] = kept
-            return out
+            return self.step(y, alpha)
 
         change, n = np.inf, 0
         for n in range(_STEPS):
             new = step(x)
             scale = float(np.abs(new).max())
             change = float(np.abs(new - x).max())/max(scale, 1e-300)
-            if not informed and not held and n > 6 and scale < 1e-3:
+            if not informed and n > 6 and scale < 1e-3:
                 old = float(np.abs(x).max())
                 if scale < old:  # in the linear regime, and shrinking
                     return FixedPoint(np.zeros(self.n), 0.0, True, n)
                 new = new*min(1e-3/scale, 50.0)
+            if not informed and n > 6 and self.space.diagonal:
+                new[(new < x) & (new < _SMALL)] = 0.0  # whether it stays there is seen by the slopes
             x = new
             if change < calm and n > 10:
                 break
@@ -142,8 +137,9 @@ class OverlapMap:
         if residual > 1e-9 or float(np.abs(best - x).max()) > 0.2:
             for _ in range(_STEPS):
                 new = step(x)
-                change = float(np.abs(new - x).max())
-                x = new
+                last, change = change, float(np.abs(new - x).max())
+                even = change < _SLOW and abs(change/max(last, 1e-300) - 1) < _EVEN  # through a narrow gap: many steps at a time
+                x = new + _LEAP*(new - x) if even else new
                 if change < 1e-11:
                     break
             best = x

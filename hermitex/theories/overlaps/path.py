@@ -136,7 +136,7 @@ class OverlapPath:
 
 
 def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0) -> tuple[Array, float]:
-    """(M, its residual) by Anderson's acceleration of M <- step(M); what would leave 0 <= M < 1 is a plain step."""
+    """(M, its residual) by Anderson's acceleration of M <- step(M); what would leave 0 <= M <= 1 is a plain step."""
     xs: list[Array] = []
     fs: list[Array] = []
     best, kept = np.inf, M
@@ -154,7 +154,7 @@ def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0)
             mixed = np.linalg.lstsq(df, fs[-1], rcond=1e-10)[0]
             tried = (xs[-1] + fs[-1] - (dx + df) @ mixed).reshape(M.shape)
             m = np.linalg.eigvalsh(tried)
-            M = tried if m[0] > -1e-12 and m[-1] < 1 else new
+            M = tried if m[0] > -1e-12 and m[-1] <= 1 else new
     return kept, best*scale
 
 
