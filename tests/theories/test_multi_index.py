@@ -101,6 +101,24 @@ def test_overlaps_stand_over_the_variables_of_the_user():
     assert found["M12"] == pytest.approx(alone["M11"]/2)
 
 
+@pytest.mark.parametrize("target", ["z1*z2", "sign(z1*z2)", "z**2"])
+def test_next_to_weak_recovery_an_overlap_is_small_and_neither_zero_nor_one(target):
+    """q/((1 - q) F(q)) = alpha at 1.0001 alpha_c and at 1.002: from zero z1*z2 was called 1, z**2 along a curve 0."""
+    theory = hx.theories.multi_index(target)
+    alpha = theory.evolution.branches.stages[0].alpha*np.array([0.999, 1.0001, 1.002])
+    found = theory.solve(alpha=alpha)["M11"]
+    assert found[0] == 0
+    for q, a in zip(found[1:], alpha[1:], strict=True):
+        assert 1e-5 < q < 3e-3 and q/(1 - q)/F(theory, q)[0, 0] == pytest.approx(a, rel=1e-6)
+
+
+def test_just_above_a_turning_point_the_iteration_goes_through():
+    theory = hx.theories.multi_index("z**2")
+    (turn, q, _), = theory.transitions().spinodals
+    found = theory.solve(alpha=[turn*(1 - 1e-4), turn*(1 + 1e-4)])
+    assert found["M11"][0] == pytest.approx(q, abs=0.02) and found["M11"][1] == 1
+
+
 # -- third routes -------------------------------------------------------------------------------------------------------
 def test_sign_against_quadrature():
     q = 0.4

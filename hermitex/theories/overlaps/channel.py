@@ -91,7 +91,7 @@ class FiniteOutput(Output):
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), on a tensor of omegas where M is diagonal, else in the frame of its eigenvectors."""
-        if not self._by_axes(M):
+        if not self.by_axes(M):
             whole = np.zeros((self.r, self.r))
             for weight, z, parts in self.sliced(M, fineness):
                 whole += _outer(parts, z, weight)
@@ -120,10 +120,10 @@ class FiniteOutput(Output):
         return [merged(o, w, a.cuts, float(np.sqrt(1 - x))) if a.steps else (o, w)
                 for (o, w), a, x in zip(nodes, self.grid.axes, m, strict=True)]
 
-    def errors(self, M: Array) -> float:
+    def errors(self, M: Array, fineness: float = 0.5) -> float:
         """E_omega min_k Z_k of two labels: how often the Bayes classifier is wrong."""
-        if not self._by_axes(M):
-            return float(sum(weight @ z.min(axis=0) for weight, z, _ in self.sliced(M, 0.5)))
+        if not self.by_axes(M):
+            return float(sum(weight @ z.min(axis=0) for weight, z, _ in self.sliced(M, fineness)))
         m = np.diag(M)
         # Z_1 = Z_2 is a kink in omega: where the target is odd about a step it lies there, else the panels are fine enough.
         nodes = self._fewer([broken_nodes(x, 1 - x, a.cuts, 0.7) for x, a in zip(m, self.grid.axes, strict=True)], m)
@@ -165,7 +165,7 @@ class FiniteOutput(Output):
 
     def likelihood(self, omega: Array, V: Array) -> Array:
         """P(y_k | omega) at fields (n, r), any V: (k, n)."""
-        if self._by_axes(V):
+        if self.by_axes(V):
             parts = [self.grid.at(o, np.diag(V))[0] for o in np.array_split(omega, max(1, len(omega)//500))]
         else:
             cells = self.cells(V, 1.0)
@@ -177,7 +177,7 @@ class FiniteOutput(Output):
         """g_out at labels (n,) and fields (n, r)."""
         y = np.asarray(y, dtype=float)
         rows = np.argmin(np.abs(y[:, None] - self.labels), axis=1) if self.law is None else None
-        along, fineness = self._by_axes(V), 1.0 if self.law is None else 1.5
+        along, fineness = self.by_axes(V), 1.0 if self.law is None else 1.5
         cells = None if along else self.cells(V, fineness)
         table = None if along or rows is None else self._table(cells)
         size = self.grid.size(np.diag(V), fineness) if along else len(cells[0])
@@ -193,7 +193,7 @@ class FiniteOutput(Output):
             parts.append(ratio(np.stack(a, axis=-1), np.where(z > self.least, z, 0.0)))
         return np.concatenate(parts)
 
-    def _by_axes(self, V: Array) -> bool:
+    def by_axes(self, V: Array) -> bool:
         """Whether the variables are integrated one by one."""
         return is_diagonal(V)
 

@@ -88,7 +88,7 @@ class FibreOutput(FiniteOutput):
         """The width of panels in z1, in rungs: of z1 itself, and of a jump that passes the width s of z2."""
         return rung(min(1.8*np.sqrt(v), 2.5*s/max(self.steep, abs(c), 0.1), 0.9))
 
-    def _by_axes(self, V: Array) -> bool:
+    def by_axes(self, V: Array) -> bool:
         return False
 
     def _fields(self, M: Array, fineness: float) -> tuple[Array, Array]:

@@ -59,7 +59,9 @@ class Generalisation:
         return self._kept[key]
 
     def doubt(self, M: Array) -> float:
-        """How far the error may be off where the label has edges off the planes z_i = c: by coarser grids; else 0."""
+        """How far the error may be off where edges, of the label or of its estimate, lie off the axes: by coarser grids; else 0."""
+        if self.kind == "classification" and not self._law.by_axes(M) and self(M):
+            return _DOUBT*abs(self(M) - self._law.errors(self._off_one(M), 0.7))
         if not self.rough:
             return 0.0
         return _DOUBT*max(abs(self(M) - other(M)) for other in self._others)

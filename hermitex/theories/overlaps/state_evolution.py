@@ -13,12 +13,10 @@ import numpy as np
 
 from hermitex.theories.overlaps.branches import Branches
 from hermitex.theories.overlaps.space import FixedPoint
-from hermitex.theories.overlaps.whole import WholeMap, followed
+from hermitex.theories.overlaps.whole import WholeMap, by_newton, followed
 
 Array = np.ndarray
-_SEED = 1e-5
-_ROUNDS, _SETTLED = 8, 1e-10
-_SMALL, _FACE = 1e-4, 1e-3
+_SMALL = 1e-4
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
 _FOLD = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
 
@@ -65,26 +63,11 @@ def _corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, i
         return None
     if not free:
         return point
-    slopes = cheap.slopes(point.x, alpha, free)
-    left = 1 - _rate(slopes)
-    if left < _FOLD:
-        return None
-    inverse = np.linalg.inv(np.eye(len(free)) - slopes)
-    x, residual = np.array(point.x, dtype=float), np.inf
-    for n in range(_ROUNDS):
-        gap = (evolution.step(x, alpha) - x)[free]
-        last, residual = residual, float(np.abs(gap).max())
-        if residual < _SETTLED or (residual > 0.5*last and last < 1e-8):
-            if left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(x, alpha, free)) < 2*left:
-                return None  # a turning point is as near as the two maps are apart
-            return replace(point, x=x, residual=residual, iterations=point.iterations + n)
-        x[free] += inverse @ gap
-        m, R = np.linalg.eigh(evolution.space.matrix(x))
-        if m[0] < -_FACE or m[-1] >= 1:
-            break
-        if m[0] < 0:  # on a face of M >= 0
-            x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)
-    return None
+    left = 1 - _rate(cheap.slopes(point.x, alpha, free))
+    found = None if left < _FOLD else by_newton(evolution, point.x, alpha, cheap)
+    if found is None or (left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(found.x, alpha, free)) < 2*left):
+        return None  # a turning point is as near as the two maps are apart
+    return replace(point, x=found.x, residual=found.residual, iterations=point.iterations + found.iterations)
 
 
 def _rate(slopes: Array) -> float:

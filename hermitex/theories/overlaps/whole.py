@@ -194,14 +194,14 @@ def _finished(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoin
     return found if not near else by_newton(evolution, found.x, alpha) or found
 
 
-def by_newton(evolution: WholeMap, start: Array, alpha: float) -> FixedPoint | None:
-    """The fixed point next to a start; None where Newton's method leaves 0 <= M < 1 or does not settle."""
+def by_newton(evolution: WholeMap, start: Array, alpha: float, cheap: WholeMap | None = None) -> FixedPoint | None:
+    """The fixed point next to a start, with the slopes of a cheaper map; None where it leaves 0 <= M < 1 or does not settle."""
     x = np.array(start, dtype=float)
     free, slopes = list(np.flatnonzero(~evolution.exact(x))), np.zeros((0, 0))
     for n in range(_NEWTON):
         gap = (evolution.step(x, alpha) - x)[free]
         settled = np.abs(gap).max(initial=0.0) < _SETTLED
-        slopes = slopes if settled and n else evolution.slopes(x, alpha, free)
+        slopes = slopes if settled and n else (cheap or evolution).slopes(x, alpha, free)
         move = np.linalg.solve(np.eye(len(free)) - slopes, gap)
         x[free] += move
         if settled and np.abs(move).max(initial=0.0) < _MOVED:
