@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import Output, ratio
+from hermitex.theories.overlaps.channel import Output, outer, ratio, tensor_product
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
 from hermitex.theories.overlaps.grid import Array, rung
 from hermitex.theories.overlaps.histogram import REACH, Histogram, histogram
@@ -156,9 +156,7 @@ class BinnedOutput(Output):
     def _in_frame(self, table: Histogram, frame: Frame, fineness: float, count: int) -> Array:
         """F in the frame, by Romberg's rule."""
         nodes = field_nodes(frame.m, _FIELDS*fineness, frame.halved, _FAR)
-        weight = nodes[0][1]
-        for _, w in nodes[1:]:
-            weight = weight[..., None]*w
+        weight = tensor_product([w for _, w in nodes])
         moments = _BinMoments(table, [o for o, _ in nodes], 1 - frame.m)
         found = np.zeros((3, self.r, self.r))  # by bins, by pairs, by quadruples
         for run in self._runs(count, bool(frame.odd)):
@@ -195,7 +193,7 @@ class BinnedOutput(Output):
         sums: list[Any] = [0.0, 0.0]
         for n, k in enumerate(run):
             part = moments.of(k)
-            F = _share(part, weight)
+            F = outer(part[1:], part[0], weight, _LEAST)
             yield 0, F
             if len(run) == 1:
                 yield 1, F
@@ -204,7 +202,7 @@ class BinnedOutput(Output):
             for level in (0, 1):
                 sums[level] = sums[level] + part
                 if (n + 1) % 2**(level + 1) == 0:
-                    yield level + 1, _share(sums[level], weight)
+                    yield level + 1, outer(sums[level][1:], sums[level][0], weight, _LEAST)
                     sums[level] = 0.0
 
     # -- samples --------------------------------------------------------------------------------------------------------
@@ -255,11 +253,3 @@ class _BinMoments:
 
 def _along(factor: Array, X: Array, i: int) -> Array:
     return np.moveaxis(np.tensordot(factor, X, axes=(1, i)), 0, i)
-
-
-def _share(part: Array, weight: Array) -> Array:
-    """sum over the fields of weight A A^T/P."""
-    seen = part[0] > _LEAST
-    share = np.where(seen, weight/np.where(seen, part[0], 1.0), 0.0).ravel()
-    A = part[1:].reshape(len(part) - 1, -1)
-    return np.asarray((A*share) @ A.T)

@@ -99,7 +99,8 @@ class Branches:
     def stages(self) -> tuple[Stage, ...]:
         """Every stage, the first from zero; none where the overlaps never leave it."""
         found: list[Stage] = []
-        while (new := self._next(found[-1]) if found else self._opened(*[np.zeros((self.evolution.output.r,)*2)]*2)) is not None:
+        zero = np.zeros((self.evolution.output.r,)*2)
+        while (new := self._next(found[-1]) if found else self._opened(zero, zero)) is not None:
             found.append(new)
         return tuple(found)
 

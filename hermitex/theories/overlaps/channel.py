@@ -94,15 +94,15 @@ class FiniteOutput(Output):
         if not self.by_axes(M):
             whole = np.zeros((self.r, self.r))
             for weight, z, parts in self.sliced(M, fineness):
-                whole += _outer(parts, z, weight)
+                whole += outer(parts, z, weight)
             return unfolded(whole, M, self.alike)
         m = np.diag(M)
         nodes = self._fewer([normal_nodes(x, 1 - x, _FIELDS.get(self.r, 1.0)*fineness) for x in m], m)
-        weight = _product([w for _, w in nodes])
+        weight = tensor_product([w for _, w in nodes])
         total = np.zeros((self.r, self.r))
         for grid in self._grids(m, fineness, weight.size):
             z, *a = grid.moments([o for o, _ in nodes], 1 - m, fineness)
-            total += _outer(a, z, weight)
+            total += outer(a, z, weight)
         return total
 
     def _grids(self, m: Array, fineness: float, omegas: int) -> Iterator[LabelGrid]:
@@ -178,8 +178,8 @@ class FiniteOutput(Output):
         y = np.asarray(y, dtype=float)
         rows = np.argmin(np.abs(y[:, None] - self.labels), axis=1) if self.law is None else None
         along, fineness = self.by_axes(V), 1.0 if self.law is None else 1.5
-        cells = None if along else self.cells(V, fineness)
-        table = None if along or rows is None else self._table(cells)
+        cells: Any = None if along else self.cells(V, fineness)
+        table = np.zeros((0, 0)) if along or rows is None else self._table(cells)
         size = self.grid.size(np.diag(V), fineness) if along else len(cells[0])
         parts, step = [], max(1, _CHUNK//size)
         for k in range(0, len(y), step):
@@ -188,7 +188,7 @@ class FiniteOutput(Output):
                 grid = self.grid if rows is not None else LabelGrid(self.grid.axes, partial(_each, self.law, y[part]))
                 z, *a = grid.at(omega[part], np.diag(V), np.arange(len(y[part])) if rows is None else rows[part], fineness)
             else:
-                own = self._table(cells, y[part]) if table is None or rows is None else table[rows[part]]
+                own = self._table(cells, y[part]) if rows is None else table[rows[part]]
                 z, *a = (np.einsum("nc,cn->n", own, p) for p in self.chances(cells, omega[part], V, fineness))
             parts.append(ratio(np.stack(a, axis=-1), np.where(z > self.least, z, 0.0)))
         return np.concatenate(parts)
@@ -198,7 +198,7 @@ class FiniteOutput(Output):
         return is_diagonal(V)
 
 
-def _product(weights: Sequence[Array]) -> Array:
+def tensor_product(weights: Sequence[Array]) -> Array:
     """The tensor product of weights."""
     found = weights[0]
     for w in weights[1:]:
@@ -227,16 +227,12 @@ def _kernel(a: Array, b: Array) -> Array:
     return np.exp(-np.maximum(np.sum(a*a, axis=1)[:, None] + np.sum(b*b, axis=1) - 2*a @ b.T, 0)/2)
 
 
-def _outer(a: Sequence[Array], z: Array, weight: Array) -> Array:
-    """sum over labels and omegas of weight A_i A_j/Z."""
-    seen = z > LEAST
-    share = np.where(seen, weight/np.where(seen, z, 1.0), 0.0)
-    r = len(a)
-    F = np.empty((r, r))
-    for i in range(r):
-        for j in range(i + 1):
-            F[i, j] = F[j, i] = float(np.sum(a[i]*a[j]*share))
-    return F
+def outer(a: Sequence[Array] | Array, z: Array, weight: Array, least: float = LEAST) -> Array:
+    """sum over labels and omegas of weight A_i A_j/Z, (r, r), where Z is not below `least`."""
+    seen = z > least
+    share = np.where(seen, weight/np.where(seen, z, 1.0), 0.0).ravel()
+    A = np.asarray(a).reshape(len(a), -1)
+    return np.asarray((A*share) @ A.T)
 
 
 def full_points(axes: Sequence[LabelAxis], s: float, fineness: float) -> tuple[Array, Array]:

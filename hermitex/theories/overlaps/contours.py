@@ -21,7 +21,7 @@ from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.kernels.panels import on_panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.bins import BinnedOutput
-from hermitex.theories.overlaps.channel import LEAST, FiniteOutput, Output
+from hermitex.theories.overlaps.channel import FiniteOutput, Output, outer
 from hermitex.theories.overlaps.curves import REACH, Plane, parity
 from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
@@ -206,9 +206,7 @@ class ContourOutput(Output):
         F = np.zeros((2, 2))
         for (points, w), step in zip(curves, dy, strict=True):
             z, a = _moments(points @ frame.R, w, (o1, o2), s)
-            seen = z > LEAST
-            share = np.where(seen, w1[:, None]*w2/np.where(seen, z, 1.0), 0.0)
-            F += step*np.array([[float(np.sum(p*q*share)) for q in a] for p in a])
+            F += step*outer(a, z, w1[:, None]*w2)
         return F
 
 

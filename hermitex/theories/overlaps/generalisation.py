@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from sympy import Abs, Expr, Heaviside, Max, Min, Symbol, ceiling, floor, sign
+from sympy import Expr, Symbol, sign
 from sympy.core.relational import Relational
 
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.label import shown, split_products
+from hermitex.symbolic.text.bounded import SWITCHES
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged, normal_nodes
@@ -154,7 +155,7 @@ class Generalisation:
         full = len(self.labels) or (self._jumps and not self.rough)
         if isinstance(self._law, FibreOutput) or (full and not straight):
             return float(sum(w @ (self._law.labels @ z)**2 for w, z, _ in self._law.sliced(M, 1.0)))
-        m, R = (np.diag(M), None) if straight else np.linalg.eigh(M)
+        m, R = (np.diag(M), np.eye(self.r)) if straight else np.linalg.eigh(M)
         m, of, grid = np.where(m < 1e-14, 0.0, m), values(self.g, self.names), self.grid
         if not straight:
             fineness = 0.15 if self.r < 3 else 1.2
@@ -179,4 +180,4 @@ class Generalisation:
 
 def _mixes(g: Expr) -> bool:
     """Whether g has an edge where two variables or more meet: |z1 - z2|, or a case decided by both."""
-    return any(len(e.free_symbols) > 1 for e in g.atoms(sign, Abs, Max, Min, floor, ceiling, Heaviside, Relational))
+    return any(len(e.free_symbols) > 1 for e in g.atoms(*SWITCHES, Relational))

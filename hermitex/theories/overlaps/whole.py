@@ -99,9 +99,9 @@ def followed(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
 def _by_faces(evolution: WholeMap, alpha: float, informed: bool, start: Array | None) -> FixedPoint:
     """The fixed point from a start, where entries of a diagonal M come to 1 exactly, or leave it, one after another."""
     perfect = evolution.perfect
-    x = start if start is not None or not informed else np.where(perfect, 1.0, evolution.space.coordinates(
-        0.97*np.eye(evolution.output.r)))
-    found = evolution.iterated(alpha, informed, x) if start is None else continued(evolution, start, alpha, informed)
+    first = np.where(perfect, 1.0, evolution.space.coordinates(0.97*np.eye(evolution.output.r))) if informed else None
+    found = evolution.iterated(alpha, informed, first) if start is None else continued(evolution, start, alpha, informed)
+    x = found.x
     for _ in range(2*evolution.n + 2):
         found = found if found.converged else _finished(evolution, found, alpha)
         found = found if informed else stable(evolution, found, alpha)
@@ -167,7 +167,7 @@ def stable(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
     free = np.flatnonzero(~evolution.exact(found.x))
     if not found.converged or not len(free) or evolution.too_near(found.x):
         return found
-    values, vectors = np.linalg.eig(evolution.slopes(found.x, alpha, list(free)))
+    values, vectors = np.linalg.eig(evolution.slopes(found.x, alpha, free.tolist()))
     top = int(np.argmax(values.real))
     if values[top].real <= 1 + _UNSTABLE:
         return found
@@ -197,7 +197,7 @@ def _finished(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoin
 def by_newton(evolution: WholeMap, start: Array, alpha: float, cheap: WholeMap | None = None) -> FixedPoint | None:
     """The fixed point next to a start, with the slopes of a cheaper map; None where it leaves 0 <= M < 1 or does not settle."""
     x = np.array(start, dtype=float)
-    free, slopes = list(np.flatnonzero(~evolution.exact(x))), np.zeros((0, 0))
+    free, slopes = np.flatnonzero(~evolution.exact(x)).tolist(), np.zeros((0, 0))
     for n in range(_NEWTON):
         gap = (evolution.step(x, alpha) - x)[free]
         settled = np.abs(gap).max(initial=0.0) < _SETTLED
