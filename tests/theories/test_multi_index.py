@@ -199,8 +199,8 @@ def test_integrating_around_zero_instead_of_the_field_is_noticed():
 def test_curve_solution_and_command_line_agree(capsys):
     from hermitex.face import cli
 
-    theory = hx.theories.multi_index(PARITY)
-    curve = theory.curve([2.4, 3.25], branch="informed")
+    theory = hx.theories.multi_index(PARITY, branch="informed")  # as the command line makes it
+    curve = theory.curve([2.4, 3.25])
     assert curve["M11"].tolist() == theory.solve(alpha=[2.4, 3.25], start="informed")["M11"].tolist()
     assert cli.main(["curve", "bayes-amp", "--target", PARITY, "--alpha", "2.4,3.25", "--branch", "informed", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
