@@ -128,6 +128,11 @@ class Quadratures:
             return np.zeros(1) if not self.axes else np.full(1, np.nan)
         return conjunction(*self._errors.values())
 
+    @property
+    def held(self) -> np.ndarray:
+        """What of that error is felt in the averages over all axes, as far as the last look on other nodes has seen."""
+        return np.minimum(self.error, np.maximum(self.felt, self.reached("verified")))
+
     def of(self, points: np.ndarray) -> Quadratures:
         """The same rules for some of the points: those that need finer ones go on without the others."""
         other = copy(self)
@@ -204,6 +209,7 @@ class Quadratures:
             each.append(np.size(values) // max(np.shape(values)[:1] or (1,)))
             return result
 
+        self.felt = np.full(1, np.inf)  # what was seen was seen of other rules
         notes: dict[str, list] = {name: [] for name in self.kinked}
         sizes, each, before = [0], [0], dict(self.rules)
         shapes = self._shapes[part] = set()

@@ -107,7 +107,7 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
     (2, 1, 'mpmath, 20 digits, 2 of 2 equations')
     """
     try:
-        given = flat_start({str(u): v for u, v in (start or {}).items()}, [u.name for u in system.unknowns])
+        given = flat_start(start or {}, [u.name for u in system.unknowns])
         first = {**system.start, **{u: float(v) for u, v in given.items()}}
     except NO_NUMBER:
         raise BadInput(f"export: start = {brief(start)} holds what is no number; the file begins at one number each") from None

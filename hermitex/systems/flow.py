@@ -151,7 +151,7 @@ class Flow(System):
         own = {str(k): v for k, v in (events or {}).items()}
         program = self.compile(events=own)
         with limited(budget):
-            found = many(program, given, {**self.start, **by_name("start", start)}, t, domain=self.domain, tolerance=tolerance,
+            found = many(program, given, {**self.start, **self._begin(start)}, t, domain=self.domain, tolerance=tolerance,
                          method=method, events=tuple(own), terminal=tuple(terminal))
         found = found.at_numbers(given, (k.name for k in self.where))
         return found.require("a looser tolerance=, a shorter time, or method='Radau'") if raise_on_failure else found  # type: ignore[return-value]

@@ -8,6 +8,7 @@ Inverse, determinant and trace of small matrices are written out. A solution giv
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Any
 
 from sympy import Basic, Determinant, Eq, Expr, ImmutableDenseMatrix, MatrixBase, MatrixExpr, MatrixSymbol, Symbol, Trace
@@ -15,6 +16,7 @@ from sympy import Basic, Determinant, Eq, Expr, ImmutableDenseMatrix, MatrixBase
 from hermitex.errors import NO_NUMBER, BadInput
 
 _MOST = 9  # rows or columns whose entries are named Q11, Q12, ...; beyond it Q_10_2
+_SHOWN = 40  # characters of a start that is shown
 _INVERTED = 4  # rows of a matrix whose inverse is written out
 
 
@@ -134,25 +136,39 @@ def _near(v: Any, w: Any) -> bool:
         return bool(np.array_equal(v, w))
 
 
-def flat_start(start: Mapping[str, Any], unknowns: Iterable[str]) -> dict[str, Any]:
-    """A start with matrices by name, {"Q": [[1, 0.5], [0.5, 1]]}, as one of entries."""
+def flat_start(start: Any, unknowns: Iterable[str]) -> Any:
+    """A start with matrices, {"Q": [[1, 0.5], [0.5, 1]]} or {Matrix of unknowns: Matrix of numbers}, as one of entries."""
     import numpy as np
 
-    names, found = set(unknowns), {}
-    for name, value in start.items():
-        table = np.asarray(value, dtype=object) if name not in names else None
-        if table is None or table.ndim != 2:
-            found[name] = value
+    if not isinstance(start, Mapping):
+        return start  # whoever reads it says what it is not
+    names, found = set(unknowns), dict[str, Any]()
+    for key, value in start.items():
+        left = key if isinstance(key, MatrixBase) else _entries_of(str(key), names)
+        if left is None:
+            found[str(key)] = value
             continue
-        form = "{}{}{}" if max(table.shape) <= _MOST else "{}_{}_{}"
-        for (i, j), v in np.ndenumerate(table):
-            entry = form.format(name, i + 1, j + 1)
-            if entry in names:
-                found[entry] = v
-            elif form.format(name, j + 1, i + 1) not in names:
-                if form.format(name, 1, 1) in names and form.format(name, 1, 2) in names:
-                    raise BadInput(f"start: {name} has no entry {entry}, and its start is {table.shape[0]} by {table.shape[1]}")
-                found[entry] = v  # what is unknown there is answered by whoever reads the start
-            elif not _near(table[j, i], v):
-                raise BadInput(f"start: {name} is symmetric, and its start is not: {name}{i + 1}{j + 1} = {v} and {table[j, i]}")
+        table = np.asarray(value, dtype=object)
+        if table.shape != left.shape:
+            what = " by ".join(map(str, table.shape)) if table.ndim == 2 else f"{value}"[:_SHOWN]
+            raise BadInput(f"start: {_title(key)} is {left.rows} by {left.cols}, and its start is {what}")
+        for entry, v in zip(map(str, left), table.ravel(), strict=True):
+            if entry in found and not _near(found[entry], v):
+                raise BadInput(f"start: {_title(key)} is symmetric, and its start is not: {entry} = {found[entry]} and {v}")
+            found.setdefault(entry, v)  # what is no unknown is answered by whoever reads the start
     return found
+
+
+def _entries_of(name: str, names: set[str]) -> ImmutableDenseMatrix | None:
+    """The matrix of unknowns that a name stands for; None where there is none, or where the name is an unknown itself."""
+    for form in () if name in names else ("{}{}{}", "{}_{}_{}"):
+        def known(i: int, j: int, form: str = form) -> bool:
+            return form.format(name, i, j) in names
+
+        rows, columns = next(n for n in count() if not known(n + 1, 1)), next(n for n in count() if not known(1, n + 1))
+        if min(rows, columns) == 1 and known(2, 2):  # a symmetric one is stored once
+            rows = columns = max(rows, columns)
+        if rows and columns:
+            return ImmutableDenseMatrix(rows, columns, lambda i, j: Symbol(
+                form.format(name, *((i + 1, j + 1) if known(i + 1, j + 1) else (j + 1, i + 1)))))  # noqa: B023 - made here
+    return None

@@ -453,9 +453,7 @@ class Run:
         ok = np.asarray(found.converged) & (residual <= most)
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
-        felt = np.maximum(self._row(self.quad.felt), self._row(self.quad.reached("verified")))
-        error = np.minimum(self._row(self.quad.error), felt)  # of averages over all axes
-        quadrature = np.maximum(np.minimum(error, self.moved), self.unsettled)
+        quadrature = np.maximum(np.minimum(self._row(self.quad.held), self.moved), self.unsettled)
         quadrature = np.maximum(quadrature, self.stopped)
         quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)

@@ -63,18 +63,18 @@ class States:
             for _ in range(_ROUNDS):
                 rules = dict(self.quad.rules)
                 self.other = {}
-                good = bool(self.quad.examine(run, self.tolerance).all())
-                good = good and bool(self.quad.verify(lambda average: run(average, True), self.tolerance).all())
+                good = bool(self.quad.examine(run, self.tolerance, coarsely=run).all())
+                good = good and bool(self.quad.verify(lambda average: run(average, True), self.tolerance, run).all())
                 if good:
                     break
                 if self.quad.size*np.prod([len(r)/len(rules[a]) for a, r in self.quad.rules.items()]) > most:
                     self.quad.keep(rules)
                     self.other = {}
-                    self.quad.verify(lambda average: run(average, True), self.tolerance)
+                    self.quad.verify(lambda average: run(average, True), self.tolerance, run)
                     self.quad.keep(rules)
                     break
         self.other = self.other or self.quad.arrays()
-        self.errors = np.ravel(self.quad.error)  # one a point, or one for all
+        self.errors = np.ravel(self.quad.held)  # one a point, or one for all
         self.error = float(np.max(self.errors, initial=0.0))
         return good and self.error <= 10*self.tolerance
 

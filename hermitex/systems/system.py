@@ -120,8 +120,7 @@ class System(Shown):
         self._check_names()
         names = {u.name: u.is_positive or u.is_nonnegative or u in self.positive for u in self.equations}
         put(self, "domain", domains(type(self).__name__, self.domain, tuple(names)))
-        given = flat_start({str(u): v for u, v in self.start.items()}, names) if isinstance(self.start, Mapping) else self.start
-        put(self, "start", starts(type(self).__name__, given, self.domain, names))
+        put(self, "start", starts(type(self).__name__, flat_start(self.start, names), self.domain, names))
 
     def _take_conditions(self, same: Mapping[Any, Any], declared: Any) -> None:
         """The conditions of laws off the formulas, and beside them."""
@@ -369,12 +368,16 @@ class System(Shown):
         """
         require_method("solve", method, damping)
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
-        given = flat_start(begin(start, "'V': 1"), [u.name for u in self.unknowns])
-        found = solved_by(method, damping, self.compile(blocks=blocks), names, start=given, tolerance=tolerance, budget=budget)
+        found = solved_by(method, damping, self.compile(blocks=blocks), names, start=self._begin(start), tolerance=tolerance,
+                          budget=budget)
         found = found.at_numbers(names, (k.name for k in self.where))
         if raise_on_failure:
             found.require("damping=0.5 or smaller, or method='newton'" if method == "iterate" else "")
         return replace(found, model=SolvedPoint(self, names))
+
+    def _begin(self, start: Any) -> dict[str, Any]:
+        """A start as {unknown: where it begins}, that of a matrix by its entries."""
+        return begin(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
 
     def minimise(self, objective: Any, over: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
                  **numbers: Any) -> Any:
@@ -435,7 +438,7 @@ class System(Shown):
         [{'a': 0.0, 'x': 0.0}]
         """
         given = by_name("follow", numbers, parameters=[p.name for p in self.parameters])
-        return follow(self, str(parameter), bounds, given, begin(start, "'V': 1"), tolerance)
+        return follow(self, str(parameter), bounds, given, self._begin(start), tolerance)
 
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the numbers that are parameters of this system, under their names."""
@@ -483,7 +486,7 @@ class System(Shown):
         names = by_name("branches", numbers, keywords, parameters=[p.name for p in self.parameters])
         if not isinstance(starts or {}, Mapping):
             raise BadInput(f"branches: starts have names, {{'informed': {{'m': 1}}}}, not {brief(starts)}")
-        return branches(self.compile(), {str(k): begin(s, "'m': 1") for k, s in (starts or {}).items()}, names,
+        return branches(self.compile(), {str(k): self._begin(s) for k, s in (starts or {}).items()}, names,
                         tolerance=tolerance)
 
     # -- showing -----------------------------------------------------------------------------------------------------

@@ -53,7 +53,8 @@ def test_the_ways_to_write_a_matrix_agree() -> None:
     assert expected.shape == (3, 2, 2)
     for system in (hx.System({ImmutableMatrix(Q): F(Q)}), hx.System({M: F(M)}), hx.System({"Q": F(Q)}),
                    hx.System({ImmutableMatrix(Q): F(Q)}, start={"Q": [[1, 0], [0, 1]]}),
-                   hx.System([(Q, Eq(ImmutableMatrix(Q), F(Q)))])):
+                   hx.System([(Q, Eq(ImmutableMatrix(Q), F(Q)))]),
+                   hx.System({ImmutableMatrix(Q): F(Q)}, start={ImmutableMatrix(Q): Matrix([[1, 0], [0, 1]])})):
         assert system.solve(numbers, start=start)["Q"] == pytest.approx(expected, rel=1e-10)
 
 
@@ -140,6 +141,25 @@ def test_a_start_symmetric_but_for_rounding_is_read() -> None:
     for other in (0.3 + 1e-9, None, "x"):
         with pytest.raises(BadInput, match="symmetric"):
             flat_start({"Q": [[1, 0.3], [other, 2]]}, ("Q11", "Q12", "Q22"))
+
+
+@pytest.mark.parametrize("made, given", [(hx.System, {}), (hx.Flow, {"t": [0, 1]})])
+@pytest.mark.parametrize("start", [[[1, 0.1]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], 0.5, [1, 0, 1], None])
+def test_a_start_of_another_shape_gets_one_line(made, given, start) -> None:
+    """One row was read as the start of that row alone."""
+    Q = symmetric("Q", 2)
+    F = Matrix([[2, 1], [1, 3]])*a - Q/2
+    for asked in (lambda: made([(Q, F)]).solve(a=1, start={"Q": start}, **given),
+                  lambda: made([(Q, F)], start={ImmutableMatrix(Q): start})):
+        with pytest.raises(BadInput, match="is 2 by 2, and its start is") as told:
+            asked()
+        assert "\n" not in str(told.value)
+
+
+def test_a_flow_starts_at_a_matrix() -> None:
+    Q = symmetric("Q", 2)
+    path = hx.Flow([(Q, -Q)]).solve(t=[0, 1, 2], start={"Q": [[1, 0.5], [0.5, 2]]})
+    assert path["Q"][2] == pytest.approx(np.array([[1, 0.5], [0.5, 2]])*np.exp(-2), rel=1e-8)
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from sympy import cos, exp, sinh, symbols
+from sympy import cos, exp, sinh, sqrt, symbols, tanh
+from sympy.stats import Exponential, Laplace, Logistic
 
 import hermitex as hx
 from hermitex.symbols import z
 
 a, b, x, y = symbols("a b x y", real=True)
+q, width = symbols("q width", positive=True)
 
 
 def test_a_point_without_a_solution_does_not_spoil_the_others():
@@ -22,3 +24,12 @@ def test_an_unknown_that_is_zero_has_a_derivative():
     """sinh(y - 1) + a = x, y = 1 + x/3: x' = 3/2 at a = 0."""
     found = hx.System({x: sinh(y - 1) + a, y: 1 + x/3}).solve(a=0, start={"x": 0, "y": 1})
     assert found.derivative("a") == pytest.approx({"x": 1.5, "y": 0.5}, rel=1e-12)
+
+
+@pytest.mark.parametrize("law", [Exponential("y", width), Laplace("y", 0, width), Logistic("y", 0, width)])
+def test_a_law_beside_a_normal_has_derivatives_by_its_parameter(law):
+    """An average over z alone is poor far out in y, where it has no weight: what the average over both feels is asked of it."""
+    system = hx.System({q: a*hx.E(tanh(law*sqrt(q) + z)**2)}, domain={q: (0, 1)}, start={q: 0.9})
+    h = 1e-4
+    moved = system.solve(a=0.9, width=np.array([0.4 - 2*h, 0.4 - h, 0.4 + h, 0.4 + 2*h]))["q"] @ [1, -8, 8, -1]/(12*h)
+    assert system.solve(a=0.9, width=0.4).derivative("width")["q"] == pytest.approx(moved, rel=1e-8)
