@@ -22,6 +22,7 @@ from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_availab
 from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
 from hermitex.symbolic.digits.mp_backend import LastDigitMoved
 from hermitex.symbolic.digits.orthants import signs_of
+from hermitex.symbolic.digits.outward_sums import sums_outside
 from hermitex.symbolic.digits.panels import ball, by_terms, nested, whitened
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.scaled import NumericScales
@@ -33,10 +34,12 @@ from hermitex.symbolic.existence import exists_on_line, require_existence, settl
 from hermitex.symbolic.fewer import over_fewer
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.scales import scales
+from hermitex.symbolic.sums import ArraySum
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
            "flint_available"]
 
+_COMPILED = "Numeric value: hx.compile(...)"
 _SMALL = 1e-6
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
@@ -117,8 +120,8 @@ def _remembered(node: Expr, prec: int) -> tuple[Any, Any]:
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
 def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int = _EXTRA_BITS) -> tuple[Any, Any, Any]:
-    expr = by_terms(sifted(as_averages(_with_values(hooks.expression(expr), subs))))
-    names: dict[Expectation, Dummy] = {}
+    expr = by_terms(sifted(sums_outside(as_averages(_with_values(hooks.expression(expr), subs)))))
+    names: dict[Expectation | ArraySum, Dummy] = {}
     outer = _nodes_named(expr, names)
     bits = goal = _goal(digits)
     while True:
@@ -144,19 +147,19 @@ def _with_values(expr: Expr, subs: Mapping[Any, Any] | None) -> Expr:
     return expr.xreplace({s: values[s.name] for s in expr.free_symbols if s.name in values})
 
 
-def _nodes_named(expr: Expr, names: dict[Expectation, Dummy]) -> Expr:
+def _nodes_named(expr: Expr, names: dict[Expectation | ArraySum, Dummy]) -> Expr:
     """`expr` with each outermost node replaced by a symbol."""
-    if isinstance(expr, Expectation):
+    if isinstance(expr, Expectation | ArraySum):
         return names.setdefault(expr, Dummy("E", real=True))
-    if not expr.args or not expr.has(Expectation):
+    if not expr.args or not expr.has(Expectation, ArraySum):
         return expr
     return expr.func(*(_nodes_named(a, names) for a in expr.args))
 
 
-def _at_bits(outer: Expr, names: Mapping[Expectation, Dummy], bits: int) -> tuple[Any, Any, Any]:
+def _at_bits(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], bits: int) -> tuple[Any, Any, Any]:
     """(value, error, size of the terms) with the nodes to `bits`; first-order propagation of their errors."""
     with mp.workprec(bits + 30):
-        sums = [integrate(node, bits) for node in names]
+        sums = [_summed(node, bits) if isinstance(node, ArraySum) else integrate(node, bits) for node in names]
         values = [s.value for s in sums]
         program = LastDigitMoved(outer, list(names.values()), MPMATH).prepare()
         value = program(*values)
@@ -184,6 +187,16 @@ def _real(expr: Expr, value: Any, error: Any) -> Any:
     return value.real
 
 
+def _summed(node: ArraySum, bits: int) -> Sum:
+    """A sum over a countable law with an error of about 2^-bits of it."""
+    if node.free_symbols or not node.index.endless:
+        raise NoClosedForm(node, f"{min([*node.free_symbols, node.index], key=str)} has no value")
+    value = hooks.total(node, int(bits * mp.log(2, 10)) + 2)
+    if value is None:
+        raise NoClosedForm(node, "what it holds beyond the terms that are summed is not known to be small", _COMPILED)
+    return Sum(value, abs(value) * mpf(2) ** -bits, abs(value))
+
+
 # -- one expectation ---------------------------------------------------------------------------------------------------
 def integrate(node: Expectation, bits: int) -> Sum:
     """E f with an error of about 2^-bits E|f|."""
@@ -192,6 +205,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
         raise NoClosedForm(node, f"{free} has no value", f"Give it one: subs={{'{free}': ...}}")
     if node.has(sp.DiracDelta):
         raise no_mass(node)
+    if node.has(ArraySum):
+        raise NoClosedForm(node, "a sum over a countable law stands in it, and it is not linear in the sum", _COMPILED)
     if unordered := [f for f in node.body.atoms(sp.sign, sp.Heaviside) if f.has(sp.I) and f.args[0].is_real is not True]:
         raise NoClosedForm(node, f"{unordered[0].args[0]} is compared with 0 and is not real")
     if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
@@ -254,7 +269,7 @@ def _sized(body: Expr, x: Symbol) -> tuple[Any, Expr]:
 
 
 def _of_constant(value: Expr, bits: int) -> Sum:
-    names: dict[Expectation, Dummy] = {}
+    names: dict[Expectation | ArraySum, Dummy] = {}
     return Sum(*_at_bits(_nodes_named(value, names), names, bits))
 
 

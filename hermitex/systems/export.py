@@ -223,6 +223,7 @@ def _shortened(system: Any, point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _solved(system: Any, point: Mapping[str, Any], start: Numbers, how: Numbers) -> Point:
+    system.compile().bound({str(k): v for k, v in point.items()}, "export")  # the arrays as they are given fit each other
     point = _shortened(system, point)
     inside = {a.name for a in system.arrays}
     if system.is_flow:

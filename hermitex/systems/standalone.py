@@ -83,7 +83,7 @@ class Code(NamedTuple):
 class Exact:
     """Takes the place of the quadratures where every expectation has a closed form."""
 
-    ndim, error, felt, nodes, largest = 1, np.zeros(1), np.zeros(1), 0, 0
+    ndim, error, felt, held, nodes, largest = 1, *[np.zeros(1)]*3, 0, 0
     none: Mapping[str, Any] = MappingProxyType({})
     rules = none
 

@@ -4,16 +4,18 @@ from random import Random
 
 import pytest
 from mpmath import mp
-from sympy import Abs, Function, Heaviside, I, Max, Rational, S, Symbol, asin, cos, cosh, exp, floor, frac, re, sin, sqrt, tanh
+from sympy import Abs, Function, Heaviside, I, Max, Rational, S, Symbol, asin, cos, cosh, exp, floor, frac, log, re, sin, sqrt, tanh
 from sympy.stats import Geometric, Poisson
 
 import hermitex as hx
+from hermitex.errors import NoClosedForm
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index, written_out
 from hermitex.symbols import z
 
 c = Symbol("c", positive=True)
 n, m = Poisson("n", c), Geometric("m", Rational(1, 2))
+n2 = Poisson("n", 2)
 E = hx.E
 
 TRUE = (
@@ -131,3 +133,26 @@ def test_parameters_are_tried_beyond_their_turns(turned):
     assert hx.check(hx.E(cos(n) + turned), hx.E(cos(n)), points=1, digits=10).status == "fails"
     beyond = hx.check(hx.E(exp(c*n)), exp(Rational(3, 2)*(exp(c) - 1)) + turned, points=1, digits=10)
     assert beyond.status == "undetermined"  # exp(exp(300)) is no number that can be written
+
+
+def test_a_countable_law_beside_a_normal_has_digits():
+    """It was refused with the advice to ask for its digits. E cos(n z) = exp(-n^2/2)."""
+    found = E(cos(n2*z) + n2*log(1 + exp(z)), z, n2).evalf(20)
+    with mp.workdps(30):
+        terms = mp.fsum(mp.exp(mp.mpf(-k*k)/2 - 2)*mp.mpf(2)**k/mp.factorial(k) for k in range(40))
+        expected = terms + 2*mp.quad(lambda x: mp.log1p(mp.exp(x))*mp.npdf(x), [-mp.inf, -3, 0, 3, mp.inf])
+        assert abs(mp.mpf(str(found)) - expected) < 1e-18
+
+
+@pytest.mark.slow
+def test_a_term_of_a_countable_law_without_a_closed_form_has_digits():
+    node = E(tanh(n2 + z)*cos(z))
+    assert float(node.evalf(15)) == pytest.approx(float(hx.compile(node)()), rel=1e-13)
+
+
+@pytest.mark.parametrize("node, says", [(lambda: E(log(1 + E(exp(-n2*z**2), n2)), z), "not linear"),
+                                        (lambda: E(cosh(n2*z)*tanh(z)**2, z, n2), "not known to be small")])
+def test_a_sum_that_is_not_known_to_digits_is_refused_with_what_helps(node, says):
+    with pytest.raises(NoClosedForm, match=says) as told:
+        node().evalf(15)
+    assert "hx.compile" in str(told.value)

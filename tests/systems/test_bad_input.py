@@ -45,7 +45,7 @@ def spec(**sections):
 @pytest.mark.parametrize("wrong, says", [
     (lambda: MODES.solve(eta=[1.0], betta=[1.0]), "beta has no value.*is betta meant"),
     (lambda: MODES.follow("eta", (0, 1), beta=[1.0]), "eta is an array"),
-    (lambda: hx.System({Q: a*Q + eye(2)}).solve(a=0.5, start={"Q": [[1, 2, 3]]}), "Q has no entry Q13"),
+    (lambda: hx.System({Q: a*Q + eye(2)}).solve(a=0.5, start={"Q": [[1, 2, 3]]}), "Q is 2 by 2, and its start is 1 by 3"),
     (lambda: spec(equations='q = "1/(1 + q)"', domain="q = 1"), r"^spec: \[domain\] q: an open interval is a text"),
     (lambda: spec(flow='q = "q = -q"'), "rate dq/dt alone"),
     (lambda: PLAIN.branches([{"V": 1}], a=1), "starts have names"),

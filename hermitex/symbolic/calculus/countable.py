@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from sympy import Add, Expr, Mul, Poly, Pow, S, cosh, erfi, exp, expand, factorial, gamma, log, sinh
+from sympy import Add, Expr, Mul, Poly, Pow, S, Symbol, cosh, erfi, exp, expand, factorial, gamma, log, sinh
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
@@ -28,6 +28,7 @@ from hermitex.symbolic.sums import ArraySum, Index, written_out
 from hermitex.symbolic.undefined import undefined_functions
 
 _MOST, _TOGETHER = 800, 4000  # terms of a sum, and of sums inside each other
+_FEW = 5  # digits of an average under a weight however small
 _SHALLOW = 60  # binary digits added where terms cancel
 _SPARE = 20  # digits by which the squares of the terms may exceed the sides
 
@@ -74,8 +75,26 @@ def total(node: ArraySum, digits: int) -> Any:
     terms = _terms(node, digits)
     if terms is None:
         return None
-    value, more = (real(written_out(node, {node.index.name: n}), digits + 2)[0] for n in (terms, terms + terms//2))
-    return more if fabs(more - value) <= fabs(more)*mp.mpf(10)**(-digits - 1) else None
+    if node.body.has(ArraySum):
+        return None
+    value, more, error = _added(node, terms, digits + 2)
+    return more if fabs(more - value) + error <= fabs(more)*mp.mpf(10)**(-digits - 1) else None
+
+
+def _added(node: ArraySum, terms: int, digits: int) -> tuple[Any, Any, Any]:
+    """The sum of so many terms, that of half as many more, and its error; an average under a small weight needs few digits."""
+    factors = Mul.make_args(node.body)
+    weight, averaged = (Mul(*(f for f in factors if f.has(Expectation) is held)) for held in (False, True))
+    with mp.workdps(digits + 10):
+        weights = [real(written_out(weight, {}, None, {node.index: n}), digits + 2)[0] for n in range(terms + terms//2)]
+        largest = max(map(fabs, weights))
+        sums, error = [mp.mpf(0)], mp.mpf(0)
+        for n, w in enumerate(weights):
+            needed = digits + 2 + int(mp.log(fabs(w)/largest, 10)) if w else 0
+            value, off = real(written_out(averaged, {}, None, {node.index: n}), max(needed, _FEW))
+            sums.append(sums[-1] + w*value)
+            error += fabs(w)*(off + fabs(value)*mp.mpf(10)**(-digits - 2))
+        return sums[terms], sums[-1], error
 
 
 class _CountableTest(Test):
@@ -122,7 +141,7 @@ def _last_turn(node: ArraySum) -> int | None:
 
 def _steep(node: ArraySum) -> bool:
     """May the summand grow so fast from some n on that the average does not exist? exp(a n) shows in the terms that are summed."""
-    n = node.index
+    n, bound = node.index, {v for e in node.body.atoms(Expectation) for v in e.bound}
     exponents = Add(*(f.exp for f in Mul.make_args(node.body) if isinstance(f, exp)))
     others = Mul(*(f for f in Mul.make_args(node.body) if not isinstance(f, exp)))
     weight = S.Zero
@@ -130,17 +149,19 @@ def _steep(node: ArraySum) -> bool:
         factor, logarithm = term.as_independent(LogFactorial)
         if isinstance(logarithm, LogFactorial) and factor.is_number and logarithm.args[0].diff(n) == 1:
             weight += factor
-        elif not _slow(term, n):
+        elif not _slow(term, n, bound):
             return True
     if weight.is_positive or any(n in f.free_symbols for f in others.atoms(gamma, factorial, LogFactorial)):
         return True
     powers = [f.exp*log(f.base) if f.is_Pow else f.args[0] for f in others.atoms(exp, Pow, cosh, sinh, erfi)
               if not (f.is_Pow and not isinstance(f, exp) and n not in f.exp.free_symbols)]
-    return not all(_slow(u, n) for u in powers)
+    return not all(_slow(u, n, bound) for u in powers)
 
 
-def _slow(exponent: Expr, n: Index) -> bool:
-    return bool(exponent.diff(n, 2) == 0 or exponent.is_nonpositive)
+def _slow(exponent: Expr, n: Index, bound: set[Symbol]) -> bool:
+    """exp(a n), and what does not grow; an average over z makes of exp(n z) one that does."""
+    letters = exponent.free_symbols
+    return bool(exponent.is_nonpositive or (exponent.diff(n, 2) == 0 and not (n in letters and letters & bound)))
 
 
 def _at(left: Expr, right: Expr, digits: int, *, zeros: bool) -> Sides | str:
