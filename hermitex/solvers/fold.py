@@ -18,6 +18,7 @@ CLEAR = 1e-10  # a root that its slopes determine to that part is measured by th
 _FARTHEST = 0.1
 _CORRECTIONS = 12
 _GROWS = 1.5
+_RESTS = 0.1
 _MOST = 1.5  # in units of the rounding
 
 
@@ -33,7 +34,7 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     x, J : (n, B) and (n, n, B)
     r : (n, B) > 0, what rounding may be of each equation
     size : (n, B), what an unknown is moved by; one of size 0 stays where it is
-    clear : what is asked of the root, if that is more than CLEAR
+    clear : what is asked of the root, if that is more than CLEAR; the walk begins at half of it
 
     Examples
     --------
@@ -42,7 +43,7 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     >>> bool(1e-8 < np.abs(extent(double, one, np.zeros((1, 1, 1)), r, one))[0, 0] < 2e-8)
     True
     """
-    n = len(x)
+    n, clear = len(x), max(clear, CLEAR)
     d = np.zeros(x.shape)
     G = np.moveaxis(J*size/r[:, None], -1, 0)
     fine = np.flatnonzero(np.isfinite(G).all(axis=(1, 2)) & (size > 0).any(axis=0))
@@ -50,35 +51,42 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
         return d
     still = np.eye(n)*np.where(size.T[fine] > 0, 0.0, 1/CLEAR**2)[:, None]  # unknowns that stay
     left, values, right = np.linalg.svd(np.concatenate([G[fine], still], axis=1), full_matrices=False)
-    weak = np.flatnonzero(values[:, -1] < 1/max(clear, CLEAR))
+    weak = np.flatnonzero(values[:, -1] < 1/clear)
     if not weak.size:
         return d
     k, v = fine[weak], size[:, fine[weak]]*right[weak, -1].T
     with np.errstate(divide="ignore"):
         inverse = np.where(np.arange(n) < n - 1, 1/values[weak], 0.0)
     back = np.einsum("bji,bj,bkj->bik", right[weak], inverse, left[weak][:, :n])  # of the directions in which F moves
-    begun = F(x[:, k], k)
+    own, begun = left[weak, :n, -1].T, F(x[:, k], k)
 
     def apart(y: Array, some: Array) -> Array:
         return (F(y, k[some]) - begun[:, some])/r[:, k[some]]
 
     def corrected(y: Array, some: Array, t: float) -> tuple[Array, Array]:
-        """y moved where the other directions lead, and at which points the equations are within their rounding then."""
+        """y moved where the other directions lead, and at which points the equations are within their rounding then.
+
+        It ends where what the other directions do not move is beyond rounding, and rests.
+        """
+        before = np.full(some.size, np.inf)
         for _ in range(_CORRECTIONS):
             gap = apart(y, some)
             within = np.abs(gap).max(axis=0) <= _MOST  # not where it is no number
-            if within.all() or n == 1:
+            unmoved = np.abs(own[:, some]*(own[:, some]*gap).sum(axis=0)).max(axis=0)
+            beyond = (unmoved > _MOST) & (np.abs(unmoved - before) <= _RESTS*unmoved)
+            if (within | beyond).all() or n == 1:
                 break
+            before = unmoved
             bend = np.clip(np.nan_to_num(np.einsum("bik,kb->ib", back[some], gap)), -t, t)
             y = np.where(within, y, y - size[:, k[some]]*bend)
         return y, within
 
     farthest = np.zeros((2, k.size))
     for side, sign in enumerate((1.0, -1.0)):
-        some, t, y = np.arange(k.size), CLEAR/2, x[:, k]
+        some, t, y = np.arange(k.size), clear/2, x[:, k]
         while some.size and t < _FARTHEST:
             farthest[side, some] = t
-            y = y + sign*(t - t/_GROWS*(t > CLEAR))*v[:, some]
+            y = y + sign*(t - t/_GROWS*(t > clear/2))*v[:, some]
             y, here = corrected(y, some, t)
             y, some = y[:, here], some[here]
             t *= _GROWS

