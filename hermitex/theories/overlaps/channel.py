@@ -13,8 +13,18 @@ from typing import Any
 import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.frames import eigen_nodes, unfolded
-from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged, broken_nodes, merged, normal_nodes, panels
+from hermitex.theories.overlaps.frames import eigen_nodes, frame_of_axes, unfolded
+from hermitex.theories.overlaps.grid import (
+    Array,
+    LabelAxis,
+    LabelGrid,
+    averaged,
+    broken_nodes,
+    merged,
+    nonnegative,
+    normal_nodes,
+    panels,
+)
 
 _CHUNK = 4_000_000
 EXP = 10  # products take the time of one exponential
@@ -97,13 +107,15 @@ class FiniteOutput(Output):
                 whole += outer(parts, z, weight)
             return unfolded(whole, M, self.alike)
         m = np.diag(M)
-        nodes = self._fewer([normal_nodes(x, 1 - x, _FIELDS.get(self.r, 1.0)*fineness) for x in m], m)
+        frame = frame_of_axes(m, self.alike)
+        fields = [normal_nodes(x, 1 - x, _FIELDS.get(self.r, 1.0)*fineness) for x in m]
+        nodes = self._fewer([nonnegative(*f) if i in frame.halved else f for i, f in enumerate(fields)], m)
         weight = tensor_product([w for _, w in nodes])
         total = np.zeros((self.r, self.r))
         for grid in self._grids(m, fineness, weight.size):
             z, *a = grid.moments([o for o, _ in nodes], 1 - m, fineness)
             total += outer(a, z, weight)
-        return total
+        return total*frame.shown
 
     def _grids(self, m: Array, fineness: float, omegas: int) -> Iterator[LabelGrid]:
         """The grid as it is, or a few labels at a time where all at once would not fit."""

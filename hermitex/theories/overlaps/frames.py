@@ -70,6 +70,16 @@ def frame_of(M: Array, even: Sequence[Array] = (), odd: Sequence[Array] = ()) ->
     return max(found, key=lambda f: (len(f.halved), len(f.even) + len(f.odd)))
 
 
+def frame_of_axes(m: Array, even: Sequence[Array] = ()) -> Frame:
+    """The frame of diag(m) whose axes are the variables themselves.
+
+    >>> frame_of_axes(np.array([0.2, 0.2]), [-np.eye(2)]).halved
+    (0,)
+    """
+    R = np.eye(len(m))
+    return Frame(m, R, _reflections(R, even))
+
+
 def _split(blocks: list[Array], by: Sequence[Array]) -> Array:
     """Eigenvectors within each block of one symmetric matrix after another."""
     for G in by:

@@ -32,7 +32,8 @@ from hermitex.theories.overlaps.space import OverlapSpace
 from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, sections, values
 
-_LABELS = 6000
+_LABELS = 12_000
+_RADIUS = 8.2
 _MOST = 4e8  # labels times points that a quadrature may cost
 _ROOT = np.sqrt(2*np.pi)
 
@@ -189,9 +190,9 @@ def _smallest(axes: Sequence[LabelAxis]) -> float:
 
 
 def _spread(r: int) -> list[Array]:
-    """Points that fill the ball of radius 6.5."""
+    """Points that fill a ball: labels of what lies beyond it are left out, and of it 1e-15 does."""
     z = np.random.default_rng(1).standard_normal((r, 20_000))
-    z *= 6.5*np.linspace(0, 1, z.shape[1])**(1/r)/np.linalg.norm(z, axis=0)
+    z *= _RADIUS*np.linspace(0, 1, z.shape[1])**(1/r)/np.linalg.norm(z, axis=0)
     return list(z)
 
 
@@ -210,8 +211,7 @@ def _steepest(of: Any, r: int) -> float:
 def _uniform(low: float, high: float, step: float) -> tuple[Array, Array]:
     if not np.isfinite([low, high]).all() or (high - low)/step > _LABELS:
         return np.zeros(_LABELS + 1), np.ones(1)
-    y = np.arange(low, high + step, step)
-    return y, np.full(1, step)
+    return step*np.arange(np.floor(low/step), np.ceil(high/step) + 1), np.full(1, step)  # with y also -y
 
 
 def _gaussian(of: Any, D: float, y: Array, points: Sequence[Array]) -> Array:
