@@ -78,7 +78,8 @@ def _step(J: np.ndarray, change: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 
 def _row(value: Any, points: int) -> np.ndarray:
-    return np.broadcast_to(np.asarray(value, dtype=float).reshape(-1), (points,))
+    row = np.asarray(value, dtype=float).reshape(-1)
+    return row if len(row) == points else np.broadcast_to(row, (points,))
 
 
 def matrix_of(block: BlockCode, out: Mapping[str, Any], points: int) -> tuple[np.ndarray, np.ndarray]:
