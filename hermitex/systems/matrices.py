@@ -138,24 +138,29 @@ def _near(v: Any, w: Any) -> bool:
 
 def flat_start(start: Any, unknowns: Iterable[str]) -> Any:
     """A start with matrices, {"Q": [[1, 0.5], [0.5, 1]]} or {Matrix of unknowns: Matrix of numbers}, as one of entries."""
-    import numpy as np
-
     if not isinstance(start, Mapping):
         return start  # whoever reads it says what it is not
     names, found = set(unknowns), dict[str, Any]()
     for key, value in start.items():
         left = key if isinstance(key, MatrixBase) else _entries_of(str(key), names)
-        if left is None:
-            found[str(key)] = value
-            continue
-        table = np.asarray(value, dtype=object)
-        if table.shape != left.shape:
-            what = " by ".join(map(str, table.shape)) if table.ndim == 2 else f"{value}"[:_SHOWN]
-            raise BadInput(f"start: {_title(key)} is {left.rows} by {left.cols}, and its start is {what}")
-        for entry, v in zip(map(str, left), table.ravel(), strict=True):
-            if entry in found and not _near(found[entry], v):
-                raise BadInput(f"start: {_title(key)} is symmetric, and its start is not: {entry} = {found[entry]} and {v}")
-            found.setdefault(entry, v)  # what is no unknown is answered by whoever reads the start
+        own = {str(key): value} if left is None else _entrywise_start(left, value, _title(key))
+        if twice := own.keys() & found.keys():
+            raise BadInput(f"start: {min(twice)} has two values; give it once")
+        found |= own
+    return found
+
+
+def _entrywise_start(left: MatrixBase, value: Any, title: str) -> dict[str, Any]:
+    import numpy as np
+
+    table, found = np.asarray(value, dtype=object), dict[str, Any]()
+    if table.shape != left.shape:
+        what = " by ".join(map(str, table.shape)) if table.ndim == 2 else f"{value}"[:_SHOWN]
+        raise BadInput(f"start: {title} is {left.rows} by {left.cols}, and its start is {what}")
+    for entry, v in zip(map(str, left), table.ravel(), strict=True):
+        if entry in found and not _near(found[entry], v):
+            raise BadInput(f"start: {title} is symmetric, and its start is not: {entry} = {found[entry]} and {v}")
+        found.setdefault(entry, v)  # what is no unknown is answered by whoever reads the start
     return found
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 import sympy
-from sympy import Function, Symbol, symbols
+from sympy import Function, Matrix, Symbol, symbols
 
 from hermitex import System, free_energy, parse, sweep, theories
 from hermitex.errors import BadInput, HermitexError
@@ -63,6 +63,7 @@ def test_two_symbols_of_one_name_are_one_entry():
     lambda s: s.solve(lam=1, lamda=2), lambda s: s.solve({"lamda": 1}, lamda=2), lambda s: s.solve({"lamda": 1, lamda: 2}),
     lambda s: s.solve({"lam": 1, lamda: 2}), lambda s: s.subs(lam=1, lamda=2), lambda s: s.subs({lamda: 2}, lam=2),
     lambda s: s.accepted({"lam": 1, "lamda": 1}), lambda s: s.solve(lam=1, start={"V": 1, V: 2}),
+    lambda s: System([(Matrix([[V]]), Matrix([[1/(1 + lamda)]]))]).solve(lam=1, start={Matrix([[V]]).as_immutable(): [[1]], V: 2}),
     lambda s: sweep(s, {"lam": [1, 2], "lamda": [1, 2]}), lambda s: sweep(s, {"lam": [1]}, parameters={"lamda": 1}),
     lambda s: sweep(s, {lamda: [1], "lamda": [2]}),
 ])
