@@ -6,24 +6,23 @@ The way from a target to its certificates, each step with the file that makes it
         |   functions that agree almost everywhere; what is constant   labels.almost_everywhere, labels.levels
         |   the directions that matter, averages written over them     directions.relevant
         v
-    one direction: report._exponents     several: several.several
+    one direction is one variable, of which the leaps are the information and the generative exponent
         |
         |   parts take turns of processor time, cheap ways first;      clock: Part, take_turns
         |   what was given up once is tried again for longer           (symbolic.budget: patience; symbolic.deadline: attempt)
         |
         +-- E[Y|z]: is it in L2?                                       mean
         |
-        +-- information exponent and leap
+        +-- information exponent and leap                              leap
         |     one direction: c_k = E[g He_k], k = 1, 2, ...            information
-        |     several: C_k^U(u) = E[g He_k(P z) | u], U <- U + what    leap, directions.staircase (Climb),
-        |     it charges; and by coordinates                           directions.regression, directions.coordinate_leap
+        |     several: C_k^U(u) = E[g He_k(P z) | u], U <- U + what    directions.staircase (Climb), directions.regression,
+        |     it charges; and by coordinates                           directions.coordinate_leap
         |
-        +-- generative exponent and leap
+        +-- generative exponent and leap                               generative_leap
         |     what the label reveals, one normal form                  label
-        |     one direction: lambda_k != 0 by a label map              generative
-        |     several: Lambda_k(U), label maps against symmetries      generative_leap, labels.families, labels.tensors
+        |     Lambda_k(U): label maps against symmetries               labels.families, labels.tensors
         |
-        +-- alpha_c, stage by stage of that staircase                  weak_recovery, thresholds
+        +-- alpha_c, stage by stage of that staircase                  thresholds
               the law of the label by a table of mechanisms            laws.mechanisms
 
 A statement `this coefficient is zero` or `is not` is a `certificate.Certificate`. It is decided by the first of these::
@@ -38,5 +37,5 @@ A statement `this coefficient is zero` or `is not` is a `certificate.Certificate
               ranges over boxes, for whatever has no rule              labels.bounded, labels.ranges
     neither   undetermined, with the bound that was reached
 
-and goes back through `several` or `report` into a `result.Exponents`, which `explain` tells in words.
+and goes back through `report` into a `result.Exponents`, which `explain` tells in words.
 """

@@ -71,6 +71,7 @@ class GenerativeSearch:
 
     def __init__(self, g: Expr, law: Named | Channel, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
         self.g, self.law, self.variables, self.max_order = g, law, tuple(variables), max_order
+        self.name = "generative exponent" if len(self.variables) == 1 else "generative leap"
         self.climb: Climb | None = None
 
     def __call__(self) -> Staircase:
@@ -81,14 +82,15 @@ class GenerativeSearch:
             self.seen = relevant(self.given.seen, self.variables)
             if self.seen.dimension == 0:
                 return Staircase((), (), (), True)
-            oracle = GenerativeOracle(_carried(self.given, self.seen, self.variables), self.seen.names, mirrors=_mirrors(self.seen))
-            self.climb = Climb(oracle, self.seen.dimension, self.max_order, name="generative leap")
+            oracle = GenerativeOracle(_carried(self.given, self.seen, self.variables), self.seen.names, mirrors=_mirrors(self.seen),
+                                      letter="lambda" if len(self.variables) == 1 else "Lambda")
+            self.climb = Climb(oracle, self.seen.dimension, self.max_order, name=self.name)
         return self._told(self.climb())
 
     def so_far(self, why: str) -> Staircase:
         """What was found, and why it is not all."""
         if self.climb is None:
-            return Staircase((), (), (f"generative leap: undetermined, {why}",), complete=False)
+            return Staircase((), (), (f"{self.name}: undetermined, {why}",), complete=False)
         return self._told(self.climb.so_far(why))
 
     def _told(self, stairs: Staircase) -> Staircase:
@@ -157,7 +159,7 @@ class GenerativeOracle:
             return _zero(name, k, blocks)
         self._look(blocks, found, name)
         if found.settled:
-            return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks)))
+            return Evidence("nonzero", found.allowed, (*found.certificates, *self._stage(name, k, blocks)))
         if self.given.complete and self.letter != "C":  # whose entries were asked before
             return self._by_entries(found, known, k, name)
         return self._undetermined(found, name, k)
@@ -185,7 +187,7 @@ class GenerativeOracle:
             return _zero(name, k, blocks)
         for block in blocks:
             block.risen(found, name)
-        return Evidence("nonzero", found.allowed, (*found.certificates, _stage(name, k, blocks))) if found.settled else None
+        return Evidence("nonzero", found.allowed, (*found.certificates, *self._stage(name, k, blocks))) if found.settled else None
 
     def _by_entries(self, found: ChargedDirections, known: Matrix, k: int, name: str) -> Evidence:
         """With finitely many labels the tensors are finitely many: what they charge together, entry by entry."""
@@ -215,6 +217,12 @@ class GenerativeOracle:
                     block.show(found, name)
         except BudgetExceeded:
             checkpoint(f"looking for label maps that charge {name}")
+
+    def _stage(self, name: str, k: int, blocks: Sequence[TensorBlock]) -> list[Certificate]:
+        """That all is charged; of one direction the label map says so itself."""
+        why = _reasons(blocks)
+        how = "the label maps above charge every direction that is allowed" + (f": {why}" if why else ", which is every one")
+        return [Certificate(name, k, "nonzero", how)] if self.r > 1 else []
 
     def _undetermined(self, found: ChargedDirections, name: str, k: int) -> Evidence:
         shown, allowed = len(found.rank), found.allowed.rows
@@ -267,9 +275,3 @@ def _reasons(blocks: Sequence[TensorBlock]) -> str:
 
 def _zero(name: str, k: int, blocks: Sequence[TensorBlock]) -> Evidence:
     return Evidence("zero", None, (Certificate.zero(name, k, f"no tensor is left: {_reasons(blocks)}"),))
-
-
-def _stage(name: str, k: int, blocks: Sequence[TensorBlock]) -> Certificate:
-    why = _reasons(blocks)
-    return Certificate(name, k, "nonzero", "the label maps above charge every direction that is allowed"
-                       + (f": {why}" if why else ", which is every one"))

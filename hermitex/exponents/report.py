@@ -1,37 +1,37 @@
 """g(z), P(y|z) -> information, leap and generative exponents, alpha_c, rates, and a certificate for each statement.
 
-Here the parts are put together; what is computed stands in `information`, `generative`, `weak_recovery`, `complexity`,
-and for several variables in `several`.
+Here the parts are put together: the leap of E[Y|z] (`leap`), the generative leap of the label (`generative_leap`), the
+stages of weak recovery (`thresholds`); they take turns (`clock`), and what the time does not allow is undetermined. One
+variable is the case of one direction: its leaps are its information and its generative exponent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
-from sympy import Add, Dummy, Expr, Symbol, default_sort_key
+from sympy import Add, Expr, Symbol, default_sort_key
 
 from hermitex import symbols
 from hermitex.errors import DECLARING, BadInput, BudgetExceeded, UnknownName
-from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.clock import Part, take_turns
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.correlated import whitened
 from hermitex.exponents.directions.relevant import along_one_direction, relevant
+from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.findings import Stage
-from hermitex.exponents.generative import generative_exponent
-from hermitex.exponents.information import Found, information_exponent
+from hermitex.exponents.generative_leap import GenerativeSearch
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
-from hermitex.exponents.labels.forms import without_constants
+from hermitex.exponents.labels.forms import plainer, without_constants
 from hermitex.exponents.labels.levels import constant_value
+from hermitex.exponents.leap import Leap, LeapSearch
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
-from hermitex.exponents.several import several
 from hermitex.exponents.stages import NO_LABEL, NONE_EXISTS, Threshold
-from hermitex.exponents.weak_recovery import weak_recovery
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
@@ -70,33 +70,35 @@ def _of_plain(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple
 
 
 def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
-    """One direction is answered by the engine of one variable, whatever the direction; more by the staircases."""
+    """One direction is answered as one variable, whatever the direction."""
     silent = [n for n in names if n not in {v.name for v in used}]
     notes = [f"the label does not depend on {', '.join(silent)}"] if silent and used else []
     if len(used) < 2:
-        x = used[0] if used else symbols.normal(names[0])
-        return with_notes(_exponents(g, law, names, x, [[int(n == x.name) for n in names]]), notes)
+        x = used[0].name if used else names[0]
+        return with_notes(_along(_answer(g, law, (x,)), names, [[int(n == x) for n in names]]), notes)
     if len(used) > MAX_VARIABLES:
         raise BadInput(f"exponents: {len(used)} variables; at most {MAX_VARIABLES} are supported")
     variables = tuple(symbols.normal(n) for n in names)
     seen = relevant((g, law.p) if isinstance(law, Channel) else g, variables)
     notes = [f"the label does not depend on {', '.join(map(str, seen.irrelevant))}"] if seen.irrelevant else []
-    if seen.dimension > 1:
-        return with_notes(several(g, law, names), notes)
-    if seen.dimension == 0:
-        return with_notes(_exponents(g, law, names, used[0], [[0]*len(names)]), notes)
-    direction = seen.outside(Matrix([[1]])).tolist()
+    if seen.dimension != 1:
+        return with_notes(_answer(g, law, names), notes)
+    inner, law_inside = seen.inner, law
     if isinstance(law, Channel):
         inner, p = seen.inner
         along = law.regression and relevant((law.regression, law.p), variables).inner[0]
-        law_inside: Named | Channel = replace(law, p=p, regression=along)
-    else:
-        inner, law_inside = seen.inner, law
+        law_inside = replace(law, p=p, regression=along)
     form = Add(*(c*v for c, v in zip(seen.basis.tolist()[0], variables, strict=True)))
     if form != seen.names[0]:
         notes.append(f"one direction matters: in the certificates z stands for {form}")
-    found = _exponents(inner, law_inside, names, seen.names[0], direction)
+    found = _along(_answer(inner, law_inside, (seen.names[0].name,)), names, seen.outside(Matrix([[1]])).tolist())
     return with_notes(replace(found, target=g), notes)
+
+
+def _along(found: Exponents, names: tuple[str, ...], direction: list[list[Any]]) -> Exponents:
+    """The answer for one variable that lies along a direction of others."""
+    stairs = {k: tuple({**s, "directions": direction} for s in getattr(found, k)) for k in ("staircase", "generative_staircase")}
+    return replace(found, variables=names, **stairs)
 
 
 def with_notes(found: Exponents, notes: list[str]) -> Exponents:
@@ -200,74 +202,72 @@ def _variables(g: Expr, law: Named | Channel, declared: list[str]) -> tuple[tupl
     return names, used
 
 
-def _exponents(g: Expr, law: Named | Channel, names: tuple[str, ...], x: Symbol,
-               direction: list[list[Any]]) -> Exponents:
-    """A label that depends on one standard normal x, which lies along `direction`."""
+def _answer(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
+    """Every exponent of a target over the directions of some variables."""
+    variables = tuple(symbols.normal(n) for n in names)
     notes: list[str] = []
     if isinstance(law, Named):
         law.fits(g)
-    mean, unknown_mean = mean_of(g, law)
-    labels = law.labels(g)
-    parts = (labels.levels,) if labels.levels is not None else labels.probabilities
-    trivial = all(constant_value(p, x) is not None for p in parts)
+    g, target = plainer(g, variables), g
+    mean, unknown = mean_of(g, law)
     said: list[str] = []
-    integrable = Part("square integrability", lambda: square_integrable(mean, (x,), said), None)
-    proofs: list[Certificate] = []
-    more: list[Certificate] = []
-    first_part = Part("information exponent", lambda: _information(mean, x, integrable.value, trivial, said, proofs), Found(None),
-                      so_far=lambda why: Found(None, tuple(proofs), (f"information exponent: undetermined, {why}",)),
-                      decided=lambda f: f.order is not None, after=integrable)
-    generative_part = Part("generative exponent", lambda: _generative(g, law, labels, first_part.value, x, more), Found(None),
-                           so_far=lambda why: Found(None, tuple(more), (f"generative exponent: undetermined, {why}",)),
-                           decided=lambda f: f.order is not None)
-    recovery = Part("alpha_c", lambda: weak_recovery(g, law, x, generative_part.value.order), Threshold(None),
-                    decided=lambda t: t.kind == "hard" or t.alpha_c is not None, after=generative_part)
-    take_turns(integrable, first_part, *(() if trivial else (generative_part, recovery)))
-    information, generative, threshold = first_part.value, generative_part.value, recovery.value
-    notes += [*integrable.notes, *dict.fromkeys(said), *([unknown_mean] if unknown_mean else [])]
-    notes += [*first_part.notes, *information.notes]
-    if trivial:
-        notes.append(NO_LABEL)
-    notes += [*generative_part.notes, *generative.notes, *recovery.notes, *threshold.notes]
-    _hint_flint(notes, (*information.certificates, *generative.certificates))
-    first = information.order
-    rates = complexity(degree=degree(mean, (x,)), square_integrable=integrable.value, first=first, leap=first,
-                       generative=generative.order)
-    return Exponents(
-        target=g, variables=names, channel=str(law) if isinstance(law, Named) else law.name,
-        square_integrable=integrable.value,
-        information_exponent=first, leap_exponent=first, leap_coordinate=first, staircase=_staircase(first, direction),
-        generative_exponent=generative.order, generative_staircase=_staircase(generative.order, direction),
-        threshold=threshold, complexity=rates, certificates=(*information.certificates, *generative.certificates),
-        notes=tuple(notes), silent="the label" if trivial else "its mean" if information.none else "")
-
-
-def _staircase(order: int | None, direction: list[list[Any]]) -> tuple[Stage, ...]:
-    return () if order is None else ({"order": order, "directions": direction},)
-
-
-def _information(mean: Expr | None, x: Symbol, integrable: bool | None, trivial: bool, notes: list[str],
-                 proofs: list[Certificate]) -> Found:
-    if mean is None or not integrable:
-        return Found(None)
-    if constant_value(mean, x) is not None:
-        if not trivial:
-            notes.append(f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself does depend on z)")
-        return Found(None, none=True)
-    return information_exponent(mean, x, known=proofs)
-
-
-def _generative(g: Expr, law: Named | Channel, labels: Any, information: Found, x: Symbol, proofs: list[Certificate]) -> Found:
-    # y itself is a label map in L2 where E[Y|z] has an information exponent.
-    known = next((c for c in information.certificates if c.status == "nonzero"), None)
-    conditional = law.p if isinstance(law, Channel) and not law.finite else None
-    if isinstance(law, Channel) and law.support == "integers":  # z**(2 y) is even in z for counts y
-        conditional = law.p.xreplace({law.y: Dummy(law.y.name, integer=True, nonnegative=True)})
-    return generative_exponent(labels, x, known=known, law=conditional, found=proofs)
-
-
-def _hint_flint(notes: list[str], certificates: tuple[Certificate, ...]) -> None:
-    from importlib.util import find_spec
-
+    integrable = Part("square integrability", lambda: square_integrable(mean, variables, said), None)
+    take_turns(integrable)
+    notes += [*integrable.notes, *said, *([unknown] if unknown else [])]
+    silent = mean is not None and bool(integrable.value) and _constant(mean, variables)
+    search = LeapSearch(mean, variables) if mean is not None and integrable.value and not silent else None
+    climb = GenerativeSearch(g, law, variables)
+    generative = Part(climb.name, climb, Staircase((), complete=False), so_far=climb.so_far, decided=lambda s: s.complete)
+    threshold: Part[Threshold] = Part("alpha_c", lambda: _threshold(g, law, variables, generative.value), Threshold(None),
+                                      decided=lambda t: t.kind == "hard" or t.alpha_c is not None, after=generative)
+    take_turns(*(search.parts if search else ()), generative, threshold)
+    found = search.found() if search else Leap(Staircase((), complete=False), None)
+    stairs = generative.value
+    recovery = _class(stairs, climb.name) if threshold.value.kind is None else threshold.value
+    nothing = stairs.complete and not stairs.stages
+    if nothing or silent:
+        notes.append(NO_LABEL if nothing else
+                     f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself may depend on z)")
+    notes += [*found.notes, *generative.notes, *stairs.notes, *threshold.notes, *recovery.notes]
+    certificates = (*found.staircase.certificates, *stairs.certificates)
     if find_spec("flint") is None and any(c.status == "undetermined" for c in certificates):
         notes.append("rigorous enclosures need python-flint: pip install 'hermitex[flint]'")
+    rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,
+                       generative=stairs.leap)
+    return Exponents(
+        target=target, variables=names, channel=str(law) if isinstance(law, Named) else law.name,
+        square_integrable=integrable.value, information_exponent=found.first, leap_exponent=found.order,
+        leap_coordinate=found.coordinate, staircase=_plain(found.staircase.stages),
+        generative_exponent=stairs.leap, generative_staircase=_plain(stairs.stages), threshold=recovery,
+        complexity=rates, certificates=certificates, notes=tuple(dict.fromkeys(notes)),
+        silent="the label" if nothing else "its mean" if silent else "")
+
+
+def _constant(mean: Expr, variables: tuple[Symbol, ...]) -> bool:
+    one = len(variables) == 1 and constant_value(mean, variables[0]) is not None
+    return one or not relevant(mean, variables).dimension
+
+
+def _plain(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """Stages with their directions as lists of exact rows."""
+    return tuple({"order": s["order"], "directions": s["directions"].tolist()} for s in stages)
+
+
+def _threshold(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], generative: Staircase) -> Threshold:
+    """The thresholds of the stages of a staircase; none without stages, nor where these were not all found."""
+    from hermitex.exponents.thresholds import weak_recovery
+
+    if not generative.complete or not generative.stages:
+        return Threshold(None)
+    found = weak_recovery(g, law, variables, stages=generative.stages)
+    return found if len(variables) > 1 else replace(found, stages=())  # a single stage is the threshold itself
+
+
+def _class(generative: Staircase, name: str) -> Threshold:
+    """What the orders of the stages say alone; `name` of the largest."""
+    if not generative.complete:
+        why = (f"weak recovery: undetermined with the {name}" if generative.leap is None else
+               "alpha_c: undetermined with the stages of the generative staircase")
+        return Threshold("easy" if generative.leap == 2 else None, notes=(why,))
+    most = max((s["order"] for s in generative.stages), default=None)
+    return Threshold(None if most is None else "hard" if most > 2 else "easy" if most == 2 else "trivial")

@@ -26,9 +26,9 @@ TRIVIAL = Value(mpf(0), S.Zero, mpf(0), method="E[z|Y] is not zero")
 _ROUNDING = 1e-9
 
 
-def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
-                          stages: Sequence[dict[str, Any]]) -> Threshold:
-    """The weak-recovery threshold of a target in several variables, with its (grand staircase) stages.
+def weak_recovery(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
+                  stages: Sequence[dict[str, Any]]) -> Threshold:
+    """The weak-recovery threshold of a target, with its (grand staircase) stages.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def weak_recovery_several(g: Expr, law: Named | Channel, variables: Sequence[Sym
     >>> from hermitex.exponents.channels import channel
     >>> from hermitex.symbols import z1, z2
     >>> from sympy import sign
-    >>> weak_recovery_several(sign(z1*z2), channel(), (z1, z2), stages=[{"order": 2, "directions": [[1, 0], [0, 1]]}])
+    >>> weak_recovery(sign(z1*z2), channel(), (z1, z2), stages=[{"order": 2, "directions": [[1, 0], [0, 1]]}])
     Threshold(easy, alpha_c = pi**2/4 = 2.46740110027)
     """
     variables = tuple(variables)

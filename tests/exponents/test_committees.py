@@ -9,7 +9,7 @@ import hermitex as hx
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws import committees
 from hermitex.exponents.laws.committees import committee, one, panels, plus
-from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.subspaces import matrix
 from hermitex.symbols import normals
@@ -101,8 +101,8 @@ def test_sums_keep_masses_and_squares():
     law = half
     for count in range(2, 6):
         law = plus(law, half)
-        s, w = panels(law.knots)
-        assert law.pair(s) @ w == pytest.approx([2.0**-count, count * 2.0**-count], abs=1e-15)
+        s, w = panels(law.breaks())
+        assert law.density(s) @ w == pytest.approx([2.0**-count, count * 2.0**-count], abs=1e-14)
 
 
 def test_equivalent_targets():
@@ -144,7 +144,7 @@ def test_stages(text):
     g = parse(text)
     count = len(normals(g))
     rows = [[1] * count, *([1] + [0] * k + [-1] + [0] * (count - k - 2) for k in range(count - 1))]
-    found = weak_recovery_several(g, channel(), normals(g), stages=[{"order": 1, "directions": rows[:1]},
+    found = weak_recovery(g, channel(), normals(g), stages=[{"order": 1, "directions": rows[:1]},
                                                                     {"order": 2, "directions": rows[1:]}])
     assert found.kind == "easy"
     assert float(found.alpha_c) == pytest.approx(given_mean(text), rel=1e-13)
@@ -156,7 +156,7 @@ def test_stages(text):
 def test_two_terms_that_tell_the_difference(text):
     """(y, u) determine |z1 - z2|: exactly 1/2."""
     sign = -1 if " - " in text else 1
-    found = weak_recovery_several(parse(text), channel(), normals(parse(text)), stages=[
+    found = weak_recovery(parse(text), channel(), normals(parse(text)), stages=[
         {"order": 1, "directions": [[1, sign]]}, {"order": 2, "directions": [[1, -sign]]}])
     assert found.exact == S.Half
 

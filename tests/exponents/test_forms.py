@@ -12,7 +12,7 @@ from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, largest_of
 from hermitex.exponents.laws.linearised import largest
 from hermitex.exponents.laws.noisy import noisy_second
 from hermitex.exponents.leap import leap
-from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.exponents.thresholds import weak_recovery
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z1, z2, z3
@@ -82,13 +82,13 @@ def test_majority():
 def test_independent_parts_exactly(text, expected):
     g = parse(text)
     rows = np.eye(len(normals(g)), dtype=int).tolist()
-    found = weak_recovery_several(g, channel(), normals(g), stages=[{"order": 2, "directions": rows}])
+    found = weak_recovery(g, channel(), normals(g), stages=[{"order": 2, "directions": rows}])
     assert found.exact == parse(expected)
 
 
 def test_the_other_part_is_named():
     g = parse("sign(z1*z2)*(1 + z3**2)")
-    found = weak_recovery_several(g, channel(), normals(g), stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
+    found = weak_recovery(g, channel(), normals(g), stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
     assert any("pi**2/4" in n for n in found.notes)
 
 
@@ -104,7 +104,7 @@ def test_discrete_label_has_all_digits():
     couplings = exact_couplings(exact_atoms(g, (z1, z2, z3)))
     numbers = {k: float(v) for k, v in couplings.items()}
     assert float(largest_of_exact(couplings, [0, 1, 2])) == pytest.approx(largest(numbers, [0, 1, 2])[0], rel=1e-14)
-    found = weak_recovery_several(g, channel(), (z1, z2, z3), stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
+    found = weak_recovery(g, channel(), (z1, z2, z3), stages=[{"order": 2, "directions": np.eye(3, dtype=int).tolist()}])
     # By hand: y = +-2 (1/4 each): G = +-m off the diagonal for (12), (23), m for (13); y = 0: -m for (13), m = 2/pi.
     m = 2 / np.pi
     g2 = {y: m * np.array([[0, y, s], [y, 0, y], [s, y, 0]]) for y, s in ((1, 1), (-1, 1), (0, -1))}
@@ -116,7 +116,7 @@ def test_discrete_label_has_all_digits():
 def test_known_sign_is_a_finite_sum():
     """sign(z1) z2^2 + z3^2 given z1: half the time the radius of a plane (couplings 1, 0), half z3^2 - z2^2."""
     g = parse("sign(z1)*z2**2 + z3**2")
-    found = weak_recovery_several(g, channel(), (z1, z2, z3), stages=stages([[1, 0, 0]], [[0, 1, 0], [0, 0, 1]]))
+    found = weak_recovery(g, channel(), (z1, z2, z3), stages=stages([[1, 0, 0]], [[0, 1, 0], [0, 0, 1]]))
     one = noisy_second(parse("z2**2 + z3**2"), channel(), (z2, z3)).couplings
     two = noisy_second(parse("z3**2 - z2**2"), channel(), (z2, z3)).couplings
     both = {k: (one.get(k, 0.0) + two.get(k, 0.0)) / 2 for k in {*one, *two}}

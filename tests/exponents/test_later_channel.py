@@ -6,7 +6,7 @@ from sympy import Rational, Symbol, erf, exp, pi, sign, sqrt
 
 import hermitex as hx
 from hermitex.exponents.channels import Channel, channel
-from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbols import normal, z1, z2, z3
 
 y = Symbol("y", real=True)
@@ -19,7 +19,7 @@ def gaussian(u, Delta):
 def threshold(g, law, variables, first):
     rest = [[int(i == j) for j in range(len(variables))] for i in range(len(variables)) if i not in first]
     mine = [[int(i == j) for j in range(len(variables))] for i in first]
-    return weak_recovery_several(g, law, variables, stages=[{"order": 1, "directions": mine}, {"order": 2, "directions": rest}])
+    return weak_recovery(g, law, variables, stages=[{"order": 1, "directions": mine}, {"order": 2, "directions": rest}])
 
 
 @pytest.mark.parametrize(("g", "Delta", "variables"), [

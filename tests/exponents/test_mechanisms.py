@@ -16,7 +16,7 @@ BY = [
     ("z1*z2", "deterministic", "law of the label: independent blocks"),
     ("z1*z2 + z1**2", "multiplicative", None),
     ("cos(z)", "deterministic", "one variable: level sets"),
-    ("z**2", "gaussian:1", "one variable: the noise integrated"),
+    ("z**2", "gaussian:1", "law of the label: independent blocks"),
     ("z", "deterministic", "E[z|Y] is not zero"),
 ]
 

@@ -19,7 +19,7 @@ from hermitex.exponents.laws.noisy import noisy_label, noisy_second
 from hermitex.exponents.laws.projected import Samples, points, projections
 from hermitex.exponents.laws.scattered import Plan, Sampled, scattered
 from hermitex.exponents.laws.scattered_given import scattered_given
-from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import natural, normals, z1, z2, z3
 
@@ -222,7 +222,7 @@ def test_couplings_share_the_symmetries_of_the_label():
 def easy(text):
     g, names = names_of(text)
     stages = [{"order": 2, "directions": np.eye(len(names), dtype=int).tolist()}]
-    return weak_recovery_several(g, channel(), names, stages=stages)
+    return weak_recovery(g, channel(), names, stages=stages)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.linearised import largest, sampled, second
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.sums import added
-from hermitex.exponents.thresholds import weak_recovery_several
+from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normal as variable
@@ -32,7 +32,7 @@ def threshold(text, law="deterministic", stages=None, names=None):
     variables = [variable(n) for n in names] if names else list(normals(g))
     if stages is None:
         stages = [{"order": 2, "directions": np.eye(len(variables), dtype=int).tolist()}]
-    return weak_recovery_several(g, channel(law), variables, stages=stages)
+    return weak_recovery(g, channel(law), variables, stages=stages)
 
 
 def steps(first, size):
@@ -290,7 +290,7 @@ def test_a_channel_of_the_users():
     y = Symbol("y", real=True)
     p = parse("(1 + y*sign(z1*z2)/2)/2", symbols={"y": y})
     law = Channel(p, y, support=[-1, 1])
-    found = weak_recovery_several(sign(z1 * z2), law, (z1, z2), stages=[{"order": 2, "directions": [[1, 0], [0, 1]]}])
+    found = weak_recovery(sign(z1 * z2), law, (z1, z2), stages=[{"order": 2, "directions": [[1, 0], [0, 1]]}])
     assert simplify(found.exact - pi**2) == 0
 
 
@@ -312,13 +312,13 @@ def test_powers_on_either_side_of_a_known_coordinate():
 
 
 def test_a_library_that_fails_takes_its_part_only(monkeypatch):
-    from hermitex.exponents import several
+    from hermitex.exponents import leap
 
     def fails(*given, **how):
         raise RuntimeError("Failed to converge\nafter 100 iterations.")
 
     plain = hx.exponents("z1*z2 + z2**3")
-    monkeypatch.setattr(several.LeapSearch, "_steps", fails)
+    monkeypatch.setattr(leap.LeapSearch, "_steps", fails)
     found = hx.exponents("z1*z2 + z2**3")
     assert "information exponent and leap: not reached, its computation failed (RuntimeError: Failed to converge after 100 " \
         "iterations.)" in found.notes

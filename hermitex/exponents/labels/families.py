@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, Heaviside, Symbol
+from sympy import Abs, Dummy, Expr, Heaviside, Symbol, cos, sin, tanh
 
 from hermitex.exponents.channels import Channel, Labels, Named
 from hermitex.exponents.label import revealed
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hermitex.exponents.labels.bounded import Bounded
 
 MOST_VALUES = 9
+_WAVES = (sin, cos, tanh)
 _POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 10**5, 200
 
 
@@ -72,10 +73,14 @@ def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) ->
     """
     if labels.levels is not None:
         u = revealed(labels.levels, variables)
+        if len(variables) > 1 and isinstance(u, Abs) and (u.args[0].is_polynomial(*variables) or isinstance(u.args[0], _WAVES)):
+            u = u.args[0]**2  # the same level sets: a polynomial, or smooth
         return family_of(u, variables, "y" if u == labels.levels else "u(y)")
     if isinstance(law, Channel) and not law.finite:
-        return Family((law.p,), tuple(Member(f"the density at label {i}", p) for i, p in enumerate(labels.probabilities)
-                                      if p.free_symbols & set(variables)), False)
+        y = Dummy(law.y.name, integer=True, nonnegative=True) if law.support == "integers" else law.y  # z**(2*y) is even in z
+        members = tuple(Member(f"the density at label {i}", p) for i, p in enumerate(labels.probabilities)
+                        if p.free_symbols & set(variables))
+        return Family((law.p.xreplace({law.y: y}),), members, False)
     if len(labels.probabilities) == 2:
         mean = 2*labels.probabilities[0] - 1  # +1 for the first label, -1 for the second
         return Family((mean,), (Member("+1, -1 for the two labels", mean),), True)

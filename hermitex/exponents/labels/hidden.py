@@ -124,7 +124,7 @@ def _by_modulus(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
 
 
 def _by_steps(v: Expr, x: Symbol, most: int) -> dict[int, str]:
-    from hermitex.exponents.generative import indicator_moment
+    from hermitex.exponents.labels.levels import indicator_moment
     from hermitex.symbolic.zero import decide
 
     classes = discrete(v, x)

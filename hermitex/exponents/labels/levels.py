@@ -25,13 +25,16 @@ from sympy import (
     erfc,
     exp,
     log,
+    oo,
     sinh,
+    sqrt,
     tanh,
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.hermite import He
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.series.polynomials import poly_of
 
@@ -138,6 +141,18 @@ def discrete(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
     except HermitexError:
         return None
     return classes
+
+
+def indicator_moment(intervals: list[Piece], k: int) -> Expr:
+    """E[He_k(z) 1_A], A a union of intervals: sum of He_{k-1}(a) phi(a) - He_{k-1}(b) phi(b); P(A) at k = 0."""
+    def at(point: Expr) -> Expr:
+        if k == 0:
+            return -erf(point / sqrt(2)) / 2
+        if point in (oo, -oo):
+            return S.Zero
+        return He(k - 1, point) * exp(-(point**2) / 2) / sqrt(2 * S.Pi)
+
+    return sum((at(p.lo) - at(p.hi) for p in intervals), S.Zero)
 
 
 def equal(a: Expr, b: Expr) -> bool:

@@ -115,11 +115,9 @@ def _is_narrow(found: Certificate) -> bool:
 
 
 def _quantity(form: Mapping[Index, Expr], name: str) -> tuple[str, Any]:
-    if len(form) == 1:
-        (a,) = form
-        return f"E[T(Y) He_{_short(a)}]", a
-    return f"E[T(Y) H], {name}", next(iter(form))
+    return entry(next(iter(form))) if len(form) == 1 else (f"E[T(Y) H], {name}", next(iter(form)))
 
 
-def _short(a: Index) -> str:
-    return "(" + ",".join(map(str, a)) + ")"
+def entry(a: Index) -> tuple[str, Any]:
+    """The quantity E[T(Y) He_a] and its order in words; of one variable they are those of a number."""
+    return (f"E[T(Y) He_({','.join(map(str, a))})]", a) if len(a) > 1 else (f"E[T(Y) He_{a[0]}]", a[0])

@@ -31,7 +31,7 @@ from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.branches import radial_identity
 from hermitex.exponents.labels.families import Family
 from hermitex.exponents.labels.hidden import zeros_of_modulus
-from hermitex.exponents.labels.moments import Moments
+from hermitex.exponents.labels.moments import Moments, entry
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.invariance import rewritten
@@ -137,7 +137,8 @@ class TensorBlock:
             if why is None:
                 continue
             form = Add(*(x*v for x, v in zip(basis.row(0).tolist()[0], names, strict=True)))
-            proof = Certificate(f"E[T(Y) He_2({form})]", (2,), "nonzero", f"label map T(y) = {moments.member.words}: "
+            named = (f"E[T(Y) He_2({form})]", (2,)) if self.oracle.r > 1 else entry((2,))
+            proof = Certificate(*named, "nonzero", f"label map T(y) = {moments.member.words}: "
                                 f"{why.replace(f'|{names[0]}|', 'its modulus')}")
             if [found.rank.add([around(x) for x in row]) for row in W.tolist()].count(True):
                 found.certificates.append(proof)
@@ -150,8 +151,7 @@ class TensorBlock:
                 (a,) = self.space.free
                 why = moments.rise(moments.member.mean, self.oracle.variables, a)
                 if why is not None:
-                    proof = Certificate(f"E[T(Y) He_({','.join(map(str, a))})]", a, "nonzero",
-                                        f"label map T(y) = {moments.member.words}: {why}")
+                    proof = Certificate(*entry(a), "nonzero", f"label map T(y) = {moments.member.words}: {why}")
                     self._add([Interval.exactly(1)], [proof], found)
 
     def _by_map(self, moments: Moments, found: ChargedDirections, name: str) -> None:

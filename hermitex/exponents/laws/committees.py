@@ -7,8 +7,8 @@ identity (the standard representation of S_K is irreducible): G_U = s 1, for eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, reduce
 from math import factorial, prod
 from typing import Any, NamedTuple
@@ -19,10 +19,11 @@ from sympy import Add, Dummy, Expr, Poly, S, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.rising import strictly
-from hermitex.exponents.laws.density import WINDOW
+from hermitex.exponents.laws.density import WINDOW, Law
 from hermitex.exponents.laws.discrete import collect
-from hermitex.kernels.panels import distinct, gauss, on_panels, split, to_series
-from hermitex.symbolic.budget import checkpoint
+from hermitex.exponents.laws.sums import added
+from hermitex.exponents.laws.table import tabulated
+from hermitex.kernels.panels import distinct, on_panels, split
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
@@ -144,25 +145,25 @@ class Planar(NamedTuple):
 
     ways: float
     shift: float
-    low: IntervalSum
-    high: IntervalSum
+    low: Law
+    high: Law
 
 
 def _on_line(parts: list, order: int, k: int) -> tuple[float, float]:
     """The labels y = a sum z_i + c: one density in the sum, for all compositions on that line together."""
-    s, w = panels(distinct(np.concatenate([a.knots for _, a in parts])), order)
-    p, q = np.sum([ways * a.pair(s) for ways, a in parts], axis=0)
+    s, w = panels(distinct(np.concatenate([a.breaks() for _, a in parts])), order)
+    p, q = np.sum([ways * a.density(s) for ways, a in parts], axis=0)
     return _squares(p, q, w, s, k)
 
 
 def _in_plane(plane: list[Planar], order: int, k: int) -> tuple[float, float]:
     if not plane:
         return 0.0, 0.0
-    v0, w0 = panels(distinct(np.concatenate([c.low.knots - c.shift for c in plane])), order)
-    v1, w1 = panels(distinct(np.concatenate([c.high.knots + c.shift for c in plane])), order)
+    v0, w0 = panels(distinct(np.concatenate([c.low.breaks() - c.shift for c in plane])), order)
+    v1, w1 = panels(distinct(np.concatenate([c.high.breaks() + c.shift for c in plane])), order)
     p, q = np.zeros((2, len(v0), len(v1)))
     for c in plane:
-        (p0, q0), (p1, q1) = c.low.pair(v0 + c.shift), c.high.pair(v1 - c.shift)
+        (p0, q0), (p1, q1) = c.low.density(v0 + c.shift), c.high.density(v1 - c.shift)
         p += c.ways * np.outer(p0, p1)
         q += c.ways * (np.outer(q0, p1) + np.outer(p0, q1))
     return _squares(p, q, np.outer(w0, w1), v0[:, None] + v1, k)
@@ -194,23 +195,8 @@ def _compared(at: Any) -> tuple[float, float]:
 
 
 # -- sums of normals on intervals --------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class IntervalSum:
-    """p(x) and q(x) of a sum of `count` normals on intervals: the density, and E[sum z_i^2; sum z_i = x].
-
-    Attributes
-    ----------
-    knots : sorted; the density is analytic between two of them and zero outside the first and the last
-    pair : x, shape (n,) -> array (2, n)
-    """
-
-    count: int
-    knots: np.ndarray
-    pair: Callable[[np.ndarray], np.ndarray]
-
-
 class _SumsOfParts:
-    """The laws of sums of n_j normals on the j-th interval."""
+    """The laws of sums of n_j normals on the j-th interval: densities of x = sum z_i, and E[sum z_i^2; x] in the place of He_2."""
 
     def __init__(self, sides: Sequence[Piece]) -> None:
         self.ends = [(float(evaluate(p.lo, 20)) if p.lo.is_finite else -np.inf,
@@ -218,76 +204,42 @@ class _SumsOfParts:
         self.power = cache(self._power)
         self.of = cache(self._of)
 
-    def _power(self, j: int, n: int) -> IntervalSum:
+    def _power(self, j: int, n: int) -> Law:
         return one(*self.ends[j]) if n == 1 else plus(self.power(j, n - 1), self.power(j, 1))
 
-    def _of(self, counts: tuple[int, ...]) -> IntervalSum | None:
+    def _of(self, counts: tuple[int, ...]) -> Law | None:
         """counts: n_j; None for the empty sum."""
         parts = [self.power(j, n) for j, n in enumerate(counts) if n]
         return reduce(plus, parts) if parts else None
 
 
-def one(lo: float, hi: float) -> IntervalSum:
+def one(lo: float, hi: float) -> Law:
     """A normal on one interval (its mass is that of the interval).
 
     Examples
     --------
-    >>> one(0.0, np.inf).pair(np.array([-1.0, 1.0])).round(3).tolist()
+    >>> one(0.0, np.inf).density(np.array([-1.0, 1.0])).round(3).tolist()
     [[0.0, 0.242], [0.0, 0.242]]
     """
     lo, hi = max(lo, -WINDOW), min(hi, WINDOW)
 
-    def pair(x: np.ndarray) -> np.ndarray:
+    def density(x: np.ndarray) -> np.ndarray:
         phi = np.where((x > lo) & (x < hi), np.exp(-x * x / 2) / np.sqrt(2 * np.pi), 0.0)
         return np.stack([phi, x * x * phi])
 
-    return IntervalSum(1, np.array([lo, hi]), pair)
+    return Law(((), (0, 0)), density, lo, hi, tuple(k for k in (lo, hi) if abs(k) < WINDOW), (0.0,))
 
 
-def plus(a: IntervalSum, b: IntervalSum) -> IntervalSum:
+def plus(a: Law, b: Law) -> Law:
     """The sum of two independent ones, tabulated."""
-    checkpoint("convolving normals on intervals")
-    count = a.count + b.count
-    reach = WINDOW * np.sqrt(count)  # P(|sum z_i| > reach) < 6e-19
-    knots = np.add.outer(a.knots, b.knots).ravel()
-    knots = distinct(np.clip(knots, -reach, reach))
-    return _tabulated(IntervalSum(count, knots, lambda x: _convolved(a, b, x)))
+    both = added(a, b)  # rows of 1, of the squares of the one, and of those of the other
+    return tabulated(replace(both, indices=a.indices, density=lambda x: _SQUARES @ both.density(x)))
+
+
+_SQUARES = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
 
 
 def panels(knots: np.ndarray, order: int = _ORDER) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre nodes and weights (n,) between the knots (k,)."""
     x, w = on_panels(split(knots, _WIDTH), order)
     return x.ravel(), w.ravel()
-
-
-def _convolved(a: IntervalSum, b: IntervalSum, x: np.ndarray) -> np.ndarray:
-    """int over t of the products at t and x - t, cut at the knots of both."""
-    y, w = gauss(_ORDER)
-    edges = split(a.knots, _WIDTH)
-    cuts = np.concatenate([np.broadcast_to(edges, (len(x), len(edges))), x[:, None] - b.knots], axis=1)
-    low = np.maximum(a.knots[0], x - b.knots[-1])[:, None]
-    high = np.minimum(a.knots[-1], x - b.knots[0])[:, None]
-    cuts = np.sort(np.clip(cuts, low, np.maximum(low, high)), axis=1)
-    half = np.diff(cuts, axis=1)[:, :, None] / 2
-    t = cuts[:, :-1, None] + half * (1 + y)
-    weight = (half * w).ravel()
-    live = weight > 0
-    (p, q), (r, s) = a.pair(t.ravel()[live]), b.pair((x[:, None, None] - t).ravel()[live])
-    found = np.zeros((2, weight.size))
-    found[:, live] = np.stack([p * r, q * r + p * s]) * weight[live]
-    return found.reshape(2, len(x), -1).sum(axis=2)
-
-
-def _tabulated(law: IntervalSum) -> IntervalSum:
-    edges = split(law.knots, _WIDTH)
-    values = law.pair(on_panels(edges, _ORDER)[0].ravel()).reshape(2, -1, _ORDER)
-    series = np.einsum("kx,cpx->cpk", to_series(_ORDER), values)
-
-    def pair(y: np.ndarray) -> np.ndarray:
-        panel = np.clip(np.searchsorted(edges, y, side="right") - 1, 0, len(edges) - 2)
-        at = (2 * y - edges[panel] - edges[panel + 1]) / (edges[panel + 1] - edges[panel])
-        powers = np.polynomial.legendre.legvander(np.clip(at, -1.0, 1.0), _ORDER - 1)
-        inside = (y > edges[0]) & (y < edges[-1])
-        return np.where(inside, np.einsum("cnk,nk->cn", series[:, panel], powers), 0.0)
-
-    return IntervalSum(law.count, law.knots, pair)

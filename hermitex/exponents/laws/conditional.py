@@ -15,7 +15,7 @@ from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Named
-from hermitex.exponents.generative import indicator_moment
+from hermitex.exponents.labels.levels import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, exact_point, normal

@@ -33,9 +33,8 @@ from sympy import (
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import split_products
-from hermitex.exponents.labels.levels import equal
+from hermitex.exponents.labels.levels import equal, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.exponents.laws.density import Index
 from hermitex.symbolic.budget import checkpoint

@@ -36,7 +36,11 @@ def exact_largest(couplings: dict[tuple[Index, Index], Expr], variables: list[in
     values = [_top_of_block(matrix.extract(block, block)) for block in _connected(matrix)]
     if any(v is None for v in values):
         return None
-    return max(values, key=lambda v: evaluate(v, 30)) if values else S.Zero
+    return _largest(values) if values else S.Zero
+
+
+def _largest(values: list[Expr]) -> Expr:
+    return max(values, key=lambda v: evaluate(v, 30)) if len(values) > 1 else values[0]
 
 
 def largest_of_exact(couplings: dict[tuple[Index, Index], Expr], variables: list[int]) -> mpf:
@@ -58,7 +62,7 @@ def exact_largest_of_two(atoms: Atoms, variables: list[int]) -> Expr | None:
     tops = [t for t in found if t is not None]
     if len(tops) < len(found):
         return None
-    radius = max(tops, key=lambda v: evaluate(v, 30))
+    radius = _largest(tops)
     return compact(radius**2 * sum(1 / nu[()] for _, nu in atoms))
 
 

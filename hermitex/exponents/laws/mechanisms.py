@@ -17,10 +17,10 @@ import numpy as np
 from sympy import Expr, Heaviside, Mul, S, Symbol, floor
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.directions.relevant import relevant
-from hermitex.exponents.generative import indicator_moment
 from hermitex.exponents.label import independent_labels, label, without_silent_sign
+from hermitex.exponents.labels.levels import indicator_moment
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere
 from hermitex.exponents.laws.committees import committee, injective_pair
 from hermitex.exponents.laws.conditional import POINTS, averaged_over
@@ -30,10 +30,11 @@ from hermitex.exponents.laws.drawn import later_stage
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
 from hermitex.exponents.laws.linearised import Second, largest, supported_directions
 from hermitex.exponents.laws.noisy import exact_mixture, noisy_second
+from hermitex.exponents.laws.one_variable import one_variable
 from hermitex.exponents.laws.value import Later, Value, as_array, measured
-from hermitex.exponents.weak_recovery import weak_recovery
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.tidy import compact
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
@@ -41,6 +42,7 @@ from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, ortho
 from hermitex.symbolic.terms import connected
 from hermitex.symbols import normal
 
+_NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a function of g and of what is drawn besides
 _TOLD_APART = 0.01  # eigenvalues with a relative error beyond are not told apart
 
 
@@ -93,9 +95,25 @@ def _answered(question: Question) -> Value:
     for mechanism in MECHANISMS:
         found = mechanism.value(question)
         if found is not None:
+            _loses_something(found, question)
             later = None if found.remaining is None else found.remaining.over(question.rows)
             return found._replace(method=found.method or mechanism.name, remaining=later)
     raise NoClosedForm("alpha_c", "no mechanism of the table applies", "Write the target in another form")
+
+
+def _loses_something(found: Value, q: Question) -> None:
+    """Data processing: noise tells no more of one variable than the label without it.
+
+    Raises
+    ------
+    NoClosedForm : a threshold below the one without noise, which is wrong.
+    """
+    if q.given or len(q.hidden) != 1 or q.law.name not in _NOISES:
+        return
+    plain = _alone(q.g, channel(), q.hidden)
+    if found.alpha + found.error < (plain.alpha - plain.error) * (1 - mpf(10)**-9):
+        raise NoClosedForm("alpha_c", f"{float(found.alpha):.6g} came out, and without noise it is {float(plain.alpha):.6g}: "
+                           "no channel lowers it", "Give the target in another form")
 
 
 # -- the question ------------------------------------------------------------------------------------------------------
@@ -223,13 +241,8 @@ def _of_couplings(found: Second, q: Question) -> Value:
 
 # -- nothing known enters it -------------------------------------------------------------------------------------------
 def _one_variable(q: Question) -> Value | None:
-    """The same threshold by the one-variable route, which is exact more often and has more digits."""
-    if q.given or len(q.hidden) != 1:
-        return None
-    found = weak_recovery(q.g, q.law, q.hidden[0], 2)
-    if found.alpha_c is None:
-        raise NoClosedForm("alpha_c", found.notes[0] if found.notes else "not reached", "Write the target in another form")
-    return Value(found.alpha_c, found.exact, found.error or mpf(0), found.notes, method=found.method)
+    """By level sets, which have more digits than a law, and exactly where there is a formula."""
+    return one_variable(q.g, q.law, q.hidden[0]) if not q.given and len(q.hidden) == 1 else None
 
 
 def _sphere(q: Question) -> Value | None:
@@ -277,17 +290,20 @@ def _atoms(q: Question) -> Value | None:
     couplings = exact_couplings(atoms) if found is None else {}
     if found is None:
         found = exact_largest(couplings, spots)
-    later = _remaining(_numbers(atoms), np.eye(len(spots)))
-    if found is not None:
-        alpha = compact(1 / found) if found != 0 else None
-        return None if alpha is None else Value(evaluate(alpha, 25), alpha, mpf(0), (), later)
-    number = 1 / largest_of_exact(couplings, spots)
-    return Value(number, None, number * mpf(10) ** -25, (), later)
+    later = _remaining(_numbers(atoms), np.eye(len(spots))) if len(spots) > 1 else None
+    if found is None:
+        number = 1 / largest_of_exact(couplings, spots)
+        return Value(number, None, number * mpf(10) ** -25, (), later)
+    if found == 0:
+        return None
+    alpha = compact(1 / found)
+    number, exact = evaluate(alpha, 25), None if alpha.has(Expectation) else alpha
+    return Value(number, exact, mpf(0) if exact is not None else number * mpf(10) ** -20, (), later)
 
 
 def _finitely_many(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Atoms | None:
     """The exact moments of the labels, where these are finitely many."""
-    if isinstance(law, Named) and law.name in ("random_sign", "gaussian", "multiplicative", "poisson"):
+    if law.name in ("random_sign", *_NOISES):
         return None
     return exact_atoms(g, names) if isinstance(law, Named) and law.name == "deterministic" else exact_mixture(g, law, names)
 
@@ -332,10 +348,10 @@ def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None
 MECHANISMS = (
     Mechanism("two terms that tell their difference", "exact", "0.1 s", _two_terms),
     Mechanism("committee given its mean", "12 digits", "0.5 s", _committee),
-    Mechanism("one variable", "exact, or 12 digits", "0.1 s", _one_variable),
     Mechanism("sphere", "exact", "0.1 s", _sphere),
     Mechanism("independent labels", "as their parts", "as their parts", _independent),
     Mechanism("finitely many labels", "exact, or 25 digits", "0.3 s", _atoms),
+    Mechanism("one variable", "exact, or 12 digits", "0.1 s", _one_variable),
     Mechanism("known factor", "as what it multiplies", "0.1 s more", _known_factor),
     Mechanism("channel given what is known", "6 digits", "5 s", _drawn),
     Mechanism("average over what is known", "10 digits, or few by points", "2 s", _average),

@@ -287,7 +287,13 @@ def _moment(p: Expr, weight: Expr, used: list[Symbol]) -> Expr:
                 return constant
             if weight in (He(2, used[0]), He(2, used[1])):
                 return S.Zero  # odd in the other variable
-    return closed_form(E(p * weight, *used))
+    mean = E(p * weight, *used)
+    try:
+        return closed_form(mean)
+    except NoClosedForm:
+        if len(used) > 1:
+            raise
+        return mean  # of one variable it has as many digits as are asked for
 
 
 def _bessel(c: Expr) -> Expr:
