@@ -17,7 +17,6 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.clock import Part, take_turns
 from hermitex.exponents.directions.coordinate_leap import CoordinateClimb, CoordinateLeap
-from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
@@ -98,8 +97,7 @@ class LeapSearch:
             seen = relevant(g, self.variables)
             if seen.dimension > 1:
                 last = _last_order(g, self.variables, self.max_order)
-                oracle = PolynomialOracle.of(seen.inner, seen.names) or _LeapOracle(seen.inner, seen.names)
-                self.climb = Climb(oracle, seen.dimension, last, name="leap")
+                self.climb = Climb(_LeapOracle(seen.inner, seen.names), seen.dimension, last, name="leap")
                 turned = not on_coordinates(seen.basis)
                 self.walk = CoordinateClimb(g if turned else seen.inner, self.variables if turned else seen.names, last)
             self.seen = seen

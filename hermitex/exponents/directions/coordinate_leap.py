@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import factorial, prod
+from typing import Any
 
 from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.invariant_tensors import plus
-from hermitex.exponents.directions.polynomials import PolynomialOracle
 from hermitex.exponents.directions.regression import Regression, place
 from hermitex.exponents.labels.mean_signs import nonzero_mean
 from hermitex.exponents.labels.rising import sign_by_rise
@@ -24,6 +25,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.invariance import unseen
 from hermitex.symbolic.partial_tensors import MultiIndex
+from hermitex.symbolic.series.fields import hermite_form, in_field
 from hermitex.symbolic.subspaces import Matrix, contains, matrix
 from hermitex.symbolic.vanishing import vanishes
 
@@ -53,9 +55,9 @@ class CoordinateClimb:
         self.oracle: Regression | None = None
 
     def __call__(self) -> CoordinateLeap:
-        polynomial = PolynomialOracle.of(self.g, self.variables)
-        if polynomial is not None:
-            return _of_support(polynomial)
+        p = in_field(self.g, tuple(self.variables))
+        if p is not None:
+            return _of_support(hermite_form(p))
         try:
             self.oracle = self.oracle or Regression(self.g, self.variables)
             wanted = _relevant_coordinates(self.g, self.variables)
@@ -90,19 +92,20 @@ class CoordinateClimb:
         return CoordinateLeap(None, tuple(self.proofs), (f"coordinate leap: undetermined, {why}",))
 
 
-def _of_support(p: PolynomialOracle) -> CoordinateLeap:
-    """The greedy ordering of the finitely many a with c_a != 0."""
+def _of_support(P: Any) -> CoordinateLeap:
+    """The greedy ordering of the finitely many a with c_a != 0; P writes He_a as y^a."""
     known: set[int] = set()
     proofs: list[Certificate] = []
     largest = 0
-    while left := [(sum(n for i, n in enumerate(a) if i not in known), a) for a in p.support()
+    while left := [(sum(n for i, n in enumerate(a) if i not in known), a) for a in P
                    if any(n for i, n in enumerate(a) if i not in known)]:
         k = min(left)[0]
         largest = max(largest, k)
         for a in sorted((a for weight, a in left if weight == k), key=lambda a: (sum(a), [-n for n in a])):
             if fresh := {i for i, n in enumerate(a) if n} - known:
                 known |= fresh
-                proofs.append(Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", "exact value", p.coefficient(a)))
+                value = P.ring.domain.to_sympy(P[a])*prod(map(factorial, a))
+                proofs.append(Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", "exact value", value))
     return CoordinateLeap(largest, tuple(proofs))
 
 
