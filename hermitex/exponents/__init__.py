@@ -14,9 +14,8 @@ The way from a target to its certificates, each step with the file that makes it
         +-- E[Y|z]: is it in L2?                                       mean
         |
         +-- information exponent and leap                              leap
-        |     one direction: c_k = E[g He_k], k = 1, 2, ...            information
-        |     several: C_k^U(u) = E[g He_k(P z) | u], U <- U + what    directions.staircase (Climb), directions.regression,
-        |     it charges; and by coordinates                           directions.coordinate_leap
+        |     C_k^U(u) = E[g He_k(P z) | u], U <- U + what it          directions.staircase (Climb), directions.regression,
+        |     charges; and by coordinates                              directions.coordinate_leap
         |
         +-- generative exponent and leap                               generative_leap
         |     what the label reveals, one normal form                  label

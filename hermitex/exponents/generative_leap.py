@@ -176,19 +176,6 @@ class GenerativeOracle:
         left = u.free_symbols & set(self.variables) == set(hidden) and u != self.given.seen[0]
         return GenerativeOracle(family_of(u, self.variables, _label(u)), self.variables) if left else self
 
-    def by_symmetry(self, known: Matrix, k: int) -> Evidence | None:
-        """What needs no integral, for a complete family: nothing left by symmetry, or all of it shown by monotone maps."""
-        name = _name(f"{self.letter}_{k}", known, self.variables)
-        blocks = [TensorBlock(self, known, k, (m,), (m.member.mean,), True) for m in self.members()]
-        found = ChargedDirections(known, self.r)
-        for block in blocks:
-            found.allow(block.space)
-        if found.settled:
-            return _zero(name, k, blocks)
-        for block in blocks:
-            block.risen(found, name)
-        return Evidence("nonzero", found.allowed, (*found.certificates, *self._stage(name, k, blocks))) if found.settled else None
-
     def _by_entries(self, found: ChargedDirections, known: Matrix, k: int, name: str) -> Evidence:
         """With finitely many labels the tensors are finitely many: what they charge together, entry by entry."""
         try:

@@ -14,7 +14,6 @@ from typing import Any
 from sympy import Add, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.clock import Part, take_turns
 from hermitex.exponents.directions.coordinate_leap import CoordinateClimb, CoordinateLeap
 from hermitex.exponents.directions.regression import Regression, on_coordinates
@@ -22,7 +21,6 @@ from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import centred
 from hermitex.exponents.generative_leap import GenerativeOracle
-from hermitex.exponents.information import Found, information_exponent
 from hermitex.exponents.labels.families import Family, Member
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
@@ -31,7 +29,8 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.subspaces import Matrix
 
-_SOON, _LONG = 0.6, 1.5  # seconds of the entries as functions, before and after what is quick
+MAX_OF_ONE = 40  # orders that are tried of one direction
+_LONG = 1.5  # seconds of the entries as functions
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,6 @@ class LeapSearch:
     def __init__(self, g: Expr, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
         self.g, self.variables, self.max_order = g, tuple(variables), max_order
         self.seen: Relevant | None = None
-        self.proofs: list[Certificate] = []  # where one direction is relevant
         self.climb: Climb | None = None
         self.walk: CoordinateClimb | None = None
         self.steps = Part("information exponent and leap", self._steps, Staircase((), complete=False),
@@ -95,9 +93,11 @@ class LeapSearch:
         if self.seen is None:
             g = centred(self.g, self.variables)  # a constant charges nothing, and may hide that g is odd
             seen = relevant(g, self.variables)
+            if seen.dimension:
+                last = _last_order(g, self.variables, self.max_order if seen.dimension > 1 else MAX_OF_ONE)
+                name = "leap" if seen.dimension > 1 else "information exponent"
+                self.climb = Climb(_LeapOracle(seen.inner, seen.names), seen.dimension, last, name=name)
             if seen.dimension > 1:
-                last = _last_order(g, self.variables, self.max_order)
-                self.climb = Climb(_LeapOracle(seen.inner, seen.names), seen.dimension, last, name="leap")
                 turned = not on_coordinates(seen.basis)
                 self.walk = CoordinateClimb(g if turned else seen.inner, self.variables if turned else seen.names, last)
             self.seen = seen
@@ -105,23 +105,18 @@ class LeapSearch:
 
     def _steps(self) -> Staircase:
         seen = self._prepared()
-        if seen.dimension == 0:
-            return Staircase((), notes=("leap: E[Y|z] does not depend on z",))
         if self.climb is None:
-            return _of_one(information_exponent(seen.inner, seen.names[0], known=self.proofs), seen)
+            return Staircase((), notes=("leap: E[Y|z] does not depend on z",))
         return self.climb().carried(seen.outside)
 
     def _steps_so_far(self, why: str) -> Staircase:
         if self.climb is None or self.seen is None:
-            return Staircase((), tuple(self.proofs), (f"information exponent: undetermined, {why}",), complete=False)
+            return Staircase((), (), (f"information exponent: undetermined, {why}",), complete=False)
         return self.climb.so_far(why).carried(self.seen.outside)
 
     def _coordinates(self) -> CoordinateLeap:
-        seen = self._prepared()
-        if self.walk is None:  # one direction: every leap is its exponent, whatever the coordinates
-            found = information_exponent(seen.inner, seen.names[0], known=self.proofs) if seen.dimension else Found(None)
-            return CoordinateLeap(found.order)
-        return self.walk()
+        self._prepared()
+        return CoordinateLeap(None) if self.walk is None else self.walk()
 
     def _coordinates_so_far(self, why: str) -> CoordinateLeap:
         return CoordinateLeap(None) if self.walk is None else self.walk.so_far(why)
@@ -129,6 +124,8 @@ class LeapSearch:
     def found(self) -> Leap:
         """The answer, from what the parts have."""
         steps, coordinate = self.steps.value, self.by_coordinates.value
+        if self.seen is not None and self.seen.dimension == 1:  # its exponent is every leap, whatever the coordinates
+            coordinate = CoordinateLeap(steps.leap)
         known = {(c.quantity, c.order) for c in steps.certificates}
         fresh = tuple(c for c in coordinate.certificates if (c.quantity, c.order) not in known)
         more = fresh if coordinate.order != steps.leap else ()
@@ -139,10 +136,10 @@ class LeapSearch:
 
 
 class _LeapOracle:
-    """C_k^U by its entries as functions of u; where these are not decided, by invariance and single moments.
+    """C_k^U by its entries as functions of u; where these are not decided in time, by invariance and single moments.
 
     The tensors that the symmetries which leave U alone allow are few, often one: then one moment that is not zero shows
-    all that it charges. So it is tried first where there is but one and the entries are no polynomials.
+    all that it charges.
     """
 
     def __init__(self, g: Expr, names: tuple[Symbol, ...]) -> None:
@@ -152,14 +149,6 @@ class _LeapOracle:
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all that it charges, or undetermined."""
         plain = self.entries.whole_is_polynomial or known.has(Expectation)
-        if not plain:
-            found = self._soon(known, k)
-            if found is not None:
-                return found
-        if not plain and known.rows and len(self.entries.invariant(known, k).basis) == 1:
-            found = self.moments.tensor(known, k)
-            if found.status != "undetermined":
-                return found
         found = Evidence("undetermined")
         try:
             with attempt(None if plain else _LONG):
@@ -173,26 +162,6 @@ class _LeapOracle:
             return found
         other = self.moments.tensor(known, k)
         return found if other.status == "undetermined" else other
-
-    def _soon(self, known: Matrix, k: int) -> Evidence | None:
-        """By values if these are had at once, else by what needs no integral; None if neither decides it."""
-        try:
-            with attempt(_SOON):
-                found = self.entries.tensor(known, k)
-        except BudgetExceeded:
-            checkpoint("the entries of a tensor")
-        except HermitexError:
-            pass
-        else:
-            if found.status != "undetermined":
-                return found
-        return self.moments.by_symmetry(known, k)
-
-
-def _of_one(found: Found, seen: Relevant) -> Staircase:
-    """One relevant direction: the information exponent is the leap."""
-    stages = () if found.order is None else ({"order": found.order, "directions": seen.outside(Matrix([[1]]))},)
-    return Staircase(stages, found.certificates, found.notes, complete=found.order is not None)
 
 
 def _told(steps: Staircase, seen: Relevant) -> Staircase:

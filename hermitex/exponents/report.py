@@ -97,8 +97,9 @@ def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tup
 
 def _along(found: Exponents, names: tuple[str, ...], direction: list[list[Any]]) -> Exponents:
     """The answer for one variable that lies along a direction of others."""
-    stairs = {k: tuple({**s, "directions": direction} for s in getattr(found, k)) for k in ("staircase", "generative_staircase")}
-    return replace(found, variables=names, **stairs)
+    stages, generative = (tuple({**s, "directions": direction} for s in stairs)
+                          for stairs in (found.staircase, found.generative_staircase))
+    return replace(found, variables=names, staircase=stages, generative_staircase=generative)
 
 
 def with_notes(found: Exponents, notes: list[str]) -> Exponents:

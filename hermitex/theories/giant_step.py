@@ -20,7 +20,6 @@ import numpy as np
 from sympy import Abs, Add, DiracDelta, Expr, ImmutableMatrix, Rational, Symbol, sqrt
 
 from hermitex.errors import BadInput
-from hermitex.exponents.information import information_exponent
 from hermitex.exponents.leap import leap
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -325,7 +324,7 @@ def _made(sigma: Activation, g: Expr, variables: tuple[Symbol, ...]) -> GiantSte
     seen = g.free_symbols & set(variables)
     if not seen:
         raise BadInput("giant-step: the target is a constant; it has no direction")
-    first = information_exponent(g, variables[0]).order if len(variables) == 1 else leap(g, variables).first
+    first = leap(g, variables).first
     if first is None:
         raise BadInput(f"giant-step: the first order of {g} could not be proved; `hermitex exponents` says how far it was tried")
     if coefficient(sigma, first) == 0:

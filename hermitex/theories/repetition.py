@@ -16,8 +16,8 @@ from sympy import Derivative as SymPyDerivative
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import complexity
-from hermitex.exponents.information import information_exponent
 from hermitex.exponents.labels.levels import constant_value
+from hermitex.exponents.leap import leap
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.activations import activation
 from hermitex.symbolic.bounds.integrability import integrable
@@ -234,10 +234,10 @@ def _power(body: Expr, p: int) -> Power:
         return Power(p, None, None, None, (), "it is not square integrable")
     try:
         first, second = coefficient(label, 1, z), coefficient(label, 2, z)
-        found = information_exponent(label, z)
+        found = leap(label, (z,))
     except HermitexError as err:
         return Power(p, None, None, None, (), f"undetermined: {' '.join(str(err).split())}")
-    return Power(p, first, second, found.order, found.certificates, "; ".join(found.notes))
+    return Power(p, first, second, found.first, found.staircase.certificates, "; ".join(found.notes))
 
 
 def _powered(body: Expr, p: int) -> Expr:

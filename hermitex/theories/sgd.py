@@ -16,8 +16,8 @@ import numpy as np
 from sympy import Add, Expr, Symbol, factorial
 
 from hermitex.errors import BadInput
-from hermitex.exponents.information import information_exponent
 from hermitex.exponents.labels.levels import polynomial
+from hermitex.exponents.leap import leap
 from hermitex.show.display import latex
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.parsing import expression
@@ -103,7 +103,7 @@ class SGD(OverlapFlow):
     @cached_property
     def information_exponent(self) -> int | None:
         """That of the target alone: the least order any student can have."""
-        return information_exponent(self.g.expr, z).order
+        return leap(self.g.expr, (z,)).first
 
     @property
     def step_exponent(self) -> float:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from sympy import Add, Expr, Integer, Max, Rational, Symbol, ceiling, log
 
 from hermitex.errors import BadInput
-from hermitex.exponents.information import information_exponent
+from hermitex.exponents.leap import leap
 from hermitex.show.display import shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.series.coefficients import coefficient
@@ -249,7 +249,7 @@ def spiked_covariance(g: Any = None, sigma: Any = None, *, flow: str = "normalis
     require_square_integrable("spiked-covariance", "target", made)
     if not made.expr.has(z):
         raise BadInput("spiked-covariance: the target is a constant; it has no direction")
-    order = information_exponent(made.expr, z).order
+    order = leap(made.expr, (z,)).first
     if order is None:
         raise BadInput(f"spiked-covariance: the information exponent of {made.name} could not be proved")
     return SpikedCovariance(made, Integer(order), student, flow)

@@ -16,7 +16,7 @@ from sympy import Expr, S, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.invariant_tensors import plus
-from hermitex.exponents.directions.regression import Regression, place
+from hermitex.exponents.directions.regression import Regression, coefficient, place
 from hermitex.exponents.labels.mean_signs import nonzero_mean
 from hermitex.exponents.labels.rising import sign_by_rise
 from hermitex.symbolic.budget import checkpoint
@@ -105,7 +105,7 @@ def _of_support(P: Any) -> CoordinateLeap:
             if fresh := {i for i, n in enumerate(a) if n} - known:
                 known |= fresh
                 value = P.ring.domain.to_sympy(P[a])*prod(map(factorial, a))
-                proofs.append(Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", "exact value", value))
+                proofs.append(Certificate(*coefficient(a), "nonzero", "exact value", value))
     return CoordinateLeap(largest, tuple(proofs))
 
 
@@ -117,13 +117,12 @@ def _relevant_coordinates(g: Expr, variables: Sequence[Symbol]) -> set[int]:
 def _rise(oracle: Regression, a: MultiIndex) -> Certificate | None:
     """c_a != 0 by monotone dependence."""
     found = sign_by_rise(oracle.g, oracle.variables, a)
-    return None if found is None else Certificate(f"c_({','.join(map(str, a))})", a, "nonzero", found[1])
+    return None if found is None else Certificate(*coefficient(tuple(a)), "nonzero", found[1])
 
 
 def _moment(oracle: Regression, a: MultiIndex) -> Certificate | None:
     """c_a != 0 by any way to enclose one number, or to see its sign."""
-    named = (f"c_({','.join(map(str, a))})", a, "one moment")
-    found = nonzero_mean(oracle.g*He(a, oracle.variables), oracle.variables, named)
+    found = nonzero_mean(oracle.g*He(a, oracle.variables), oracle.variables, (*coefficient(a), "one moment"))
     return found if found is not None and found.status == "nonzero" else None
 
 

@@ -182,7 +182,7 @@ def tensor_space(k: int, r: int, known: Matrix, group: Sequence[Symmetry], vanis
     dead = {a for a in every if _is_dead(a, known, vanishing, zero or {}, why)}
     flips = [s for s in group if s.flips is not None]
     for s in flips:
-        struck = {a for a in every if a not in dead and _character(a, s) != s.sign}
+        struck = {a for a in every if a not in dead and character(a, s) != s.sign}
         if struck:
             why[f"the label is {'left alone' if s.sign == 1 else 'reversed'} by {s.how}"] = None
         dead |= struck
@@ -211,7 +211,8 @@ def _is_dead(a: Index, known: Matrix, vanishing: Mapping[int, Mapping[int, str]]
     return bool(reason)
 
 
-def _character(a: Index, s: Symmetry) -> int:
+def character(a: Index, s: Symmetry) -> int:
+    """The sign of He_a under a flip."""
     return -1 if sum(n for n, f in zip(a, s.flips or (), strict=True) if f == -1) % 2 else 1
 
 

@@ -8,6 +8,7 @@ stage is decided where the two meet.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sympy import Add, Expr, Poly, S, Symbol, expand
 
@@ -59,14 +60,7 @@ class Regression:
             return Evidence("zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, how),))
         given = self.given(known)
         entries = {b: self.reduced(e.value, given) for b, e in given.entries(k).items()}
-        left = {b: h for b, h in entries.items() if h != 0}
-        if not left:
-            ways = "; ".join(dict.fromkeys(w for e in given.entries(k).values() for w in e.how.split("; ")
-                                           if w != "no summand depends on it")) or "no summand charges it"
-            return Evidence("zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, ways),))
-        if not known.rows and any(h.has(Expectation) for h in left.values()):
-            left = self._by_invariance(left, k)
-        return self._charged(given, k, left, known)
+        return self._charged(given, k, {b: h for b, h in entries.items() if h != 0}, known)
 
     def _by_invariance(self, left: dict[MultiIndex, Expr], k: int) -> dict[MultiIndex, Expr]:
         """The entries through those that symmetry leaves free: equal ones then hold the same integral."""
@@ -100,11 +94,20 @@ class Regression:
 
     def _charged(self, given: Given, k: int, left: dict[MultiIndex, Expr], known: Matrix) -> Evidence:
         """The span of the fibres: what the functions of u allow, and what the values show."""
+        if not left:
+            ways = "; ".join(dict.fromkeys(w for e in given.entries(k).values() for w in e.how.split("; ")
+                                           if w != "no summand depends on it")) or "its Hermite expansion has no such term"
+            return Evidence("zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, ways),))
+        if not known.rows and any(h.has(Expectation) for h in left.values()):
+            left = self._by_invariance(left, k)
         for fixed in (False, True):
             upper, pivots = echelon(allowed(left, given, k, nodes_are_constants=fixed))
             shown, proofs, why = self._shown(given, k, left, upper, pivots)
             if shown == upper.rows > 0:
                 return Evidence("nonzero", Matrix(upper*given.frame), proofs)
+        live = {b: h for b, h in left.items() if vanishes(h, given.u).status != "zero"}
+        if len(live) < len(left):  # integrals that cancel
+            return self._charged(given, k, live, known)
         name = self._tensor_name(known, k)
         return Evidence("undetermined", certificates=(*proofs, Certificate(name, k, "undetermined", why)),
                         note=f"what {name} charges: {why}")
@@ -166,7 +169,8 @@ class Regression:
 
     # -- words
     def _tensor_name(self, known: Matrix, k: int) -> str:
-        return f"C_{k}" + (f" given {', '.join(self._form(row) for row in known.tolist())}" if known.rows else "")
+        letter = "C" if len(self.variables) > 1 else "c"
+        return f"{letter}_{k}" + (f" given {', '.join(self._form(row) for row in known.tolist())}" if known.rows else "")
 
     def _form(self, row: Sequence[Expr]) -> str:
         return directions_words([row], [v.name for v in self.variables])
@@ -177,13 +181,18 @@ class Regression:
             a = [0]*len(self.variables)
             for row, n in zip(given.frame.tolist(), b, strict=True):
                 a[place(row)] = n
-            return Certificate(f"c_({','.join(map(str, a))})", tuple(a), "nonzero", verdict.how, verdict.value, verdict.enclosure)
+            return Certificate(*coefficient(tuple(a)), "nonzero", verdict.how, verdict.value, verdict.enclosure)
         what = ", ".join(f"He_{n}({self._form(row)})" for row, n in zip(given.frame.tolist(), b, strict=True) if n)
         there = {v: x for v, x in verdict.at}
         where = ", ".join(f"{self._form(row)} = {there[v]}" for v, row in zip(given.u, given.known.tolist(), strict=True)
                           if v in there)
         name = f"c[{what}{' | ' + where if where else ''}]"
         return Certificate(name, b, "nonzero", verdict.how, verdict.value, verdict.enclosure)
+
+
+def coefficient(a: MultiIndex) -> tuple[str, Any]:
+    """The quantity c_a and its order in words; of one variable they are those of a number."""
+    return (f"c_({','.join(map(str, a))})", a) if len(a) > 1 else (f"c_{a[0]}", a[0])
 
 
 def place(row: Sequence[Expr]) -> int:

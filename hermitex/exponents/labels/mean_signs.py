@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import Add, Expr, Mul, S, Symbol, expand
 
-from hermitex.errors import BudgetExceeded, Divergent, HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
@@ -26,7 +26,6 @@ from hermitex.symbolic.terms import connected
 
 _OPS = 400        # operations of an integrand that is multiplied out
 _TERMS = 200
-_EXACT = 2.0      # seconds of one coefficient in one variable
 _SECONDS = 1.0    # of one expectation that no rule gives: another label map may be quicker
 
 
@@ -43,7 +42,7 @@ def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, st
     'nonzero'
     """
     variables = tuple(v for v in variables if v in f.free_symbols)
-    ways = (by_factors, _exactly, by_sign, by_boxes, _direct)
+    ways = (by_factors, _exactly, by_sign, by_boxes)
     found = None
     for way in ways:
         found = way(f, variables, named) or found
@@ -61,11 +60,6 @@ def _exactly(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
     return _within(lambda: Certificate.of(value, quantity, order, quick=True, prefix=prefix))
 
 
-def _direct(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
-    quantity, order, prefix = named
-    return _within(lambda: Certificate.of(E(f, *variables), quantity, order, quick=True, prefix=prefix))
-
-
 def _within(work: Any) -> Any:
     """The result of some work within the time of one expectation, or None."""
     try:
@@ -78,28 +72,6 @@ def _within(work: Any) -> Any:
     except (HermitexError, ArithmeticError, NotImplementedError, RecursionError, ValueError):
         pass  # no rule for such an integrand
     return None
-
-
-def decided(f: Expr, x: Symbol, quantity: str, k: int, *, prefix: str = "", quick: bool = False) -> Certificate:
-    """E[f(x)] in one variable: its exact value or a proof, and where these take long or fail a crude enclosure."""
-    try:
-        with attempt(_EXACT):
-            found = Certificate.of(E(f, x), quantity, k, quick=quick, prefix=prefix)
-    except BudgetExceeded:
-        checkpoint(f"computing {quantity}")
-        found = Certificate(quantity, k, "undetermined", _worded(prefix, "no value within some seconds"))
-    except Divergent:
-        raise
-    except HermitexError as err:
-        found = Certificate(quantity, k, "undetermined", " ".join(str(err).split()))
-    if found.status == "undetermined":
-        crude = by_boxes(f, (x,), (quantity, k, prefix))
-        return crude if crude is not None and crude.status == "nonzero" else found
-    return found
-
-
-def _worded(prefix: str, how: str) -> str:
-    return f"{prefix}: {how}" if prefix else how
 
 
 # -- independent factors -----------------------------------------------------------------------------------------------
@@ -178,7 +150,7 @@ def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
         return None
     quantity, order, prefix = named
     status: Status = "nonzero" if found.excludes_zero else "undetermined"
-    return Certificate(quantity, order, status, _worded(prefix, "enclosed box by box"), None, tuple(found))
+    return Certificate(quantity, order, status, f"{prefix}: enclosed box by box", None, tuple(found))
 
 
 # -- by its sign -------------------------------------------------------------------------------------------------------

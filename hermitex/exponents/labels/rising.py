@@ -147,26 +147,13 @@ def strictly(f: Expr, t: Symbol) -> int:
 
 
 def injective_in_modulus(u: Expr, x: Symbol) -> bool:
-    """True if u, known to be even, is proved strictly monotone in |x|."""
+    """True if u, known to be even, is proved strictly monotone in |x|: on x > 0, where one smooth branch must hold."""
     t = Dummy("t", positive=True)
-    half = _on_half_line(u, x, t)
-    return half is not None and strictly(half, t) != 0
-
-
-def injective_odd(u: Expr, x: Symbol) -> bool:
-    """True if u, known to be odd, is proved injective: of one sign and strictly monotone on x > 0."""
-    t = Dummy("t", positive=True)
-    half = _on_half_line(u, x, t)
-    return half is not None and sign_of(half) != 0 and strictly(half, t) != 0
-
-
-def _on_half_line(u: Expr, x: Symbol, t: Symbol) -> Expr | None:
-    """u at x = t > 0, if one smooth branch holds there."""
     try:
         found = pieces(u, x, S.Zero, S.Infinity)
     except HermitexError:
-        return None
-    return found[0].expr.xreplace({x: t}) if len(found) == 1 else None
+        return False
+    return len(found) == 1 and strictly(found[0].expr.xreplace({x: t}), t) != 0
 
 
 def _common(parts: Sequence[int | None]) -> int | None:

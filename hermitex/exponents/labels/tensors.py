@@ -20,6 +20,7 @@ from hermitex.exponents.directions.invariant_tensors import (
     Form,
     Index,
     TensorSpace,
+    character,
     plus,
     product_of_forms,
     slots,
@@ -137,22 +138,11 @@ class TensorBlock:
             if why is None:
                 continue
             form = Add(*(x*v for x, v in zip(basis.row(0).tolist()[0], names, strict=True)))
-            named = (f"E[T(Y) He_2({form})]", (2,)) if self.oracle.r > 1 else entry((2,))
-            proof = Certificate(*named, "nonzero", f"label map T(y) = {moments.member.words}: "
+            quantity, order = (f"E[T(Y) He_2({form})]", (2,)) if self.oracle.r > 1 else entry((2,))
+            proof = Certificate(quantity, order, "nonzero", f"label map T(y) = {moments.member.words}: "
                                 f"{why.replace(f'|{names[0]}|', 'its modulus')}")
             if [found.rank.add([around(x) for x in row]) for row in W.tolist()].count(True):
                 found.certificates.append(proof)
-
-    def risen(self, found: ChargedDirections, name: str) -> None:
-        """What monotone label maps show, and nothing else."""
-        for moments in self.members or ():
-            self.rise(moments, found, name)
-            if len(self.space.basis) == 1 and not found.settled and not self.known.rows:
-                (a,) = self.space.free
-                why = moments.rise(moments.member.mean, self.oracle.variables, a)
-                if why is not None:
-                    proof = Certificate(*entry(a), "nonzero", f"label map T(y) = {moments.member.words}: {why}")
-                    self._add([Interval.exactly(1)], [proof], found)
 
     def _by_map(self, moments: Moments, found: ChargedDirections, name: str) -> None:
         self.rise(moments, found, name)
@@ -255,7 +245,7 @@ class TensorBlock:
 
     def _killed(self, form: Form) -> bool:
         """Every entry of it changes sign under a flip of the label's."""
-        return all(any(_odd(a, s) for s in self.flips) for a in form)
+        return all(any(character(a, s) != s.sign for s in self.flips) for a in form)
 
 
 def eigenspaces_of_forms(basis: Sequence[Form], r: int) -> list[Matrix]:
@@ -276,8 +266,3 @@ def _size(proof: Certificate, *, alone: bool) -> Interval | None:
     """The value of an entry. One that is known not to be zero, and no more, counts as 1 if all the others are zero."""
     known = interval_of(proof)
     return Interval.exactly(1) if known is None and alone and proof.status == "nonzero" else known
-
-
-def _odd(a: Index, s: Symmetry) -> bool:
-    character = -1 if sum(n for n, f in zip(a, s.flips or (), strict=True) if f == -1) % 2 else 1
-    return character != s.sign
