@@ -15,7 +15,7 @@ from sympy import Abs, Dummy, Expr, Piecewise, S, Symbol, sign
 from hermitex.errors import HermitexError
 from hermitex.exponents.label import revealed, split_products
 from hermitex.exponents.labels.branches import branch_identity
-from hermitex.exponents.labels.levels import discrete
+from hermitex.exponents.labels.levels import discrete, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.series.polynomials import multi_indices
@@ -124,7 +124,6 @@ def _by_modulus(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
 
 
 def _by_steps(v: Expr, x: Symbol, most: int) -> dict[int, str]:
-    from hermitex.exponents.labels.levels import indicator_moment
     from hermitex.symbolic.zero import decide
 
     classes = discrete(v, x)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from mpmath.libmp import mpf_add, mpf_mul
-from sympy import Expr, Float, Poly, Symbol, diff
+from sympy import Expr, Float, Symbol, diff, horner
 
 from hermitex.exponents.labels.levels import polynomial
 from hermitex.kernels.arrays import lambdify
@@ -182,30 +181,10 @@ def _monotone_branches(expr: Expr, x: Symbol, lo: mpf, hi: mpf) -> list[LevelBra
 
 def _function(expr: Expr, x: Symbol) -> Callable:
     poly = polynomial(expr, x) if expr.has(x) else None
-    if poly is not None and poly.degree() < 200:
-        return _polynomial(poly)
-    compiled = lambdify(x, expr, modules=[mp.functions(), "mpmath"])
+    compiled = lambdify(x, expr if poly is None else horner(poly), modules=[mp.functions(), "mpmath"])
 
     def value(s: mpf) -> mpf:
         return mp.re(compiled(s))
-
-    return value
-
-
-def _polynomial(poly: Poly) -> Callable:
-    """Horner's rule on the bare numbers of mpmath, in x^2 where only even or only odd powers stand."""
-    even = all(n % 2 == poly.degree() % 2 for (n,) in poly.monoms())
-    odd = even and poly.degree() % 2
-    numbers = [evaluate(c, mp.dps + 5)._mpf_ for c in poly.all_coeffs()[:: 2 if even else 1]]
-
-    def value(s: mpf) -> mpf:
-        prec = mp.prec
-        x = s._mpf_
-        step = mpf_mul(x, x, prec, "n") if even else x
-        total = numbers[0]
-        for c in numbers[1:]:
-            total = mpf_add(mpf_mul(total, step, prec, "n"), c, prec, "n")
-        return mp.make_mpf(mpf_mul(total, x, prec, "n") if odd else total)
 
     return value
 
