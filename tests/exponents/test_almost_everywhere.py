@@ -115,3 +115,10 @@ def test_exponents_of_such_spellings(text, information, leap, generative, direct
 def test_a_constant_almost_everywhere_has_no_exponent():
     found = hx.exponents("sign(z1*z2)**2")
     assert found.information_exponent is None and any("does not depend on z" in n for n in found.notes)
+
+
+def test_the_bounded_functions_inside_an_average_are_no_part_of_the_factor():
+    """cos stands at a variable of its own there; its bounds were put in for nothing, without end."""
+    assert sign_almost_everywhere(hx.parse("z**2*E(cos(z)*He2(z)) - z")) == 0
+    found = hx.exponents("cos(z) - E(cos(z)*He2(z))*He2(z)/2")
+    assert (found.information_exponent, found.generative_exponent, found.threshold.kind) == (4, 2, "easy")

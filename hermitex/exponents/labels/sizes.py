@@ -113,9 +113,10 @@ def _by_zeros(h: Expr) -> int:
 
 def _by_bounds(h: Expr) -> int:
     """Affine in functions between -1 and 1, 0 and 1, and of one sign, or zero, at all their bounds, but not zero at all of them."""
-    found = [e for e in h.atoms(*_BOUNDED) if e.free_symbols and (
+    inside = {e for e in h.atoms(*_BOUNDED, exp) if e.free_symbols and e.free_symbols <= h.free_symbols}  # no bound variables
+    found = [e for e in inside if isinstance(e, _BOUNDED) and (
         _finite(e.args[0]) if isinstance(e, (tanh, erf)) else takes_single_values_on_null_sets(e.args[0]))]
-    found += [e for e in h.atoms(exp) if e.free_symbols and sign_almost_everywhere(e.args[0]) == -1]
+    found += [e for e in inside if isinstance(e, exp) and sign_almost_everywhere(e.args[0]) == -1]
     outer = sorted((e for e in found if not any(other.args[0].has(e) for other in found)), key=default_sort_key)
     if not outer or len(outer) > _NAMES:
         return 0
