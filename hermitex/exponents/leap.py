@@ -30,7 +30,7 @@ from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.subspaces import Matrix
 
 MAX_OF_ONE = 40  # orders that are tried of one direction
-_LONG = 1.5  # seconds of the entries as functions
+_SOON, _LONG = 0.6, 1.5  # seconds of the entries as functions, before and after single moments
 
 
 @dataclass(frozen=True)
@@ -149,19 +149,21 @@ class _LeapOracle:
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all that it charges, or undetermined."""
         plain = self.entries.whole_is_polynomial or known.has(Expectation)
-        found = Evidence("undetermined")
-        try:
-            with attempt(None if plain else _LONG):
-                found = self.entries.tensor(known, k)
-        except BudgetExceeded as err:
-            checkpoint("the entries of a tensor")
-            found = Evidence("undetermined", note=str(err))
-        except HermitexError as err:
-            found = Evidence("undetermined", note=" ".join(str(err).split()))
-        if found.status != "undetermined" or plain:
-            return found
-        other = self.moments.tensor(known, k)
-        return found if other.status == "undetermined" else other
+        for seconds in (_SOON, _LONG):
+            try:
+                with attempt(None if plain else seconds):
+                    found = self.entries.tensor(known, k)
+            except BudgetExceeded as err:
+                checkpoint("the entries of a tensor")
+                found = Evidence("undetermined", note=str(err))
+            except HermitexError as err:
+                found = Evidence("undetermined", note=" ".join(str(err).split()))
+            if found.status != "undetermined" or plain:
+                break
+            other = self.moments.tensor(known, k)
+            if other.status != "undetermined":
+                return other
+        return found
 
 
 def _told(steps: Staircase, seen: Relevant) -> Staircase:

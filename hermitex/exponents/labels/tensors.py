@@ -122,11 +122,19 @@ class TensorBlock:
             checkpoint("looking for label maps")
 
     def rise(self, moments: Moments, found: ChargedDirections, name: str) -> None:
-        """Directions that are charged because the label map rises or falls with them, without any integral.
+        """What is charged because the label map rises or falls, without any integral: directions, or the only tensor there is.
 
         Tensors of order two that commute share their eigenvectors w, and E[T(Y) He_2(w.z)] != 0 charges the eigenspace.
         """
-        if self.k != 2 or moments.member.element is not None:
+        if moments.member.element is not None:
+            return
+        if self.twisted and len(self.space.basis) == 1 and not self.known.rows:
+            (a,) = self.space.free
+            if (why := moments.rise(moments.member.mean, self.oracle.variables, a)) is not None:
+                proof = Certificate(*entry(a), "nonzero", f"label map T(y) = {moments.member.words}: {why}")
+                self._add([Interval.exactly(1)], [proof], found)
+                return
+        if self.k != 2:
             return
         for W in eigenspaces_of_forms(self.space.basis, self.oracle.r):
             w = W.row(0).tolist()[0]
