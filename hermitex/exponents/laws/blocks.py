@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.directions.symmetry import flip_group
@@ -52,7 +52,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
     drop = zeros_by_flips(g, used, place)
     found = _radial(g, used, place)
     found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
-    found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop) or _discrete(g, used, place)
+    found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
     return found
@@ -183,18 +183,6 @@ def _mixture(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
         for a, v in weights.items():
             total[a] = total.get(a, 0.0) + v
     return _mixed([(law_of(form, place), weights) for form, weights in cases.items()], drop)
-
-
-def _discrete(g: Expr, used: list[Symbol], place: dict[Symbol, int]) -> Law | None:
-    """Finitely many values with exact moments."""
-    atoms = exact_atoms(g, used)
-    if atoms is None:
-        return None
-    found = sorted({a for _, nu in atoms for a in nu}, key=lambda a: (len(a), a))
-    masses = merged([(float(evaluate(label, 20)), np.array([float(evaluate(nu.get(a, S.Zero), 20)) for a in found]))
-                     for label, nu in atoms])
-    return Law(tuple(tuple(place[used[i]] for i in a) for a in found), lambda y: np.zeros((len(found), *np.shape(y))), 0.0, 0.0,
-               atoms=tuple(masses), continuous=False)
 
 
 def _weights(moments: list[dict[Index, Expr]], spots: list[int]) -> dict[Index, float]:

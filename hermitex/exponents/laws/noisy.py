@@ -25,6 +25,7 @@ from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sample
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.quadratic import diagonal
 from hermitex.exponents.laws.scattered import Kernels, scattered
+from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
 from hermitex.kernels.arrays import lambdify
@@ -72,8 +73,13 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     found: list[Second] = []
     try:
         with precisely():
-            law = _scaled(clean, place) if channel.name == "multiplicative" else apply_channel(law_of(clean, place), channel)
-            found.append(replace(law, method=_BLOCKS))
+            try:
+                law = _scaled(clean, place) if channel.name == "multiplicative" else apply_channel(law_of(clean, place), channel)
+                found.append(replace(law, method=_BLOCKS))
+            except NoClosedForm:
+                if (planar := _strips_of(clean, variables)) is None:
+                    raise
+                found.append(replace(apply_channel(planar, channel), method="law of the label: strips between lines"))
     except (NoClosedForm, BudgetExceeded) as err:
         checkpoint("looking for the law of the label")
         if not sampling:
@@ -117,6 +123,13 @@ def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
     found = second(law_of(g * xi, {**place, xi: k}))
     couplings = {key: v for key, v in found.couplings.items() if not any(k in a for a in key)}
     return replace(found, couplings=couplings)
+
+
+def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
+    """The law of a discrete label over a plane, if its switches are lines in one of the variables."""
+    switches = discrete_over_planes(g, variables) if len(variables) == 2 else None
+    return None if switches is None else Strips(g, switches, (), variables, zeros_by_flips(
+        g, [x for x in variables if g.has(x)], {x: i for i, x in enumerate(variables)})).law(())
 
 
 def apply_channel(law: Law, channel: Named) -> Second:
