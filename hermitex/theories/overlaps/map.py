@@ -124,7 +124,7 @@ class OverlapMap:
             change = float(np.abs(new - x).max())/max(scale, 1e-300)
             if not informed and n > 6 and scale < 1e-3:
                 old = float(np.abs(x).max())
-                if scale < old:  # in the linear regime, and shrinking
+                if scale <= old:  # in the linear regime, and not growing
                     return FixedPoint(np.zeros(self.n), 0.0, True, n)
                 new = new*min(1e-3/scale, 50.0)
             if not informed and n > 6 and self.space.diagonal:
