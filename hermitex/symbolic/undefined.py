@@ -185,7 +185,7 @@ def slopes_done(expr: Expr) -> Expr:
         return expr
 
     def undone(e: Any) -> bool:
-        return isinstance(e, sympy.Derivative | Subs) and not e.has(AppliedUndef)
+        return isinstance(e, sympy.Derivative | Subs)
 
     def within(node: Any) -> Expr:
         body, variables = node.open()
@@ -195,6 +195,8 @@ def slopes_done(expr: Expr) -> Expr:
 
 
 def _done(e: Any) -> Expr:
+    if e.has(AppliedUndef):   # by the chain rule: 2*z*f'(z**2)
+        return tidy(e.doit(deep=False))
     if isinstance(e, Subs) or not all(isinstance(v, Symbol) and n.is_Integer for v, n in e.variable_count):
         return e.doit(deep=False)
     from hermitex.symbolic.weak import weak_derivative

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, Symbol, cos, erf, erfc, exp, log, pi, sign, sin, sqrt, tanh
 from sympy.stats import Geometric, Poisson
 
+import hermitex as hx
 from hermitex.errors import Divergent, NoClosedForm
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.integrals import closed_form, integrate_or_keep, normal_form
@@ -445,3 +446,13 @@ def test_a_slope_that_stands_in_an_average_is_done_with_its_jumps(body):
         at = {w: Rational(1, 3)}
         assert float(sp.N(node.subs(at).doit(), 20)) == pytest.approx(float(sp.N(other.subs(at).doit(), 20)), rel=1e-12, abs=1e-14)
     assert E(z*sp.Subs(body, z, z + 1), z).doit() == E(z*body.subs(z, z + 1), z).doit()
+
+
+def test_a_slope_of_an_undefined_function_is_done_by_the_chain_rule_and_has_no_number():
+    f = sp.Function("f")
+    inner = E(z*sp.Derivative(f(z**2), z), z)
+    assert inner.subs(f, sin).doit().equals(E(2*z**2*cos(z**2), z).doit())
+    assert float(sp.N(inner.doit().subs(f, tanh), 20)) == pytest.approx(float(E((z**2 - 1)*tanh(z**2), z).evalf(20)), rel=1e-12)
+    for node in (inner, E(sp.Derivative(f(z**2), z), z), E(z*sp.Derivative(f(z, w), z), z)):
+        with pytest.raises(NoClosedForm, match="has no closed form"):
+            hx.compile(node)

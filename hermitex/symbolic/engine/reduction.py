@@ -7,7 +7,7 @@ are then the same node, and cancel.
 
 from __future__ import annotations
 
-from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff, exp, tanh
+from sympy import Add, Derivative, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, diff, exp, tanh
 
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.bounds.integrability import dangers
@@ -179,6 +179,8 @@ def _smooth(core: Expr, x: Symbol) -> bool:
 def _mirrored(body: Expr, x: Symbol, close: object) -> Expr:
     """E[f(-z)] = E[f(z)]: of the two, the one that sorts first; constants outside."""
     factor, core = body.as_independent(x, as_Add=False)
+    if core.has(Derivative):   # by x, of a function that is not known
+        return factor * close(core, (x,), None)  # type: ignore[operator]
     other = core.xreplace({x: -x})
     sign, other = (S.NegativeOne, -other) if other.could_extract_minus_sign() else (S.One, other)
     if (other.count_ops(), default_sort_key(other)) < (core.count_ops(), default_sort_key(core)):
