@@ -102,7 +102,7 @@ def test_sums_keep_masses_and_squares():
     for count in range(2, 6):
         law = plus(law, half)
         s, w = panels(law.breaks())
-        assert law.density(s) @ w == pytest.approx([2.0**-count, count * 2.0**-count], abs=1e-14)
+        assert law.density(s) @ w == pytest.approx([2.0**-count, count * 2.0**-count], abs=4e-15)
 
 
 def test_equivalent_targets():
