@@ -28,6 +28,10 @@ class Abbreviation(AtomicExpr):
         """Those of the expression: a derivative of the name is not zero."""
         return self.value.free_symbols
 
+    def sort_key(self, order: str | None = None) -> Any:
+        """That of the name, by which it stands where the name would."""
+        return self.symbol.sort_key(order)
+
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         head = printer._print(self.symbol)
         return head if exp is None else f"{head}^{{{exp}}}"

@@ -17,6 +17,7 @@ from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, StrictGreaterThan,
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
 from hermitex.pages.conclusion import Conclusion, premises_of
+from hermitex.pages.fold import folded
 from hermitex.pages.given import Notation, NotShown, Premise, typed
 from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Part, Words, called, lines_of, name_of_fact
 from hermitex.pages.used import adrift, loose, unnamed, unused, words_of
@@ -397,8 +398,8 @@ class Result(Shown):
         for place, part in enumerate(self.parts):
             if isinstance(part, Conclusion):
                 badge = self.found[place].badge if place in self.found else ""
-                shown = [Line(latex(a), part.sign, latex(b), badge=badge, key=f"{place}.{i}")
-                         for i, (a, b) in enumerate(part.pairs)]
+                shown = [Line(left, part.sign, right, badge=badge, key=f"{place}.{i}")
+                         for i, (left, right) in enumerate(folded(*pair, names) for pair in part.pairs)]
                 yield "conclusion", (shown if part.system is None else part.system, part.words)
                 by = [str(i) for i, q in enumerate(self.parts) if any(q is p or getattr(q, "symbol", None) is p for p in part.by)
                       if not isinstance(q, Conclusion) and lines_of(q, {})]

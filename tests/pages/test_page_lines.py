@@ -122,6 +122,8 @@ def test_a_name_stands_in_a_product_that_took_its_factors_in():
     text = page.latex()
     assert r"3 \Phi V \left(\alpha + \frac{1}{\Phi V + 1}\right)" in text and r"\frac{1}{q + 1} &= -" in text
     assert r"\Phi V & 1" in text and page.check().passed
+    page.therefore(root*V, 2*V - 2*V*q/(1 + q), by=[Phi], package=None)
+    assert r"\Phi V &= - \Phi V q + 2 V" in page.latex()   # a conclusion, too
     plain = Result("Letters", "claim")
     plain.name(Phi, 2*V)
     plain.step("algebra", 2*V*q + 4*V*alpha, 2*V*(q + 2*alpha))
