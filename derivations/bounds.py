@@ -131,12 +131,12 @@ def with_a_bias():
 
 def realised():
     """The functions that realise the bounds have these risks, one kind of features and a vocabulary; gamma = 1."""
-    x, w = np.polynomial.hermite_e.hermegauss(120)
+    x, w = Result.normal_grid()
     pairs = []
     for more in ({"c": 1.2}, {"vocabulary": [1, -0.6], "norms": [1.2, 0.9]}):
         at = hx.theories.bounds("erf", "exp(-z**2/2) + sin(z)", r=0.9, **more)
         made = at.functions
-        pairs += [(float(bound), w @ (made["target"](x) - made[which](x))**2/w.sum())
+        pairs += [(float(bound), w @ (made["target"](x) - made[which](x))**2)
                   for which, bound in (("upper", at.upper), ("lower", at.lower))]
     return digits(*pairs)
 
@@ -153,8 +153,7 @@ def closed_forms():
 
 def along_the_rate():
     """A batch and features with a mean: r and c at the best rate are those of Result 3.1, from moments by nodes."""
-    x, w = np.polynomial.hermite_e.hermegauss(80)
-    w = w/w.sum()
+    x, w = Result.normal_grid()
     target, alpha0, noise = np.sin(x) + x**2/2, 2.0, 0.1
     # relu: E relu = E relu'' = 1/sqrt(2 pi), E relu' = 1/2, Var relu' = 1/4
     start = 1/np.sqrt(2*np.pi)
@@ -176,8 +175,7 @@ def many_points():
     """A map of an activation without closed forms, looked up in a table: (26) by nodes at some of its points."""
     rates, sizes = np.linspace(0.2, 2.5, 40), np.linspace(0.6, 1.9, 40)
     found = hx.theories.bounds("tanh", "sin", r=rates[:, None], c=sizes[None, :], gamma=0.7)
-    x, w = np.polynomial.hermite_e.hermegauss(120)
-    w = w/w.sum()
+    x, w = Result.normal_grid()
     along = np.sin(0.7*x)*np.exp(-0.51/2)
     pairs = []
     for i, j in ((0, 3), (17, 30), (39, 39)):

@@ -210,8 +210,7 @@ page.therefore([(x, v) for x, v in package.system.equations.items() if x in (Vha
 
 def after_the_step():
     """Letters of mean 0.04 and features with a mean: r and each c_k by Result 3.1 with f^0 = sigma_0 sum_k pi_k u_k."""
-    x, w = np.polynomial.hermite_e.hermegauss(60)
-    w = w/w.sum()
+    x, w = Result.normal_grid()
     target, readout, shares = np.sin(x) + x**2/2, np.array([1, -0.6]), np.array([0.4, 0.6])
     given = {"alpha": 1.5, "lam": 0.1, "beta": 0.7, "Delta": 0.1, "bias": 0.0}
     alpha0, rate = 2.0, 0.8/given["beta"]
