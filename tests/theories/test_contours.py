@@ -219,6 +219,13 @@ def test_the_explained_variance_of_a_full_overlap():
     assert hx.theories.multi_index("tanh(z1) + z2").generalisation(M) == pytest.approx(expected, abs=1e-8)
 
 
+def test_the_explained_variance_of_a_label_that_jumps():
+    """sign + linear: E sign(z1) sign(z1') = (2/pi) asin M11, E sign(z1) z2' = sqrt(2/pi) M12; half of its means are negative."""
+    M = np.array([[0.5, 0.2], [0.2, 0.4]])
+    expected = 2 - 2/np.pi*np.arcsin(0.5) - 0.4 - 2*np.sqrt(2/np.pi)*0.2
+    assert hx.theories.multi_index("sign(z1) + z2").generalisation(M) == pytest.approx(expected, abs=1e-7)
+
+
 @pytest.mark.slow
 def test_a_curve_leaves_the_saddle_at_which_its_directions_separate():
     """At alpha = 1.455 M11 = M12 is a fixed point of relu + relu, from which M11 - M12 grows."""

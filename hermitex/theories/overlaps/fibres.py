@@ -26,7 +26,6 @@ _ORDER = 10
 _IN_A_STEP = 4  # jumps that are looked for in one step of the scan
 _MEET = 1e-3  # of two jumps, as they are followed from both sides
 _NEAR = 7.5
-_SLICE = 40_000
 _WIDER, _FEW = 2.5, 60
 _FAR = 1e3  # where probabilities and their slopes are 0 and 1 exactly
 

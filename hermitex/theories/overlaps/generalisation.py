@@ -110,7 +110,7 @@ class Generalisation:
     def _law(self) -> FiniteOutput:
         """The law of a clean label of few values; of any other a list of one, whose chance is the mean of the label."""
         if not len(self.labels):
-            return FiniteOutput(self.grid, np.ones(1), r=self.r)
+            return FiniteOutput(self.grid, np.ones(1), r=self.r, least=-np.inf)  # a mean may be negative
         grid = LabelGrid(self.axes, indicator(self.g, self.names, self.labels))
         if not all(a.steps for a in self.axes):
             return FibreOutput.through(grid, self.labels, values(self.g, self.names), self.labels, np.eye(len(self.labels)))
