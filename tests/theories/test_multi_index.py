@@ -112,6 +112,20 @@ def test_next_to_weak_recovery_an_overlap_is_small_and_neither_zero_nor_one(targ
         assert 1e-5 < q < 3e-3 and q/(1 - q)/F(theory, q)[0, 0] == pytest.approx(a, rel=1e-6)
 
 
+@pytest.mark.parametrize("informed", [False, True])
+@pytest.mark.parametrize("target, channel", [("z", None), ("z**2 + z/2", "gaussian:1"), ("sign(z1) + sign(z2)", None)])
+def test_few_samples_of_an_informative_label_tell_a_little(target, channel, informed):
+    """M = alpha F(0) + ... where F(0) is not zero: from zero it was called 0, and converged, wherever it is below 1e-3."""
+    evolution = hx.theories.multi_index(target, channel).evolution
+    first = evolution.on(np.zeros((evolution.output.r,)*2)).max()
+    for alpha in (5e-8, 1e-5, 5e-4):
+        found = evolution.solve(alpha/first, informed)
+        M = evolution.space.matrix(found.x)
+        assert found.converged and 0.9*alpha < M.max() < 3*alpha
+        Mhat = alpha/first*evolution.on(M)
+        np.testing.assert_allclose(np.linalg.solve(np.eye(len(M)) + Mhat, Mhat), M, rtol=0, atol=max(1e-9, 1e-5*alpha))
+
+
 def test_just_above_a_turning_point_the_iteration_goes_through():
     theory = hx.theories.multi_index("z**2")
     (turn, q, _), = theory.transitions().spinodals

@@ -15,11 +15,10 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from hermitex.errors import NoClosedForm
-from hermitex.theories.overlaps.map import OverlapMap
+from hermitex.theories.overlaps.map import TRIVIAL, OverlapMap
 from hermitex.theories.overlaps.path import OverlapPath, compressed, kept_face
 
 Array = np.ndarray
-TRIVIAL = 1e-9  # an F(0) below this is zero up to its quadrature
 _NODES = 20  # of a curve of full matrices
 _RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch of full matrices: its largest overlap is nearer to 1
 _FIRST, _STEP, _LEAST = 0.0, 1.2, -6.0  # of logit(q): alpha lambda rises about like q/(1 - q)

@@ -6,6 +6,7 @@ Source: Troiani et al. (2024).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,7 @@ _STEPS = 400
 _SHIFT, _INSIDE = 1e-4, 2e-4
 _SLOW, _EVEN, _LEAP = 1e-3, 0.1, 9  # of steps that hardly change
 _SMALL, _ROUNDING = 1e-4, 1e-12  # of an overlap
+TRIVIAL = 1e-9  # an F(0) below this is zero up to its quadrature
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,11 @@ class OverlapMap:
     def on(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M) of an M in the space of overlaps, in that space."""
         return self.space.matrix(self.space.coordinates(self.F(self.space.coordinates(M), fineness)))
+
+    @cached_property
+    def trivial(self) -> bool:
+        """Whether F(0) is not zero: then M = 0 is no fixed point, at any alpha."""
+        return bool(np.abs(self.F(np.zeros(self.n))).max() > TRIVIAL)
 
     def inside(self, M: Array) -> Array:
         """M with overlaps nearer to 1 than is resolved moved off it."""
@@ -122,7 +129,7 @@ class OverlapMap:
             new = step(x)
             scale = float(np.abs(new).max())
             change = float(np.abs(new - x).max())/max(scale, 1e-300)
-            if not informed and n > 6 and scale < 1e-3:
+            if not informed and n > 6 and scale < 1e-3 and not self.trivial:
                 old = float(np.abs(x).max())
                 if scale <= old:  # in the linear regime, and not growing
                     return FixedPoint(np.zeros(self.n), 0.0, True, n)

@@ -27,7 +27,7 @@ _SURELY = 1.1  # alpha c from which what is near 1 is so, whatever the next orde
 _HALF = 0.45  # beyond which V is no longer small
 _PLAIN, _SETTLED, _SLACK = 3, 1e-9, 1e-6
 _MOVED = 1e-7  # by Newton's last step
-_NEAR, _ZERO = 0.98, 1e-7  # from where an overlap leaves 1; below which one is zero
+_NEAR, _ZERO = 0.98, 1e-7  # from where an overlap leaves 1; below which one is zero, if it stays there
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def _by_faces(evolution: WholeMap, alpha: float, informed: bool, start: Array | 
     for _ in range(2*evolution.n + 2):
         found = found if found.converged else _finished(evolution, found, alpha)
         found = found if informed else stable(evolution, found, alpha)
-        x = np.where(np.abs(found.x) < _ZERO, 0.0, found.x)
+        x = _without_traces(evolution, found.x, alpha)
         loose = np.array([informed and x[k] == 1 and not _stays_at_one(evolution, x, k, alpha) for k in range(evolution.n)])
         new = perfect & (x < 1) & (x > 1 - evolution.limits)
         new &= np.array([_becomes_one(evolution, k, x, alpha) for k in range(evolution.n)]) if new.any() else False
@@ -114,6 +114,15 @@ def _by_faces(evolution: WholeMap, alpha: float, informed: bool, start: Array | 
         x = np.where(loose, _NEAR, np.where(new, 1.0, x))
         found = evolution.iterated(alpha, informed, x)
     return replace(found, x=x)
+
+
+def _without_traces(evolution: WholeMap, x: Array, alpha: float) -> Array:
+    """x with what is next to zero put there, if the map leaves it there."""
+    near = (x != 0) & (np.abs(x) < _ZERO)
+    if not near.any():
+        return x
+    without = np.where(near, 0.0, x)
+    return np.where(near & (np.abs(evolution.step(without, alpha)) > _SETTLED), x, without)
 
 
 def _becomes_one(evolution: WholeMap, k: int, x: Array, alpha: float) -> bool:
