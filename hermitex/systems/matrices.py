@@ -13,10 +13,9 @@ from typing import Any
 
 from sympy import Basic, Determinant, Eq, Expr, ImmutableDenseMatrix, MatrixBase, MatrixExpr, MatrixSymbol, Symbol, Trace
 
-from hermitex.errors import NO_NUMBER, BadInput
+from hermitex.errors import NO_NUMBER, BadInput, brief
 
 _MOST = 9  # rows or columns whose entries are named Q11, Q12, ...; beyond it Q_10_2
-_SHOWN = 40  # characters of a start that is shown
 _INVERTED = 4  # rows of a matrix whose inverse is written out
 
 
@@ -155,7 +154,7 @@ def _entrywise_start(left: MatrixBase, value: Any, title: str) -> dict[str, Any]
 
     table, found = np.asarray(value, dtype=object), dict[str, Any]()
     if table.shape != left.shape:
-        what = " by ".join(map(str, table.shape)) if table.ndim == 2 else f"{value}"[:_SHOWN]
+        what = " by ".join(map(str, table.shape)) if table.ndim > 1 else brief(value)
         raise BadInput(f"start: {title} is {left.rows} by {left.cols}, and its start is {what}")
     for entry, v in zip(map(str, left), table.ravel(), strict=True):
         if entry in found and not _near(found[entry], v):

@@ -144,7 +144,7 @@ def test_a_start_symmetric_but_for_rounding_is_read() -> None:
 
 
 @pytest.mark.parametrize("made, given", [(hx.System, {}), (hx.Flow, {"t": [0, 1]})])
-@pytest.mark.parametrize("start", [[[1, 0.1]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], 0.5, [1, 0, 1], None])
+@pytest.mark.parametrize("start", [[[1, 0.1]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], 0.5, [1, 0, 1], None, np.ones((2, 2, 3))])
 def test_a_start_of_another_shape_gets_one_line(made, given, start) -> None:
     """One row was read as the start of that row alone."""
     Q = symmetric("Q", 2)
