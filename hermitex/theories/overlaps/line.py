@@ -1,8 +1,7 @@
-r"""alpha(q) = q/((1 - q) F(q)): every fixed point of q = Mhat/(1 + Mhat), Mhat = alpha F(q), of a state evolution with one unknown.
+r"""alpha(q) = q/((1 - q) F(q)): where q = Mhat/(1 + Mhat), Mhat = alpha F(q), the fixed points of one overlap along a branch.
 
-One curve answers for all alpha: its crossings with a level are the fixed points, its value at q = 0 is the weak-recovery
-threshold, its turning points are the spinodals. It is interpolated once (Chebyshev nodes in sqrt(1 - q)), and every answer is
-corrected by a Newton step with F itself.
+Its value at q = 0 is the weak-recovery threshold, its turning points are the spinodals: seen on its interpolant (Chebyshev nodes
+in sqrt(1 - q)), and found between them with F itself.
 """
 
 from __future__ import annotations
