@@ -169,10 +169,8 @@ class MultiIndex(Theory):
         """The fixed points at the alphas; `partial`: also none of them, where the time is up."""
         informed = _informed(self.branch if start is None else start)
         alpha = np.asarray(numbers["alpha"], dtype=float)
-        line = alpha.ravel()
         rows: list[_Row] = []
-        order = np.argsort(-line, kind="stable") if informed else np.arange(line.size)  # each starts from the one before
-        for a in line[order]:
+        for a in alpha.ravel():
             try:
                 rows.append(self._row(self.evolution.solve(float(a), informed), float(a)))
             except BudgetExceeded as ran_out:
@@ -181,7 +179,6 @@ class MultiIndex(Theory):
                 none = FixedPoint(np.zeros(self.evolution.n), float("nan"), False, reason=str(ran_out))
                 rows += [_Row(none)]*(alpha.size - len(rows))
                 break
-        rows = [rows[k] for k in np.argsort(order, kind="stable")]
         found = self._solution(rows, alpha.shape, self.branch if start is None else start)
         return found.require() if raise_on_failure else found
 

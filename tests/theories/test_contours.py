@@ -83,7 +83,7 @@ def test_a_product_at_zero_overlap_is_a_bessel_function():
     assert 1/total == pytest.approx(ALPHA_C, abs=1e-10)
     q = 1e-5
     assert q/F("z1*z2", q)[0, 0] == pytest.approx(1/total, rel=1e-4)
-    assert hx.theories.multi_index("z1*z2").evolution.branches.stages[0].alpha == pytest.approx(1/total, abs=1e-7)
+    assert hx.theories.multi_index("z1*z2").evolution.line(np.zeros(1), 0).threshold == pytest.approx(1/total, abs=1e-7)
 
 
 def test_a_plateau_counts_with_its_probability():
@@ -171,7 +171,7 @@ def test_the_error_of_a_fixed_point_is_what_its_nodes_leave():
 
     fields = {k: v for k, v in vars(evolution.output).items() if k in ContourOutput.__dataclass_fields__}
     output = Coarse(**{**fields, "binned": None, "beside": (0.75,)})
-    coarse = replace(evolution, output=output, _kept={})
+    coarse = replace(evolution, output=output, _kept={}, _lines={})
     near, far = q - 0.01, q + 0.01
     for _ in range(4):   # the fixed point of the coarse map by secants
         gaps = [float(coarse.step(np.array([p]), alpha)[0]) - p for p in (near, far)]

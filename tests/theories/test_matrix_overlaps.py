@@ -151,15 +151,15 @@ def test_weak_recovery_through_curved_borders():
     inside = 1 - np.exp(-0.5)
     moment = quad(lambda s: (s - 2)/2*np.exp(-s/2)/2, 0, 1)[0]
     expected = 1/(moment**2/inside + moment**2/(1 - inside))
-    first = hx.theories.multi_index("sign(z1**2 + z2**2 - 1)").evolution.branches.stages[0]
-    assert first.alpha == pytest.approx(expected, rel=1e-7)
+    line = hx.theories.multi_index("sign(z1**2 + z2**2 - 1)").evolution.line(np.zeros(1), 0)
+    assert line.threshold == pytest.approx(expected, rel=1e-7)
 
 
 @pytest.mark.parametrize(("target", "channel"), [("z1*z2*z3", None), ("z1*z2", None), ("z1*z2", "multiplicative"),
                                                  ("z1*z2", "random_sign"), ("sign(z1*z2)", "flip:1/10")])
 def test_weak_recovery_is_that_of_the_exponents(target, channel):
-    first = hx.theories.multi_index(target, channel).evolution.branches.stages[0]
-    assert first.alpha == pytest.approx(hx.exponents(target, channel).weak_recovery["alpha_c"], rel=1e-6)
+    line = hx.theories.multi_index(target, channel).evolution.line(np.zeros(1), 0)
+    assert line.threshold == pytest.approx(hx.exponents(target, channel).weak_recovery["alpha_c"], rel=1e-6)
 
 
 def test_a_curved_label_with_flips_is_where_the_plain_map_ends():
@@ -251,8 +251,8 @@ def test_the_picture_shows_overlaps_and_where_they_change(target, exact):
 @pytest.mark.parametrize(("target", "channel", "rel"), [("z", "multiplicative", 1e-8), ("z**2", "multiplicative", 1e-8),
                                                         ("z**2", "poisson", 1e-8), ("Phi(z**2 - 1)", "bernoulli", 1e-8)])
 def test_drawn_labels_leave_zero_where_the_exponents_say(target, channel, rel):
-    first = hx.theories.multi_index(target, channel).evolution.branches.stages[0]
-    assert first.alpha == pytest.approx(hx.exponents(target, channel).weak_recovery["alpha_c"], rel=rel)
+    line = hx.theories.multi_index(target, channel).evolution.line(np.zeros(1), 0)
+    assert line.threshold == pytest.approx(hx.exponents(target, channel).weak_recovery["alpha_c"], rel=rel)
 
 
 def test_what_multiplies_several_variables_is_refused_unless_a_product():

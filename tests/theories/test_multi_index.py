@@ -70,15 +70,15 @@ def test_phase_transitions():
                                                  (PARITY, "flip:1/10"), ("z**2", "poisson")])
 def test_linearisation_at_zero_is_the_weak_recovery_threshold(target, channel):
     theory = hx.theories.multi_index(target, channel)
-    first = theory.evolution.branches.stages[0]
-    assert first.alpha == pytest.approx(float(hx.exponents(target, channel).weak_recovery["alpha_c"]), rel=1e-7)
+    line = theory.evolution.line(np.zeros(1), 0)
+    assert line.threshold == pytest.approx(float(hx.exponents(target, channel).weak_recovery["alpha_c"]), rel=1e-7)
 
 
 @pytest.mark.slow
 def test_a_product_is_a_rotated_difference_of_squares():
     first, second = (hx.theories.multi_index(t) for t in ("z1*z2", "(z1**2 - z2**2)/2"))
     assert first.solve(alpha=1.0)["M11"] == pytest.approx(second.solve(alpha=1.0)["M11"], abs=1e-9)
-    assert first.evolution.branches.stages[0].alpha == pytest.approx(0.59375109822226, rel=1e-4)
+    assert first.evolution.line(np.zeros(1), 0).threshold == pytest.approx(0.59375109822226, rel=1e-4)
 
 
 def test_an_injective_label_is_linear_regression():
@@ -105,7 +105,7 @@ def test_overlaps_stand_over_the_variables_of_the_user():
 def test_next_to_weak_recovery_an_overlap_is_small_and_neither_zero_nor_one(target):
     """q/((1 - q) F(q)) = alpha at 1.0001 alpha_c and at 1.002: from zero z1*z2 was called 1, z**2 along a curve 0."""
     theory = hx.theories.multi_index(target)
-    alpha = theory.evolution.branches.stages[0].alpha*np.array([0.999, 1.0001, 1.002])
+    alpha = theory.evolution.line(np.zeros(1), 0).threshold*np.array([0.999, 1.0001, 1.002])
     found = theory.solve(alpha=alpha)["M11"]
     assert found[0] == 0
     for q, a in zip(found[1:], alpha[1:], strict=True):
@@ -117,12 +117,12 @@ def test_next_to_weak_recovery_an_overlap_is_small_and_neither_zero_nor_one(targ
 def test_few_samples_of_an_informative_label_tell_a_little(target, channel, informed):
     """M = alpha F(0) + ... where F(0) is not zero: from zero it was called 0, and converged, wherever it is below 1e-3."""
     evolution = hx.theories.multi_index(target, channel).evolution
-    first = evolution.on(np.zeros((evolution.output.r,)*2)).max()
+    first = evolution.F(np.zeros(evolution.n)).max()
     for alpha in (5e-8, 1e-5, 5e-4):
         found = evolution.solve(alpha/first, informed)
         M = evolution.space.matrix(found.x)
         assert found.converged and 0.9*alpha < M.max() < 3*alpha
-        Mhat = alpha/first*evolution.on(M)
+        Mhat = alpha/first*evolution.F(found.x)
         np.testing.assert_allclose(np.linalg.solve(np.eye(len(M)) + Mhat, Mhat), M, rtol=0, atol=max(1e-9, 1e-5*alpha))
 
 
@@ -235,8 +235,8 @@ def test_integrating_around_zero_instead_of_the_field_is_noticed():
 def test_curve_solution_and_command_line_agree(capsys):
     from hermitex.face import cli
 
-    theory = hx.theories.multi_index(PARITY, branch="informed")  # as the command line makes it
-    curve = theory.curve([2.4, 3.25])
+    theory = hx.theories.multi_index(PARITY)
+    curve = theory.curve([2.4, 3.25], branch="informed")
     assert curve["M11"].tolist() == theory.solve(alpha=[2.4, 3.25], start="informed")["M11"].tolist()
     assert cli.main(["curve", "bayes-amp", "--target", PARITY, "--alpha", "2.4,3.25", "--branch", "informed", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

@@ -1,7 +1,8 @@
-r"""alpha(q) = q/((1 - q) F(q)): where q = Mhat/(1 + Mhat), Mhat = alpha F(q), the fixed points of one overlap along a branch.
+r"""alpha(q) = q/((1 - q) F(q)): every fixed point of q = Mhat/(1 + Mhat), Mhat = alpha F(q), of a state evolution with one unknown.
 
-Its value at q = 0 is the weak-recovery threshold, its turning points are the spinodals: seen on its interpolant (Chebyshev nodes
-in sqrt(1 - q)), and found between them with F itself.
+One curve answers for all alpha: its crossings with a level are the fixed points, its value at q = 0 is the weak-recovery
+threshold, its turning points are the spinodals. It is interpolated once (Chebyshev nodes in sqrt(1 - q)), and every answer is
+corrected by a Newton step with F itself.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ import numpy as np
 Array = np.ndarray
 _NODES = 40
 _SCAN = 1500
+_CLOSE, _SMALL = 0.02, (0.0, 1e-4, 1e-3, 4e-3, 1e-2, 2e-2)  # of alpha to the threshold; overlaps that are solved by F itself there
 _TINY = 1e-9  # F(0) below this is zero up to quadrature; what is exactly zero is so to 1e-12
 
 
 class OverlapLine:
     """F(q) of one unknown overlap, 0 < q < 1 - smallest."""
 
-    def __init__(self, F: Callable[[float], float], smallest: float, nodes: int = _NODES) -> None:
-        self.F, self.nodes = F, nodes
+    def __init__(self, F: Callable[[float], float], smallest: float, perfect: bool, nodes: int = _NODES) -> None:
+        self.F, self.perfect, self.nodes = F, perfect, nodes
         self.t0 = float(np.sqrt(smallest))
 
     @cached_property
@@ -76,6 +78,75 @@ class OverlapLine:
     def alpha(self, q: float) -> float:
         """The alpha at which q is a fixed point, by F itself."""
         return q/((1 - q)*self.F(q))
+
+    def fixed_points(self, alpha: float) -> list[tuple[float, bool]]:
+        """Every (q, stable) with q < 1, in increasing order; q = 0 where it is one."""
+        q, gain = self._grid
+        D = np.log(alpha) + gain
+        found = [(0.0, bool(alpha < self.threshold))] if self.order else []
+        close = self.order == 1 and abs(alpha/self.threshold - 1) < _CLOSE
+        found += self._small(alpha) if close else []
+        for n in np.flatnonzero(np.sign(D[1:]) != np.sign(D[:-1])):
+            if close and q[n + 1] <= _SMALL[-1]:
+                continue
+            start = q[n] + (q[n + 1] - q[n])*D[n]/(D[n] - D[n + 1])
+            found.append((self._polished(alpha, float(start), q[n], q[n + 1]), bool(D[n] > 0)))
+        return found
+
+    def _small(self, alpha: float) -> list[tuple[float, bool]]:
+        """Those next to zero where alpha is next to the threshold, by F itself: the interpolant is not exact enough there."""
+        from scipy.optimize import brentq
+
+        def gap(q: float) -> float:
+            return (self.alpha(q) if q else self.threshold) - alpha
+
+        gaps = [gap(q) for q in _SMALL]
+        return [(float(brentq(gap, a, b, xtol=1e-15, rtol=1e-12)), low < 0)
+                for a, b, low, high in zip(_SMALL, _SMALL[1:], gaps, gaps[1:], strict=False) if low*high < 0]
+
+    def pushed_to_one(self, alpha: float) -> bool:
+        """Whether the map still raises q at the largest q that is resolved."""
+        gain = self._grid[1]
+        return bool(np.log(alpha) + gain[-1] > 0)
+
+    def _polished(self, alpha: float, q: float, low: float, high: float) -> float:
+        """The crossing of the interpolant, then with F itself in place of it."""
+        def log_gain(x: float) -> float:
+            return float(np.log(alpha) + self._gain(np.asarray(x), np.sqrt(1 - np.asarray(x))))
+
+        from scipy.optimize import brentq
+
+        width = high - low
+        a, b = max(low - 1e-3*width, low/2), min(high + 1e-3*width, 1 - self.t0**2)
+        if log_gain(a)*log_gain(b) < 0:
+            q = float(brentq(log_gain, a, b, xtol=1e-15, rtol=1e-14))
+        for _ in range(3):
+            h = 1e-5*q*(1 - q)
+            slope = (log_gain(min(q + h, 1 - self.t0**2)) - log_gain(q - h))/(min(q + h, 1 - self.t0**2) - q + h)
+            if slope == 0 or not np.isfinite(slope):
+                break
+            step = np.log(alpha*self.F(q)*(1 - q)/q)/slope
+            if abs(step) > 0.05*q*(1 - q) + 1e-9:
+                break
+            q = float(np.clip(q - step, 0.0, 1 - self.t0**2))
+            if abs(step) < 1e-6*q:  # Newton's next step is smaller by the interpolant's relative error of the slope
+                return q
+        return self._bracketed(alpha, q)
+
+    def _bracketed(self, alpha: float, q: float) -> float:
+        """The crossing of F itself next to q, from which Newton's steps with the interpolant did not get there."""
+        from scipy.optimize import brentq
+        from scipy.special import expit, logit
+
+        def log_gain(x: float) -> float:
+            return float(np.log(alpha*self.F(x)*(1 - x)/x))
+
+        for wide in (1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 4.0):
+            low, high = (float(expit(logit(q) + side*wide)) for side in (-1, 1))
+            high = min(high, 1 - self.t0**2)
+            if log_gain(low)*log_gain(high) < 0:
+                return float(brentq(log_gain, low, high, xtol=1e-15, rtol=1e-13))
+        return q
 
     def spinodals(self) -> list[tuple[float, float]]:
         """(alpha, q) where the curve alpha(q) turns: a branch ends there. Below 1e-3 relative it is not told from rounding."""

@@ -11,15 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import Output, is_diagonal
+from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.path import accelerated
 from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace
 
 Array = np.ndarray
 _STEPS = 400
 _SHIFT, _INSIDE = 1e-4, 2e-4
-_SLOW, _EVEN, _LEAP = 1e-3, 0.1, 9  # of steps that hardly change
-_SMALL, _ROUNDING = 1e-4, 1e-12  # of an overlap
 TRIVIAL = 1e-9  # an F(0) below this is zero up to its quadrature
 
 
@@ -36,25 +34,16 @@ class OverlapMap:
         """How many overlaps are unknown."""
         return len(self.space.entries)
 
-    def F(self, x: Array, fineness: float = 1.0) -> Array:
-        """F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
+    def F(self, x: Array) -> Array:
+        """The coordinates of F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
         M = self.inside(self.space.matrix(x))
-        key = np.round([fineness, *M.ravel()], 15).tobytes()
+        key = np.round(M, 15).tobytes()
         if key not in self._kept:
             checkpoint("iterating the state evolution")
             if len(self._kept) > 4000:
                 self._kept.clear()
-            self._kept[key] = self.output.second(M, fineness)
+            self._kept[key] = self.output.second(M)
         return self._kept[key]
-
-    def on(self, M: Array, fineness: float = 1.0) -> Array:
-        """F(M) of an M in the space of overlaps, in that space."""
-        return self.space.matrix(self.space.coordinates(self.F(self.space.coordinates(M), fineness)))
-
-    @cached_property
-    def trivial(self) -> bool:
-        """Whether F(0) is not zero: then M = 0 is no fixed point, at any alpha."""
-        return bool(np.abs(self.F(np.zeros(self.n))).max() > TRIVIAL)
 
     def inside(self, M: Array) -> Array:
         """M with overlaps nearer to 1 than is resolved moved off it."""
@@ -73,19 +62,18 @@ class OverlapMap:
         """The smallest V that is resolved in all directions at once."""
         return float(self.output.together or self.smallest.max())
 
-    def can_be_one(self, P: Array) -> bool:
-        """Whether directions with the projector P are variables that can be known exactly at a finite alpha."""
+    def can_be_one(self, k: int) -> bool:
+        """Whether the variables of the k-th overlap can be known exactly."""
         perfect = np.broadcast_to(self.output.perfect, (self.output.r,))
-        return is_diagonal(np.round(P, 12)) and bool(perfect[np.diag(P) > 1e-12].all())
+        return bool(perfect[np.diag(self.space.basis[k]) != 0].all())
 
-    def limit(self, P: Array) -> float:
-        """The V down to which the overlaps of directions with the projector P are resolved."""
-        return float((self.smallest[np.diag(P) > 1e-12] if self.space.diagonal else self.smallest).max())
+    def limit(self, k: int) -> float:
+        """The V down to which the k-th overlap is resolved."""
+        return float(self.smallest[np.diag(self.space.basis[k]) != 0].max())
 
     def step(self, x: Array, alpha: float) -> Array:
-        """H(M) in coordinates; an entry of a diagonal M that is 1 stays so, and one that only rounding leaves is 0."""
-        new = self.overlap(alpha*self.F(x))
-        return np.where(x == 1, 1.0, np.where(new < _ROUNDING, 0.0, new)) if self.space.diagonal else new
+        """H(M) in coordinates."""
+        return self.overlap(alpha*self.F(x))
 
     def overlap(self, Mhat: Array) -> Array:
         """Mhat (1 + Mhat)^{-1} in coordinates."""
@@ -115,27 +103,40 @@ class OverlapMap:
             return []
         return [k for k in range(len(x)) if not (self.space.diagonal and x[k] in (0.0, 1.0))]
 
+    def residual(self, x: Array, alpha: float) -> float:
+        """max |H(M) - M| over the overlaps that are not 1, where both are exact limits."""
+        gap = np.abs(self.step(x, alpha) - x)
+        return float(np.max(np.where(x == 1, 0.0, gap), initial=0.0))
+
+    @cached_property
+    def trivial(self) -> bool:
+        """Whether F(0) is not zero: then M = 0 is no fixed point, at any alpha."""
+        return bool(np.abs(self.F(np.zeros(self.n))).max() > TRIVIAL)
+
     # -- from a start ---------------------------------------------------------------------------------------------------
-    def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, *, calm: float = 2e-3) -> FixedPoint:
+    def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None, *,
+                 calm: float = 2e-3) -> FixedPoint:
         """Plain iteration, more than ten steps and until they are below `calm`, then Anderson's acceleration to the end."""
         first = (0.97 if informed else 1e-4)*np.eye(self.output.r)
         x = self.space.coordinates(first) if start is None else np.array(start, dtype=float)
+        held = held or []
+        kept = x[held].copy()
 
         def step(y: Array) -> Array:
-            return self.step(y, alpha)
+            out = self.step(y, alpha)
+            out[held] = kept
+            return out
 
         change, n = np.inf, 0
         for n in range(_STEPS):
             new = step(x)
             scale = float(np.abs(new).max())
             change = float(np.abs(new - x).max())/max(scale, 1e-300)
-            if not informed and n > 6 and scale < 1e-3 and not self.trivial:
+            if not informed and not held and n > 6 and scale < 1e-3 and not self.trivial:
                 old = float(np.abs(x).max())
                 if scale <= old:  # in the linear regime, and not growing
                     return FixedPoint(np.zeros(self.n), 0.0, True, n)
                 new = new*min(1e-3/scale, 50.0)
-            if not informed and n > 6 and self.space.diagonal:
-                new[(new < x) & (new < _SMALL)] = 0.0  # whether it stays there is seen by the slopes
             x = new
             if change < calm and n > 10:
                 break
@@ -144,9 +145,8 @@ class OverlapMap:
         if residual > 1e-9 or float(np.abs(best - x).max()) > 0.2:
             for _ in range(_STEPS):
                 new = step(x)
-                last, change = change, float(np.abs(new - x).max())
-                even = change < _SLOW and abs(change/max(last, 1e-300) - 1) < _EVEN  # through a narrow gap: many steps at a time
-                x = new + _LEAP*(new - x) if even else new
+                change = float(np.abs(new - x).max())
+                x = new
                 if change < 1e-11:
                     break
             best = x

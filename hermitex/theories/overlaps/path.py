@@ -25,10 +25,7 @@ _TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class OverlapPath:
-    """One branch: `face` P, the kernel `K` whose overlaps measure it, the point `base` at which it opens (zero for the first).
-
-    A `base` that is a projector is of directions that are known exactly, and stay so.
-    """
+    """One branch: `face` P, the kernel `K` whose overlaps measure it, the point `base` at which it opens (zero for the first)."""
 
     F: Callable[[Array], Array]
     face: Array
@@ -36,6 +33,7 @@ class OverlapPath:
     direction: Array
     base: Array
     smallest: float
+    perfect: bool
     nodes: int = 20
     points: dict[float, tuple[Array, float]] = field(default_factory=dict)
 
@@ -43,11 +41,6 @@ class OverlapPath:
     def size(self) -> float:
         """tr(K): the largest value of the sum of overlaps that measures the branch."""
         return float(np.trace(self.K))
-
-    @cached_property
-    def exact(self) -> Array:
-        """The projector on what is known exactly."""
-        return self.base*(np.abs(self.base @ self.base - self.base).max() < _SAME)
 
     def F_of(self, q: float) -> float:
         """What one overlap with the same alpha(q) would have for F: q/((1 - q) alpha)."""
@@ -62,7 +55,7 @@ class OverlapPath:
     @cached_property
     def line(self) -> OverlapLine:
         """alpha(q) as the curve of one overlap."""
-        return OverlapLine(self.F_of, self.smallest, self.nodes)
+        return OverlapLine(self.F_of, self.smallest, self.perfect, self.nodes)
 
     def at(self, q: float) -> tuple[Array, float]:
         """(M, alpha) where tr(K M) = q tr(K)."""
@@ -85,8 +78,7 @@ class OverlapPath:
 
     def held(self, M: Array, q: float) -> tuple[Array, float]:
         """(H(M), alpha), alpha such that tr(K H) = q tr(K)."""
-        P = self.face - self.exact
-        f, R = np.linalg.eigh(P @ self.F(M) @ P)
+        f, R = np.linalg.eigh(self.face @ self.F(M) @ self.face)
         f = np.maximum(f, 0.0)
         weight = np.einsum("ij,jk,ki->i", R.T, self.K, R)
         target = q*self.size
@@ -99,7 +91,7 @@ class OverlapPath:
 
         scale = np.log(f.max())
         alpha = float(np.exp(brentq(excess, -45 - scale, 45 - scale, xtol=1e-14, rtol=1e-14)))
-        return self.exact + (R*(alpha*f/(1 + alpha*f))) @ R.T, alpha
+        return np.asarray((R*(alpha*f/(1 + alpha*f))) @ R.T), alpha
 
     def _solved(self, q: float) -> tuple[Array, float]:
         """The fixed point of `held`; its alpha comes with it."""
@@ -136,7 +128,7 @@ class OverlapPath:
 
 
 def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0) -> tuple[Array, float]:
-    """(M, its residual) by Anderson's acceleration of M <- step(M); what would leave 0 <= M <= 1 is a plain step."""
+    """(M, its residual) by Anderson's acceleration of M <- step(M); what would leave 0 <= M < 1 is a plain step."""
     xs: list[Array] = []
     fs: list[Array] = []
     best, kept = np.inf, M
@@ -154,7 +146,7 @@ def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0)
             mixed = np.linalg.lstsq(df, fs[-1], rcond=1e-10)[0]
             tried = (xs[-1] + fs[-1] - (dx + df) @ mixed).reshape(M.shape)
             m = np.linalg.eigvalsh(tried)
-            M = tried if m[0] > -1e-12 and m[-1] <= 1 else new
+            M = tried if m[0] > -1e-12 and m[-1] < 1 else new
     return kept, best*scale
 
 

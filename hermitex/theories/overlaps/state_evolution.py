@@ -1,29 +1,40 @@
 r"""M <- Mhat (1 + Mhat)^{-1}, Mhat = alpha F(M): fixed points of the state evolution of Bayes-AMP, from zero and from one.
 
-M is iterated (`whole`); where it leaves zero and where its branches end is seen along them (`branches`, `transitions`).
+Where the symmetries leave a diagonal M its entries come one by one: an overlap at 0 or at 1 stays there while that is stable,
+the free ones are solved given these. One free overlap is read off its curve alpha(q), several are iterated, as a full M is;
+where these open is seen along the branches (`transitions`).
 Source: Troiani et al. (2024).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from hermitex.theories.overlaps.branches import Branches
+from hermitex.theories.overlaps.line import OverlapLine
+from hermitex.theories.overlaps.map import TRIVIAL
 from hermitex.theories.overlaps.space import FixedPoint
-from hermitex.theories.overlaps.whole import WholeMap, by_newton, followed
+from hermitex.theories.overlaps.whole import WholeMap, continued, followed
 
 Array = np.ndarray
-_SMALL = 1e-4
+_SEED = 1e-5
+_ROUNDS, _SETTLED = 8, 1e-10
+_SMALL, _FACE = 1e-4, 1e-3
+_GOOD = 1e-7  # of a fixed point: what it moves by
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
 _FOLD = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
+_RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
 
 
 @dataclass(frozen=True, eq=False)
 class StateEvolution(WholeMap):
     """The fixed points of the map of one label, from zero and from one."""
+
+    _lines: dict[Any, OverlapLine] = field(default_factory=dict)
 
     @cached_property
     def cheap(self) -> StateEvolution | None:
@@ -38,12 +49,142 @@ class StateEvolution(WholeMap):
             found = _corrected(self, self.cheap, alpha, informed)
             if found is not None:
                 return found
-        return followed(self, alpha, informed)
+        if self.by_branches and (self.output.quick or not self.space.diagonal):
+            return followed(self, alpha, informed)
+        key = (alpha, informed)
+        if key not in self.known:
+            self.known[key] = self._entry_by_entry(alpha, informed)
+        return self.known[key]
+
+    # -- any M, along its branches --------------------------------------------------------------------------------------
+    @property
+    def by_branches(self) -> bool:
+        """Whether the overlaps are followed together: a full M, or several of which none becomes 1 at a finite alpha."""
+        return not self.space.diagonal or (self.n > 1 and not np.any(self.output.perfect))
 
     @cached_property
     def branches(self) -> Branches:
         """The branches that open one after another."""
-        return Branches(self)
+        def F(M: Array) -> Array:
+            return self.space.matrix(self.space.coordinates(self.F(self.space.coordinates(M))))
+
+        least = max(float(np.max(self.smallest)), _RESOLVED[self.output.r])
+        return Branches(F, self.space.basis, least, bool(np.all(self.output.perfect)), min(20, self.output.nodes))
+
+    # -- diagonal M -----------------------------------------------------------------------------------------------------
+    def _entry_by_entry(self, alpha: float, informed: bool) -> FixedPoint:
+        x = np.full(self.n, float(informed))
+        if informed and self.approach is not None and self.approach.attracts(alpha):
+            return FixedPoint(x, 0.0, True, off=0.0)
+        free: set[int] = set()
+        for _ in range(4*self.n + 4):
+            moving = [k for k in range(self.n) if k not in free and (x[k] == 1) and not self._stays_at_one(x, k, alpha)]
+            # What can never be known exactly moves first: the others stay at one or not given where it goes.
+            moving = [k for k in moving if not self.can_be_one(k)] or moving
+            if not moving:
+                moving = self._leaving_zero(x, [k for k in range(self.n) if x[k] == 0], alpha)
+                grow = True
+            else:
+                grow = False
+            if not moving:
+                break
+            free |= set(moving)
+            x, why = self._solved(x, sorted(free), moving, alpha, informed and not grow)
+            if why:
+                return self.beside_one(alpha, informed) or FixedPoint(x, float("nan"), False, reason=why)
+            free = {k for k in free if 0 < x[k] < 1}
+        residual = self.residual(x, alpha)
+        good = residual < _GOOD
+        return FixedPoint(x, residual, good, reason="" if good else f"the overlaps still move by {residual:.1e} a step")
+
+    def _solved(self, x: Array, free: list[int], moving: list[int], alpha: float, informed: bool) -> tuple[Array, str]:
+        """The free overlaps given the others, each 0, 1 or between."""
+        x = x.copy()
+        if len(free) == 1:
+            k = free[0]
+            line = self.line(x, k)
+            stable = [q for q, ok in line.fixed_points(alpha) if ok]
+            runs = line.pushed_to_one(alpha)
+            if (informed and runs) or not stable:
+                if not self._becomes_one(k, x, alpha):
+                    return x, self._too_near(k)
+                x[k] = 1.0
+            else:
+                x[k] = max(stable) if informed else min(stable)
+            return x, ""
+        x[moving] = 1 - 2e-2 if informed else 1e-3
+        held = [k for k in range(self.n) if k not in free]
+        near = [(abs(a - alpha), p.x) for (a, i), p in self.known.items()
+                if i == informed and (a > alpha if informed else a < alpha) and p.converged
+                and np.array_equal(p.x[held], x[held]) and not np.isin(p.x[free], (0, 1)).any()]
+        found = (continued(self, min(near, key=lambda n: n[0])[1], alpha, informed, held) if near
+                 else self.iterated(alpha, informed, x, held))
+        x = found.x
+        x[(x < 1e-7)] *= self.trivial  # where the label is informative at zero, little is not nothing
+        for k in free:
+            if x[k] > 1 - self.limit(k):
+                if not self._becomes_one(k, x, alpha):
+                    return x, self._too_near(k)
+                x[k] = 1.0
+        return x, found.reason
+
+    def _too_near(self, k: int) -> str:
+        return (f"{self.name(k)} is nearer to 1 than {self.limit(k):.0e}, which the quadrature does not resolve; "
+                "take a smaller alpha")
+
+    def line(self, x: Array, k: int) -> OverlapLine:
+        """The curve of one overlap, the others held."""
+        key = (k, tuple(np.delete(x, k)))
+        if key not in self._lines:
+            e = self.space.entries[k]
+
+            def F(q: float) -> float:
+                y = x.copy()
+                y[k] = q
+                return float(self.F(y)[e])
+
+            self._lines[key] = OverlapLine(F, self.limit(k), self.can_be_one(k), self.output.nodes)
+        return self._lines[key]
+
+    def _becomes_one(self, k: int, x: Array, alpha: float) -> bool:
+        """Whether what is pushed to 1 arrives there: for a smooth label of several variables, by its limit V -> 0."""
+        if self.approach is None:
+            return self.can_be_one(k)
+        own = np.diag(self.space.basis[k]) != 0
+        known = np.diag(self.space.matrix(x)) == 1
+        return alpha*self.approach.told(own, ~own & ~known) > 1
+
+    def _stays_at_one(self, x: Array, k: int, alpha: float) -> bool:
+        """alpha V F_kk > 1 as V -> 0: the map takes M_kk = 1 - V to something nearer to 1."""
+        if self.approach is not None and self.approach.together and np.all(x == 1):
+            return self.approach.attracts(alpha)
+        return self._becomes_one(k, x, alpha) and alpha*self.limit(k)*float(self.F(x)[self.space.entries[k]]) > 1
+
+    def growth(self, x: Array, zeros: list[int]) -> Array:
+        """(F_k, dF_k/dx_l) at x_l -> 0+ over the overlaps that vanish: a trivial part, and the linear map that alpha multiplies."""
+        base = self.F(x)
+        trivial = np.array([base[self.space.entries[k]] for k in zeros])
+        linear = np.zeros((len(zeros), len(zeros)))
+        for j, k in enumerate(zeros):
+            y = x.copy()
+            y[k] = _SEED
+            F = self.F(y)
+            linear[:, j] = [(F[self.space.entries[i]] - t)/_SEED for i, t in zip(zeros, trivial, strict=True)]
+        return np.concatenate([trivial[:, None], linear], axis=1)
+
+    def _leaving_zero(self, x: Array, zeros: list[int], alpha: float) -> list[int]:
+        if not zeros:
+            return []
+        table = self.growth(x, zeros)
+        moved = [k for k, t in zip(zeros, table[:, 0], strict=True) if t > TRIVIAL]
+        if moved:
+            return moved
+        values, vectors = np.linalg.eig(table[:, 1:])
+        top = int(np.argmax(values.real))
+        if alpha*values[top].real <= 1 + 2e-5:  # the seed itself shifts the slope by its own size
+            return []
+        vector = np.abs(vectors[:, top])
+        return [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
 
 
 # -- from a cheaper map ----------------------------------------------------------------------------------------------------
@@ -63,11 +204,26 @@ def _corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, i
         return None
     if not free:
         return point
-    left = 1 - _rate(cheap.slopes(point.x, alpha, free))
-    found = None if left < _FOLD else by_newton(evolution, point.x, alpha, cheap)
-    if found is None or (left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(found.x, alpha, free)) < 2*left):
-        return None  # a turning point is as near as the two maps are apart
-    return replace(point, x=found.x, residual=found.residual, iterations=point.iterations + found.iterations)
+    slopes = cheap.slopes(point.x, alpha, free)
+    left = 1 - _rate(slopes)
+    if left < _FOLD:
+        return None
+    inverse = np.linalg.inv(np.eye(len(free)) - slopes)
+    x, residual = np.array(point.x, dtype=float), np.inf
+    for n in range(_ROUNDS):
+        gap = (evolution.step(x, alpha) - x)[free]
+        last, residual = residual, float(np.abs(gap).max())
+        if residual < _SETTLED or (residual > 0.5*last and last < 1e-8):
+            if left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(x, alpha, free)) < 2*left:
+                return None  # a turning point is as near as the two maps are apart
+            return replace(point, x=x, residual=residual, iterations=point.iterations + n)
+        x[free] += inverse @ gap
+        m, R = np.linalg.eigh(evolution.space.matrix(x))
+        if m[0] < -_FACE or m[-1] >= 1:
+            break
+        if m[0] < 0:  # on a face of M >= 0
+            x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)
+    return None
 
 
 def _rate(slopes: Array) -> float:

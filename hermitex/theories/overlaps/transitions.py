@@ -1,6 +1,7 @@
 r"""alpha_c, where M = 0 becomes unstable; alpha_s, where a branch turns; the alphas at which further overlaps leave 0 or reach 1.
 
-The transitions of a state evolution, located on the curves alpha(q) of its branches, and the picture of both branches.
+The transitions of a state evolution whose overlaps come one by one, located on its curves alpha(q), and the picture of both
+branches.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from hermitex.show.display import Shown, number, words_table
+from hermitex.theories.overlaps.branches import LEAST
+from hermitex.theories.overlaps.map import TRIVIAL
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,23 +104,22 @@ def transitions(theory: Any) -> Transitions:
     For "sign(z1) + sign(z2)" weak recovery is at 0, and the two directions separate, M11/2 + M22/2 - M12, at 2.0523824.
     """
     evolution = theory.evolution
+    along = evolution.by_branches and (evolution.output.quick or not theory.space.diagonal)
+    return _along_branches(theory, evolution) if along else _entry_by_entry(theory, evolution)
+
+
+def _along_branches(theory: Any, evolution: Any) -> Transitions:
+    """The stages of the branches, and their turning points."""
     found = evolution.branches.stages
     if not found:
         return Transitions(theory, float("inf"), (), ())
     spinodals = []
     for stage in found:
         for alpha, q in stage.path.line.spinodals():
-            M, names = stage.path.at(q)[0], _names(evolution, stage.K)
-            spinodals.append((alpha, float(np.trace(stage.K @ M)/np.trace(stage.K)),
-                              names[0] if len(names) == 1 else combination(stage.K)))
-    return Transitions(theory, found[0].alpha, tuple(spinodals), tuple((s.alpha, _names(evolution, s.K)) for s in found[1:]))
-
-
-def _names(evolution: Any, K: np.ndarray) -> tuple[str, ...]:
-    """The overlaps of directions with the projector K, or their sum where M is full."""
-    if not evolution.space.diagonal:
-        return (combination(K),)
-    return tuple(evolution.name(k) for k, S in enumerate(evolution.space.basis) if np.trace(K @ S) > 1e-6)
+            M = stage.path.at(q)[0]
+            spinodals.append((alpha, float(np.trace(stage.K @ M)/np.trace(stage.K)), combination(stage.K)))
+    stages = tuple((s.alpha, (combination(s.K),)) for s in found[1:])
+    return Transitions(theory, found[0].alpha, tuple(spinodals), stages)
 
 
 def combination(K: np.ndarray) -> str:
@@ -143,3 +145,40 @@ def combination(K: np.ndarray) -> str:
             text = name if near.denominator == 1 else f"{name}/{near.denominator}"
         said += (" - " if c < 0 else " + ")*bool(said) + ("-" if c < 0 and not said else "") + text
     return said
+
+
+def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
+    """The transitions of overlaps that come one by one, each on its curve alpha(q)."""
+    x, first, spinodals, stages = np.zeros(evolution.n), None, [], []
+    left = list(range(evolution.n))
+    reached = 0.0
+    while left:
+        table = evolution.growth(x, left)
+        moved = [k for k, t in zip(left, table[:, 0], strict=True) if t > TRIVIAL]
+        if not moved:
+            rates, vectors = np.linalg.eig(table[:, 1:])
+            top = int(np.argmax(rates.real))
+            if rates[top].real < LEAST:
+                first = float("inf") if first is None else first
+                break
+            moved = [k for k, v in zip(left, np.abs(vectors[:, top]), strict=True) if v > 1e-6*np.abs(vectors[:, top]).max()]
+        if len(moved) == 1:
+            alpha = evolution.line(x, moved[0]).threshold
+        else:
+            alpha = 0.0 if table[:, 0].max() > TRIVIAL else 1/rates[top].real
+        alpha = max(alpha, reached)
+        if first is None:
+            first = alpha
+        else:
+            stages.append((alpha, tuple(evolution.name(k) for k in moved)))
+        if len(moved) > 1:
+            break
+        k = moved[0]
+        line = evolution.line(x, k)
+        spinodals += [(a, q, evolution.name(k)) for a, q in line.spinodals()]
+        left.remove(k)
+        if not line.perfect:
+            break  # a later stage sees an overlap that itself moves with alpha: it is on the curve
+        x[k] = 1.0
+        reached = max([first, *(a for a, *_ in spinodals)])
+    return Transitions(theory, float(first if first is not None else np.inf), tuple(spinodals), tuple(stages))
