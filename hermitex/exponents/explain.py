@@ -6,9 +6,10 @@ The statements are those of the sources: Ben Arous et al. (2021), Abbe et al. (2
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sympy import Symbol
+from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import channel
@@ -52,7 +53,7 @@ def explain(found: Findings) -> str:
 
     several = len(found.variables) > 1
     lines = [f"target      {to_text(found.target)}   channel {found.channel}   variables {', '.join(found.variables)}",
-             *_channel(found), ""]
+             *([f"            {said}"] if (said := told(found.target, found.channel, found.variables)) else []), ""]
     for title, key, theorem, hypothesis, sources in _SEVERAL if several else _ONE:
         lines += [f"{title}: {_word(getattr(found, key))}",
                   f"  {theorem}; {hypothesis}  [{'; '.join(cite(k) for k in sources)}]"]
@@ -73,19 +74,19 @@ def explain(found: Findings) -> str:
     return "\n".join(lines)
 
 
-def _channel(found: Findings) -> list[str]:
-    """What of a noisy label the exponents depend on: the reduction by which its certificates are about g."""
+def told(target: Expr, law: str, variables: Sequence[str]) -> str:
+    """What the label maps of the certificates are maps of, where that is not the label itself: the reduction to a function of z."""
     try:
-        labels = channel(found.channel).labels(found.target)
+        labels = channel(law).labels(target)
     except HermitexError:  # a law P(y|z) of the user's own: its notes say what is to be said
-        return []
+        return ""
     if labels.levels is None:
-        return []
-    if found.channel != "deterministic":
-        return [f"            {labels.why}: the label maps T below are maps of {to_text(labels.levels)}"]
-    variables = tuple(Symbol(v, real=True) for v in found.variables)
-    told = revealed(labels.levels, variables) if len(variables) > 1 else labels.levels
-    return [] if told == labels.levels else [f"            y tells u = {to_text(told)} and nothing more: u(y) below is this u"]
+        return ""
+    if law != "deterministic":
+        return f"{labels.why}: the label maps T in the certificates are maps of {to_text(labels.levels)}"
+    letters = tuple(Symbol(v, real=True) for v in variables)
+    known, plain = (revealed(labels.levels, letters), labels.levels) if len(letters) > 1 else (labels.levels, target)
+    return "" if known == plain else f"y tells u = {to_text(known)} and nothing more: u(y) in the certificates is this u"
 
 
 def _weak_recovery(found: Findings, several: bool) -> list[str]:

@@ -23,6 +23,7 @@ from hermitex.exponents.complexity import complexity
 from hermitex.exponents.correlated import whitened
 from hermitex.exponents.directions.relevant import along_one_direction, relevant
 from hermitex.exponents.directions.staircase import Staircase
+from hermitex.exponents.explain import told
 from hermitex.exponents.findings import Stage
 from hermitex.exponents.generative_leap import GenerativeSearch
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
@@ -231,6 +232,9 @@ def _answer(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
                      f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself may depend on z)")
     notes += [*found.notes, *generative.notes, *stairs.notes, *threshold.notes, *recovery.notes]
     certificates = (*found.staircase.certificates, *stairs.certificates)
+    mapped = "u(y)" if str(law) == "deterministic" else "T(y)"
+    if isinstance(law, Named) and any(mapped in str(c) for c in stairs.certificates) and (reduced := told(g, str(law), names)):
+        notes.append(reduced)
     if find_spec("flint") is None and any(c.status == "undetermined" for c in certificates):
         notes.append("rigorous enclosures need python-flint: pip install 'hermitex[flint]'")
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,

@@ -54,6 +54,7 @@ class Conclusion:
     rule: str = "conclusion"
     to: Mapping[Any, Any] | None = None
     less: bool = False
+    none: bool = False   # it says that the package has no object for it
 
     @property
     def sign(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -234,12 +235,13 @@ class Result(Shown):
             self.misprint(where, lhs, rhs, words, mended=mended, digits=digits, to=to)
 
     def therefore(self, lhs: Any, rhs: Any = None, words: str = "", *, by: Sequence[Any],
-                  package: Mapping[str, Any] | None, to: Mapping[Symbol, Any] | None = None) -> None:
+                  package: Mapping[str, Any] | EllipsisType | None = ..., to: Mapping[Symbol, Any] | None = None) -> None:
         """The conclusion as a claim: lhs = rhs (or a list of such pairs, an inequality a < b, or a System) follows from the
         premises `by`. `to` = {x: 0} or {x: oo} makes it one in the limit, and a right side may end with O(x**n), as in `step`.
 
         by : steps, names, tests and assumptions of this page, as their methods returned them; each must be needed
-        package : {what one types: what that gives}, which must be the right sides, or None where the package has no such object.
+        package : {what one types: what that gives}, which must be the right sides; None says on the page that there is none, and
+            without it nothing is said.
             The text is evaluated. What is no formula is solved by a function: it takes what the text gives, a function of what
             `...` stands for there, and returns {letter: number}, or that and the right sides
         """
@@ -248,8 +250,9 @@ class Result(Shown):
         pairs = ([] if system is not None else lhs if isinstance(lhs, list | tuple) else
                  [(lhs.lts, lhs.gts)] if less else [(lhs, rhs)])
         made = tuple((_side(a), _side(b)) for a, b in pairs)
-        self.parts.append(Conclusion(made, premises_of(by, self.parts, self.definitions), dict(package or {}), words, system,
-                                     to=to, less=less))
+        self.parts.append(Conclusion(made, premises_of(by, self.parts, self.definitions),
+                                     {} if package is ... else dict(package or {}), words, system, to=to, less=less,
+                                     none=package is None))
 
     def conclude(self, value: Any, words: str = "") -> None:
         """An expression or a System printed as the result, which nothing checks; see `therefore`."""
@@ -405,7 +408,8 @@ class Result(Shown):
                       if not isinstance(q, Conclusion) and lines_of(q, {})]
                 yield from [("premises", by)] if by else []
                 said = ", ".join(f"`{name}`" for name in part.package)
-                yield "text", f"In the package: {said}." if said else "The package has no object for it."
+                if said or part.none:
+                    yield "text", f"In the package: {said}." if said else "The package has no object for it."
         yield from (("not shown", p.words) for p in self.parts if isinstance(p, NotShown))
         if self.found:
             yield "tally", self.checked(list(self.found.values())).tally()

@@ -30,7 +30,8 @@ def test_every_step_holds(name):
         kinds = [kind for kind, _ in page.blocks()]
         assert kinds.index("notation") < min(kinds.index(k) for k in ("text", "align") if k in kinds) and "not shown" in kinds
         assert "$#" not in page.markdown()
-        assert page.source and (page.conclusion is not None or any(isinstance(p, Conclusion) for p in page.parts))
+        conclusions = [p for p in page.parts if isinstance(p, Conclusion)]
+        assert page.source and (page.conclusion is not None or conclusions) and all(p.package or p.none for p in conclusions)
         assert page.latex().startswith(r"\section{") and page.markdown().startswith("## ")
         page.bibtex()  # every key is known
 

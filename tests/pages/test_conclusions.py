@@ -45,6 +45,10 @@ def test_it_follows_and_is_the_packages():
     page.therefore(*pair, by=by, package=OBJECTS)
     assert page.check().passed and said(page).status == "proved"
     assert "In the package: `hx.mu" in page.markdown() and "proved: \\eqref" in page.latex()
+    for given, words in (({}, False), ({"package": None}, True)):   # a page of one's own has nothing to say of the package
+        page, by, pair = written()
+        page.therefore(*pair, by=by, **given)
+        assert said(page).status == "proved" and ("The package has no object for it." in page.markdown()) is words
 
 
 @pytest.mark.parametrize("lost", range(4))
