@@ -42,7 +42,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Channel(Shown):
-    """A law P(y|z) of the label.
+    """A law P(y|z) of the label, in the variables themselves: where the label is a noisy g(z), g stands in it.
 
     Parameters
     ----------
@@ -55,7 +55,11 @@ class Channel(Shown):
     ------
     BadInput : p is negative somewhere, or does not integrate (sum) to one: the value found, and at which z.
 
-    Named channels are made by `channel("gaussian:1/4")` and their like; this class is for any other.
+    A named channel is its name, `hx.exponents(g, "gaussian:1/4")`; this class is for any other, here Cauchy noise:
+
+    >>> law = Channel("1/(pi*(1 + (y - z**2)**2))", "y")
+    >>> law.support
+    'real'
     """
 
     p: Expr

@@ -56,9 +56,17 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
     with deadline(budget):
         try:
             found = _with_numbers(_of_plain(g, law, names, used))
-            return with_notes(found, [law.remark] if isinstance(law, Channel) and law.remark else [])
+            return with_notes(found, _of_a_law(g, law) if isinstance(law, Channel) else [])
         except BudgetExceeded as err:
             return _nothing(g, law, names, str(err))
+
+
+def _of_a_law(g: Expr, law: Channel) -> list[str]:
+    """What is to be said where the law of the label is written out: that it says all, and how the exponents were found."""
+    aside = [] if g.is_Symbol or not g.free_symbols else [
+        f"the label is drawn from {', '.join(map(str, symbols.normals(law.p)))} by the law P(y|z) alone, "
+        "which has to hold the target"]
+    return [*aside, *([law.remark] if law.remark else [])]
 
 
 def _of_plain(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:

@@ -123,3 +123,10 @@ def test_negative_binomial_counts_of_an_even_rate(r):
     information = (second**2/np.maximum(mass, 1e-300)).sum()/w.sum()
     assert found.weak_recovery["alpha_c"] == pytest.approx(1/information, rel=1e-10)
     assert found.information_exponent == 2
+
+
+def test_a_law_says_all_and_a_target_beside_it_is_told_so():
+    law = hx.Channel("exp(-(y - z)**2)/sqrt(pi)", "y")
+    aside, plain = hx.exponents("z**2", channel=law), hx.exponents("z", channel=law)
+    assert any("by the law P(y|z) alone" in n for n in aside.notes) and not any("alone" in n for n in plain.notes)
+    assert aside.information_exponent == plain.information_exponent == 1
