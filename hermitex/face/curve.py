@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import BadInput, NoValue, UnknownName
+from hermitex.errors import BadInput, NoValue, UnknownName, brief
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.show.progress import reporter
 from hermitex.symbols import z
@@ -82,6 +82,9 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
         raise BadInput(f"{theory.name}: its curve runs along {axis}, not along alpha; write {axis}=[0.5, 1, 2]")
     if numbers.get(axis) is None:
         raise NoValue(theory.name, axis, "[0.5, 1, 2]")
+    if strangers := [k for k in OPTIONS if k in numbers and k not in theory.letters()]:
+        raise BadInput(f"{theory.name}: {strangers[0]} is of the experiment; write simulate={{{strangers[0]!r}: "
+                       f"{brief(numbers[strangers[0]])}}}")
     options, line = _options(simulate, axis), numbers.pop(axis)
     if options and _starts_at_dimension(theory, numbers) and "dimension" in options:
         numbers["dimension"] = options["dimension"]  # the one d that is said is that of both
@@ -104,7 +107,7 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
     asked = _finite(numbers.get("dimension"))
     if asked is not None and "dimension" in own and own["dimension"] != asked and theory.letters()["dimension"] is theory.REQUIRED:
         raise BadInput(f"{theory.name}: the theory is at dimension={asked:g}, so the experiment cannot be at {own['dimension']!r}; "
-                       "leave dimension out of simulate")
+                       "leave the experiment's dimension out")
     own.setdefault("dimension", _finite(numbers.get("dimension")))
     start, taken = numbers.get("start"), inspect.signature(simulate).parameters
     if strangers := [k for k in own if k not in taken]:

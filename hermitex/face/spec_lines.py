@@ -202,6 +202,8 @@ class UnknownSection(BadInput):
     def __init__(self, where: str, key: str) -> None:
         near = UnknownName(key, (*SECTIONS, *KEYS)).close_matches
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        if key == "free_energy":
+            meant = "; a free energy is Python: hermitex generate FILE.py:NAME, where FILE.py has NAME = hx.free_energy(...)"
         super().__init__(f"{where}: [{key[:60]}]: unknown section {key[:60]!r}{meant}; there are "
                          f"{', '.join(SECTIONS)}, and the keys {', '.join(KEYS)}")
 

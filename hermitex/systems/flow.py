@@ -179,7 +179,8 @@ class Flow(System):
     # -- showing -----------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
         title = self.name or "Flow"
-        return f"{title}({', '.join(u.name for u in self.unknowns)}; parameters {', '.join(p.name for p in self.parameters)})"
+        given = f"; parameters {', '.join(p.name for p in self.parameters)}" if self.parameters else ""
+        return f"{title}({', '.join(u.name for u in self.unknowns)}{given})"
 
     def latex(self) -> str:
         """An align block, one rate a line, in the order given."""

@@ -492,7 +492,8 @@ class System(Shown):
     # -- showing -----------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
         title = self.name or "System"
-        return f"{title}({', '.join(u.name for u in self.unknowns)}; parameters {', '.join(p.name for p in self.parameters)})"
+        given = f"; parameters {', '.join(p.name for p in self.parameters)}" if self.parameters else ""
+        return f"{title}({', '.join(u.name for u in self.unknowns)}{given})"
 
     def rows(self) -> list[tuple[Basic, Basic]]:
         """(left, right) of each line as the author wrote it: equations, where names, observables."""

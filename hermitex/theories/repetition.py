@@ -128,7 +128,8 @@ class Repetition(Shown):
         terms, last = [], slope
         for j in range(self.repetitions):
             if j and (slope*last).has(DiracDelta):
-                raise BadInput(f"repetition: the expansion needs {self.repetitions} derivatives of the student that are functions")
+                raise BadInput(f"repetition: the expansion to this order needs derivatives of the student up to order "
+                               f"{self.repetitions}, and one of them is a jump's; take a smooth student or fewer repetitions")
             label = expand(self.g**(j + 1))
             for k in range(order):
                 seen = coefficient(label, k + 1, z)

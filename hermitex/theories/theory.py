@@ -253,7 +253,9 @@ class Theory(Shown):
         values = {n: np.where(good, np.broadcast_to(np.asarray(found[n], dtype=float), line.shape), np.nan)
                   for n in names if n in found}
         fixed = {k: v.item() for k, v in numbers.items() if k != axis and k not in self.arrays and np.ndim(v) == 0}
-        return Curve(self.name, self.described(fixed), line, {**values, **(more or {})},
+        beside = {k: np.array(np.broadcast_to(v, line.shape)) for k, v in numbers.items()   # that run along with the axis
+                  if k in self.letters() and k != axis and k not in self.arrays and np.ndim(v) == 1 and k not in values}
+        return Curve(self.name, self.described(fixed), line, {**values, **beside, **(more or {})},
                      tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
                      stability=np.broadcast_to(np.asarray(found.stability, dtype=float), line.shape),

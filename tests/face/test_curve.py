@@ -144,3 +144,17 @@ def test_refine_is_a_number_of_points_along_one_list(wrong):
     numbers = {k: v for k, v in {**NUMBERS, **wrong}.items() if k != wrong.get("optimise")}
     with pytest.raises(BadInput, match="refine"):
         hx.theories.one_step("tanh", "sin").curve([0.5, 1], **numbers)
+
+
+def test_numbers_that_run_along_with_the_axis_stand_in_the_table():
+    theory = hx.theories.one_step("tanh", "sin")
+    found = hx.curve(theory, alpha=[1.0, 2.0, 3.0], lam=[0.1, 1.0, 0.01], alpha0=5, eta=1)
+    assert found["lam"].tolist() == [0.1, 1.0, 0.01] == found.to_dataframe()["lam"].tolist()
+    for i, (alpha, lam) in enumerate(zip([1.0, 2.0, 3.0], found["lam"], strict=True)):
+        alone = theory.solve(alpha=alpha, lam=lam, alpha0=5, eta=1)["test_error"]
+        assert found["test_error"][i] == pytest.approx(float(alone), rel=1e-9)
+
+
+def test_an_option_of_the_experiment_beside_the_numbers_says_where_it_goes():
+    with pytest.raises(BadInput, match=r"write simulate=\{'seeds': 2\}"):
+        hx.curve(hx.theories.one_step("tanh", "sin"), alpha=[1.0], alpha0=5, eta=1, lam=0.1, simulate=True, seeds=2)

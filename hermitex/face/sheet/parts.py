@@ -232,7 +232,7 @@ def bounds(asked: Model) -> Section:
 
     step = asked.some("alpha0", "eta", "beta", "Delta")
     free = {"optimise": True, **asked.some("Delta")}  # along a finite batch the bulk moves too, which takes a minute
-    ways: dict[str, dict[str, Any]] = {"at this step": step, "at the best rate, of the population": free}
+    ways: dict[str, dict[str, Any]] = {"at this step": step, "at the best rate, for infinitely many samples of the step": free}
     rows: list[tuple[str, ...]] = []
     notes: list[Block] = []
     data: dict[str, Any] = {}
