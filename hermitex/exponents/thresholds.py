@@ -16,7 +16,6 @@ from sympy import Expr, S, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.directions.words import directions_words, short_rows
-from hermitex.exponents.laws.mechanisms import stage_value
 from hermitex.exponents.laws.value import Later, Value, as_array
 from hermitex.exponents.stages import Threshold, digits_that_hold, lower_bound
 from hermitex.symbolic.arithmetic import mpf
@@ -72,7 +71,12 @@ def weak_recovery(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
         if stage["order"] >= 3:
             return Threshold("hard", notes=tuple(notes), stages=tuple(done))
         try:
-            last = TRIVIAL if stage["order"] == 1 else stage_value(g, law, variables, known)
+            if stage["order"] == 1:
+                last = TRIVIAL
+            else:  # an exact answer pays for no NumPy
+                from hermitex.exponents.laws.mechanisms import stage_value
+
+                last = stage_value(g, law, variables, known)
         except (BudgetExceeded, HermitexError) as err:
             notes.append(f"{name}: finite, its value was not reached: {' '.join(str(err).split())}")
             reached = False
