@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from hermitex.solvers.fold import extent
-from hermitex.systems.moves import chain_of
+from hermitex.systems.moves import SMALL, chain_of
 from hermitex.systems.program import BlockCode, State
 
 _OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
-_SMALL = 1e-6  # what an unknown is measured against if it is smaller
 
 
 def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.ndarray:
@@ -37,7 +36,7 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.nd
         x = np.stack([run._row(run.s[u]) for u in block.torn])
         J = chain_of(block, run.outputs[k], x)[1]
         positive = np.array(block.positive)[:, None]
-        size = np.where(x == 0, 0.0, np.maximum(np.abs(x), np.where(positive, 0.0, _SMALL)))
+        size = np.where(x == 0, 0.0, np.maximum(np.abs(x), np.where(positive, 0.0, SMALL)))
         r = _rounding(run, k, x, J, size, verdict, gaps)
 
         def equations(y: np.ndarray, points: np.ndarray, k: int = k, block: BlockCode = block) -> np.ndarray:

@@ -177,11 +177,6 @@ class Flow(System):
         raise BadInput(_NOT_HERE.format("minimise"))
 
     # -- showing -----------------------------------------------------------------------------------------------------
-    def __repr__(self) -> str:
-        title = self.name or "Flow"
-        given = f"; parameters {', '.join(p.name for p in self.parameters)}" if self.parameters else ""
-        return f"{title}({', '.join(u.name for u in self.unknowns)}{given})"
-
     def latex(self) -> str:
         """An align block, one rate a line, in the order given."""
         rates = [rf"  \frac{{d {latex(u)}}}{{dt}} &= {latex(v)}" for u, v in self.equations.items()]

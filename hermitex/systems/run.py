@@ -26,7 +26,7 @@ from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
 from hermitex.systems.coordinates import Coordinates, at_ends
 from hermitex.systems.double_roots import undetermined
-from hermitex.systems.moves import OF_AVERAGE, OF_TERMS, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
+from hermitex.systems.moves import OF_AVERAGE, OF_TERMS, SMALL, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
 from hermitex.systems.program import BlockCode, Program, State
 from hermitex.systems.stability import stability
 
@@ -46,7 +46,6 @@ EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
 DOUBLE = "a root that is double or nearly so"
 NEAR = 1e-6  # a residual from which a solution is near
-SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
 
 
 class Run:

@@ -18,12 +18,12 @@ from hermitex.solvers.grid import check_size
 from hermitex.solvers.interval import outside, said
 from hermitex.solvers.limit import limited, over, require_tolerance
 from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
+from hermitex.systems.moves import SMALL
 from hermitex.systems.program import Program
 from hermitex.systems.run import DOUBLE, LOST, NEAR, SHORT, Run
 
 CHUNK = 512
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
-_SMALL = 1e-6  # what an unknown is measured against if it is smaller
 _AWAY, _VAGUE = 100, 1e-3  # of what rounding may be of closed forms; beyond which they are no guide
 _TOLD = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
 
@@ -201,7 +201,7 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         solved = [i for i in np.flatnonzero(better.converged).tolist() if again.cancelled.get(int(i), 0.0) < lost[int(k[i])]/2]
         was = {u: np.asarray(found[u])[k] for u in other.unknowns}
         with np.errstate(invalid="ignore"):  # nan where the closed forms had no number: they are no guide there
-            away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), _SMALL) for u in was], axis=0)
+            away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), SMALL) for u in was], axis=0)
         elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
         blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
         good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]

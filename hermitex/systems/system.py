@@ -491,7 +491,7 @@ class System(Shown):
 
     # -- showing -----------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
-        title = self.name or "System"
+        title = self.name or type(self).__name__
         given = f"; parameters {', '.join(p.name for p in self.parameters)}" if self.parameters else ""
         return f"{title}({', '.join(u.name for u in self.unknowns)}{given})"
 

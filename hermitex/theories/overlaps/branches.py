@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.map import TRIVIAL
+from hermitex.theories.overlaps.line import TRIVIAL
 from hermitex.theories.overlaps.path import OverlapPath, compressed, kept_face
 
 Array = np.ndarray

@@ -42,7 +42,7 @@ class Output:
     beside : fineness of the grids with which F(M) is compared, below 1 for a finer one
     doubt : how many times the largest difference from these F may be off
     cheap : the same label by a quadrature that is less exact and so much cheaper that it is worth to start from its fixed points
-    quick : whether F(M) costs so little that a picture marks the transitions of its branches
+    quick : whether F(M) off the diagonal costs so little that whole branches are followed for their transitions
     nodes : how many F(M) are worth their time for an interpolation along one overlap
     """
 

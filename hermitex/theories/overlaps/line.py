@@ -16,7 +16,7 @@ Array = np.ndarray
 _NODES = 40
 _SCAN = 1500
 _CLOSE, _SMALL = 0.02, (0.0, 1e-4, 1e-3, 4e-3, 1e-2, 2e-2)  # of alpha to the threshold; overlaps that are solved by F itself there
-_TINY = 1e-9  # F(0) below this is zero up to quadrature; what is exactly zero is so to 1e-12
+TRIVIAL = 1e-9  # an F(0) below this is zero up to quadrature; what is exactly zero is so to 1e-12
 
 
 class OverlapLine:
@@ -29,7 +29,7 @@ class OverlapLine:
     @cached_property
     def order(self) -> int:
         """p with F ~ q^p at q = 0: 0 trivial, 1 with a threshold, 2 or more hard."""
-        if self.F(0.0) > _TINY:
+        if self.F(0.0) > TRIVIAL:
             return 0
         near, far = self.F(1e-3), self.F(4e-3)
         return max(1, round(float(np.log(far/near)/np.log(4)))) if near > 0 else 2
@@ -138,14 +138,14 @@ class OverlapLine:
         from scipy.optimize import brentq
         from scipy.special import expit, logit
 
-        def log_gain(x: float) -> float:
-            return float(np.log(alpha*self.F(x)*(1 - x)/x))
+        def gap(x: float) -> float:
+            return self.alpha(x) - alpha
 
         for wide in (1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 4.0):
             low, high = (float(expit(logit(q) + side*wide)) for side in (-1, 1))
             high = min(high, 1 - self.t0**2)
-            if log_gain(low)*log_gain(high) < 0:
-                return float(brentq(log_gain, low, high, xtol=1e-15, rtol=1e-13))
+            if gap(low)*gap(high) < 0:
+                return float(brentq(gap, low, high, xtol=1e-15, rtol=1e-13))
         return q
 
     def spinodals(self) -> list[tuple[float, float]]:

@@ -12,13 +12,13 @@ import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import Output
+from hermitex.theories.overlaps.line import TRIVIAL
 from hermitex.theories.overlaps.path import accelerated
 from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace
 
 Array = np.ndarray
 _STEPS = 400
 _SHIFT, _INSIDE = 1e-4, 2e-4
-TRIVIAL = 1e-9  # an F(0) below this is zero up to its quadrature
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +150,4 @@ class OverlapMap:
                 if change < 1e-11:
                     break
             best = x
-        residual = float(np.abs(step(best) - best).max())
-        good = residual < 1e-8
-        return FixedPoint(best, residual, good, n, "" if good else f"the overlaps still move by {residual:.1e} a step")
+        return FixedPoint.resting(best, float(np.abs(step(best) - best).max()), 1e-8, n)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hermitex.theories.overlaps.line import OverlapLine
+from hermitex.theories.overlaps.line import TRIVIAL, OverlapLine
 
 Array = np.ndarray
 _SAME = 1e-7  # of F: a block below this part of it is zero up to quadrature
@@ -50,7 +50,7 @@ class OverlapPath:
 
     @property
     def _trivial(self) -> bool:
-        return bool(np.abs(self.face @ self.F(np.zeros_like(self.face)) @ self.face).max() > 1e-9)
+        return bool(np.abs(self.face @ self.F(np.zeros_like(self.face)) @ self.face).max() > TRIVIAL)
 
     @cached_property
     def line(self) -> OverlapLine:

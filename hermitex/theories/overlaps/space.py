@@ -32,6 +32,12 @@ class FixedPoint:
     reason: str = ""
     off: float = float("nan")
 
+    @classmethod
+    def resting(cls, x: Array, residual: float, most: float, iterations: int = 0) -> FixedPoint:
+        """One that moves by `residual` a step, which has to be below `most`."""
+        good = residual < most
+        return cls(x, residual, good, iterations, "" if good else f"the overlaps still move by {residual:.1e} a step")
+
 
 @dataclass(frozen=True, eq=False)
 class OverlapSpace:

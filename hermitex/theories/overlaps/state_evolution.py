@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.theories.overlaps.branches import Branches
-from hermitex.theories.overlaps.line import OverlapLine
-from hermitex.theories.overlaps.map import TRIVIAL
+from hermitex.theories.overlaps.line import TRIVIAL, OverlapLine
 from hermitex.theories.overlaps.space import FixedPoint
 from hermitex.theories.overlaps.whole import WholeMap, continued, followed
 
@@ -93,9 +92,7 @@ class StateEvolution(WholeMap):
             if why:
                 return self.beside_one(alpha, informed) or FixedPoint(x, float("nan"), False, reason=why)
             free = {k for k in free if 0 < x[k] < 1}
-        residual = self.residual(x, alpha)
-        good = residual < _GOOD
-        return FixedPoint(x, residual, good, reason="" if good else f"the overlaps still move by {residual:.1e} a step")
+        return FixedPoint.resting(x, self.residual(x, alpha), _GOOD)
 
     def _solved(self, x: Array, free: list[int], moving: list[int], alpha: float, informed: bool) -> tuple[Array, str]:
         """The free overlaps given the others, each 0, 1 or between."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from hermitex.show.display import Shown, number, words_table
 from hermitex.theories.overlaps.branches import LEAST
-from hermitex.theories.overlaps.map import TRIVIAL
+from hermitex.theories.overlaps.line import TRIVIAL
 
 
 @dataclass(frozen=True, eq=False, repr=False)
