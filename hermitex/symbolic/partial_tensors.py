@@ -133,12 +133,10 @@ class _Rotated:
         if Q.rows == 0:
             return None
         lift = (across*Q.T).applyfunc(tidy)
-        names = tuple(Symbol(f"s_{i + 1}", real=True) for i in range(Q.rows))
-        old = tuple(Symbol(f"r_{i + 1}", real=True) for i in range(len(f.names)))
-        body = f.expr.xreplace(dict(zip(f.names, old, strict=True)))
+        names = f.names[:Q.rows]
         forms = [Add(*(along[i, j]*a for j, a in enumerate(u)), *(lift[i, j]*s for j, s in enumerate(names)))
-                 for i in range(len(old))]
-        return cls(body.xreplace(dict(zip(old, forms, strict=True))), names, Q)
+                 for i in range(len(f.names))]
+        return cls(f.expr.xreplace(dict(zip(f.names, forms, strict=True))), names, Q)
 
     def contributions(self, k: int, w: Sequence[Symbol]) -> list[tuple[MultiIndex, Expr, str]]:
         """(b, c_b(u), how) for |b| = k: the tensor over s carried over to w, <C, y^k> = <C_s, (Q y)^k>."""

@@ -48,7 +48,7 @@ def split(g: Expr, variables: Sequence[Symbol]) -> Split:
     >>> from hermitex.symbols import z1, z2
     >>> found = split(Max(z1, z2), (z1, z2))
     >>> found.polynomial, [(f.expr, f.rows) for f in found.summands]
-    (z1/2 + z2/2, [(sqrt(2)*Abs(s_1)/2, Matrix([[sqrt(2)/2, -sqrt(2)/2]]))])
+    (z1/2 + z2/2, [(sqrt(2)*Abs(z1)/2, Matrix([[sqrt(2)/2, -sqrt(2)/2]]))])
     """
     variables = tuple(variables)
     if g.is_polynomial(*variables):
@@ -78,7 +78,7 @@ def _by_variables(parts: list[Expr], variables: tuple[Symbol, ...]) -> list[Expr
 
 def _summand(e: Expr, variables: tuple[Symbol, ...]) -> Summand:
     rows = orthonormal(aligned(complement(unseen(e, variables)), (e,), variables))
-    names = tuple(Symbol(f"s_{i + 1}", real=True) for i in range(rows.rows))
+    names = variables[:rows.rows]  # nodes are equal up to the names they bind, and one kept from here may be shown to a user
     return Summand(rewritten(e, variables, rows, names), names, rows)
 
 

@@ -329,6 +329,7 @@ def test_nested_nodes_are_joined():
 
 
 def test_refusals_use_the_names_of_the_user():
+    assert hx.exponents("tanh(z1)**2 + z2**3").information_exponent == 1  # asks the same integral over coordinates of its own
     with pytest.raises(NoClosedForm) as caught:
         closed_form(E(Symbol("a") * tanh(z) ** 2, z))
     assert "_" not in str(caught.value).split("Numeric")[0]
