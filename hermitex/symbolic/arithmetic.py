@@ -12,6 +12,7 @@ import copyreg
 from typing import TYPE_CHECKING, Any
 
 from mpmath import MPContext
+from mpmath.libmp import MPZ
 
 from hermitex.symbolic.held import Held
 
@@ -44,13 +45,19 @@ class Arithmetic(MPContext):  # type: ignore[misc]
 mp: Any = Arithmetic()
 
 
-def number(parts: Any) -> Any:
-    """The number of mpmath's tuple, or of two of them: what pickle and copy call, as mpmath's own classes bear the same names."""
-    return mp.make_mpc(parts) if len(parts) == 2 else mp.make_mpf(parts)
+def number(*parts: Any) -> Any:
+    """The number of one of mpmath's tuples, or of two: what pickle and copy call, as mpmath's own classes bear the same names."""
+    found = tuple((sign, MPZ(man), exponent, bits) for sign, man, exponent, bits in parts)
+    return mp.make_mpc(found) if len(found) == 2 else mp.make_mpf(found[0])
 
 
-copyreg.pickle(mp.mpf, lambda x: (number, (x._mpf_,)))
-copyreg.pickle(mp.mpc, lambda x: (number, (x._mpc_,)))
+def _plain(part: Any) -> Any:
+    """Integers of Python: those of gmpy2 are read back only where it is installed."""
+    return tuple(map(int, part))
+
+
+copyreg.pickle(mp.mpf, lambda x: (number, (_plain(x._mpf_),)))
+copyreg.pickle(mp.mpc, lambda x: (number, tuple(map(_plain, x._mpc_))))
 if not TYPE_CHECKING:
     mpf = mp.mpf
 

@@ -74,7 +74,7 @@ class Swift:
         for v in values:
             if not hasattr(v, "_mpf_"):
                 return None
-            sign, man, exponent, _ = v._mpf_
+            sign, man, exponent = map(int, v._mpf_[:3])  # where gmpy2 is installed the mantissa is one of its numbers
             if not man and exponent:  # infinite, or no number
                 return None
             arguments.append(flint.acb(flint.arb((-man if sign else man, exponent))))
