@@ -330,6 +330,9 @@ def _advice(one: Solution) -> str:
         return "damping=0.5 or smaller (of method='iterate'), method='newton', or a start nearer the solution"
     if "runs to" in str(one.reason) or "diverg" in str(one.reason) or "finite" in str(one.reason):
         return "another start, a larger ridge, or check that a solution exists at these parameters"
+    if "does not decrease" in str(one.reason) and "newton" in str(one.method) and 0.99 < gain < 1.01:
+        return ("another start (start={unknown: number}), or other numbers: where the residual is least and not 0, nothing near "
+                "to it is a solution")
     if np.isfinite(gain) and 0.99 < gain < 1:
         return f"method='newton', or more steps: plain iteration gains {1 - gain:.1g} a step here"
     return "another start (start={unknown: number}, from a neighbouring point), or a looser tolerance"

@@ -25,6 +25,7 @@ from hermitex.systems.run import DOUBLE, LOST, NEAR, SHORT, Run
 CHUNK = 512
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
 _AWAY, _VAGUE = 100, 1e-3  # of what rounding may be of closed forms; beyond which they are no guide
+_ALIKE = 1e-2  # relative, of two ends of one search: what is found without a solution is found roughly
 _TOLD = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
 
 
@@ -189,8 +190,8 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         wanted = wanted & run.cancelled.keys()
         k = np.array(sorted(wanted), dtype=int)
         if start is None:
-            k, start, nowhere = _led(run, k, guess)
-            for i in nowhere:  # finer nodes that reach further meet the same infinity
+            k, start, vain = _led(run, k, guess, found)
+            for i in vain:  # finer nodes that reach further end there, too
                 run.cancelled.pop(int(i))
         other = run.program.integrated(fine=fine) if k.size and not over() else None
         if other is None:
@@ -221,18 +222,36 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
     return found
 
 
-def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-    """Which of the points k a quadrature on few nodes solves from the beginning, where it leads them, and which have no number."""
+def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray], found: Solution
+         ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Which of the points k a quadrature on few nodes solves from the beginning, where it leads them, and which it ends.
+
+    Those have no number; or it ends them, unsolved, where the closed forms have done so, which then is not their rounding.
+    """
     other = run.program.integrated(fine=False) if k.size and not over() else None
     if other is None:
         return k[:0], {}, k[:0]
     at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, guess))
     led = Run(other, at, len(k), {u: begin[u] for u in other.unknowns if u in begin}, run.tolerance).solution()
     solved = np.flatnonzero(led.converged)
+    nowhere = np.array([NOWHERE in str(why) for why in np.ravel(led.reason)])
     start = {u: np.full(run.points, np.nan) for u in other.unknowns}
     for u, values in start.items():
         values[k[solved]] = np.asarray(led[u])[solved]
-    return k[solved], start, k[[NOWHERE in str(why) for why in np.ravel(led.reason)]]
+    return k[solved], start, k[nowhere | _same_end(run, k, pick(found, k), led, guess)]
+
+
+def _same_end(run: Run, k: np.ndarray, found: Solution, led: Solution, guess: dict[str, np.ndarray]) -> np.ndarray:
+    """Where two ways to evaluate the same formulas end at one state, which is not where they began, equally far from solving it."""
+    with np.errstate(invalid="ignore"):
+        left = np.asarray(found.residual)
+        same, away = np.abs(np.asarray(led.residual) - left) <= _ALIKE*left, np.zeros(len(k), dtype=bool)
+        for block in run.program.blocks:
+            for u, positive in zip(block.torn, block.positive, strict=True):
+                x, size = np.asarray(found[u]), np.maximum(np.abs(found[u]), SMALL)
+                same &= np.abs(np.asarray(led[u]) - x) <= _ALIKE*size
+                away |= np.abs(run._first(u, positive, guess)[0][k] - x) > _ALIKE*size
+    return same & away & (left > NEAR) & np.isfinite(left) & ~np.asarray(led.converged)
 
 
 def _short(found: Solution) -> list[int]:
