@@ -6,7 +6,8 @@ x + exp(-x) = x holds to rounding at x = 40, exp(-x) = 0 by underflow at 750, an
 hold nowhere. An equation that is as good at the start and nearer to 0 says nothing of x at all, which is no reason to
 refuse one. Beside a pole, too, the Newton step is short. Where J is singular the same is asked of the combinations of
 rows that it does not see: of a + b = 0 and a + b + 1/b = 0 far out, where their difference is rounding of their terms.
-An implicit row does not hold either where it is neither rounding nor small beside its slopes, however little x - F moves x.
+An implicit row does not hold either where it is neither rounding nor small beside its slopes, however little x - F moves x,
+nor where it is steep, with all of its terms about as large as it is, and has one sign on both sides.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ _NEARLY = 1e-9  # a singular value of J below that, relative to the terms of its
 _UNSATISFIED = 1e-3  # of the terms of an implicit equation: log(x) = -600 does not hold at x = 1e-17, however short a step is there
 _BENT = 1e-3  # part of what its slope promises by which such an equation moves beside x; what cancels to 0 moves by all of it
 STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
+AROUND = 1e-3  # of an unknown, however small: by what it moves the equation is one of its terms
+BESIDE = 0.1  # parts of x to either side where the terms of an equation are looked at that are 0 where it holds
+LEAST_HELD = 1e-9  # of the size of an implicit equation: a residual below that is held in any case
+_FURTHER = 4.0  # times as far as the slope of an equation promises that it is 0 it has to have the other sign
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -46,6 +51,12 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
         around = np.fmax(*(np.abs(q.residual(y, some)) for y in _beside(x[:, k], size[:, k])))
         at = np.abs(q.residual(x[:, k], some) if q.explicit.all() else F[:, k])
         lost[:, k] |= steep[:, k] & (at > np.maximum(around, _UNDERFLOW))
+        rows = steep[:, k] & ~q.explicit[:, None] & (F[:, k] != 0)
+        if rows.any():
+            least = steepest(T[:, k], *(q.sized(y, some)[1] for y in _beside(x[:, k], size[:, k])))
+            least += AROUND*np.abs(J[..., k]).sum(axis=1)  # what is more is refused at the end, too
+            lost[:, k] |= rows & (at > max(100*q.rtol, LEAST_HELD)*least)
+            lost[:, k] |= _uncrossed(q, x[:, k], J[..., k], size[:, k], F[:, k], rows, some)
     off = np.any(np.abs(x) < size/2, axis=0) & steep & ~q.explicit[:, None] & (np.abs(F) > _UNSATISFIED*T)
     k = np.flatnonzero(off.any(axis=0))
     if k.size:
@@ -57,7 +68,30 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
 
 
 def _beside(x: Array, size: Array) -> list[Array]:
-    return [x - 0.1*size, x + 0.1*size]
+    return [x - BESIDE*size, x + BESIDE*size]
+
+
+def steepest(here: Array, left: Array, right: Array) -> Array:
+    """By how much at most an equation counts as moving where its unknowns double: so many times its terms, there or on both sides.
+
+    Those of cos(x) are 0 where it is. A tail, exp(-k x), has larger ones on one side only.
+    """
+    return np.asarray(STEEPEST*np.fmax(here, np.nan_to_num(np.fmin(left, right), nan=0.0, posinf=0.0)))
+
+
+def _uncrossed(q: Problem, x: Array, J: Array, size: Array, F: Array, rows: Array, p: Params) -> Array:
+    """Which of the rows keep their sign on both sides of x, as sqrt|x| + b does, along the unknown by which they move most."""
+    out = np.zeros_like(rows)
+    for i in np.flatnonzero(rows.any(axis=1)):
+        j, points = np.argmax(np.abs(J[i])*size, axis=0), np.arange(x.shape[1])
+        apart = np.maximum(q.rtol*size[j, points], _FURTHER*np.abs(F[i]/J[i, j, points]))
+        sides = []
+        for sign in (-1.0, 1.0):
+            y = x.copy()
+            y[j, points] += sign*apart
+            sides.append(np.sign(q.residual(y, p)[i]))
+        out[i] = rows[i] & (sides[0] == sides[1]) & (sides[0] != 0)
+    return out
 
 
 def _bent(q: Problem, x: Array, J: Array, size: Array, F: Array, off: Array, p: Params) -> Array:

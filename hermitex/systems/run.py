@@ -21,7 +21,7 @@ from hermitex.solvers.limit import OutOfTime, over, ran_out, timed
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution, combined
-from hermitex.solvers.sound import STEEPEST
+from hermitex.solvers.sound import AROUND, BESIDE, LEAST_HELD, STEEPEST, steepest
 from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
 from hermitex.systems.coordinates import Coordinates, at_ends
@@ -41,7 +41,6 @@ _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
 FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STOPPED = 1e-13  # a residual from which a step of Newton's method may be felt
-_AROUND = 1e-3  # of an unknown, however small: by what it moves the equation is one of its terms
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
 DOUBLE = "a root that is double or nearly so"
@@ -414,6 +413,12 @@ class Run:
         s = {n: np.where(np.equal(v, 0.0), size, v) if n in unknowns else v for n, v in self.s.items()}
         return self.ask(f"block_{k + 1}", s, self.used)
 
+    def _around(self, block: BlockCode, part: float) -> State:
+        """What a block returns with all of its unknowns at that part of theirs."""
+        with np.errstate(all="ignore"):
+            s = {n: v*part if n in block.torn else v for n, v in self.s.items()}
+            return self.ask(f"block_{self.program.blocks.index(block) + 1}", s, self.used)
+
     def _first(self, u: str, positive: bool, guess: State) -> tuple[np.ndarray, np.ndarray]:
         """The start of an unknown at every point, and where there is no other: 1 where it is positive, else 0, is the default."""
         domain = self.program.domain.get(u)
@@ -439,7 +444,7 @@ class Run:
 
     # -- verdict -----------------------------------------------------------------------------------------------------
     def _finish(self, found: Solution, verdict: State, done: np.ndarray) -> Solution:
-        residual, most = self._residual(verdict), max(100*self.tolerance, 1e-9)
+        residual, most = self._residual(verdict), max(100*self.tolerance, LEAST_HELD)
         below = {u: -self._row(self.s[u]) for u in self.program.positive}
         # An average that is nearly 0 is known to the rounding of its terms only.
         if np.any(found.converged & ((residual > most) | (np.max([*below.values(), np.zeros(self.points)], axis=0) > most*SMALL))):
@@ -541,11 +546,12 @@ class Run:
         total, near = np.zeros(self.points), np.zeros(self.points)
         for v in block.unknowns:
             slope = out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))
-            total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + _AROUND)
-            near = near + np.abs(self._row(slope))*_AROUND
+            total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + AROUND)
+            near = near + np.abs(self._row(slope))*AROUND
         terms = np.abs(self._row(out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))))
-        if f"terms/{u}" in out:  # far out sin(x) moves by all of itself within the rounding of x
-            total = np.minimum(total, STEEPEST*terms + near)
+        if f"terms/{u}" in out and np.any(total > STEEPEST*terms + near):  # cos(x) where it is 0: its terms are, too
+            sides = [self._row(self._around(block, 1 + part)[f"terms/{u}"]) for part in (-BESIDE, BESIDE)]
+            total = np.minimum(total, steepest(terms, *sides) + near)  # far out it moves by all of them within the rounding of x
         return np.fmax(terms, total)  # where the slope is inf 0, as of tanh(x/T) at T = 0, its terms are known
 
 

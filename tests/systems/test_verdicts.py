@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.special
 from scipy.integrate import simpson
-from sympy import Eq, Max, Rational, Symbol, diff, erf, exp, log, pi, sqrt, symbols, tanh
+from sympy import Eq, Max, Rational, Symbol, cos, diff, erf, exp, log, pi, sin, sqrt, symbols, tan, tanh
 
 from hermitex.errors import BadInput, NotConverged
 from hermitex.symbolic.gaussian import E
@@ -509,3 +509,38 @@ def test_what_is_infinite_at_the_start_is_not_asked_again_of_finer_nodes(monkeyp
     with pytest.raises(NotConverged, match="not finite at the start"):
         system.solve(p=-2.0)
     assert fine and not any(fine)
+
+
+# -- equations whose terms are all 0 at the root -------------------------------------------------------------------------
+VANISHING = [  # of t, which is 0 at the roots of sin(t), and is about as large as they are beside them
+    lambda t, y: Eq(sin(t), 0), lambda t, y: Eq(y*sin(t)*exp(y/1000), 0), lambda t, y: Eq(10**12*sin(t), y/10**18),
+    lambda t, y: Eq(sin(t), y/10**30), lambda t, y: Eq(tan(t)*log(y + 2), 0), lambda t, y: Eq(sin(t)**3, 0)]
+
+
+@pytest.mark.parametrize("make", VANISHING)
+@pytest.mark.parametrize("unknown", [x, q])
+def test_a_root_far_out_of_a_product_or_beside_a_tiny_term(make, unknown):
+    """cos(y) = 0 at 23.56: its terms are no measure there, nor is a tenth of a percent of 1."""
+    draw = np.random.default_rng(7)
+    for size in 10**draw.uniform(0, 4, 5):
+        shift = round(draw.uniform(0, 3), 2)
+        found = System({unknown: make(unknown + shift, unknown)}).solve(start={unknown.name: size})
+        place = found[unknown.name] + shift
+        accuracy = 1e-9 if make is not VANISHING[-1] else 1e-5
+        assert abs(place/np.pi - np.round(place/np.pi)) <= accuracy*max(1, abs(place)), (size, found)
+
+
+def test_far_out_where_rounding_moves_an_equation_by_all_of_it_another_start_is_tried():
+    """cos(x) = x/1e30 from 0: the first step leads to 1e30."""
+    for power in (1, 3):
+        found = System({x: Eq(cos(x)**power, x/10**30)}).solve()
+        assert abs(abs(found["x"]) - np.pi/2) < 1e-8
+
+
+@pytest.mark.parametrize("body", [sqrt(abs(x - 3)), abs(x - 3), abs(x - 3)**Rational(1, 3), sqrt(abs(sin(x)))], ids=str)
+def test_what_is_small_and_has_one_sign_on_both_sides_is_no_root(body):
+    """sqrt|x - 3| + b = 0: the steeper, the shorter is the step that seems to solve it."""
+    system = System({x: Eq((body + b)*exp(x/3), 0)})
+    for start in ({}, {"x": 3.0}, {"x": 3 + 1e-5}):
+        found = system.solve(b=[1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-12], start=start, raise_on_failure=False)
+        assert not found.converged.any(), found
