@@ -137,8 +137,17 @@ def arguments(expr: Expr, f: UndefinedFunction) -> int:
 
 
 def derivative_order(expr: Expr, f: UndefinedFunction) -> int:
-    """The highest derivative of f that occurs."""
-    return max((n for g, n in map(_base, expr.atoms(AppliedUndef)) if g == f), default=0)
+    """The highest derivative of f that occurs, partial ones included."""
+    orders = [n for g, n in map(_base, expr.atoms(AppliedUndef)) if g == f]
+    for e in expr.atoms(sympy.Derivative):
+        orders += [n + int(e.derivative_count) for g, n in map(_base, e.expr.atoms(AppliedUndef)) if g == f]
+    return max(orders, default=0)
+
+
+def is_slope(e: Any) -> bool:
+    """Is it a partial derivative of an undefined function, at any arguments?"""
+    inside = e.expr if isinstance(e, Subs) else e
+    return isinstance(inside, sympy.Derivative) and isinstance(inside.expr, AppliedUndef) and inside.derivative_count.is_Integer
 
 
 def _base(applied: AppliedUndef) -> tuple[UndefinedFunction, int]:
@@ -208,6 +217,13 @@ def _done(e: Any) -> Expr:
     return value
 
 
+def without_slopes(expr: Expr) -> Expr:
+    """The expression with a letter for each partial derivative that is left, which no number can be put into."""
+    if not expr.has(sympy.Derivative, Subs):
+        return expr
+    return expr.replace(lambda e: isinstance(e, sympy.Derivative | Subs), lambda e: sympy.Dummy(real=True))
+
+
 def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[..., Any]]) -> Expr:
     """The expression with concrete functions in the place of undefined ones, derivatives (weak ones) included.
 
@@ -223,7 +239,16 @@ def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[..., Any]]) -
         base, order = _base(e)
         return functions[base](*e.args) if order == 0 else _nth_derivative(functions[base], order, e.args[0])
 
-    return tidy(expr).replace(lambda e: isinstance(e, AppliedUndef) and _base(e)[0] in functions, value)
+    slopes = expr.has(sympy.Derivative, Subs)
+    expr = tidy(expr).replace(lambda e: isinstance(e, AppliedUndef) and _base(e)[0] in functions, value)
+    return expr.replace(lambda e: isinstance(e, sympy.Derivative | Subs), _done) if slopes else expr
+
+
+def put_at(expr: Expr, point: Mapping[Any, Expr], functions: Mapping[UndefinedFunction, Callable[..., Any]]) -> Expr:
+    """The same with numbers for the parameters; functions come first where a partial derivative in one of these is left."""
+    if expr.has(sympy.Derivative, Subs):
+        return put(expr, functions).xreplace(dict(point))
+    return put(expr.xreplace(dict(point)), functions)
 
 
 def _nth_derivative(function: Callable[[Any], Any], order: int, at: Expr) -> Expr:

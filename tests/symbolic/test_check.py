@@ -76,6 +76,28 @@ def test_a_true_identity_is_never_refuted(seed):
     assert hx.check(left, right)
 
 
+def tiny_error(seed):
+    """A true identity, and its right side with a factor, a term, a constant or another argument that no compared digit shows."""
+    random = Random(seed)
+    size = random.choice([3*Rational(1, 10)**random.randint(62, 250), exp(-random.randint(150, 500)), Rational(1, 2)**300*pi])
+    left, right = true_identity(seed)[1:]
+    return left, random.choice([
+        lambda: right*(1 + size), lambda: right + size, lambda: right + size*E(f(z)**2, z), lambda: right + size*(2 + cos(mu)),
+        lambda: right + size*right**3])(), size
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 24))])
+def test_an_error_that_no_digit_shows_is_not_passed(seed):
+    assert not hx.check(*tiny_error(seed)[:2])
+
+
+def test_small_parts_of_true_claims_are_no_hindrance():
+    eps = Rational(3, 10**95)
+    assert hx.check(E(z*tanh(mu*z), z)*(1 + eps), mu*E(1 - tanh(mu*z)**2, z) + eps*E(z*tanh(mu*z), z))
+    assert hx.check(E(z*f(z)*(1 + eps*z), z), E(D(f)(z), z) + eps*E(z*D(f)(z), z) + eps*E(f(z), z))
+    assert hx.check(E(z*f(z*(1 + eps)), z), E(D(f)(z*(1 + eps)), z)).status == "fails"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(QUICK, QUICK + 150, 50))
 def test_hundreds_of_planted_errors(block):
@@ -258,6 +280,12 @@ _h = Function("h")
     (Function("h", real=True)(mu, w), _h(mu, w), "proved"),
     (E(z1*_h(2*z1, z2), z1, z2), E(Derivative(_h(2*z1, z2), z1), z1, z2), "proved"),
     (Derivative(_h(mu, w), mu), Derivative(_h(mu, w), w), "fails"),
+    (E(z1*_h(z1, z2), cov=PAIR), E(Derivative(_h(z1, z2), z1) + rho*Derivative(_h(z1, z2), z2), cov=PAIR), "proved"),
+    (E(z1*_h(z1, z2), cov=PAIR), E(Derivative(_h(z1, z2), z1) - rho*Derivative(_h(z1, z2), z2), cov=PAIR), "fails"),
+    (E(z1*_h(z1, z2), z1, z2), E(Derivative(_h(z1, z2), z1), z1, z2)*(1 + Rational(1, 10**80)), "fails"),
+    (Derivative(E(_h(z1, z2), cov=PAIR), rho), 2*E(Derivative(_h(z1, z2), z1, z2), cov=PAIR), "fails"),
+    (E(z1*_h(mu*z1 + 1, z2**2), z1, z2), E(Derivative(_h(mu*z1 + 1, z2**2), z1)/mu, z1, z2), "fails"),
+    (E(Derivative(_h(mu, z), mu), z), E(Derivative(_h(mu, z), z), z), "fails"),
 ])
 def test_functions_of_several_arguments_depend_on_each_of_them(left, right, status):
     found = hx.check(left, right)
@@ -524,6 +552,13 @@ def test_an_integral_over_a_range_has_the_digits_it_says(claim, factor):
     left, right = claim(*(Symbol(name, positive=True) for name in "xab"))
     found = hx.check(left, factor*right)
     assert found if factor == 1 else found.status == "fails", found
+
+
+def test_a_letter_that_an_integral_binds_may_be_a_parameter_too():
+    w = Symbol("w", positive=True)
+    assert hx.check(Integral(w**2, (w, 0, s))*tanh(w), tanh(w)*s**3/3)
+    assert hx.check(Integral(w**2, (w, 0, s)), w*s**3/3).status == "fails"
+    assert hx.check(Integral(w*f(w), (w, 0, s)), f(w)*s**2/2).status == "fails"
 
 
 def test_what_sympy_would_add_up_without_end_is_left_open():

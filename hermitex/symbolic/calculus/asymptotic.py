@@ -24,7 +24,7 @@ from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Chec
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.existence import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.undefined import put
+from hermitex.symbolic.undefined import put_at
 
 DISTANCES = (Rational(1, 10**2), Rational(1, 10**4), Rational(1, 10**8))
 _DIGITS, _DEPTH = 12, 1200   # of a gap, and the binary digits that may cancel in it
@@ -141,7 +141,7 @@ def _number(expr: Expr, place: Point, functions: Functions) -> tuple[Any, Any] |
     """(value, error) at a place; None where there is none, or it takes too long."""
     try:
         with work(GIVEN_UP):
-            concrete = reduced(as_averages(put(expr.xreplace(place), {f: t.build for f, t in functions.items()})))
+            concrete = reduced(as_averages(put_at(expr, place, {f: t.build for f, t in functions.items()})))
             if concrete.has(I):
                 return None
             return real(concrete, min(_DIGITS, affordable(concrete)), _DEPTH)

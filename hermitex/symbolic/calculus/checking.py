@@ -40,7 +40,7 @@ from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.replicas import of_any_size, two_numbers
 from hermitex.symbolic.calculus.sides import affordable, reduced
 from hermitex.symbolic.calculus.testing import SLACK, Test
-from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, slopes, undone
+from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, renamed, slopes, undone
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.definite import definite
@@ -118,11 +118,11 @@ def _checked(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int
         return Check(left, right, OPEN, str(error).splitlines()[0])
     if forms is not None and (_is_zero(forms[0] - forms[1]) or _related(left - right)):
         return Check(left, right, PROVED, "both sides have the same normal form")
+    if letters := slopes(left, right):
+        found = check(left.xreplace(letters), right.xreplace(letters), digits=digits, points=points)
+        back = {letter: slope for slope, letter in letters.items()}
+        return replace(found, lhs=left, rhs=right, factor=found.factor and found.factor.xreplace(back), identity=None)
     if (rest := undone(left, right)) is not None:
-        if letters := slopes(left, right):
-            found = check(left.xreplace(letters), right.xreplace(letters), digits=digits, points=points)
-            back = {letter: slope for slope, letter in letters.items()}
-            return replace(found, lhs=left, rhs=right, factor=found.factor and found.factor.xreplace(back), identity=None)
         return Check(left, right, OPEN, f"{plain(rest)} could not be worked out")
     if (loose := endless_of_undefined(left, right)) is not None:
         return Check(left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
@@ -228,7 +228,8 @@ def _one_name(left: Expr, ours: tuple[Condition, ...], right: Expr, theirs: tupl
     left, right = left.xreplace(same), right.xreplace(same)
     needed = tuple(dict.fromkeys(c.xreplace(same) for c in (*ours, *theirs)))
     functions = one_function(left, right)
-    return put(left, functions), put(right, functions), needed
+    left, right = renamed(put(left, functions), put(right, functions))
+    return left, right, needed
 
 
 # -- proof -------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from hermitex.symbolic.calculus.sides import Sides, not_real, real, without_comm
 from hermitex.symbolic.calculus.turning import INVERSE, compared
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import linear
-from hermitex.symbolic.undefined import put
+from hermitex.symbolic.undefined import put_at
 
 _PLACES, _MIXED = 4, 3  # on a side of a turn: points that were tried, and points made of several
 _HALVINGS = 5
@@ -113,7 +113,7 @@ def _key(e: Expr, place: Place) -> tuple[int, ...] | None:
     if isinstance(e, Pow):  # a root of a square turns where that is 0, and has one sign
         args += [e.base.diff(s) for s in sorted(e.base.free_symbols, key=str)]
     try:
-        values = [real(put(u.xreplace(point), functions), _ROUGH, 0)[0] for u in args]
+        values = [real(put_at(u, point, functions), _ROUGH, 0)[0] for u in args]
     except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError):
         return None
     return tuple((v > 0) - (v < 0) for v in values)
@@ -189,7 +189,7 @@ def _nearer(e: Expr, place: Place, beside: Sequence[Place]) -> Place:
 
 
 def _at(part: Expr, place: Place) -> Expr:
-    return put(part.xreplace(dict(place.point)), place.functions)
+    return put_at(part, place.point, place.functions)
 
 
 def _needed(part: Expr, altered: Expr, place: Place) -> int | None:

@@ -44,7 +44,7 @@ from hermitex.symbolic.calculus.weightless import weightless
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition
-from hermitex.symbolic.undefined import arguments, derivative_order, put, undefined_functions
+from hermitex.symbolic.undefined import arguments, derivative_order, put, put_at, undefined_functions, without_slopes
 
 PLAIN = 60  # digits where no integral is left
 CONSTANT = 125  # digits of a constant: as far as `zero.decide` looks
@@ -111,6 +111,7 @@ class Test:
         self.several = max(map(trials.widest, self.parts)) > 1
         self.levels = tuple(dict.fromkeys(v for p in self.parts for v in trials.levels_of(p))) if self.functions else ()
         self.long = sum(p.count_ops() for p in self.parts) > LONG
+        self.texts: dict[Any, str] = {}  # of the functions that stood for undefined ones
         self.skipped, self.agreed = "", False  # `agreed`: at some point, before one at which they differ
 
     @cached_property
@@ -161,6 +162,7 @@ class Test:
             if found.agree >= FEW - 1 and not found.nothing:
                 short = None if found.agree >= self.digits - SLACK else found.agree
                 tried.places.append(Place(parameters, {f: t.build for f, t in functions.items()}, short))
+                self.texts.update({t.build: t.text for t in functions.values()})
             if kind == TURN and found.agree < FEW - 1 and (found.error or not found.nothing):
                 tried.unturned.append(dict(parameters))  # no zeros, but digits that are lost: another formula may hold there
             elif found.nothing:
@@ -175,9 +177,7 @@ class Test:
         left, right = self.sides
         hidden = unseen(self.parts, tried.places, self._again, self._admissible)
         if hidden is not None and hidden.sides is not None:
-            example = CounterExample({f.__name__: str(t) for f, t in hidden.place.functions.items()},
-                                     {s.name: v for s, v in hidden.place.point.items()}, hidden.sides.left, hidden.sides.right)
-            return Check(left, right, FAILS, "", None, example)
+            return self._refuted(hidden.place, hidden.sides)
         if not tried.points:
             why = f": {self.skipped}" if self.skipped else ""
             if tried.zeros:
@@ -206,12 +206,26 @@ class Test:
             how = (f"the sides agree to {tried.digits} digits ({tried.words()}), and {beyond[0]} is declared complex: only real "
                    "numbers were tried")
             return Check(left, right, OPEN, how, tried.digits)
-        part = weightless(self.parts, tried.points, self.deepest if self.elementary else tried.digits)
-        if part is not None:
-            how = (f"the sides agree to {tried.digits} digits ({tried.words()}), and none of these depends on the {part} "
-                   "that stands in them: they would agree with another in its place")
-            return Check(left, right, OPEN, how, tried.digits)
+        seen: dict[int, int] = {}  # digits to which the sides were compared at a place again
+        whole = [place for place in tried.places if place.digits is None]
+        for part, place, wanted in weightless(self.parts, whole, self.deepest if self.elementary else tried.digits):
+            if wanted is not None and wanted <= seen.get(id(place), 0):
+                continue
+            sides = self._again(self.parts, place, wanted) if wanted is not None else None
+            if sides is not None and sides.agree is None:
+                return self._refuted(place, sides)
+            if wanted is None or sides is None or sides.agree is None or sides.agree < wanted - SLACK:
+                how = (f"the sides agree to {tried.digits} digits ({tried.words()}), and none of these depends on the {part} "
+                       "that stands in them: they would agree with another in its place")
+                return Check(left, right, OPEN, how, tried.digits)
+            seen[id(place)] = wanted
         return Check(left, right, AGREES, tried.words(), tried.digits, points=len(tried.points))
+
+    def _refuted(self, place: Place, sides: Sides) -> Check:
+        self.agreed = True
+        functions = {f.__name__: self.texts.get(build, str(build)) for f, build in place.functions.items()}
+        example = CounterExample(functions, {s.name: v for s, v in place.point.items()}, sides.left, sides.right)
+        return Check(*self.sides, FAILS, "", None, example)
 
     def _plan(self, count: int, tried: Tried) -> Iterator[tuple[Point, Functions, str]]:
         """Near 1 until enough are evaluated; then of all sizes; then on both sides of the turns."""
@@ -285,7 +299,7 @@ class Test:
                  deep: int = DEEP, confirm: bool = True, rough: bool = False) -> Sides | None:
         """Two expressions at one point, with these for the undefined functions."""
         try:
-            concrete = [reduced(as_averages(put(p.xreplace(parameters), chosen))) for p in parts]
+            concrete = [reduced(as_averages(put_at(p, parameters, chosen))) for p in parts]
             nodes = [n for e in concrete for n in e.atoms(Expectation)]
             if not all(map(has_law, nodes)):
                 return None
@@ -322,7 +336,7 @@ class Test:
     def _as_written(self, parameters: Point, chosen: Mapping[Any, Any], found: Sides) -> Sides:
         """The sides as they were given, where they can be shown to the digits in which they differ."""
         try:
-            left, right = (real(put(side.xreplace(parameters), chosen), 12)[0] for side in self.sides)
+            left, right = (real(put_at(side, parameters, chosen), 12)[0] for side in self.sides)
         except (HermitexError, ValueError, ArithmeticError, TypeError):
             return found
         return Sides(left, right, found.asked, None) if fabs(left - right) > fabs(left)*mp.mpf(10)**-8 else found
@@ -364,7 +378,7 @@ class Test:
         """A point at which one side is real and the other is not: they differ there. None where neither is known to be so."""
         chosen = {f: t.build for f, t in functions.items()}
         try:
-            left, right = (put(side.xreplace(parameters), chosen) for side in self.sides)
+            left, right = (put_at(side, parameters, chosen) for side in self.sides)
             return half_real(left, right)
         except BudgetExceeded:
             raise
@@ -386,7 +400,7 @@ class Test:
 
 def _is_real_at(side: Expr, parameters: Mapping[Symbol, Expr]) -> bool:
     try:
-        put_in = side.xreplace(parameters)
+        put_in = without_slopes(side).xreplace(dict(parameters))
     except BadInput:  # the numbers make no covariance
         return False
     return put_in.is_finite is not False and put_in.is_real is not False and all(

@@ -38,7 +38,7 @@ from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.sums import ArraySum
-from hermitex.symbolic.undefined import slopes_done, tidy
+from hermitex.symbolic.undefined import is_slope, slopes_done, tidy
 
 FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, ConditionalMean)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
@@ -68,9 +68,34 @@ def explicit(matrix: Any) -> MatrixBase:
 
 
 def undone(*sides: Expr) -> Expr | None:
-    """A derivative, substitution or limit, or a sum over orders, that is left, which no number can be put into."""
-    return next((e for side in sides for e in side.atoms(Derivative, Subs, Limit, Sum)
-                 if not isinstance(e, Sum) or e.has(HermiteOfOrder)), None)
+    """A derivative, substitution or limit, or a sum over orders, that is left, which no number can be put into.
+
+    Partial derivatives of undefined functions are those of what is put in for them.
+    """
+    left = [e for side in sides for e in side.atoms(Derivative, Subs, Limit, Sum)]
+    within = {e.expr for e in left if isinstance(e, Subs) and is_slope(e)}
+    return next((e for e in left if not (is_slope(e) or e in within) and (not isinstance(e, Sum) or e.has(HermiteOfOrder))), None)
+
+
+def renamed(*sides: Expr) -> tuple[Expr, ...]:
+    """The sides with another letter for what an integral or a sum binds, where it is a parameter too.
+
+    >>> from sympy.abc import x, y
+    >>> renamed(Integral(y, (y, 0, y)), x)
+    (Integral(_y, (_y, 0, y)), x)
+    """
+    free: set[Basic] = set().union(*(side.free_symbols for side in sides))
+    fresh = {v: Dummy(v.name, **v.assumptions0) for v in sorted(free, key=str)}
+
+    def other(e: Any) -> Expr:
+        body, spans = e.function, list(e.limits)
+        for i, (x, *ends) in enumerate(spans):
+            if x in free and len(ends) == 2:  # it stands in the ranges of the inner ones too
+                spans[i], body = (fresh[x], *ends), body.xreplace({x: fresh[x]})
+                spans[:i] = [(v, *(b.xreplace({x: fresh[x]}) for b in inner)) for v, *inner in spans[:i]]
+        return e.func(body, *spans)
+
+    return tuple(side.replace(lambda e: isinstance(e, Integral | Sum), other) for side in sides)
 
 
 def slopes(*sides: Expr) -> dict[Expr, Expr]:

@@ -1,78 +1,156 @@
-"""log(1 + exp(5000 + z)) without its 1: parts of a claim that no digit depends on, so that its numbers show nothing of them.
+"""log(1 + exp(5000 + z)) without its 1: parts of a claim that no compared digit depends on, so that numbers show nothing of them.
 
 Where a term is absorbed, a function has come to its limit or a switch lies beyond the law, sides that agree to all digits would
-agree without that part too. So each letter and number of a side is moved by itself, with averages as sums over a few nodes: what
-moves no side by the digits that were compared, at any point, was not tried.
+agree without that part too. So each letter, number and term of a side is altered by itself, with averages as sums over a few nodes
+and the functions of the place for undefined ones: what alters no side by the digits that were compared, at any place, was not
+tried. The digits in which it would show are found by altering it at a higher precision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import add
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
-from sympy import Abs, Dummy, Expr, Heaviside, Integral, Max, Min, Pow, S, Sum, Symbol, cos, exp, oo, sign, sin, sqrt, tan
+from sympy import (
+    Abs,
+    Derivative,
+    Dummy,
+    Expr,
+    Function,
+    Heaviside,
+    Integral,
+    Max,
+    Min,
+    Mul,
+    Pow,
+    S,
+    Subs,
+    Sum,
+    Symbol,
+    ceiling,
+    cos,
+    exp,
+    floor,
+    frac,
+    oo,
+    sign,
+    sin,
+    sqrt,
+    tan,
+)
 from sympy.core.function import AppliedUndef
 from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 
 from hermitex.errors import HermitexError, NoClosedForm
-from hermitex.symbolic.arithmetic import fabs, isfinite, mp, mpf
+from hermitex.symbolic.arithmetic import fabs, isfinite, log10, mp, mpf
 from hermitex.symbolic.breaks.ranges import bounds
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.calculus.seen import Place
 from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.precise import MPMATH, evaluate_with_error
 from hermitex.symbolic.sums import ArraySum
+from hermitex.symbolic.undefined import put, without_slopes
 
-_NODES = tuple(mpf(side*v)/100 for side in (1, -1) for v in (
-    13, 41, 77, 120, 170, 230, 310, 420, 550, 730, 960, 1270, 1680, 2230, 2950, 3900))
+# No mirror images: what is odd shows, though it has no part in the average. Some are small: what is narrow counts about 0.
+_NODES = tuple(mpf(v)/100 for v in (
+    "1e-6", "1e-3", "0.1", "1.3", 13, 41, 77, 120, 170, 230, 310, 420, 550, 730, 960, 1270, 1680, 2230, 2950, 3900,
+    "-9e-7", "-9e-4", "-0.09", "-1.1", -11, -37, -71, -112, -163, -221, -301, -410, -539, -718, -947, -1259, -1663, -2211, -2930,
+    -3880))
 _VECTORS = 48  # nodes over several variables
-_LETTERS = 80  # letters and numbers of a side up to which it is looked at
+_LETTERS, _TERMS = 80, 80  # letters and numbers of a side, and terms of its sums, up to which they are looked at
 _MUCH = mpf(10)**1000
 _QUICK = 10  # radians to a standard deviation: exp(-10^2/2) is seen by no average of 22 digits
 _POINTS = 5  # of the first, and of the last, where averages are summed
-_MOVES = (lambda v: v + 1, lambda v: v*mpf("1.1"), lambda v: v - 3, lambda v: -v, lambda v: v + 30)
-_OPAQUE = (AppliedUndef, Integral, Sum, ArraySum)
+_FEW = 2  # places at which more digits are tried
+_DEEP = 430  # digits in which is looked for what shows in none of those that were compared
+_SPARE = 10  # the last digits of a precision, which errors may take
+_LONG = 30  # digits of a number from which its last one is looked at by itself
+_OPAQUE = (Integral, Sum, ArraySum)
+_STEPS = (sign, Heaviside, floor, ceiling, frac)
+
+Move = Callable[[Any], Any]
+# A number that enters smoothly is altered by a tenth, one beside a bound variable, which has all sizes, or in a switch by much.
+_SLIGHT: tuple[Move, ...] = (lambda v: v*mpf("1.1") if v else mpf("0.1"), lambda v: v*mpf("0.9") if v else mpf("-0.1"))
+_MUCH_MOVED: tuple[Move, ...] = (lambda v: v + 1, lambda v: v*mpf("1.1"), lambda v: v - 3, lambda v: -v, lambda v: v + 30)
+_DROPPED: tuple[Move, ...] = (lambda v: mpf(0),)
+_GROWN: tuple[Move, ...] = (*_DROPPED, lambda v: mpf(1000))
 
 
-def weightless(sides: Sequence[Expr], points: Sequence[Mapping[Symbol, Expr]], digits: int) -> Expr | None:
-    """A part of the sides without which they would be the same to so many digits at each of the points; None if none was seen.
+class Absorbed(NamedTuple):
+    """A part of a side that no compared digit depends on; where it shows first, and in how many digits (None: in none found)."""
+
+    part: Expr
+    place: Place
+    digits: int | None
+
+
+def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> Iterator[Absorbed]:
+    """The parts of the sides without which they would be the same to so many digits at each of the places.
+
+    A term that is a number is looked at as a number, and as a term.
 
     Examples
     --------
     >>> from sympy import exp, log
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z
-    >>> weightless([E(log(1 + exp(5000 + z)), z)], [{}], 30), weightless([E(log(1 + exp(5 + z)), z)], [{}], 30)
-    (1, None)
+    >>> here = [Place({}, {})]
+    >>> [found.part for found in weightless([E(log(1 + exp(5000 + z)), z), E(log(1 + exp(5 + z)), z)], here, 30)]
+    [1, 1]
     """
     for side in sides:
         if side.has(*_OPAQUE):
             continue
         try:
-            model = _Marked(side)
+            yield from _absorbed(side, places, digits)
         except HermitexError:  # a function without a numeric rule
             continue
-        left = [p for p in model.letters if p not in model.idle] if len(model.letters) <= _LETTERS else []
-        with mp.workdps(digits + 10):
-            for point in (*points[:_POINTS], *points[_POINTS:][-_POINTS:]) if model.averages else points:
-                left = left and model.unmoved(left, point, digits)
-        if left:
-            part = model.letters[left[0]]
-            return part.xreplace({v: Symbol(v.name.strip('_')) for v in part.free_symbols})
-        if points and (wave := _wave(side.xreplace(points[0]), digits)) is not None:
-            return wave
-    return None
+        if places and (wave := _wave(without_slopes(side).xreplace(dict(places[0].point)), digits)) is not None:
+            yield Absorbed(wave, places[0], None)
+
+
+def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Absorbed]:
+    models: dict[Any, _Marked] = {}
+
+    def model_at(place: Place) -> _Marked:
+        key = tuple(place.functions.items())
+        if key not in models:
+            models[key] = _Marked(side, place.functions)
+        return models[key]
+
+    if not places:
+        return
+    first = model_at(places[0])
+    left = list(range(len(first.counted)))
+    if first.averages:
+        places = (*places[:_POINTS], *places[_POINTS:][-_POINTS:])
+    with mp.workdps(digits + _SPARE):
+        for place in places:
+            moved = dict(model_at(place).changes(left, place, mpf(10)**-digits)) if left else {}
+            left = [i for i in left if i not in moved]
+    shown: dict[int, tuple[Any, Place]] = {}  # the largest change, of the sides as 1, and where
+    with mp.workdps(_DEEP):
+        for place in places[:_FEW] if left else ():
+            for i, change in model_at(place).changes(left, place, mpf(10)**(_SPARE - _DEEP)):
+                if i not in shown or change > shown[i][0]:
+                    shown[i] = change, place
+    for i in left:
+        if i in shown:
+            yield Absorbed(first.named(i), shown[i][1], int(-log10(shown[i][0])) + _SPARE)
+        elif any(model_at(place).stands(i, place, digits) for place in places[:_FEW]):
+            yield Absorbed(first.named(i), places[0], None)
 
 
 def _wave(side: Expr, digits: int) -> Expr | None:
     """A quickly turning function that averages out: with another phase the side is the same to all digits, by full integration."""
     for node in side.atoms(Expectation):
         body, variables = node.open()
-        if len(variables) > 1 or node.free_symbols:
+        if len(variables) > 1 or node.free_symbols or node.has(AppliedUndef):
             continue
         (x,) = variables
         quick: dict[Expr, list[Expr]] = {}
@@ -92,36 +170,44 @@ def _wave(side: Expr, digits: int) -> Expr | None:
     return None
 
 
+Within = list[tuple[Any, tuple[Symbol, ...]]] | None
+
+
 class _Marked:
     """A side with a variable for each place where a letter or a number stands, and its averages as sums over nodes."""
 
-    def __init__(self, side: Expr) -> None:
+    def __init__(self, side: Expr, functions: Mapping[Any, Any]) -> None:
+        self.functions = functions
         self.letters: dict[Dummy, Expr] = {}
-        self.switches: dict[Dummy, int] = {}  # the way in which one is thrown
+        self.moves: dict[Dummy, Sequence[Move]] = {}  # how one is altered; those that have none stand as they are
+        self.fixed: dict[Dummy, Any] = {}  # the numbers of those that are no letters
+        self.terms: dict[Dummy, Expr] = {}  # what a factor stands before
         self.averages: dict[Dummy, _Average] = {}
         self.signs = self.conditions = False  # inside the argument of a switch, or of a condition
-        self.idle: set[Dummy] = set()  # letters there that may turn nothing: variables in a positive factor, all of a condition
+        self.rough = self.quiet = False  # inside a function of a bound variable; of what stands for an undefined function
         self.outer = _Compiled(self._marked(side, None))
+        kinds = [[p for p in self.moves if (p in self.terms) == term] for term in (False, True)]
+        self.counted = [p for kind, most in zip(kinds, (_LETTERS, _TERMS), strict=True) if len(kind) <= most for p in kind]
 
-    def _marked(self, e: Any, within: list[tuple[Any, tuple[Symbol, ...]]] | None) -> Any:
+    def named(self, i: int) -> Expr:
+        """What stands at the i-th place."""
+        part = self.letters[self.counted[i]]
+        return part.xreplace({v: Symbol(v.name.strip('_')) for v in part.free_symbols})
+
+    def _marked(self, e: Any, within: Within) -> Any:
         if isinstance(e, Expectation):
-            nodes = [] if within is None else within
-            body, variables = e.open()
-            if within is None and len(variables) == 1 and parity(body, variables[0]) == -1:
-                return S.Zero  # what stands beside it counts for nothing, and for anything
-            nodes.append((e.covariance, variables))
-            body = self._marked(body, nodes)
-            if within is not None:  # an average inside of another: over more variables, as far as this goes
-                return body
-            place = Dummy("E", real=True)
-            self.averages[place] = _Average(nodes, _Compiled(body))
-            return place
+            return self._average(e, within)
+        if isinstance(e, AppliedUndef):
+            return self._of_undefined(e, within)
+        if isinstance(e, (Derivative, Subs)):
+            before, self.quiet = self.quiet, True
+            found = self._marked(put(e, self.functions), within)
+            self.quiet = before
+            return found
         if e.is_Symbol or e.is_Number or e.is_NumberSymbol:
-            place = Dummy("x", real=True)
-            self.letters[place] = e
-            if self.conditions or (self.signs and any(e in variables for _, variables in within or ())):
-                self.idle.add(place)
-            return place
+            return self._letter(e, within)
+        if e.is_Add:
+            return self._sum(e, within)
         if e.is_Relational:  # the last of several conditions may say what follows from the others; the branches are looked at
             before, self.conditions = self.conditions, True
             found = e.func(*(self._marked(a, within) for a in e.args))
@@ -133,58 +219,135 @@ class _Marked:
             return self._marked(plain, within)
         if isinstance(e, (Abs, Max, Min)) and within:
             return self._marked(_with_signs(e), within)
+        before = self.rough
+        if isinstance(e, (Function, Pow)):
+            self.rough = isinstance(e, _STEPS) or bool(e.free_symbols & _bound(within))
         if isinstance(e, (sign, Heaviside)):
-            return e.func(self._signed(e.args[0], within) + self._thrown(e, within), *e.args[1:])
-        if not e.args:
-            return e
-        return e.func(*(self._marked(a, within) for a in e.args))
+            found = e.func(self._signed(e.args[0], within) + self._thrown(e, within), *e.args[1:])
+        else:
+            found = e.func(*(self._marked(a, within) for a in e.args)) if e.args else e
+        self.rough = before
+        return found
 
-    def _signed(self, u: Expr, within: list[tuple[Any, tuple[Symbol, ...]]] | None) -> Any:
+    def _average(self, e: Expectation, within: Within) -> Any:
+        nodes = [] if within is None else within
+        body, variables = e.open()
+        if within is None and len(variables) == 1 and not body.has(AppliedUndef) and parity(body, variables[0]) == -1:
+            return S.Zero  # what stands beside it counts for nothing, and for anything
+        nodes.append((e.covariance, variables))
+        body = self._marked(body, nodes)*self._of_covariance(e)
+        if within is not None:  # an average inside of another: over more variables, as far as this goes
+            return body
+        place = Dummy("E", real=True)
+        self.averages[place] = _Average(nodes, _Compiled(body))
+        return place
+
+    def _of_covariance(self, e: Expectation) -> Expr:
+        """The nodes do not move with a covariance: what stands in it counts as a factor does."""
+        entries = [c for c in dict.fromkeys(e.covariance) if c.free_symbols or c.is_Add or _last(c)]
+        return 3 + sum(self._marked(c, None) for c in entries) if entries else S.One
+
+    def _of_undefined(self, e: Any, within: Within) -> Any:
+        """What stands for an undefined function is no part of the claim, its arguments are."""
+        names = [Dummy("u", real=True) for _ in e.args]
+        before, self.rough = self.rough, bool(e.free_symbols & _bound(within))
+        marked = {name: self._marked(a, within) for name, a in zip(names, e.args, strict=True)}
+        self.rough = before
+        return put(e.func(*names), self.functions).xreplace(marked)
+
+    def _letter(self, e: Expr, within: Within) -> Any:
+        place = Dummy("x", real=True)
+        self.letters[place] = e
+        if self.quiet or self.conditions or (self.signs and e in _bound(within)):
+            return place  # it may turn nothing: a variable in a positive factor, all of a condition
+        self.moves[place] = _MUCH_MOVED if self.rough or self.signs or e in _bound(within) else _SLIGHT
+        unit = _last(e)
+        if unit:
+            last = Dummy("d", real=True)
+            self.letters[last], self.fixed[last], self.moves[last] = e, mpf(0), (partial(add, unit),)
+            return place + last
+        return place
+
+    def _sum(self, e: Expr, within: Within) -> Any:
+        marked = [self._marked(a, within) for a in e.args]
+        if self.quiet or self.conditions or self.signs:
+            return e.func(*marked)
+        factors = [Dummy("t", real=True) for _ in e.args]
+        for t, a, m in zip(factors, e.args, marked, strict=True):
+            self.letters[t], self.fixed[t], self.terms[t] = a, mpf(1), m
+            self.moves[t] = _GROWN if self.rough else _DROPPED
+        return e.func(*(Mul(t, m) for t, m in zip(factors, marked, strict=True)))
+
+    def _signed(self, u: Expr, within: Within) -> Any:
         """The argument of a switch: of it the sign counts alone, so that no positive factor needs to move a side."""
         before, self.signs = self.signs, True
         found = self._marked(u.func(*(f for f in u.args if not f.is_positive)) if u.is_Mul else u, within)
         self.signs = before
         return found
 
-    def _thrown(self, e: Expr, within: list[tuple[Any, tuple[Symbol, ...]]] | None) -> Expr:
+    def _thrown(self, e: Expr, within: Within) -> Expr:
         """0 where the switch stands; it is thrown for good by adding much, of either sign. Nothing for what never turns."""
         u, bound = e.args[0], [v for _, variables in within or () for v in variables if v in e.free_symbols]
-        if not bound or u.is_nonnegative or u.is_nonpositive or (len(u.free_symbols) == 1 and _one_sided(u, bound[0])):
+        if self.quiet or not bound or u.is_nonnegative or u.is_nonpositive or (
+                len(u.free_symbols) == 1 and _one_sided(u, bound[0])):
             return S.Zero
         places = (Dummy("t", real=True), Dummy("t", real=True))
-        self.letters.update(dict.fromkeys(places, e))
-        self.switches.update(zip(places, (1, -1), strict=True))
+        for place, way in zip(places, (1, -1), strict=True):
+            self.letters[place], self.fixed[place], self.moves[place] = e, mpf(0), (partial(add, way*_MUCH),)
         return places[0] + places[1]
 
-    def unmoved(self, places: Sequence[Dummy], point: Mapping[Symbol, Expr], digits: int) -> list[Dummy]:
-        """Those of the places that move the side by none of the digits, whatever stands there."""
-        given: dict[Any, Any] = dict.fromkeys(self.switches, mpf(0))
-        for place, e in self.letters.items():
-            v = e.xreplace(point)
-            if place not in given and not v.free_symbols:
-                given[place] = mpf(v.p)/v.q if v.is_Rational else mp.convert(v.evalf(mp.dps)._to_mpmath(mp.prec))
-        for average in self.averages.values():
-            average.prepare(self.letters, point, given)
-        values = {place: average.value({}) for place, average in self.averages.items()}
+    # -- numbers ---------------------------------------------------------------------------------------------------
+    def changes(self, which: Sequence[int], place: Place, least: Any) -> Iterator[tuple[int, Any]]:
+        """(i, the change of the side, as a part of it) of those whose alteration shows there."""
+        given, values = self._prepared(place)
         before = self.outer(given | values)
         if before is None or not before:
-            return list(places)
-        return [p for p in places if not self._moves(p, given, values, before, mpf(10)**-digits*fabs(before))]
+            return
+        for i in which:
+            change = self._change(self.counted[i], given, values, before, least)
+            if change > least:
+                yield i, change
 
-    def _moves(self, place: Dummy, given: dict[Any, Any], values: dict[Any, Any], before: Any, least: Any) -> bool:
+    def stands(self, i: int, place: Place, digits: int) -> bool:
+        """Is it there, though it shows nowhere? A sum of which the terms cancel is not."""
+        p = self.counted[i]
+        if p not in self.terms:
+            return True
+        program, own, found = _Compiled(self.terms[p]), self._owner(p), []
+        for precision in (digits + _SPARE, _DEEP):
+            with mp.workdps(precision):
+                given, values = self._prepared(place)
+                at = [given | values] if own is None else [given | there for there in self.averages[own].at]
+                numbers = [v for there in at if (v := program(there)) is not None]
+                found.append(sum(map(fabs, numbers), mpf(0)))
+        return bool(found[0] and found[1] and found[0] < 2*found[1] < 4*found[0])
+
+    def _prepared(self, place: Place) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        given: dict[Any, Any] = dict(self.fixed)
+        for p, e in self.letters.items():
+            if p not in given and not (v := e.xreplace(dict(place.point))).free_symbols:
+                given[p] = mpf(v.p)/v.q if v.is_Rational else mp.convert(v.evalf(mp.dps)._to_mpmath(mp.prec))
+        for average in self.averages.values():
+            average.prepare(self.letters, place.point, given)
+        return given, {p: average.value({}) for p, average in self.averages.items()}
+
+    def _owner(self, p: Dummy) -> Dummy | None:
+        return next((name for name, average in self.averages.items() if p in average.program.inputs), None)
+
+    def _change(self, p: Dummy, given: dict[Any, Any], values: dict[Any, Any], before: Any, least: Any) -> Any:
+        """The largest of its moves, up to the first that shows; that of the whole where none has a value."""
         checkpoint("looking at what an equality depends on")
-        own = next((name for name, average in self.averages.items() if place in average.program.inputs), None)
-        known = False
-        for move in (partial(add, self.switches[place]*_MUCH),) if place in self.switches else _MOVES:
+        own, found = self._owner(p), None
+        for move in self.moves[p]:
             if own is None:
-                after = self.outer(given | values | {place: move(given[place])})
+                after = self.outer(given | values | {p: move(given[p])})
             else:
-                after = self.outer(given | values | {own: self.averages[own].value({place: move})})
+                after = self.outer(given | values | {own: self.averages[own].value({p: move})})
             if after is not None:
-                known = True
-                if fabs(after - before) > least:
-                    return True
-        return not known
+                found = max(found or mpf(0), fabs((after - before)/before))
+                if found > least:
+                    return found
+        return mpf(1) if found is None else found
 
 
 class _Compiled:
@@ -192,10 +355,13 @@ class _Compiled:
 
     def __init__(self, marked: Expr) -> None:
         self.inputs = sorted(marked.free_symbols, key=lambda s: s.dummy_index)
-        self.line = StraightLine(marked, self.inputs, MPMATH)
+        self.line, self.precision = StraightLine(marked, self.inputs, MPMATH), 0
 
     def __call__(self, values: Mapping[Any, Any]) -> Any:
         try:
+            if self.precision != mp.prec:
+                self.line.prepare()
+                self.precision = mp.prec
             found = self.line(*(values[s] for s in self.inputs))
         except (ValueError, TypeError, ArithmeticError, NoClosedForm):
             return None
@@ -211,7 +377,7 @@ class _Average:
     def prepare(self, letters: Mapping[Dummy, Expr], point: Mapping[Symbol, Expr], given: Mapping[Dummy, Any]) -> None:
         """The values of all variables at the nodes, and the weights."""
         bound = [v for _, variables in self.nodes for v in variables]
-        spread = [fabs(mp.sqrt(mp.convert(cov[i, i].xreplace(point).evalf(20)._to_mpmath(70))))
+        spread = [fabs(mp.sqrt(mp.convert(cov[i, i].xreplace(dict(point)).evalf(20)._to_mpmath(70))))
                   for cov, variables in self.nodes for i in range(len(variables))]
         self.weights, self.at = [], []
         for v in _vectors(len(bound)):
@@ -220,7 +386,7 @@ class _Average:
             self.at.append({p: given[p] if p in given else there[letters[p]] for p in self.program.inputs})
         self.base = [self.program(values) for values in self.at]
 
-    def value(self, moves: Mapping[Dummy, Any]) -> Any:
+    def value(self, moves: Mapping[Dummy, Move]) -> Any:
         """The sum; with one of the variables moved, over the nodes that have both values."""
         total = mpf(0)
         for w, values, known in zip(self.weights, self.at, self.base, strict=True):
@@ -228,6 +394,16 @@ class _Average:
                 moved = self.program(values | {p: move(values[p]) for p, move in moves.items()}) if moves else known
                 total += w*(known if moved is None else moved)
         return total
+
+
+def _last(e: Expr) -> Any:
+    """One of the last digit of a long number, else 0."""
+    long = e.is_Rational and max(abs(e.p), e.q) > 10**_LONG
+    return mpf(1)/e.q if long else 0
+
+
+def _bound(within: Within) -> set[Symbol]:
+    return {v for _, variables in within or () for v in variables}
 
 
 def _with_signs(e: Expr) -> Expr:
@@ -250,4 +426,5 @@ def _vectors(count: int) -> list[tuple[Any, ...]]:
     if count == 1:
         return [(v,) for v in _NODES]
     random = Random(count)
-    return [tuple(mpf(random.choice((0.5, 1.0, 2.5)))*mpf(random.gauss(0, 1)) for _ in range(count)) for _ in range(_VECTORS)]
+    drawn = [tuple(mpf(random.choice((0.5, 1.0, 2.5)))*mpf(random.gauss(0, 1)) for _ in range(count)) for _ in range(_VECTORS)]
+    return [*drawn, *(tuple(x*mpf(10)**-k for x in v) for k, v in enumerate(drawn[:6], 1))]
