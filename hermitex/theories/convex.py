@@ -8,7 +8,7 @@ f* = argmin (f - omega)^2/(2V) + l(y, f), s = (f* - omega)/V [cui2024, Result 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Rational, sqrt
 
 from hermitex.errors import BadInput
-from hermitex.solvers.chain import assemble
+from hermitex.solvers.chain import assemble, pick
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -130,7 +130,7 @@ class ConvexOneStep(OneStepFamily):
 
     def run(self, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
             **options: Any) -> Solution:
-        """Solve at complete numbers: points that share their exact reductions together; a small lam is come to from lam = 1."""
+        """Solve at complete numbers: points that share their exact reductions together."""
         shape, flat, first = flattened(self.name, self.system, numbers, start)
         flags = self._flags(flat)
         if flags[0].kind != "labels" and (flags[0].kind == "values" or grid.serves(flags[0])):
@@ -222,15 +222,26 @@ def flattened(asking: str, system: System, numbers: Mapping[str, Any], start: Ma
 
 
 def solved(system: System, at: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], tolerance: float) -> Solution:
-    """The solution at points of one structure: followed from lam = 1 down, a decade a step, unless a start is given."""
-    low = np.clip(at["lamda"], 1e-8, _LARGE_LAM)
-    steps = 0 if start else int(np.ceil(-np.log10(low.min()) - 1e-9))
-    near = dict(start)
+    """The solution at points of one structure; what Newton does not reach from its start is followed from lam = 1 down."""
+    found = system.solve(at, start=start, tolerance=tolerance, raise_on_failure=False)
+    left = np.flatnonzero(~np.asarray(found.converged))
+    if start or not left.size:
+        return found
+    near: dict[str, np.ndarray] = {}
+    some = {n: v[left] for n, v in at.items()}
+    low = np.clip(some["lamda"], 1e-8, _LARGE_LAM)
+    steps = int(np.ceil(-np.log10(low.min()) - 1e-9))  # a decade each
     for k in range(steps):
-        here = {**at, "lamda": np.maximum(at["lamda"], low**(k/steps))}
-        found = system.solve(here, start=near, tolerance=_ROUGH, raise_on_failure=False)
-        near = {n: _usable(found[n], _positive(system, n)) for n in found.unknowns}
-    return system.solve(at, start=near, tolerance=tolerance, raise_on_failure=False)
+        here = {**some, "lamda": np.maximum(some["lamda"], low**(k/steps))}
+        far = system.solve(here, start=near, tolerance=_ROUGH, raise_on_failure=False)
+        near = {n: _usable(far[n], _positive(system, n)) for n in far.unknowns}
+    if not steps:
+        return found
+    again = system.solve(some, start=near, tolerance=tolerance, raise_on_failure=False)
+    good = np.flatnonzero(found.converged)
+    whole = assemble([(good, pick(found, good)), (left, again)], len(found.converged), found.unknowns) if good.size else again
+    worst = max(float(s.origin["quadrature_error"]) for s in (found, again)) if good.size else again.origin["quadrature_error"]
+    return replace(whole, origin={**again.origin, "quadrature_error": worst})
 
 
 def _usable(v: np.ndarray, positive: bool) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from hermitex.theories.overlaps.grid import (
     Array,
     LabelAxis,
     LabelGrid,
+    ThinTable,
     averaged,
     broken_nodes,
     merged,
@@ -27,6 +28,7 @@ from hermitex.theories.overlaps.grid import (
 )
 
 _CHUNK = 4_000_000
+_MANY = 200  # labels from which few may occur next to each point
 EXP = 10  # products take the time of one exponential
 LEAST = 1e-200  # a label less likely than this, given its field, does not occur
 _FIELDS = {1: 0.5, 2: 0.75}  # F has poles in omega between what a label leaves of z: finer nodes where they cost little
@@ -112,10 +114,29 @@ class FiniteOutput(Output):
         nodes = self._fewer([nonnegative(*f) if i in frame.halved else f for i, f in enumerate(fields)], m)
         weight = tensor_product([w for _, w in nodes])
         total = np.zeros((self.r, self.r))
+        thin = None if self._thin is None else self._thin.of(float(1 - m[0]), fineness, _CHUNK)
+        if thin is not None:
+            return np.asarray(self._through(thin, *nodes[0], float(1 - m[0]), fineness)*frame.shown)
         for grid in self._grids(m, fineness, weight.size):
             z, *a = grid.moments([o for o, _ in nodes], 1 - m, fineness)
             total += outer(a, z, weight)
         return total*frame.shown
+
+    @cached_property
+    def _thin(self) -> ThinTable | None:
+        """The table of a smooth law of one variable, if it has so many labels that it may be thin."""
+        if self.law is None or self.r > 1 or len(self.labels) < _MANY:
+            return None
+        return ThinTable(self.grid.axes[0], partial(stepped, self.law), self.labels, self.steps)
+
+    def _through(self, table: Any, omega: Array, weight: Array, v: float, fineness: float) -> Array:
+        """F of one variable, by a sparse table, some fields at a time."""
+        step, total = max(1, _CHUNK//len(self.labels)), np.zeros((1, 1))
+        for k in range(0, len(omega), step):
+            p, d = self.grid.axes[0].probabilities(omega[k:k + step], v, fineness)
+            checkpoint("iterating the state evolution", table.nnz*p.shape[1])
+            total += outer([table @ d], table @ p, weight[k:k + step])
+        return total
 
     def _grids(self, m: Array, fineness: float, omegas: int) -> Iterator[LabelGrid]:
         """The grid as it is, or a few labels at a time where all at once would not fit."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 from scipy.special import ndtr
 
 from hermitex.kernels.panels import on_panels, split
@@ -20,6 +21,8 @@ Array = np.ndarray
 WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
 _ROOT = np.sqrt(2*np.pi)
 _BLIND = 9.0  # P(|z - omega| > 9 s) < 3e-19
+_NEVER = 1e-60  # a label this unlikely at a point is not seen beside the others
+_THIN = 1/8  # of a table: a sparse one costs less from here on
 
 
 def rung(s: Any) -> Any:
@@ -158,6 +161,40 @@ class LabelGrid:
         f, rule = (f, f"k{letters},{ends}->kn") if rows is None else (f[rows], f"n{letters},{ends}->n")
         return [np.einsum(rule, f, *(d if i == j else p for j, (p, d) in enumerate(factors)), optimize=True)
                 for i in (None, *range(len(self.axes)))]
+
+
+@dataclass(frozen=True, eq=False)
+class ThinTable:
+    """P(y_k | z) dy_k of many labels of one variable: next to a point few of them occur. Few entries, kept for good.
+
+    law : (labels, their dy, points) -> (k, points)
+    """
+
+    axis: LabelAxis
+    law: Callable[[Array, Array, Sequence[Array]], Array]
+    labels: Array
+    steps: Array
+    _kept: dict[float, csr_array | None] = field(default_factory=dict)
+
+    def of(self, v: float, fineness: float, most: int) -> csr_array | None:
+        """The table for a Gaussian of variance v, made of parts of at most `most` entries; None where it is not thin."""
+        key = self.axis.rung(np.sqrt(v))*fineness
+        if key not in self._kept:
+            if len(self._kept) > 3:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = self._made(self.axis.nodes(key/fineness, fineness)[0], most)
+        return self._kept[key]
+
+    def _made(self, z: Array, most: int) -> csr_array | None:
+        parts, seen, step = [], 0, max(1, most//len(z))
+        for k in range(0, len(self.labels), step):
+            f = self.law(self.labels[k:k + step], self.steps[k:k + step], [z])
+            checkpoint("iterating the state evolution", f.size)
+            parts.append(csr_array(np.where(f > _NEVER, f, 0.0)))
+            seen += parts[-1].nnz
+            if seen > _THIN*len(self.labels)*len(z):
+                return None
+        return vstack(parts, format="csr")
 
 
 def averaged(f: Array, nodes: Sequence[tuple[Array, Array]]) -> float:

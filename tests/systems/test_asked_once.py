@@ -1,0 +1,38 @@
+"""A block is not computed twice at one state on the same nodes: its residual, its terms and its outputs are looked at together."""
+
+import numpy as np
+import pytest
+
+import hermitex as hx
+from hermitex.systems.program import Program
+
+HINGE = {"alpha": 1.5, "beta": 1.0, "lam": 0.1, "r": 1.0, "c": 1.0, "gamma": 0.9}
+
+
+def asked(monkeypatch, solve):
+    """What the blocks were asked for, as bytes of their state and nodes."""
+    seen, call = [], Program.call
+
+    def noted(self, name, s, quad, average=None):
+        if name.startswith("block") and average is None and self.axes:
+            state = [np.asarray(s[u], dtype=float).tobytes() for b in self.blocks for u in b.torn if u in s]
+            seen.append((name, *state, *(v[0].tobytes() for n, v in quad.items() if n)))
+        return call(self, name, s, quad, average)
+
+    with monkeypatch.context() as m:
+        m.setattr(Program, "call", noted)
+        found = solve()
+    assert seen and found.converged
+    return seen
+
+
+@pytest.mark.parametrize("sigma, g, loss", [("tanh", "sin", "square"), ("softplus", "sign", "hinge")])
+def test_no_state_is_asked_for_twice(sigma, g, loss, monkeypatch):
+    theory = hx.theories.one_step(sigma, g, loss=loss)
+    seen = asked(monkeypatch, lambda: theory.solve(**HINGE))
+    assert len(set(seen)) >= len(seen) - 1  # one more step of Newton's method begins where it ended
+
+
+def test_few_nodes_where_the_error_is_small():
+    found = hx.theories.one_step("softplus", "sign", loss="hinge").solve(**HINGE)
+    assert found.provenance["nodes"]["z1_1"] <= 250 and found.provenance["quadrature_error"] < 3e-12
