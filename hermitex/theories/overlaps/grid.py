@@ -80,8 +80,8 @@ def normal_nodes(m: float, v: float, fineness: float = 1.0) -> tuple[Array, Arra
     """Nodes and weights for omega ~ N(0, m) and integrands that vary on the scale sqrt(v): trapezoid, spectrally accurate."""
     if m <= 0:
         return np.zeros(1), np.ones(1)
-    if m < 0.15*v:  # the integrand is nearly a polynomial over the width of omega
-        x, w = np.polynomial.hermite_e.hermegauss(round((10 if m < 0.02*v else 22)/min(1.0, max(fineness, 0.7))))
+    if m < 0.02*v:  # the integrand is nearly a polynomial over the width of omega
+        x, w = np.polynomial.hermite_e.hermegauss(round((18 if m < 0.005*v else 28)/max(fineness, 0.25)))
         return np.sqrt(m)*x, w/w.sum()
     step = fineness*min(0.4, 0.34*np.sqrt(v/m))
     half = int(np.ceil(WINDOW/step))

@@ -32,9 +32,9 @@ from hermitex.theories.overlaps.space import OverlapSpace
 from hermitex.theories.overlaps.steps import StepOutput
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, sections, values
 
-_LABELS = 12_000
+_LABELS = 18_000
 _RADIUS = 8.2
-_MOST = 4e8  # labels times points that a quadrature may cost
+_MOST = 6e8  # labels times points that a quadrature may cost
 _ROOT = np.sqrt(2*np.pi)
 
 
@@ -112,7 +112,7 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[LabelAxis
         return FiniteOutput(LabelGrid(axes, finite), labels, r=len(names), smallest=_smallest(axes))
     if law.name == "gaussian":
         D = float(law.parameter or 0)
-        step, reach = 0.45*np.sqrt(D), 8*np.sqrt(D)
+        step, reach = (0.3 if len(names) == 1 else 0.45)*np.sqrt(D), 8*np.sqrt(D)  # A^2/Z has poles in y: 2e-11, 1e-15 at 0.3
         y, dy = _uniform(sample.min() - reach, sample.max() + reach, step)
         density = partial(_gaussian, of, D)
         scale = np.sqrt(D)/_steepest(of, len(names))
