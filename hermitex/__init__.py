@@ -52,6 +52,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "baselines": ("face.curve", "baselines"),
     "experiment": ("experiments.own", "experiment"),
     "Curve": ("theories.curve", "Curve"),
+    "Curves": ("theories.curves", "Curves"),
     "exponents": ("face.exponents", "exponents"),
     "report": ("face.report", "report"),
     "Report": ("face.report", "Report"),

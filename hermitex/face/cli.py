@@ -89,8 +89,11 @@ def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
     if words and hasattr(module, "narrow"):
         module.narrow(parser, words)
     parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
-    parser.add_argument("--budget", type=_seconds, default=getattr(module, "BUDGET", DEFAULT_BUDGET), metavar="SECONDS",
-                        help="time allowed for each answer, inf for all that it takes (default: %(default)g)")
+    most = getattr(module, "BUDGET", DEFAULT_BUDGET)
+    also = getattr(module, "BUDGETED", "")
+    parser.add_argument("--budget", type=_seconds, metavar="SECONDS",
+                        help=f"time allowed for each answer, inf for all that it takes (default: {most:g}{also})")
+    parser.set_defaults(usual_budget=most)
     return parser
 
 
@@ -188,6 +191,8 @@ def _dispatch(argv: list[str]) -> int:
         args = parser.parse_args(parser.split(rest))
     except SystemExit as done:  # --help of the verb
         return int(done.code or 0)
+    args.own_budget = args.budget  # None where none was asked for
+    args.budget = args.usual_budget if args.budget is None else args.budget
     return int(import_module(f"hermitex.face.verbs.{verb}").run(args))
 
 

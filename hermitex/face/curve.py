@@ -7,19 +7,22 @@ that costs about a minute; ``simulate={"dimension": 600, "seeds": 32}`` sets the
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from itertools import product
+from typing import Any, overload
 
 import numpy as np
 
 from hermitex.errors import BadInput, NoValue, UnknownName, brief
+from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.show.progress import reporter
 from hermitex.symbols import z
 from hermitex.theories import THEORIES
 from hermitex.theories.curve import Curve
+from hermitex.theories.curves import Curves
 
 # theory's name -> (module, function) that simulates it: one entry for each experiment there is
 EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step", "simulate"),
@@ -41,8 +44,14 @@ OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 _TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
 
 
-def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] = False, progress: Any = None,
-          title: str | None = None, **numbers: Any) -> Curve:
+@overload
+def curve(theory: Any, alpha: Any = None, *, each: None = None, simulate: bool | Mapping[str, Any] = False, progress: Any = None,
+          title: str | None = None, **numbers: Any) -> Curve: ...
+@overload
+def curve(theory: Any, alpha: Any = None, *, each: str | Sequence[str], simulate: bool | Mapping[str, Any] = False,
+          progress: Any = None, title: str | None = None, **numbers: Any) -> Curves: ...
+def curve(theory: Any, alpha: Any = None, *, each: str | Sequence[str] | None = None, simulate: bool | Mapping[str, Any] = False,
+          progress: Any = None, title: str | None = None, **numbers: Any) -> Curve | Curves:
     r"""The learning curve of a theory along alpha and, beside it, of the experiment.
 
     Parameters
@@ -50,6 +59,8 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     theory : a theory (``hx.theories.one_step(tanh, sin)``), or its name ("one-step") with its functions and structure as
         further keywords (sigma=, target=, loss=, ...)
     alpha : numbers, the abscissa (the flow of SGD runs along t instead: t=[0, 1, 2])
+    each : what has several values and makes a curve of each, one name or several: each="lam", lam=[0.01, 0.1, 1]; with the name of
+        a theory its functions, too: each="sigma", sigma=["relu", "tanh"]
     simulate : True adds `.simulation`, measured at finite size; a mapping sets the experiment's own options:
         dimension (d), seeds (how many, or which), model ("features" or "network"), test (fresh samples), alpha, or
         the theory's axis (where to measure; by default at most 8 of the points). A curve along t starts where the
@@ -63,7 +74,8 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     Returns
     -------
     Curve : `.test_error`, `.train_error`, order parameters by name, `.converged`; `.simulation` with `.standard_error`;
-    `.plot(ax)`, `.to_csv(path)`, `.bibtex()`. A point that did not converge is nan with its reason.
+    `.plot(ax)`, `.to_csv(path)`, `.bibtex()`. A point that did not converge is nan with its reason. With `each`: Curves, in the
+    order of the values, with the same methods; the legend of their picture says what differs.
 
     Raises
     ------
@@ -73,7 +85,11 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     --------
     >>> curve("one-step", sigma="tanh", target="sin", alpha=[0.2, 0.9], alpha0=20, eta=3, lam=0.1).test_error.round(6)
     array([0.048483, 0.042504])
+    >>> curve("random-features", sigma="tanh", target="sin", alpha=[1, 2], gamma=1, each="lam", lam=[0.1, 1])
+    Curves(2 curves of random-features along alpha, one for each lam)
     """
+    if each is not None:
+        return _of_each(theory, alpha, each, numbers, simulate=simulate, progress=progress, title=title)
     theory, numbers = _theory(theory, numbers)
     axis = getattr(theory, "axis", "alpha")
     if axis == "alpha":
@@ -94,6 +110,20 @@ def curve(theory: Any, alpha: Any = None, *, simulate: bool | Mapping[str, Any] 
     if options is not None and (found.axis != axis or "optimise" in numbers):
         raise BadInput(f"{theory.name}: the experiment is made along {axis} alone; give the other numbers one value each")
     return found if options is None else found.with_simulation(experiment(theory, line, options, progress, **numbers))
+
+
+def _of_each(theory: Any, alpha: Any, each: str | Sequence[str], numbers: Mapping[str, Any], **how: Any) -> Curves:
+    """A curve for every value of what `each` names, in the order of the product."""
+    names = tuple(ridge(str(n), numbers) for n in ([each] if isinstance(each, str) else each))
+    for n in names:
+        if n not in numbers:
+            raise BadInput(f"curve: each={n!r} names what makes a curve of each value; give the values too, for instance "
+                           f"{n}=[0.1, 1]")
+        if np.ndim(numbers[n]) != 1 or not len(numbers[n]):
+            raise BadInput(f"curve: each={n!r} needs a list, {n}=[...], not {brief(numbers[n])}")
+    choices = product(*(list(numbers[n]) for n in names))
+    return Curves(tuple(curve(theory, alpha, **how, **{**numbers, **dict(zip(names, chosen, strict=True))}) for chosen in choices),
+                  names)
 
 
 def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None, progress: Any = None, **numbers: Any) -> Curve:

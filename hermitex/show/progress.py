@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 EVERY = 10.0  # seconds between lines where there is no terminal
 
 
-def reporter(what: str, unit: str) -> Callable[..., None]:
+def reporter(what: str, unit: str, *, asked: bool = True) -> Callable[..., None]:
     """A callback of (done, total, more words): "sweep: 40 of 100 points, 12 s, about 18 s left".
 
     The time left is that of the pace since the first call: what a sweep that is resumed finds done says nothing of its pace.
+    Where nobody `asked` and there is no terminal, nothing is said of what is done within ten seconds.
     """
     begun = last = monotonic()
     since: tuple[float, int] | None = None  # when it was first told how far it is, and how far
@@ -23,7 +26,7 @@ def reporter(what: str, unit: str) -> Callable[..., None]:
             return
         now, terminal = monotonic(), sys.stderr.isatty()
         since = since or (now, done)
-        if not terminal and done < total and now - last < EVERY:
+        if not terminal and now - last < EVERY and (done < total or (last == begun and not asked)):
             return
         last = now
         left = (now - since[0])*(total - done)/(done - since[1]) if done > since[1] else None
@@ -34,6 +37,30 @@ def reporter(what: str, unit: str) -> Callable[..., None]:
         sys.stderr.flush()
 
     return tell
+
+
+@contextmanager
+def heartbeat(tell: Callable[[int, int], None], every: float = 1.0) -> Iterator[Callable[[int, int], None]]:
+    """The same callback, which is told again what it heard last while a step takes long: time passes where nothing is done."""
+    heard: list[tuple[int, int]] = []
+    over = threading.Event()
+
+    def hear(done: int, total: int) -> None:
+        heard[:] = [(done, total)]
+        tell(done, total)
+
+    def beat() -> None:
+        while not over.wait(every):
+            if heard and heard[0][0] < heard[0][1]:
+                tell(*heard[0])
+
+    watch = threading.Thread(target=beat, name="hermitex progress", daemon=True)
+    watch.start()
+    try:
+        yield hear
+    finally:
+        over.set()
+        watch.join()
 
 
 def words(seconds: float) -> str:

@@ -179,7 +179,7 @@ class Theory(Shown):
         for name in names:
             if np.size(numbers[name]) != 1:
                 raise BadInput(f"{self.name}: along a curve only {self.axis} varies; {name} has {np.size(numbers[name])} values "
-                               "(make one curve for each)")
+                               f"(hx.curve(..., each={name!r}) makes one for each)")
         return {name: float(np.ravel(numbers[name])[0]) for name in names}
 
     def curve(self, alpha: Any = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
@@ -208,7 +208,8 @@ class Theory(Shown):
             length = np.broadcast_shapes(*(rest[n].shape for n in lists), (1,))
         except ValueError:
             sizes = " and ".join(f"{n} {rest[n].size}" for n in lists)
-            raise BadInput(f"{self.name}: along a curve the lists are of one length: {sizes} values") from None
+            raise BadInput(f"{self.name}: along a curve the lists are of one length: {sizes} values; "
+                           f"hx.curve(..., each={next(n for n in lists if n != axis)!r}) makes a curve for each") from None
         if axis not in rest:
             raise NoValue(self.name, axis, "[0.5, 1, 2]")
         rest |= {n: np.broadcast_to(rest[n], length) for n in lists}

@@ -266,3 +266,23 @@ def test_the_help_of_one_theory_has_no_option_that_it_refuses(theory, lacks, cap
     own = capsys.readouterr().out
     assert cli.main(["curve", "one-step", "--help"]) == 0
     assert lacks not in own and lacks in capsys.readouterr().out
+
+
+def test_a_budget_that_is_asked_for_ends_the_experiment(capsys, tmp_path):
+    """What the theory says is printed and written all the same."""
+    place = tmp_path/"curve.csv"
+    argv = [*BASE, *STEP, "--alpha", "1", "--simulate", "--simulate-dimension", "3000", "--budget", "1.5", "--csv", str(place)]
+    cli.main([*BASE, *STEP, "--alpha", "1"])  # the formulas are compiled: the time is that of the experiment
+    known = capsys.readouterr().out
+    assert cli.main(argv) == 1
+    out, err = capsys.readouterr()
+    assert out == known and place.exists()
+    assert "the experiment is left out: --budget 1.5 was over after 0 of 16 seeds" in err and "--simulate-dimension" in err
+
+
+def test_a_short_experiment_says_nothing_where_nobody_asked(capsys):
+    argv = [*BASE, *STEP, "--alpha", "1", "--simulate", "--simulate-dimension", "40", "--seeds", "2"]
+    assert cli.main(argv) == 0
+    assert capsys.readouterr().err == ""
+    assert cli.main([*argv, "--progress"]) == 0
+    assert "experiment: 2 of 2 seeds" in capsys.readouterr().err

@@ -158,3 +158,33 @@ def test_numbers_that_run_along_with_the_axis_stand_in_the_table():
 def test_an_option_of_the_experiment_beside_the_numbers_says_where_it_goes():
     with pytest.raises(BadInput, match=r"write simulate=\{'seeds': 2\}"):
         hx.curve(hx.theories.one_step("tanh", "sin"), alpha=[1.0], alpha0=5, eta=1, lam=0.1, simulate=True, seeds=2)
+
+
+def test_a_curve_for_each_value(tmp_path):
+    """As the command line makes them: one picture whose legend names the values, one table that is read back."""
+    known = dict(sigma="tanh", target="sin", gamma=1, alpha=[1, 2, 3])
+    found = hx.curve("random-features", each="lamda", lam=[0.1, 1], **known)
+    for one, lam in zip(found, (0.1, 1), strict=True):
+        np.testing.assert_array_equal(one.test_error, hx.curve("random-features", lam=lam, **known).test_error)
+    ax = found.plot()
+    labels = ax.get_legend_handles_labels()[1]
+    assert len(ax.get_lines()) == 2 and "0.1" in labels[0] and "= 1$" in labels[1]
+    back = hx.load(found.to_csv(tmp_path/"curves.csv"))
+    assert back.axes == {"lam": (0.1, 1.0), "alpha": (1.0, 2.0, 3.0)}
+    np.testing.assert_array_equal(back.test_error, np.concatenate([one.test_error for one in found]))
+    assert len(found.to_dict()["curves"]) == 2 == len(found[:2]) and "one for each lam" in repr(found)
+    assert "lam = 0.1: " in found._repr_html_() and "@" in found.bibtex()
+
+
+def test_a_curve_for_each_function_and_number_with_its_experiment():
+    found = hx.curve("random-features", each=("sigma", "lam"), sigma=["tanh", "relu"], lam=[0.1, 1], target="sin", gamma=1,
+                     alpha=[1], simulate={"dimension": 20, "seeds": 2})
+    told = [(one.parameters["sigma"], one.parameters["lam"]) for one in found]
+    assert told == [("tanh", 0.1), ("tanh", 1), ("relu", 0.1), ("relu", 1)] and all(one.simulation is not None for one in found)
+
+
+@pytest.mark.parametrize("numbers, word", [(dict(each="lam"), "give the values too"), (dict(each="lam", lam=1), "needs a list"),
+                                           (dict(lam=[0.1, 1]), "each='lam'")])
+def test_what_makes_no_curves_is_said(numbers, word):
+    with pytest.raises(BadInput, match=word):
+        hx.curve("random-features", sigma="tanh", target="sin", gamma=1, alpha=[1, 2, 3], **numbers)

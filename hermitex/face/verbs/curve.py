@@ -9,15 +9,15 @@ import argparse
 import itertools
 import math
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hermitex.errors import BadInput, NoValue, UnknownName
+from hermitex.errors import BadInput, BudgetExceeded, NoValue, UnknownName
 from hermitex.face import cli, guard, output
 from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
 
+BUDGETED = "; of an experiment, where it is given"  # by default that takes as long as it takes
 MOST_CURVES, _SEEDS = 40, 16
 _NAMES = "|".join(sorted(THEORIES, key=len, reverse=True))
 _OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  # a clause of help that speaks of some theories only
@@ -51,7 +51,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     experiment.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
     experiment.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network); "
                         "sgd: vectors or overlaps, the same law; bayes-amp: its start, zero, spectral or informed")
-    experiment.add_argument("--progress", action="store_true", help="say on stderr how far it is (always on a terminal)")
+    experiment.add_argument("--progress", action="store_true", help="say on stderr how far it is, however soon it is done "
+                            "(without: on a terminal, elsewhere a line each ten seconds)")
     written = parser.add_argument_group("what is written")
     written.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
     written.add_argument("--baselines", action="store_true",
@@ -122,6 +123,7 @@ def _run(args: argparse.Namespace) -> int:
     from hermitex.show.files import check_place
     from hermitex.show.plots import FORMATS
     from hermitex.theories import THEORIES as FACTORIES
+    from hermitex.theories.curves import Curves
 
     if args.plot and Path(args.plot).suffix[1:].lower() not in FORMATS:
         raise BadInput(f"--plot: cannot write a picture to {args.plot[:80]!r}; end it in .{', .'.join(FORMATS)}")
@@ -129,7 +131,8 @@ def _run(args: argparse.Namespace) -> int:
         check_place(path)
     alpha = _line(entry.axis, getattr(args, entry.axis))
     members = _members(entry, keywords, alpha)
-    found, lines = [], None
+    found: list[Any] = []
+    lines, late = None, False
     for member in members:
         several = [n for n, v in member.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER]
         if args.simulate and (several or args.optimise):
@@ -151,14 +154,16 @@ def _run(args: argparse.Namespace) -> int:
                     raise BadInput("--baselines: the reference lines are those of one curve along --alpha; ask for one activation, "
                                    "one target and one value of each number")
                 lines = face.baselines(theory, alpha, **numbers)
-        if args.simulate:  # a simulation takes as long as it takes
-            measured = _measured(args, theory, alpha, numbers)
+        measured = _measured(args, theory, alpha, numbers) if args.simulate else None
+        late = late or (args.simulate and measured is None)
+        if measured is not None:
             made = made.with_simulation(measured)
             told = measured.parameters.get("status", "")
             if said := getattr(theory, "of_experiment", "") or (told if told != made.parameters.get("status") else ""):
                 cli.say(f"the experiment: {said}" if said == told else said)
         found.append(made)
-    _write(args, found, lines)
+    curves = Curves(tuple(found), tuple(_differing(members)))
+    _write(args, curves, lines)
     if args.json:
         print(output.dumps(found[0].to_dict() if len(found) == 1 else [one.to_dict() for one in found]))
     else:
@@ -170,7 +175,7 @@ def _run(args: argparse.Namespace) -> int:
                 cli.say(said)
         else:
             _say_failed(one)
-    return cli.ANSWERED if all(one.all_converged for one in found) else cli.FAILED
+    return cli.FAILED if late or not all(one.all_converged for one in found) else cli.ANSWERED
 
 
 def _members(entry: CurveEntry, keywords: dict[str, Any], alpha: list[float]) -> list[dict[str, Any]]:
@@ -187,21 +192,44 @@ def _members(entry: CurveEntry, keywords: dict[str, Any], alpha: list[float]) ->
     return [{**keywords, **dict(zip(choices, values, strict=True))} for values in itertools.product(*choices.values())]
 
 
+def _differing(members: list[dict[str, Any]]) -> list[str]:
+    """What several curves differ in."""
+    first = members[0]
+    return [n for n in first if any(m[n] is not first[n] and m[n] != first[n] for m in members)]  # an array is one for all
+
+
 def _heads(members: list[dict[str, Any]]) -> list[str]:
     """What each of several curves differs in from the others, as a line over its table."""
-    first = members[0]
-    differing = [n for n in first if any(m[n] is not first[n] and m[n] != first[n] for m in members)]  # an array is one for all
-    return [", ".join(f"{n} = {m[n]:g}" if isinstance(m[n], float) else f"{n} = {m[n]}" for n in differing) for m in members]
+    return [", ".join(f"{n} = {m[n]:g}" if isinstance(m[n], float) else f"{n} = {m[n]}" for n in _differing(members))
+            for m in members]
 
 
 def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers: dict[str, Any]) -> Any:
-    """The experiment beside a curve."""
+    """The experiment beside a curve; None where the budget that was asked for ends it, which is said."""
     from hermitex.face import curve as face
+    from hermitex.show.progress import heartbeat, reporter
 
     options = {"seeds": _SEEDS if args.seeds is None else args.seeds, **({"model": args.model} if args.model else {})}
     if args.simulate_dimension is not None:
         options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
-    return face.experiment(theory, alpha, options, args.progress or sys.stderr.isatty(), **numbers)
+    told = [0, int(options["seeds"])]
+    tell = reporter("experiment", "seeds", asked=args.progress)
+
+    def hear(done: int, total: int) -> None:
+        told[:] = done, total
+        tell(done, total)
+
+    try:
+        with guard.deadline(args.own_budget), heartbeat(hear) as heard:
+            return face.experiment(theory, alpha, options, heard, **numbers)
+    except BudgetExceeded as over:
+        if args.own_budget is None or over.seconds != args.own_budget:
+            raise
+        done, total = told
+        needs = f"about {1.2*args.own_budget*total/done:.2g} are needed" if done else "not one seed was done"
+        cli.say(f"the experiment is left out: --budget {args.own_budget:g} was over after {done} of {total} seeds; {needs}; "
+                "raise it, or make the experiment smaller with --seeds 4 or --simulate-dimension")
+        return None
 
 
 def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
@@ -300,28 +328,17 @@ def _list(name: str, text: str) -> list[float]:
     return [_number(name, part) for part in text.split(",")]
 
 
-def _write(args: argparse.Namespace, found: list[Any], lines: Any) -> None:
+def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
     if args.plot:
         from hermitex.show.plots import save
 
-        ax = lines.plot() if lines is not None else None
-        for one in found:
-            ax = one.plot(ax)
-        save(ax, args.plot)
-    if args.csv and len(found) == 1:
-        found[0].to_csv(args.csv)
-    elif args.csv:
-        from hermitex.show.tables import save_csv
-
-        tables = [one.table() for one in found]
-        names = dict.fromkeys(n for table in tables for n in table)
-        save_csv({n: [v for table, one in zip(tables, found, strict=True) for v in table.get(n, [None]*len(one))] for n in names},
-                 args.csv)
+        save(found.plot(lines.plot() if lines is not None else None), args.plot)
+    if args.csv:
+        found.to_csv(args.csv)
     if args.bib:
-        from hermitex.show.cite import bibtex
         from hermitex.show.files import write_whole
 
-        write_whole(args.bib, bibtex([k for one in found for k in one.sources]))
+        write_whole(args.bib, found.bibtex())
 
 
 def _text(found: Any, entry: CurveEntry, best: str | None) -> str:
