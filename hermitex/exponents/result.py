@@ -13,10 +13,11 @@ from hermitex.exponents.directions.words import directions_words, staircase_word
 from hermitex.exponents.explain import explain
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
-from hermitex.show.display import latex, math
+from hermitex.show.display import latex, math, shorten
 from hermitex.symbolic.parsing import parse, to_text
 
 _EXPONENTS = ("information", "leap", "generative")
+_BRIEF = 28  # characters of a direction in a picture
 _SHOWN = ("kernel", "one_pass_sgd", "batch_reuse", "amp")  # the rates of a table
 
 
@@ -76,8 +77,12 @@ class Exponents(Findings):
         from hermitex.show.mathtext import label
         from hermitex.show.plots import staircases
 
+        def drawn(words: str) -> str:
+            found = _formula(words) if len(words) <= _BRIEF else ""
+            return label(found, words) if found else shorten(words, _BRIEF)
+
         lines = {"one pass over the data": self.staircase, "using the data again": self.generative_staircase}
-        steps = {name: [(s["order"], directions_words([row], self.variables, self.numbers))
+        steps = {name: [(s["order"], drawn(directions_words([row], self.variables, self.numbers, most=_BRIEF)))
                         for s in stages for row in s["directions"]] for name, stages in lines.items() if stages}
         if not steps:
             raise BadInput("plot: no order was found for any direction; the notes say why")
@@ -140,12 +145,16 @@ def _climb(words: str) -> str:
     stages = []
     for stage in filter(None, words.split(";  ")):
         order, _, forms = stage.partition(": ")
-        try:  # a direction with rounded numbers stays in words: as a formula 0.652964 would be a fraction
-            forms = escape(forms) if "." in forms else math(r",\; ".join(latex(parse(form)) for form in forms.split(", ")))
-        except HermitexError:
-            forms = escape(forms)
-        stages.append(f"{forms} (order {escape(order)})")
+        stages.append(f"{math(found) if (found := _formula(forms)) else escape(forms)} (order {escape(order)})")
     return ", then ".join(stages) or "-"
+
+
+def _formula(forms: str) -> str:
+    """Directions in words as LaTeX; nothing for those with rounded numbers: as a formula 0.652964 would be a fraction."""
+    try:
+        return "" if "." in forms else r",\; ".join(latex(parse(form)) for form in forms.split(", "))
+    except HermitexError:
+        return ""
 
 
 def power_latex(rate: str) -> str:

@@ -1,4 +1,4 @@
-"""data -> axes: coefficients, truncations, learning curves with error bars, overlaps; axes in, axes out.
+"""data -> axes: coefficients, truncations, learning curves with error bars; axes in, axes out.
 
 The colours are those of Okabe and Ito, told apart by colour-blind readers; line styles and markers say the same thing
 again for black and white. matplotlib is imported when a picture is made.
@@ -270,17 +270,18 @@ def level_lines(x: Sequence[float], y: Sequence[float], target: Sequence[Sequenc
     return _finish(ax, xlabel=xlabel, ylabel=ylabel, legend=False)
 
 
-def overlaps(x: Sequence[float], values: Mapping[str, Sequence[float]], ax: Any = None, *,
-             threshold: float | None = None, xlabel: str = r"$\alpha = n/d$", ylabel: str = "overlap") -> Any:
-    r"""Order parameters along alpha, the weak-recovery threshold as a dotted vertical line."""
-    ax = new_axes(ax)
-    if threshold is not None:
-        ax.axvline(threshold, color="0.6", linestyle=":", linewidth=1.2, label=r"$\alpha_c$")
-    return curves(x, values, ax, xlabel=xlabel, ylabel=ylabel)
+def critical(ax: Any, at: float, name: str) -> Any:
+    """A dotted line at a critical value of the abscissa; the legend names the first of several."""
+    known = name in ax.get_legend_handles_labels()[1]
+    ax.axvline(at, color="0.6", linestyle=":", linewidth=1.2, label=f"_{name}" if known else name, gid=REFERENCE)
+    name_lines(ax)
+    return ax
 
 
 def staircases(lines: Mapping[str, Sequence[tuple[int, str]]], ax: Any = None, *, title: str = "") -> Any:
-    """Steps by name: (height, what is found on it) one after another; words stand on the first line that has them."""
+    """Steps by name: (height, what is found on it) one after another; words stand over the first line that has them, those of the
+    second under it.
+    """
     ax = new_axes(ax)
     most = max(height for steps in lines.values() for height, _ in steps)
     for i, (name, steps) in enumerate(lines.items()):
@@ -289,9 +290,9 @@ def staircases(lines: Mapping[str, Sequence[tuple[int, str]]], ax: Any = None, *
                   linestyle=STYLES[i % len(STYLES)], label=_label(name))
         for k, (height, words) in enumerate(steps):
             if i == 0 or lines[next(iter(lines))][k:k + 1] != [(height, words)]:
-                brief = words if len(words) <= 24 else f"{words[:21]}..."
-                ax.annotate(_label(brief), (k + 0.5, heights[k] + 0.06), ha="center", va="bottom", xytext=(0, 4),
-                            textcoords="offset points", fontsize="small", color=COLOURS[i % len(COLOURS)])
+                side = -1 if i % 2 else 1
+                ax.annotate(_label(words), (k + 0.5, heights[k] + 0.06*side), ha="center", va="top" if i % 2 else "bottom",
+                            xytext=(0, 4*side), textcoords="offset points", fontsize="small", color=COLOURS[i % len(COLOURS)])
     count = max(map(len, lines.values()))
     ax.set_xlim(-0.05, count + 0.05)
     ax.set_ylim(0, most + 1)

@@ -163,7 +163,7 @@ class Curve(Columned, Shown):
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace), and numbers of
             samples over a decade and a half are; errors are where they fall by as much, as powers of n or in time
         """
-        from hermitex.show.plots import axis_of
+        from hermitex.show.plots import axis_of, critical
 
         if quantity is None and "risk" in self.values:
             quantity, log = "risk", log or (False, True)
@@ -171,7 +171,11 @@ class Curve(Columned, Shown):
             quantity = "samples"
         if quantity is None and "test_error" not in self.values and self.order_parameters:
             said, alone = self.title if label is None else label, len(self.order_parameters) == 1
+            # eta_c along eta is no height: it is a place on the axis
+            place = f"{self.axis}_c" if f"{self.axis}_c" in self.order_parameters else ""
             for name in self.order_parameters:
+                if name == place:
+                    continue
                 words = "_" in name and len(name.split("_")[-1]) > 2  # a name of words is no letter with an index
                 shown = name.replace("_", " ") if words else f"${letter(name)}$"
                 text = ", ".join(filter(None, (said, "" if alone and said else shown)))
@@ -179,7 +183,9 @@ class Curve(Columned, Shown):
                 differs = {**self._told(name), "quantity": shown, **({"theory": text} if alone else {})}
                 ax = self._drawn(ax, name, text, None if label is not None or self.named else differs, log)
             others = [n for n in self.order_parameters if "_" in n or n == "theta"]
-            ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "" if others else "overlap")
+            ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "order parameters" if others else "overlap")
+            for at in sorted({float(v) for v in self[place] if np.isfinite(v)})[:1] if place else ():
+                critical(ax, at, f"${letter(place)}$")
             return ax
         quantity = quantity or "test_error"
         told = None if label is not None or self.named else self._told(quantity)

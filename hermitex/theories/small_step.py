@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Abs, Max, Piecewise, Rational, Symbol, sqrt
 
 from hermitex.errors import BadInput
-from hermitex.show.plots import curves
+from hermitex.show.plots import critical, curves
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -110,14 +110,15 @@ class SmallStep(Theory):
     def plot(self, ax: Any = None, *, psi1: float = 4.0, psi2: float = 1.0, Delta: float = 0.0, points: int = 200) -> Any:
         """The outlier and the two alignments along the step, up to three critical steps."""
         at_one = self.solve(psi1=psi1, psi2=psi2, eta=1.0, Delta=Delta)
-        critical = float(at_one["eta_c"])
-        etas = critical*np.linspace(0.01, 3, points)
+        eta_c = float(at_one["eta_c"])
+        etas = eta_c*np.linspace(0.01, 3, points)
         found = self.solve(psi1=psi1, psi2=psi2, eta=etas, Delta=Delta)
-        lines = {"outlier over the edge": found["singular_value"]/found["edge"] - 1,
+        lines = {"outlier/edge - 1": found["singular_value"]/found["edge"] - 1,
                  r"$\langle u_1, \beta_\star\rangle^2$": found["alignment_target"],
                  r"$\langle v_1, a\rangle^2$": found["alignment_readout"]}
-        ax = curves(etas.tolist(), {n: v.tolist() for n, v in lines.items()}, ax, xlabel=r"$\eta$")
-        ax.axvline(critical, color="0.6", linestyle=":", linewidth=1.2)
+        ax = curves(etas.tolist(), {n: v.tolist() for n, v in lines.items()}, ax, xlabel=r"$\eta$",
+                    ylabel="squared overlap, outlier/edge - 1")
+        critical(ax, eta_c, r"$\eta_c$")
         ax.set_ylim(bottom=0)
         return ax
 

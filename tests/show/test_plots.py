@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+import hermitex as hx
 from hermitex.errors import BadInput
 from hermitex.show import plots
 
@@ -51,11 +52,6 @@ def test_a_failed_point_is_a_gap_and_theory_and_experiment_share_a_colour():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["r = 0"]
     plots.learning_curve(ALPHA, [1, 1, 1, 1], ax, label="r = 1")
     assert ax.get_lines()[-1].get_color() != line.get_color()
-
-
-def test_overlaps_show_the_threshold():
-    ax = plots.overlaps(ALPHA, {"M11": [0, 0, 0.5, 0.8]}, threshold=1.5)
-    assert list(ax.get_lines()[0].get_xdata()) == [1.5, 1.5]
 
 
 def test_colours_are_told_apart_in_grey_too():
@@ -129,6 +125,21 @@ def test_a_heat_map_has_a_row_for_each_value_that_goes_up():
 def test_staircases_have_a_step_for_each_direction():
     ax = plots.staircases({"one": [(1, "z1"), (2, "z2")], "two": [(1, "z1")]})
     assert ax.get_xlim()[1] > 2 and [t.get_text() for t in ax.texts] == ["z1", "z2"]
+
+
+def test_words_of_two_staircases_do_not_cover_each_other():
+    """Over the first line, under the second."""
+    ax = hx.exponents("z1*z2*z3 + z1*z2").plot()
+    ax.figure.canvas.draw()
+    boxes = [t.get_window_extent() for t in ax.texts]
+    assert len(boxes) == 6
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1:])
+
+
+@pytest.mark.parametrize("target, said", [("(pi*z1 + z2)**2", r"\pi"), ("(pi*z1 + z2)**3 + z1*z2", "z1 + 0.31831*z2")])
+def test_the_directions_of_a_staircase_are_formulas_and_long_ones_are_rounded(target, said):
+    texts = [t.get_text() for t in hx.exponents(target).plot().texts]
+    assert any(said in t for t in texts) and not any("pi*" in t or "..." in t for t in texts), texts
 
 
 def test_regimes_beyond_the_colours_are_told_apart():

@@ -136,4 +136,8 @@ def test_bad_input_is_one_line(ask, kind, word):
 def test_the_picture_of_a_curve_names_what_are_words():
     ax = small_step("tanh", "z").curve(eta=[1, 2, 3], psi1=4, psi2=0.8).plot()
     labels = {t.get_text() for t in ax.get_legend().get_texts()}
-    assert {"singular value", "alignment target", r"$\theta$", r"$\eta_{c}$"} <= labels and ax.get_ylabel() == ""
+    assert {"singular value", "alignment target", r"$\theta$", r"$\eta_{c}$"} <= labels and ax.get_ylabel() == "order parameters"
+    (line,) = [one for one in ax.get_lines() if one.get_label() == r"$\eta_{c}$"]  # the critical step is a place on the axis
+    assert set(line.get_xdata()) == {float(small_step("tanh", "z").solve(psi1=4, psi2=0.8, eta=1)["eta_c"])}
+    own = small_step("tanh", "z").plot()
+    assert r"$\eta_c$" in own.get_legend_handles_labels()[1] and own.get_ylabel()

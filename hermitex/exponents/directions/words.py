@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from sympy import Add, Expr, Float, Rational, S, Symbol
@@ -21,8 +22,10 @@ def staircase_words(stages: Sequence[dict[str, Any]], variables: Sequence[str],
 
 
 def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str],
-                     numbers: Mapping[Expr, float | None] | None = None) -> str:
+                     numbers: Mapping[Expr, float | None] | None = None, *, most: float = inf) -> str:
     """The linear forms of some rows; `numbers` are those of integrals without closed form, as far as they were found.
+
+    most : characters of a form, beyond which its coefficients are rounded
 
     >>> directions_words([[1, 0, 0], [0, 1, 2]], ("z1", "z2", "z3"))
     'z1, z2 + 2*z3'
@@ -31,8 +34,8 @@ def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str],
     forms = [Add(*(S(x)*v for x, v in zip(row, letters, strict=True))) for row in rows]
     from hermitex.symbolic.parsing import to_text
 
-    return ", ".join(to_text(f) if f.count_ops() < 30 and not f.has(Expectation) else _short(row, variables, numbers)
-                     for f, row in zip(forms, rows, strict=True))
+    return ", ".join(said if f.count_ops() < 30 and not f.has(Expectation) and len(said := to_text(f)) <= most else
+                     _short(row, variables, numbers) for f, row in zip(forms, rows, strict=True))
 
 
 def _short(row: Sequence[Any], variables: Sequence[str], numbers: Mapping[Expr, float | None] | None) -> str:
