@@ -63,7 +63,7 @@ class Channel(Shown):
     """
 
     p: Expr
-    y: Symbol
+    y: Symbol = None  # type: ignore[assignment]  # which no law lacks: see __post_init__
     support: Any = "real"
     regression: Expr | None = None
     name: str = "custom"
@@ -72,6 +72,11 @@ class Channel(Shown):
         from hermitex.exponents.labels.law_check import check_law
         from hermitex.symbolic.parsing import parse, real_expression
 
+        if self.y is None:
+            name = self.p.partition(":")[0].strip() if isinstance(self.p, str) else ""
+            raise BadInput(f"Channel: {str(self.p)[:40]} is the name of a channel, which is all that is needed: "
+                           f"hx.exponents(g, channel={str(self.p)[:40]!r})" if name in _NAMED else
+                           f"Channel: name the letter of the label too, Channel({str(self.p)!r}, 'y')")
         object.__setattr__(self, "y", Symbol(str(self.y), real=True))
         law = parse(self.p, symbols={self.y.name: "real"}) if isinstance(self.p, str) else real_expression(self.p)
         object.__setattr__(self, "p", law)

@@ -261,4 +261,4 @@ def _reasons(blocks: Sequence[TensorBlock]) -> str:
 
 
 def _zero(name: str, k: int, blocks: Sequence[TensorBlock]) -> Evidence:
-    return Evidence("zero", None, (Certificate.zero(name, k, f"no tensor is left: {_reasons(blocks)}"),))
+    return Evidence("zero", None, (Certificate.zero(name, k, f"every part of it vanishes: {_reasons(blocks)}"),))

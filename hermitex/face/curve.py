@@ -206,7 +206,8 @@ def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
 
     Parameters
     ----------
-    theory, alpha, numbers : as in `curve`, of one-step; r, c, gamma, alpha0 and eta are not needed, and ignored
+    theory, alpha, numbers : as in `curve`, of one-step; r, c, gamma, alpha0 and eta are not needed, and ignored; with
+        optimise="lam" random features have their own best ridge
 
     Examples
     --------
@@ -220,10 +221,24 @@ def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
     if str(theory.loss) != "square":
         raise BadInput(f"{theory.name}: the reference lines are those of the square loss")
 
-    kept = {k: v for k, v in numbers.items() if k not in (*_TITLE, "dimension")}
+    step = (*_TITLE, "dimension", *(("optimise", "bounds") if numbers.get("optimise") in _TITLE else ()))
+    kept = {k: v for k, v in numbers.items() if k not in step}
     plain = THEORIES["one-step"](theory.sigma, theory.g)  # without a spike the vocabulary does not show
+    if "optimise" in kept:
+        kept["lam"] = _best_ridge(theory, alpha, kept.pop("optimise"), kept.pop("bounds", (1e-6, 1e3)), kept)
     line = plain.curve(alpha, title="random features", r=0, c=1, gamma=0, **kept)
     return Baselines(line, best_linear(theory.g, kept))
+
+
+def _best_ridge(theory: Any, alpha: Any, letter: str, bounds: Any, numbers: Mapping[str, Any]) -> list[float]:
+    """The best ridge of random features at every alpha: n/p = alpha/beta, d/p = 1/beta in their own theory."""
+    own = {n: v for n, v in numbers.items() if n != "beta"}
+    if letter not in ("lam", "lamda") or own.keys() - {"Delta", "tolerance"}:
+        raise BadInput(f"baselines: random features have a best ridge of their own, optimise='lam', with beta and Delta alone; "
+                       f"leave {next(iter(own.keys() - {'Delta', 'tolerance'}), f'optimise={letter!r}')} out")
+    features, beta = THEORIES["random-features"](theory.sigma, theory.g), float(numbers.get("beta", 1.0))
+    return [float(features.minimise("test_error", "lam", bounds, alpha=float(a)/beta, gamma=1/beta, **own)["lam"])
+            for a in np.atleast_1d(alpha)]
 
 
 def best_linear(g: Any, numbers: Mapping[str, Any] | None = None) -> float:

@@ -17,6 +17,7 @@ class CurveEntry(NamedTuple):
     solved: bool = True  # whether it has an error that is solved at every point, which --optimise and --refine look at
     model: bool = False  # whether the experiment has a --model to choose
     baselines: bool = False  # whether it has reference lines
+    experiment: bool = True  # whether there is one
 
 
 THEORIES: dict[str, CurveEntry] = {
@@ -31,7 +32,7 @@ THEORIES: dict[str, CurveEntry] = {
                  ("m", *(f"m{i}" for i in range(1, 7))), "t", solved=False, model=True),
     "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j),
                             model=True),
-    "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa"),
+    "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa", experiment=False),
     "ridge": CurveEntry((), (), ("p", "lam", "noise", "tail", "eigenvalues", "coefficients", "multiplicity"),
                         ("bias", "variance", "nu_1", "nu_2"), "n"),
     "source-capacity": CurveEntry((), ("capacity", "source"), ("ell", "q", "noise"),
@@ -46,10 +47,11 @@ THEORIES: dict[str, CurveEntry] = {
                             ("gamma", "Delta", "second", "dimension", "seed"),
                             ("risk", "Q11", "Q12", "Q22", "M11", "M21", "M12", "M22", "a1", "a2"), "t", solved=False),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
-                        ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta"),
+                        ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta", solved=False),
     "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_2", "dimension", "m0"), ("omega", "cosine"), "t",
                                     solved=False),
-    "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time", "effective_dimension"),
+    "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time",
+                                                            "effective_dimension_exponent", "effective_dimension"),
                                     solved=False),
 }
 # what varies along a curve -> (placeholder, help, an example)
@@ -65,9 +67,11 @@ TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several, a curve each: relu,tanh"),
-    "target": (TEXT, "G", "target: likewise (committee: the teacher's neuron, by default the activation)"),
+    "target": (TEXT, "G", "target: a name or an expression in z (or in z1, z2, ... where the theory knows several "
+               "directions); several, a curve each; committee: the teacher's neuron (default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
-             "several, a curve each: hinge,logistic; sgd: correlation (default) or square"),
+             "several, a curve each: hinge,logistic (random-features, glm, covariate: square is half the squared difference, and "
+             "train_error the mean of that); sgd: correlation (default) or square"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
     "channel": (TEXT, "C", "bayes-amp: how the label is drawn, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
     "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
@@ -79,15 +83,18 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "lam": (NUMBER, "L", "ridge"),
     "Delta": (NUMBER, "D", "variance of the label noise (default: 0; covariate --labels: what the fit leaves)"),
     "alpha0": (NUMBER, "A", "batch of the gradient step, n/d; inf is allowed"),
-    "eta": (NUMBER, "H", "rate of the gradient step over d; small-step: its size, a range for the curve: 0.5:5:50"),
+    "eta": (NUMBER, "H", "rate of the gradient step over d; small-step: the size of the gradient step, a range for the curve: "
+            "0.5:5:50"),
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
     "c": (NUMBER, "C", "variance of the bulk"),
     "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p; committee: the learning rate"),
     "bias": (NUMBER, "b", "shift of every pre-activation (default: 0); glm --intercept: of the teacher's field"),
-    "rho": (NUMBER, "R", "glm: |theta|^2/d of the teacher, or of the clusters' centre (default: 1)"),
+    "rho": (NUMBER, "R", "glm: |theta|^2/d of the teacher, or of the clusters' centre (default: 1); random-features: "
+            "|v|^2/d of the clusters' centre (default: 1)"),
     "fraction": (NUMBER, "F", "--labels mixture: the share of labels 1 (default: 1/2)"),
     "intercept": (SWITCH, "", "glm: an output with a constant, without penalty; labels of +-1 only"),
-    "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate. sgd: the start is d^(-1/2); "
+    "dimension": (NUMBER, "d", "adds the 1/d term of the theory; also the d of --simulate; sgd: the start is d^(-1/2); giant-step: "
+                  "adds the terms of order d^(-1/2), for one direction; also the d of --simulate; "
                   "committee: a random start at that d; kernel-ridge, spiked-covariance: of the data; "
                   "mean-field-parity: of the effective dimension"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0; spiked-covariance: <w, mu> (default: d^(-1/2))"),

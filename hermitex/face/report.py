@@ -97,7 +97,7 @@ class Report(Shown):
             return None
 
     def _summary(self) -> str:
-        told = f"; without {counted(len(self.absent), 'part')}" if self.absent else ""
+        told = f"; {counted(len(self.absent), 'part')} left out, .absent says why" if self.absent else ""
         return f"{self.title}: {counted(len(self.sections) - len(self.absent), 'part')}{told}"
 
 
@@ -110,7 +110,8 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
     ----------
     sigma : activation: a name, a text or an expression in z; or a list of them, which are compared
     g : target: likewise, or in z1, z2, ... (then what is known of one direction only says so)
-    channel : how the label is drawn, for the exponents (a text, as `hx.exponents` takes it)
+    channel : how the label is drawn (a text, as `hx.exponents` takes it): "gaussian:1/4" is Delta = 1/4 in every part; any other is
+        for the exponents and coefficients alone
     alpha : the abscissa of the learning curve, n/d (default: 0.1 to 5)
     simulate : True trains networks beside the theory, about a minute an activation; or {"dimension": 200, "seeds": 4}
     numbers : beta = 1, lam = 0.1, Delta = 0, alpha0 = 5, eta = 1, as of `hx.theories.one_step`
@@ -146,8 +147,13 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
     options = _simulation(simulate)
     if channel is not None and not isinstance(channel, str):
         raise BadInput("report: a channel is a text here, for instance 'gaussian:1/4', so that the page can repeat the call")
-    read_channel(channel)
+    drawn = read_channel(channel)
     read = {k: _number(k, v) for k, v in given.items()}
+    if drawn.name == "gaussian" and channel is not None:
+        noise = float(drawn.parameter)
+        if "Delta" in numbers and read["Delta"] != noise:
+            raise BadInput(f"report: the channel {channel} and Delta = {read['Delta']:g} are two noises; leave one of them out")
+        read["Delta"] = noise
     asked = Model(sigmas, _target(g), channel, line, read, options, budget, progress)
     title = f"{', '.join(sigmas)} for {g.strip() if isinstance(g, str) else asked.target}"
     shared = f"import numpy as np\n\nimport hermitex as hx\n\ninf, alpha = np.inf, {words.line(line)}"

@@ -16,6 +16,7 @@ from hermitex.show.escape import balanced, line, tex
 
 LONG = 4_000  # characters of LaTeX that a notebook still shows well
 WIDE = 100
+_LINE = 132  # characters of a repr
 _WORD = re.compile("[A-Za-z]{4,}")
 
 
@@ -117,7 +118,7 @@ class Shown:
     def __repr__(self) -> str:
         name = type(self).__name__
         try:
-            return shorten(f"{name}({self._summary()})")
+            return shorten(f"{name}({self._summary()})", _LINE)
         except Exception:  # a repr that raises makes every traceback unreadable
             return f"{name}(...)"
 

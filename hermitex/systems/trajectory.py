@@ -86,7 +86,7 @@ def trajectory(program: Any, numbers: Mapping[str, float], start: Mapping[str, f
     if times[0] == times[-1]:
         times = np.array([times[0]])
     found = run.solved(times, list(events), list(terminal))
-    return _at_end(found) if t.ndim == 0 else found
+    return at_end(found) if t.ndim == 0 else found
 
 
 class _PointFlow:
@@ -244,8 +244,8 @@ class FlowPath:
         return {n: v.reshape(times.shape) if times.ndim else float(v[0]) for n, v in values.items() if n != TIME}
 
 
-def _at_end(found: Trajectory) -> Trajectory:
-    """The values at the last time only."""
+def at_end(found: Trajectory) -> Trajectory:
+    """The values at the last time only: what a flow that is given the time to reach answers."""
     return replace(found, value={n: float(np.ravel(v)[-1]) for n, v in found.value.items()})
 
 
@@ -261,7 +261,7 @@ def many(program: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], t: 
     if not shape:
         if why[0]:
             found = _refused(program, np.atleast_1d(times), tolerance, why[0])
-            return found if times.ndim else _at_end(found)
+            return found if times.ndim else at_end(found)
         return trajectory(program, {n: float(v) for n, v in flat.items()}, x0, times, events=events, terminal=terminal, **options)
     if times.size == 2:
         raise BadInput("solve: with arrays of parameters every trajectory is reported at the same times; give more than two in t, "

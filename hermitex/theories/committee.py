@@ -26,6 +26,7 @@ from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbols import z
 from hermitex.systems.flow import Flow
 from hermitex.systems.names import begin
+from hermitex.systems.trajectory import at_end
 from hermitex.theories.committees.formulas import flow
 from hermitex.theories.committees.plateau import Phases, Plateau, phases, plateau
 from hermitex.theories.committees.rates import Rates, finer, label, neurons, other, require_few
@@ -168,7 +169,8 @@ class Committee(Theory):
 
         Parameters
         ----------
-        t : (0, end) for the integrator's own steps, or the increasing times to report, the first of them the start
+        t : (0, end) for the integrator's own steps; the increasing times to report, the first of them the start; or the time to
+            reach from 0, and then every value is that at its end
         gamma, Delta, Q, M, P, a, v, dimension, seed, second : as in `.letters()`; without M it is that of weights in random
             directions at `dimension`, drawn by `seed` (default 0); start : {"Q": matrix, "M": matrix} instead
         tolerance : that the two integrations agree to, relative to the largest order parameter (default 1e-8; 1e-6 where averages
@@ -202,6 +204,7 @@ class Committee(Theory):
         why = str(found.reason) or ("" if held else f"two integrations differ by {apart:.1e}; the flow makes errors grow, or an "
                                     "average needs more nodes; take a larger tolerance= or a shorter time")
         found = _replaced(found, found.value, held, apart, why).at_numbers(self.recorded(given))
+        found = found if np.ndim(given["t"]) else at_end(found)
         if raise_on_failure and not held:
             raise NotConverged(found, f"committee: {why}")
         return found

@@ -303,9 +303,9 @@ def covariate(loss: Any = "square", link: Any = "linear", *, features: Any = Non
     Returns
     -------
     Covariate : `.solve(alpha=n/p, lam=, Delta=0, Omega=, Psi=, Phi=, theta=)` -> V, q, m, Vhat, qhat, mhat, test_error (clean, or
-    of classification), train_error, train_objective; `.curve(alpha=[...], ...)`. Matrices (p, p), (k, k), (k, p) and a vector
-    (k,), or their diagonals in a common basis (k = p), with `share=` of each entry; `.from_features(X_teacher, X_student)`
-    measures them.
+    of classification), train_error (of half squares), train_objective; `.curve(alpha=[...], ...)`. Matrices (p, p), (k, k), (k, p)
+    and a vector (k,), or their diagonals in a common basis (k = p), with `share=` of each entry;
+    `.from_features(X_teacher, X_student)` measures them.
 
     features, teacher, labels : samples of the student's and (default: the same) the teacher's features, a row each, and labels that
         give theta and, by what is left of them, the default of Delta: short for `.from_features`

@@ -174,7 +174,7 @@ def glm(loss: Any = "square", labels: str = "linear", *, intercept: bool = False
     Returns
     -------
     Theory : ``.system``, ``.solve(alpha=, lam=, Delta=0, rho=1, bias=0)`` (mixture: Delta=1, rho=1, fraction=1/2) -> test_error
-    (of classification, of noisy labels, for labels of +-1), train_error (the mean training loss), V, q, m, b;
+    (of classification, of noisy labels, for labels of +-1), train_error (the mean training loss, so of half squares), V, q, m, b;
     ``.curve(alpha=[...], lam=...)``; without an intercept ``.derivation``, from the free energy.
 
     Raises

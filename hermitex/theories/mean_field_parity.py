@@ -23,6 +23,9 @@ from hermitex.theories.theory import Theory
 ALPHA = Symbol("alpha", nonnegative=True)
 
 
+_EXPONENTS = ("samples", "width", "time", "effective_dimension_exponent")
+
+
 @dataclass(frozen=True, repr=False)
 class MeanFieldParity(Theory):
     """Scalings of k-parity with anisotropic inputs: `.scalings(alpha)`, `.effective_dimension(...)`, `.curve(alpha=[...])`."""
@@ -34,7 +37,8 @@ class MeanFieldParity(Theory):
     sources: ClassVar[tuple[str, ...]] = ("nitanda2024",)
 
     def scalings(self, alpha: Any = None) -> Claims:
-        """Exponents of d: `samples` of n, `width` of log N, `time` of log t; `effective_dimension`, and `csq` for comparison.
+        """Exponents of d: `samples` of n, `width` of log N, `time` of log t, `effective_dimension_exponent` of
+        tr Sigma/|Sigma|, and `csq` for comparison.
 
         Examples
         --------
@@ -48,7 +52,7 @@ class MeanFieldParity(Theory):
             "samples": Claim(e, "theorem", "nitanda2024", f"n ~ d^samples; {said}"),
             "width": Claim(e, "theorem", "nitanda2024", f"log N ~ d^width; {said}"),
             "time": Claim(e, "theorem", "nitanda2024", f"log t ~ d^time; {said}"),
-            "effective_dimension": Claim(e, "derived", "", "d_eff = tr Sigma/|Sigma| ~ d^effective_dimension, k fixed"),
+            "effective_dimension_exponent": Claim(e, "derived", "", "tr Sigma/|Sigma| ~ d^effective_dimension_exponent, k fixed"),
             "csq": Claim(Integer(max(self.k - 1, 1)), "theorem", "nitanda2024",
                          "isotropic inputs: samples ~ d^csq of a correlational statistical query")})
 
@@ -78,8 +82,8 @@ class MeanFieldParity(Theory):
     # -- along alpha -------------------------------------------------------------------------------------------------------
     @property
     def order_parameters(self) -> tuple[str, ...]:
-        """The exponents, and d_eff, which is tr Sigma/|Sigma| itself where d is given, else its exponent."""
-        return ("samples", "width", "time", "effective_dimension")
+        """The exponents of d, and where d is given effective_dimension = tr Sigma/|Sigma| itself."""
+        return (*_EXPONENTS, "effective_dimension")
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -102,15 +106,16 @@ class MeanFieldParity(Theory):
         return out
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
-        """1 - alpha, three times, and d_eff."""
+        """1 - alpha, four times, and tr Sigma/|Sigma| where d is given."""
         a, d = np.broadcast_arrays(np.asarray(numbers["alpha"], dtype=float), np.asarray(numbers["dimension"], dtype=float))
-        finite = np.where(np.isfinite(d), d, self.k)
-        size = np.where(np.isfinite(d), self.k + (finite - self.k)/finite**a, 1 - a)
-        value = {**dict.fromkeys(("samples", "width", "time"), 1 - a), "effective_dimension": size}
+        value = dict.fromkeys(_EXPONENTS, 1 - a)
+        if np.any(np.isfinite(d)):
+            finite = np.where(np.isfinite(d), d, self.k)
+            value["effective_dimension"] = np.where(np.isfinite(d), self.k + (finite - self.k)/finite**a, np.inf)
         one = a.shape == ()
         return Solution({n: v.item() if one else v for n, v in value.items()}, 0.0 if one else np.zeros(a.shape),
-                        True if one else np.full(a.shape, True), method="explicit", unknowns=self.order_parameters,
-                        notes=("exponents of d: theorem (nitanda2024), quoted; effective_dimension: derived",))
+                        True if one else np.full(a.shape, True), method="explicit", unknowns=tuple(value),
+                        notes=("exponents of d: theorem (nitanda2024), quoted; that of the effective dimension: derived",))
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """k, d where it is given, and the status."""
@@ -147,7 +152,7 @@ def mean_field_parity(k: int | str = 2) -> MeanFieldParity:
 
     Returns
     -------
-    MeanFieldParity : `.scalings(alpha)` -> samples, width, time, effective_dimension with their status;
+    MeanFieldParity : `.scalings(alpha)` -> samples, width, time, effective_dimension_exponent with their status;
     `.curve(alpha=[...], dimension=)`; `.plot()`. The experiment, ``hx.curve(..., simulate=True)`` or
     `hermitex.experiments.parity.simulate`, shows the trend for small k in its test error, at d = 20, 40, 80 where no dimension is
     given, not the exponents.

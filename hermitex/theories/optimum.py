@@ -36,6 +36,7 @@ class TheoryPoint(NamedTuple):
         if changed != [own] or not np.array_equal(after[known[own]], moved[name]):
             those = ", ".join(n for n in letters if ridge(n, parameters) in parameters and n != name)
             into = ", ".join(changed) or "no parameter of the equations"
-            raise BadInput(f"{self.theory.name}: {name} goes into {into}; take the derivative by one of {those}")
+            raise BadInput(f"{self.theory.name}: {name} goes into {into}; take the derivative, or the best value, by one "
+                           f"of {those}")
         found: dict[str, Any] = self.point.derivative(solution, own)
         return found

@@ -182,7 +182,8 @@ def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = No
 
     Returns
     -------
-    SGD : `.rate`, `.series(order)`, `.leading`, `.solve(t=(0, 20), dimension=d)`, `.curve(t=[...], dimension=d, step=0)`,
+    SGD : `.rate`, `.series(order)`, `.leading`, `.solve(t=(0, 20), dimension=d)` (t=20: at its end),
+    `.curve(t=[...], dimension=d, step=0)`,
     `.escape_time(d)`, `.escape([d, ...])`, `.samples(d)`; `SGDDirections` for a target in several variables. Numbers: t,
     dimension (the start is then d^(-1/2)) or m0, step (gamma d; 0 is the flow of small steps), repetition (the first of two steps
     on each sample, times d; 0: one step). `.repeated(repetition)` says which step and how many samples that takes.

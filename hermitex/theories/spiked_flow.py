@@ -130,13 +130,17 @@ class SpikedFlow(Theory):
 
     def solve(self, *, t: Any = None, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None,
               tolerance: float = 1e-7, budget: float | None = None, **numbers: Any) -> Trajectory:
-        """omega, cosine and test_error along t, from 0 on -> Trajectory; start : {"omega": number} instead of m0."""
+        """omega, cosine and test_error along t, from 0 on -> Trajectory; start : {"omega": number} instead of m0.
+
+        t : increasing times, or the time to reach, and then every value is that at its end
+        """
         line = self._line(t)
         given = self.complete(self.given(numbers))
         at = self.single(given, *given)
         whole = np.unique(np.concatenate([[0.0], line]))
         first = {"omega": at["m0"], **begin(start, "'omega': 0.1")}
-        return self.flow().solve(t=whole if whole.size > 1 else [0.0, 1e-9], start=first, theta=at["dimension"]**at["gamma_2"],
+        times = float(line[0]) if np.ndim(t) == 0 else whole if whole.size > 1 else [0.0, 1e-9]
+        return self.flow().solve(t=times, start=first, theta=at["dimension"]**at["gamma_2"],
                                  tolerance=tolerance, budget=budget, raise_on_failure=raise_on_failure)
 
     def curve(self, t: Any = None, *, start: Mapping[str, Any] | None = None,  # type: ignore[override]

@@ -130,3 +130,12 @@ def test_a_law_says_all_and_a_target_beside_it_is_told_so():
     aside, plain = hx.exponents("z**2", channel=law), hx.exponents("z", channel=law)
     assert any("by the law P(y|z) alone" in n for n in aside.notes) and not any("alone" in n for n in plain.notes)
     assert aside.information_exponent == plain.information_exponent == 1
+
+
+@pytest.mark.parametrize("p, told", [("gaussian:1/4", "channel='gaussian:1/4'"), ("deterministic", "channel='deterministic'"),
+                                     ("exp(-(y - z)**2/2)/sqrt(2*pi)", "letter of the label")])
+def test_a_law_without_its_letter_says_what_to_type(p, told):
+    with pytest.raises(BadInput, match=told):
+        hx.Channel(p)
+    if ":" in p:
+        assert hx.exponents("z**2", channel=p).information_exponent == 2

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import hermitex as hx
 from hermitex.face import cli
 
 
@@ -54,3 +55,10 @@ def test_hostile_functions_get_one_line(capsys):
     for sigma, target in (("tanh", "exp(z**2/2)"), ("tanhh", "sin"), ("z1*z2", "sin"), ("tanh", "a*z")):
         assert cli.main(["bounds", "--sigma", sigma, "--target", target, "--r", "1"]) == cli.BAD_INPUT
         assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_several_numbers_at_once_are_for_python(capsys):
+    assert cli.main(["bounds", "--sigma", "tanh", "--target", "sin", "--r", "0.5,1,2"]) == 2
+    said = capsys.readouterr().err
+    assert "--r is one number" in said and "hx.bounds('tanh', 'sin', ..., r=[0.5, 1, 2])" in said
+    assert len(hx.bounds("tanh", "sin", r=[0.5, 1, 2]).upper) == 3

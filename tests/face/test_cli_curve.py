@@ -2,12 +2,16 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
 
 import hermitex as hx
 from hermitex.face import cli
+from hermitex.face.curve import EXPERIMENTS
+from hermitex.face.curve_options import OPTIONS, THEORIES
+from hermitex.face.verbs.curve import own_words
 
 BASE = ["curve", "one-step", "--sigma", "tanh", "--target", "sin"]
 STEP = ["--alpha0", "20", "--eta", "3", "--lam", "0.1"]
@@ -75,6 +79,21 @@ def test_reference_lines_are_those_of_one_curve(capsys):
     for several in (["--sigma", "tanh", "--beta", "1,2"], ["--sigma", "tanh,relu"]):
         assert cli.main([*BASE[:2], *BASE[4:], *STEP, "--alpha", "1,2", *several, "--baselines"]) == 2
         assert "--baselines" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("letter", ["lam", "r"])
+def test_reference_lines_beside_the_best_ridge_have_their_own(capsys, tmp_path, letter):
+    """A spike that takes its best value is none of theirs."""
+    place, step = tmp_path/"f.svg", ["--c", "1", "--gamma", "0.9", *(["--r", "1"] if letter == "lam" else ["--lam", "0.1"])]
+    argv = [*BASE, *step, "--alpha", "0.5,1", "--optimise", letter, "--within", "1e-3:5", "--baselines", "--plot", str(place)]
+    assert cli.main(argv) == 0 and "random features" in place.read_text()
+    way = dict(optimise="lam", bounds=(1e-3, 5)) if letter == "lam" else dict(lam=0.1)
+    lines = hx.baselines("one-step", sigma="tanh", target="sin", alpha=[0.5, 1], c=1, gamma=0.9,
+                         **(way | (dict(optimise="r") if letter == "r" else {"r": 1})))
+    for i, a in enumerate([0.5, 1]):  # nothing on a grid around is lower
+        at = np.geomspace(1e-3, 5, 40) if letter == "lam" else np.array([0.1])
+        known = hx.theories.one_step("tanh", "sin").solve(alpha=a, r=0, c=1, gamma=0, lam=at)["test_error"].min()
+        assert known - 1e-3 < lines.random_features.test_error[i] <= known + 1e-12
 
 
 def test_the_files(capsys, tmp_path):
@@ -259,13 +278,39 @@ def test_a_trained_readout_is_in_the_table(capsys):
     assert capsys.readouterr().out.split("\n")[0].split()[-2:] == ["a1", "a2"]
 
 
-@pytest.mark.parametrize("theory, lacks", [("committee", "--optimise"), ("giant-step", "--model"), ("tree", "--model"),
+@pytest.mark.parametrize("theory, lacks", [("committee", "--optimise"), ("small-step", "--optimise"), ("tree", "--optimise"),
+                                           ("kernel", "--simulate"), ("giant-step", "--model"), ("tree", "--model"),
                                            *((name, "--baselines") for name in hx.theories.THEORIES if name != "one-step")])
 def test_the_help_of_one_theory_has_no_option_that_it_refuses(theory, lacks, capsys):
     assert cli.main(["curve", theory, "--help"]) == 0
     own = capsys.readouterr().out
     assert cli.main(["curve", "one-step", "--help"]) == 0
     assert lacks not in own and lacks in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("theory", THEORIES)
+def test_the_help_of_one_theory_speaks_of_that_one(theory, capsys):
+    """Every option says something, of no other theory, and of all of them the kernel alone has no experiment."""
+    entry = THEORIES[theory]
+    for name in (*entry.functions, *entry.structure, *entry.numbers):
+        said = own_words(OPTIONS[name][2], theory)
+        assert said and "likewise" not in said.split("; ")[0].split(": ")[0] and "..;" not in said, name
+        assert not any(re.search(rf"(^|; |\(){other}: ", said) for other in THEORIES), (name, said)
+    assert entry.experiment == (theory in EXPERIMENTS)
+    assert cli.main(["curve", theory, "--help"]) == 0
+    assert f"{theory}; `hermitex curve" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("theory, half", [("glm", True), ("covariate", True), ("random-features", True), ("one-step", False)])
+def test_the_help_says_whose_train_error_is_half_a_square(theory, half, capsys):
+    """As it is: a fit that is zero everywhere leaves half of E y^2, or all of it."""
+    assert cli.main(["curve", theory, "--help"]) == 0
+    assert ("half the squared difference" in " ".join(capsys.readouterr().out.split())) == half
+    heavy = {"glm": lambda: hx.theories.glm().solve(alpha=1, lam=1e9), "covariate": lambda: hx.theories.covariate().solve(
+                 alpha=1, lam=1e9, Omega=[1.0], Psi=[1.0], Phi=[1.0], theta=[1.0]),
+             "random-features": lambda: hx.theories.random_features("tanh", "z").solve(alpha=1, gamma=1, lam=1e9),
+             "one-step": lambda: hx.theories.one_step("tanh", "z").solve(alpha=1, r=0, c=1, gamma=0, lam=1e9)}
+    assert heavy[theory]().train_error == pytest.approx(0.5 if half else 1, abs=1e-5)
 
 
 def test_a_budget_that_is_asked_for_ends_the_experiment(capsys, tmp_path):

@@ -283,3 +283,20 @@ def test_drawn_models(seed, tmp_path):
         for line, kept in zip(section.code.splitlines(), section.data.values(), strict=True):
             again = eval(line, names).to_dict()
             assert hx_plain(again) == hx_plain(kept)
+
+
+def test_a_gaussian_channel_is_noise_in_every_part():
+    found = hx.report("tanh", "sin", channel="gaussian:1/4", alpha=[1])
+    known = hx.report("tanh", "sin", Delta=0.25, alpha=[1])
+    assert not found.absent
+    for one, two in zip(found.sections[1:], known.sections[1:], strict=True):
+        assert one.data == two.data and one.code == two.code
+    with pytest.raises(BadInput, match="two noises"):
+        hx.report("tanh", "sin", channel="gaussian:1/4", Delta=1, alpha=[1])
+
+
+def test_another_channel_says_which_parts_it_leaves_out():
+    found = hx.report("tanh", "sign", channel="flip:1/10", alpha=[1])
+    assert TITLES - set(found.absent) == {"What the target asks of an algorithm", "Coefficients"}
+    assert all("flip:1/10" in why for why in found.absent.values()) and "4 parts left out" in repr(found)
+    assert "by the channel" in found._repr_html_()

@@ -13,9 +13,9 @@ from hermitex.theories import mean_field_parity
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_the_exponents_do_not_depend_on_k(k):
     found = mean_field_parity(k).scalings("1/4")
-    assert found["samples"] == found["width"] == found["time"] == found["effective_dimension"] == Rational(3, 4)
+    assert found["samples"] == found["width"] == found["time"] == found["effective_dimension_exponent"] == Rational(3, 4)
     assert found["csq"] == max(k - 1, 1) and mean_field_parity(k).scalings(0)["samples"] == 1
-    assert found.status["samples"] == "theorem" and found.status["effective_dimension"] == "derived"
+    assert found.status["samples"] == "theorem" and found.status["effective_dimension_exponent"] == "derived"
     assert mean_field_parity(k).scalings()["time"] == 1 - Symbol("alpha", nonnegative=True)
 
 
@@ -23,7 +23,7 @@ def test_the_exponents_do_not_depend_on_k(k):
 def test_the_effective_dimension_grows_with_that_exponent(a):
     d = Symbol("d", positive=True)
     exact = mean_field_parity(3).effective_dimension(d, a)
-    assert limit(log(exact)/log(d), d, oo) == mean_field_parity(3).scalings(a)["effective_dimension"]
+    assert limit(log(exact)/log(d), d, oo) == mean_field_parity(3).scalings(a)["effective_dimension_exponent"]
     size = 50
     diagonal = np.ones(size)
     diagonal[:3] = size**float(Rational(a))
@@ -73,7 +73,9 @@ def test_the_curve_and_the_command_line(capsys):
         said = theory.scalings(a)
         assert [found[n][i] for n in ("samples", "width", "time")] == [float(said[n]) for n in ("samples", "width", "time")]
         assert found["effective_dimension"][i] == pytest.approx(float(theory.effective_dimension(50, a)), rel=1e-12)
-    assert theory.curve(line)["effective_dimension"].tolist() == [1, 0.75, 0]
+    for curve in (found, theory.curve(line)):  # the exponent is one thing, the dimension itself another
+        assert curve["effective_dimension_exponent"].tolist() == [1, 0.75, 0]
+    assert "effective_dimension" not in theory.curve(line).values
     assert main(["curve", "mean-field-parity", "--k", "3", "--alpha", "0,0.25,1", "--dimension", "50", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["order_parameters"]["samples"] == [1, 0.75, 0]
     assert main(["curve", "mean-field-parity", "--k", "0", "--alpha", "0"]) == 2 and "k is" in capsys.readouterr().err

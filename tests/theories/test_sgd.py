@@ -339,3 +339,16 @@ def test_a_budget_ends_the_flow_with_what_was_reached(repetition):
         theory.solve(t=(0, 1.0), dimension=1000, budget=-1)
     whole = theory.solve(t=(0, 1.0), dimension=1000, budget=600)
     assert whole.converged and whole["m"][-1] == theory.solve(t=(0, 1.0), dimension=1000)["m"][-1]
+
+
+@pytest.mark.parametrize("solve", [
+    lambda t: hx.theories.sgd("tanh", "He2").solve(t=t, m0=0.1),
+    lambda t: hx.theories.sgd("relu", "z1*z2").solve(t=t, dimension=100),
+    lambda t: hx.theories.committee("erf", students=1, teachers=1).solve(t=t, gamma=1, dimension=50),
+    lambda t: hx.theories.spiked_covariance("He3").solve(t=t, gamma_2=0.5, dimension=100)])
+def test_the_time_to_reach_gives_the_values_at_its_end(solve):
+    """As a flow of one's own."""
+    found, path = solve(2), solve([0, 1, 2])
+    assert found.converged and found["t"] == 2
+    for name in found.unknowns:
+        assert isinstance(found[name], float) and found[name] == pytest.approx(path[name][-1], rel=1e-6, abs=1e-9)

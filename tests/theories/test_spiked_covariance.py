@@ -291,3 +291,12 @@ def test_a_beginning_that_is_none_is_told_in_a_line(wrong, says):
 def test_an_error_that_falls_by_decades_in_time_is_drawn_as_its_logarithm():
     flow = spiked_covariance("He3", flow="normalised")
     assert flow.curve(t=[0, 1, 4], gamma_2=0.5, dimension=1000).plot().get_yscale() == "log"
+
+
+def test_one_line_of_a_long_answer_is_not_cut():
+    """Formulas that are long are named; numbers stand."""
+    theory = spiked_covariance("He3")
+    assert repr(theory.exponents()).endswith("formulas start_exponent, sample_exponent, run_time)")
+    assert "start_exponent = -1/4, sample_exponent = 2" in repr(theory.exponents("1/2", "3/4"))
+    flat = hx.theories.committee("erf(z/sqrt(2))", students=3, teachers=2).plateau(gamma=1, Delta=0.01)
+    assert not any("..." in repr(found) for found in (theory.exponents(), theory.exponents("1/2", "3/4"), flat))

@@ -56,7 +56,7 @@ class Regression:
         if known.has(Expectation):
             return self._by_blocks(known, k)
         if not self.whole_is_polynomial and not self.invariant(known, k).basis:
-            how = f"no tensor is left: {'; '.join(self.invariant(known, k).why)}"
+            how = f"every part of it vanishes: {'; '.join(self.invariant(known, k).why)}"
             return Evidence("zero", certificates=(Certificate.zero(self._tensor_name(known, k), k, how),))
         given = self.given(known)
         entries = {b: self.reduced(e.value, given) for b, e in given.entries(k).items()}

@@ -52,11 +52,17 @@ class Model:
 
     def theory(self, sigma: str) -> Any:
         """The theory of one activation; the parts share it."""
-        if self.channel is not None:
-            raise BadInput("the network is trained on g(z) with noise of variance Delta; ask with Delta, without a channel")
+        if self.other_labels:
+            raise BadInput(f"the labels of this part are g(z) with Gaussian noise, those of the channel {self.channel} are not; "
+                           "ask without a channel, and with Delta, or with the channel gaussian:1/4")
         if len(names := sorted({v.name for v in parse(self.target).free_symbols})) > 1:
             raise BadInput(f"the theory of one gradient step is about targets of one variable; this one is in {', '.join(names)}")
         return self._once("theory", sigma, lambda: face.THEORIES["one-step"](sigma, self.target))
+
+    @property
+    def other_labels(self) -> bool:
+        """Whether the label is drawn otherwise than as g(z) with Gaussian noise, which is Delta."""
+        return self.channel is not None and self.channel.partition(":")[0].strip() not in ("deterministic", "gaussian")
 
     def baselines(self, sigma: str) -> Any:
         """Random features and the best linear predictor, at the numbers of the sheet."""
@@ -84,7 +90,9 @@ def setting(asked: Model) -> list[Block]:
     neurons = [x for s in asked.sigmas for x in (r" and $\sigma(z) =$ ", words.formula(s))][1:]
     return [Prose((
         r"Labels $y = g(z)$ of Gaussian inputs $x \in \mathbb{R}^d$ are seen through the projections $z$ of $x$ on the target's "
-        r"directions, $g =$ ", words.formula(asked.target), rf", with noise of variance $\Delta = {n['Delta']}$. ",
+        r"directions, $g =$ ", words.formula(asked.target),
+        *((", by the channel ", Literal(str(asked.channel)), ". ") if asked.other_labels else
+          (rf", with noise of variance $\Delta = {n['Delta']}$. ",)),
         r"A network of $p = \beta d$ neurons, $\sigma(z) =$ ", *neurons,
         r", takes one gradient step of rate $\eta d$ on $\alpha_0 d$ samples; then its readout is fitted to $n = \alpha d$ fresh "
         rf"samples with ridge $\lambda$. As $d \to \infty$, at $\beta = {n['beta']}$, $\alpha_0 = {n['alpha0']}$, "

@@ -46,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                        "a best value at one of them is said to lie there")
     model.add_argument("--refine", type=int, metavar="N", help="add up to N points where the curve bends, as at a peak")
     experiment = parser.add_argument_group("the experiment")
-    experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 alphas")
+    experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 points")
     experiment.add_argument("--seeds", type=int, metavar="K", help=f"of the experiment (default: {_SEEDS})")
     experiment.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
     experiment.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network); "
@@ -68,9 +68,17 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         return
     entry = THEORIES[theory]
     own = {*entry.functions, *entry.structure, *entry.numbers, entry.axis}
+    hidden = {*_no_use(entry), *(() if entry.numbers else ("optimise", "within")),
+              *(() if entry.experiment else ("simulate", "seeds", "simulate_dimension", "progress"))}
     for action in parser._actions:
-        if (action.dest in {*OPTIONS, *AXES} and action.dest not in own) or action.dest in _no_use(entry):
+        if (action.dest in {*OPTIONS, *AXES} and action.dest not in own) or action.dest in hidden:
             action.help = argparse.SUPPRESS
+        elif action.dest == "theory":
+            action.help = f"{theory}; `hermitex curve --help` names the others"
+        elif action.dest == "simulate_dimension" and "dimension" not in entry.numbers:
+            action.help = "of the experiment alone (default: by cost)"
+        elif action.dest == "labels" and "labels" in entry.words:
+            action.metavar, action.help = "NAME", own_words(str(action.help), theory)
         elif action.dest in {*OPTIONS, *AXES, "model", "baselines"}:
             line, as_, like = str(action.help).partition(", as ")
             action.help = own_words(line, theory) + as_ + like
@@ -96,7 +104,7 @@ def own_words(line: str, theory: str) -> str:
 
 def _clauses(line: str, theory: str) -> str:
     own, common, of = [], [], None  # a clause that names no theory goes on about those of the one before
-    for clause in re.split(r"(?:; |\. )(?![^(]*\))", line):
+    for clause in re.split(r"(?:; |(?<!\.)\. )(?![^(]*\))", line):
         if named := _OF_THEORY.fullmatch(clause):
             of, clause = named[1].split(", "), f"with{named[2]}: {named[3]}" if named[2] else named[3]
         if of is None:
@@ -150,7 +158,7 @@ def _run(args: argparse.Namespace) -> int:
             line: dict[str, Any] = {entry.axis: alpha[0] if several and len(alpha) == 1 else alpha}
             made = face.curve(theory, **line, **numbers)
             if args.baselines:
-                if several or args.optimise or len(members) > 1:
+                if several or len(members) > 1:
                     raise BadInput("--baselines: the reference lines are those of one curve along --alpha; ask for one activation, "
                                    "one target and one value of each number")
                 lines = face.baselines(theory, alpha, **numbers)

@@ -63,12 +63,13 @@ class Plateau(Shown):
 
     def _summary(self) -> str:
         said = ", ".join(f"{n} = {v:.6g}" for n, v in self.values.items())
-        return f"{said}; " + (f"differences grow at the rate {self.rate:.4g}" if self.escapes else "stable")
+        return f"{said}; " + (f"rate {self.rate:.4g}" if self.escapes else "stable")
 
     def _html(self) -> str:
         from html import escape
 
-        return f"<p>{escape(self._summary())}</p>"
+        grow = "; the rate is that at which differences between the students grow" if self.escapes else ""
+        return f"<p>{escape(self._summary() + grow)}</p>"
 
 
 def plateau(theory: Any, *, gamma: float, Delta: float, norm: float) -> Plateau:

@@ -12,6 +12,7 @@ from hermitex.errors import BadInput, NoValue
 from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory, integrate
 from hermitex.systems.names import begin
+from hermitex.systems.trajectory import at_end, checked_times
 from hermitex.theories.curve import Curve
 from hermitex.theories.online.repeated import Repeated
 from hermitex.theories.theory import Theory
@@ -90,23 +91,27 @@ class OverlapFlow(Theory):
 
         Parameters
         ----------
-        t : (0, end) for the integrator's own steps, or the increasing times to report, the first of them the start
+        t : (0, end) for the integrator's own steps; the increasing times to report, the first of them the start; or the time to
+            reach from 0, and then every overlap is that at its end
         dimension or m0, step, repetition : as in `.letters()`; start : {overlap: value} instead of m0
         until : the time at which the first overlap reaches this level is the event "escape", where the integration ends
         budget : seconds; what was not integrated by then is missing, and the reason says so
         """
         given = self.complete(self.given(numbers))
-        times, fixed = given.pop("t"), self.single(given, *given)
+        if "t" not in given:
+            raise NoValue("sgd", "t", "(0, 20)")
+        times, fixed = checked_times(given.pop("t")), self.single(given, *given)
         x0 = self._start(fixed["m0"])
         for name, value in begin(start, "'m': 0.1").items():
             x0[self.order_parameters.index(name)] = float(value)
         events = {} if until is None else {"escape": lambda t, x, p: float(np.max(np.abs(x))) - until}
         with limited(budget):
             rate, method, tolerance = self._flow(fixed["step"], fixed["repetition"], tolerance)
-            found = integrate(rate, x0, times, names=self.order_parameters, events=events, terminal=tuple(events), method=method,
-                              rtol=tolerance, atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
+            found = integrate(rate, x0, times if times.ndim else (0.0, float(times)), names=self.order_parameters, events=events,
+                              terminal=tuple(events), method=method, rtol=tolerance,
+                              atol=tolerance*float(np.min(np.abs(x0[x0 != 0]), initial=1.0))*1e-2,
                               raise_on_failure=raise_on_failure)
-        return found.at_numbers(fixed)
+        return (found if times.ndim else at_end(found)).at_numbers(fixed)
 
     def curve(self, t: Any = None, *, start: Mapping[str, Any] | None = None,  # type: ignore[override]
               tolerance: float = 1e-10, title: str = "", **numbers: Any) -> Curve:
