@@ -109,7 +109,12 @@ def curve(theory: Any, alpha: Any = None, *, each: str | Sequence[str] | None = 
         found = replace(found, title=auto)
     if options is not None and (found.axis != axis or "optimise" in numbers):
         raise BadInput(f"{theory.name}: the experiment is made along {axis} alone; give the other numbers one value each")
-    return found if options is None else found.with_simulation(experiment(theory, line, options, progress, **numbers))
+    if options is None:
+        return found
+    measured = experiment(theory, line, options, progress, **numbers)
+    if said := theory.of_experiment(found, measured):
+        measured = replace(measured, parameters={**measured.parameters, "remark": said})
+    return found.with_simulation(measured)
 
 
 def _of_each(theory: Any, alpha: Any, each: str | Sequence[str], numbers: Mapping[str, Any], **how: Any) -> Curves:

@@ -11,7 +11,7 @@ theorems [DKLPS]; the law of the cosine is derived here by the leading terms at 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from math import factorial
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Abs, Add, DiracDelta, Expr, ImmutableMatrix, Rational, Symbol, sqrt
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.leap import leap
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -39,6 +39,7 @@ from hermitex.theories.theory import Theory
 u = Symbol("u", real=True)
 NOISE, DIMENSION = Symbol("noise", nonnegative=True), Symbol("dimension", positive=True)  # 1/samples, d
 COSINE = Symbol("cosine", nonnegative=True)
+_NEAR, _LARGEST = 0.05, 1e12  # how near the limit is to the law of a finite d to stand for it; the largest d that is named
 _DIGITS = 1e-5  # of an average over several directions
 
 
@@ -73,9 +74,6 @@ class GiantStep(Theory):
     axis: ClassVar[str] = "samples"
     ratio: ClassVar[str] = r"n/d^\ell"
     sources: ClassVar[tuple[str, ...]] = ("DKLPS",)
-    of_experiment: ClassVar[str] = (
-        "without a dimension the theory is the limit: at a d that runs, cosines of order 2 and more lie off it by many standard "
-        "errors; with one (targets of one direction) it has the finite-d terms, and the experiment is made at that d")
     status: ClassVar[str] = "cosine: derived (leading terms at large d); order and directions: theorem (DKLPS)"
 
     # -- exact -------------------------------------------------------------------------------------------------------------
@@ -158,6 +156,57 @@ class GiantStep(Theory):
         rest = (k**2 + u**2*NOISE*self._spread)*(1 - 1/DIMENSION)
         return System({COSINE: E(Abs(s)/sqrt(s**2 + rest), z1, z2)}, parameters=[u, NOISE, Delta, DIMENSION], source="DKLPS")
 
+    @cached_property
+    def _fourth(self) -> Expr:
+        """E(y t sigma')^4/(E(y t sigma')^2)^2, y a label and t its example along the direction: what the noise of few examples is
+        normal up to, over their number. One direction only.
+        """
+        (t,), slope, y = self.variables, self.sigma.weak_derivative.expr, self.centred
+        fourth = E(y**4*t**4, t) + 6*Delta*E(y**2*t**4, t) + 9*Delta**2
+        return fourth*E(slope**4, z)/((E(y**2*t**2, t) + Delta)*E(slope**2, z))**2
+
+    def few(self, samples: Any, d: Any, Delta: float = 0.0) -> float:
+        """The number of examples below which n = samples d^l are too few for the law of a finite d, 0 where they are enough.
+
+        >>> giant_step("relu", "He2(z)/sqrt(2)").few(0.01, 64), giant_step("relu", "He2(z)/sqrt(2)").few(1, 64)
+        (144.0, 0.0)
+        """
+        from hermitex.kernels.compile import compile
+
+        try:
+            least = float(compile(self._fourth)(Delta=float(Delta)))
+        except HermitexError:  # labels without a fourth moment
+            least = np.inf
+        return 0.0 if float(samples)*float(d)**self.order >= least else round(least, 6)
+
+    def of_experiment(self, theory: Any, measured: Any) -> str:
+        """How far the law of d = oo is from the experiment's d, and from which d on it is within 5 %; "" where it is.
+
+        One direction: by the law with terms of order d^(-1/2). Several: by the cosine sqrt(r/d) that r directions have with any
+        vector, which is part of what is measured and not of the limit.
+        """
+        at = {n: float(measured.parameters[n]) for n in ("u", "Delta")}
+        d, samples = float(measured.parameters["dimension"]), np.asarray(measured.alpha, dtype=float)
+        if "dimension" in theory.parameters:
+            return ""
+        limit = np.asarray(self.solve(samples=samples, **at)["cosine"])
+        r = self.directions.rows
+
+        def away(d: float) -> float:
+            if r == 1 and len(self.variables) == 1:
+                return float(np.max(np.abs(1 - limit/np.asarray(self.solve(samples=samples, dimension=d, **at)["cosine"]))))
+            return float(np.max(1 - limit/np.sqrt(limit**2 + r/d)))
+
+        gap = enough = away(d)
+        if gap <= _NEAR:
+            return ""
+        while enough > _NEAR and d < _LARGEST:
+            d *= 2
+            enough = away(d)
+        how = f"--dimension {measured.parameters['dimension']} (dimension=) gives the theory at that d; " if r == 1 else ""
+        return (f"the theory is the limit of large d, here {'about ' if r > 1 else ''}{gap:.0%} below what d = "
+                f"{measured.parameters['dimension']} has; {how}the limit is within {_NEAR:.0%} from d = {d:g} on")
+
     def density(self, c: Any, *, u: float, samples: float = 1.0, Delta: float = 0.0) -> Any:
         """The density of |cos| over neurons at d = oo: 2 phi(x) x/((l-1) c (1 - c^2)), x the |Z| whose cosine is c.
 
@@ -230,9 +279,24 @@ class GiantStep(Theory):
         else:
             system = self.system if infinite.all() else self.finite
             found = system.solve(system.accepted({p.name: numbers[p.name] for p in system.parameters}), **options)
+            if not infinite.all():
+                found = replace(found, reason=self._remarks(found, numbers))
         own = {f.name: getattr(found, f.name) for f in fields(Solution)}
         own["notes"] = (*found.notes, self.status)
         return GiantSolution(**own, exact={"order": self.order, "directions": ImmutableMatrix(self.directions)})
+
+    def _remarks(self, found: Solution, numbers: Mapping[str, np.ndarray]) -> Any:
+        """The reasons of a solution; where it converged on few examples, that."""
+        shape = np.shape(found["cosine"])
+        at = [np.broadcast_to(numbers[n], shape).ravel() for n in ("samples", "dimension", "Delta")]
+        said = np.broadcast_to(np.asarray(found.reason, dtype=object), shape).ravel().copy()
+        for i, (samples, d, noise) in enumerate(zip(*at, strict=True)):
+            if not said[i] and (least := self.few(samples, d, noise)):
+                size = f"from samples = {least/d**self.order:.2g} or d = {(least/samples)**(1/self.order):.0f} on" \
+                    if np.isfinite(least) else "for labels with a fourth moment"
+                said[i] = (f"n = {samples*d**self.order:.0f} examples are few: their noise is not normal yet, and the cosine may "
+                           f"be off by tens of percent; the law holds {size}")
+        return said.reshape(shape) if shape else str(said[0])
 
     def _several(self, numbers: Mapping[str, np.ndarray]) -> Solution:
         """The system's average in several directions, by radius and direction of the start."""

@@ -120,6 +120,10 @@ class Theory(Shown):
         """Complete numbers under the names of the parameters of its equations; of a path also where it starts, start_Q11 say."""
         return numbers
 
+    def of_experiment(self, theory: Curve, measured: Curve) -> str:
+        """What is to be said of the experiment beside a curve of this theory, one line; "" for nothing."""
+        return ""
+
     def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Where a curve starts, if the dimension says it: as numbers that an experiment at another dimension takes, too."""
         return {}

@@ -47,9 +47,11 @@ class Tree(Plateaus):
 
     name: ClassVar[str] = "tree"
     sources: ClassVar[tuple[str, ...]] = ("treelike2025",)
-    of_experiment: ClassVar[str] = (
-        "the theory is a limit: at a d that runs, groups have about ten directions, errors lie off it by parts of order "
-        "d^(-epsilon1) and thresholds are broad; the experiment shows the order of the scenarios, no digits")
+
+    def of_experiment(self, theory: Any, measured: Any) -> str:
+        """How far a limit is from a d that runs."""
+        return ("the theory is a limit: at a d that runs, groups have about ten directions, errors lie off it by parts of order "
+                "d^(-epsilon1) and thresholds are broad; the experiment shows the order of the scenarios, no digits")
 
     @property
     def status(self) -> str:  # type: ignore[override]

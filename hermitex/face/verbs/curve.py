@@ -167,7 +167,7 @@ def _run(args: argparse.Namespace) -> int:
         if measured is not None:
             made = made.with_simulation(measured)
             told = measured.parameters.get("status", "")
-            if said := getattr(theory, "of_experiment", "") or (told if told != made.parameters.get("status") else ""):
+            if said := theory.of_experiment(made, measured) or (told if told != made.parameters.get("status") else ""):
                 cli.say(f"the experiment: {said}" if said == told else said)
         found.append(made)
     curves = Curves(tuple(found), tuple(_differing(members)))
