@@ -13,12 +13,10 @@ from hermitex.exponents.channels import channel
 from hermitex.exponents.label import shown
 from hermitex.exponents.laws.blocks import zeros_by_flips
 from hermitex.exponents.laws.conditional import conditional_zeros
-from hermitex.exponents.laws.invariant import invariant
 from hermitex.exponents.laws.linearised import Second, agreed, largest
 from hermitex.exponents.laws.noisy import noisy_label, noisy_second
 from hermitex.exponents.laws.projected import Samples, points, projections
-from hermitex.exponents.laws.scattered import Plan, Sampled, scattered
-from hermitex.exponents.laws.scattered_given import scattered_given
+from hermitex.exponents.laws.scattered import Plan, Sampled, invariant, scattered
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import natural, normals, z1, z2, z3
@@ -203,7 +201,7 @@ def test_a_planted_error_is_seen(monkeypatch):
 def test_given_variables(text, given, alpha):
     g, names = names_of(text)
     hidden = [x for x in names if x not in given]
-    found = scattered_given(g, (), None, (given, hidden, conditional_zeros(g, hidden)))
+    found = scattered(g, (), None, (given, hidden, conditional_zeros(g, hidden)))
     assert abs(largest(found.couplings, list(range(len(hidden))))[0] - 1 / alpha) < len(hidden) * found.error < 0.01 / alpha
 
 
@@ -233,7 +231,7 @@ def test_labels_without_structure_have_a_number_and_its_error():
     assert any("relative accuracy reached" in n for n in one.notes)
     g = parse("z1**2*z2**2 + z2*z3")
     turned = g.xreplace({z1: (3*z1 + 4*z2)*Rational(1, 5), z2: (4*z1 - 3*z2)*Rational(1, 5)})
-    both = [scattered(f, (), None, (z1, z2, z3), ()) for f in (g, turned)]
+    both = [scattered(f, (), None, ((), (z1, z2, z3), ())) for f in (g, turned)]
     values = [largest(s.couplings, [0, 1, 2])[0] for s in both]
     assert abs(values[0] - values[1]) < 3 * sum(s.error for s in both) < 1e-2 * values[0]
 

@@ -21,9 +21,9 @@ from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.known import even_part, mirror, over_all_known, over_known
-from hermitex.exponents.laws.linearised import Couplings, Second, agreed
+from hermitex.exponents.laws.linearised import Second, agreed, mixed
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, precisely
-from hermitex.exponents.laws.scattered_given import scattered_given
+from hermitex.exponents.laws.scattered import Spaces, scattered
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.table import tabulated
@@ -34,7 +34,6 @@ from hermitex.symbolic.precise import evaluate
 _DEGREE = 7
 POINTS = "evenly spread points"
 _ROUGH = 1e-3  # an error that points at each u do not undercut by much
-Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
 
 
 def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
@@ -66,7 +65,7 @@ def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Sym
         reason = err
     if found is None or found.error > _ROUGH:
         try:
-            rough = replace(scattered_given(*noisy_label(g, law), (given, hidden, drop)), method=POINTS)
+            rough = replace(scattered(*noisy_label(g, law), (given, hidden, drop)), method=POINTS)
         except (NoClosedForm, BudgetExceeded):
             if found is None:
                 raise reason from None
@@ -123,13 +122,7 @@ def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequen
     for side in sides:
         form = g.xreplace({u: side.expr})
         weights[form] = weights.get(form, 0.0) + float(evaluate(indicator_moment([side], 0), 20))
-    total: Couplings = {}
-    parts = [(averaged_over(form, law, given, hidden), weight) for form, weight in weights.items()]
-    for found, weight in parts:
-        for key, value in found.couplings.items():
-            total[key] = total.get(key, 0.0) + weight * value
-    points = next((found.method for found, _ in parts if found.method == POINTS), "")
-    return Second(total, sum(weight * found.error for found, weight in parts), method=points)
+    return mixed((weight, averaged_over(form, law, given, hidden)) for form, weight in weights.items())
 
 
 def conditional_zeros(g: Expr, hidden: Sequence[Symbol]) -> tuple[Index, ...]:

@@ -33,7 +33,7 @@ def exact_largest(couplings: dict[tuple[Index, Index], Expr], variables: list[in
     """The largest eigenvalue of F(M) = E[G M G] in closed form, block by block; None if a block has none."""
     _, rows = operator(couplings, variables, S.Zero)
     matrix = Matrix(rows)
-    values = [_top_of_block(matrix.extract(block, block)) for block in _connected(matrix)]
+    values = [_top_of_block(matrix.extract(block, block)) for block in matrix.connected_components()]
     if any(v is None for v in values):
         return None
     return _largest(values) if values else S.Zero
@@ -58,7 +58,7 @@ def exact_largest_of_two(atoms: Atoms, variables: list[int]) -> Expr | None:
         return None
     nu = atoms[0][1]
     h = Matrix(len(variables), len(variables), lambda i, j: nu.get(tuple(sorted((variables[i], variables[j]))), S.Zero))
-    found = [_spectral_radius(h.extract(block, block)) for block in _connected(h)]
+    found = [_spectral_radius(h.extract(block, block)) for block in h.connected_components()]
     tops = [t for t in found if t is not None]
     if len(tops) < len(found):
         return None
@@ -75,18 +75,6 @@ def _spectral_radius(h: Matrix) -> Expr | None:
         (a, b), (_, d) = h.tolist()
         return compact((Abs(a + d) + ((a - d) ** 2 + 4 * b**2) ** Rational(1, 2)) / 2)
     return None
-
-
-def _connected(matrix: Matrix) -> list[list[int]]:
-    left, blocks = set(range(matrix.rows)), []
-    while left:
-        block, edge = set(), {min(left)}
-        while edge:
-            block |= edge
-            edge = {j for i in edge for j in left if matrix[i, j] != 0 or matrix[j, i] != 0} - block
-        left -= block
-        blocks.append(sorted(block))
-    return blocks
 
 
 def _top_of_block(block: Matrix) -> Expr | None:

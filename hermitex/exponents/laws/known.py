@@ -8,7 +8,7 @@ next halving leaves the last value, with the last change as its error.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -18,7 +18,7 @@ from sympy import Expr, Symbol
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.density import Index
-from hermitex.exponents.laws.linearised import Couplings, Second
+from hermitex.exponents.laws.linearised import Second, mixed
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 
 _RANGE = (-3.25, 2.3)  # u from 3e-13, below which there is no mass, to 9
@@ -59,27 +59,45 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
     The error is the change that the next halving would make, which is returned too, and twice the average of the errors at u.
     A change below the latter ends the halving.
     """
-    sums, last, lost = _Sums(), None, float("inf")
+    last, lost = None, float("inf")
     changes: list[float] = []
     try:
         with budget(remaining(_KEEP)):
             for level in range(_HALVINGS):
                 start = time.monotonic()
-                sums.refine(at, level, even)
-                now = sums.values()
+                now = _halved(at, level, even, last)
                 if last is not None:
-                    changes.append(max((abs(now[k] - last.get(k, 0.0)) for k in now), default=0.0))
+                    changes.append(max((abs(v - last.couplings.get(k, 0.0)) for k, v in now.couplings.items()), default=0.0))
                     lost = next_change(changes)
                 last = now
                 more = remaining()
                 too_long = more is not None and (2.1 if level > 1 else 1.05) * (time.monotonic() - start) > more
-                if lost < max(_CONVERGED, sums.error) or (too_long and level > 1):
+                if lost < max(_CONVERGED, now.error) or (too_long and level > 1):
                     break
     except BudgetExceeded:
         if last is None or not np.isfinite(lost):
             raise
     assert last is not None
-    return Second(last, lost + 2 * sums.error), lost
+    return Second(last.couplings, lost + 2 * last.error), lost
+
+
+def _halved(at: Callable[[float], Second], level: int, even: bool, last: Second | None) -> Second:
+    """The trapezoidal rule at the next halving: half of the last one, and the nodes between its own."""
+    step = _STEP / 2**level
+    t = np.arange(_RANGE[0] + (step if level else 0.0), _RANGE[1], 2 * step if level else step)
+    u = np.exp(t - np.exp(-t))
+    weight = step * u * (1 + np.exp(-t)) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi) * (2 if even else 1)
+
+    def parts() -> Iterator[tuple[float, Second]]:
+        if last is not None:
+            yield 0.5, last
+        for place, w in zip(u.tolist(), weight.tolist(), strict=True):
+            for side in (1.0,) if even else (1.0, -1.0):
+                checkpoint("averaging over what is known")
+                yield w, at(side * place)
+
+    found = mixed(parts())
+    return replace(found, couplings={key: v for key, v in found.couplings.items() if len(key[0]) == 2})
 
 
 def over_all_known(at: Callable[[Sequence[float]], Second], p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol],
@@ -111,46 +129,3 @@ def next_change(changes: Sequence[float]) -> float:
     if len(earlier) > 1 and earlier[-1] < _FALLS*earlier[-2]:
         return last*min(1.0, 2*last/earlier[-1]) if earlier[-1] else last
     return max(last, _ONCE*earlier[-1]) if earlier else last
-
-
-class _Sums:
-    """The sums over the nodes so far."""
-
-    def __init__(self) -> None:
-        self.total: Couplings = {}
-        self.wrong = 0.0
-        self.noise = 0.0
-        self.step = 2 * _STEP
-
-    def refine(self, at: Callable[[float], Second], level: int, even: bool) -> None:
-        """The nodes of the next halving."""
-        step = _STEP / 2**level
-        t = np.arange(_RANGE[0] + (step if level else 0.0), _RANGE[1], 2 * step if level else step)
-        u = np.exp(t - np.exp(-t))
-        weight = u * (1 + np.exp(-t)) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi) * (2 if even else 1)
-        fresh: Couplings = {}
-        wrong = noise = 0.0
-        for place, w in zip(u.tolist(), weight.tolist(), strict=True):
-            for side in (1.0,) if even else (1.0, -1.0):
-                checkpoint("averaging over what is known")
-                found = at(side * place)
-                wrong += w * (found.error - found.scatter)
-                noise += (w * found.scatter) ** 2
-                for key, value in found.couplings.items():
-                    if len(key[0]) == 2:
-                        fresh[key] = fresh.get(key, 0.0) + w * value
-        # Only a halving that is complete counts.
-        for key, value in fresh.items():
-            self.total[key] = self.total.get(key, 0.0) + value
-        self.wrong += wrong
-        self.noise += noise
-        self.step = step
-
-    def values(self) -> Couplings:
-        """The averages at the present step."""
-        return {k: v * self.step for k, v in self.total.items()}
-
-    @property
-    def error(self) -> float:
-        """The average of the errors at u; what is independent from one u to the next adds up in squares."""
-        return (self.wrong + self.noise**0.5) * self.step

@@ -6,7 +6,7 @@ measures nu_a of `density`; a component that is exactly zero decouples its block
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, pairwise
 from typing import Any
@@ -24,6 +24,7 @@ _WIDEST = WINDOW**2
 _DECADES = 1e6
 _TABULATED = 1e-10
 Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
+Kernels = Callable[[np.ndarray], Iterable[np.ndarray]]  # w -> the probabilities of the labels given w
 
 
 @dataclass(frozen=True)
@@ -66,63 +67,78 @@ def _distance(one: Second, two: Second) -> float:
                 for key in {*one.couplings, *two.couplings} if len(key[0]) in orders), default=0.0)
 
 
-def second(law: Law, *, order: int = 23) -> Second:
+def mixed(parts: Iterable[tuple[float, Second]]) -> Second:
+    """sum w c(u) over pairs (w, the couplings at u): errors add up, their independent parts in squares; the method of the worst.
+
+    Examples
+    --------
+    >>> key = ((0, 0), (0, 0))
+    >>> mixed([(0.5, Second({key: 1.0}, 0.2)), (0.5, Second({key: 3.0}, 0.4))])
+    Second(couplings={((0, 0), (0, 0)): 2.0}, error=0.30000000000000004, scatter=0.0, method='')
+    """
+    total: Couplings = {}
+    wrong = squares = worst = 0.0
+    method = ""
+    for weight, found in parts:
+        wrong += weight*(found.error - found.scatter)
+        squares += (weight*found.scatter)**2
+        worst, method = max((worst, method), (weight*found.error, found.method))
+        for key, value in found.couplings.items():
+            total[key] = total.get(key, 0.0) + weight*value
+    return Second(total, wrong + squares**0.5, squares**0.5, method)
+
+
+def second(law: Law, *, orders: tuple[int, int] = (23, 18), kernels: Kernels | None = None) -> Second:
     """E[E[He_a|Y] E[He_b|Y]] = int nu_a nu_b/nu_0 dy + the sum over atoms.
 
     The error: two quadrature orders compared, and how far the measures miss nu_0(R) = 1 and nu_a(R) = E[He_a] = 0, which
     sees what the densities themselves have lost in their convolutions.
+
+    kernels : the probabilities of finitely many labels, or counts, that are drawn given the label of this law
     """
-    fine, missed = _integral(law, order)
-    coarse = _integral(law, order - 5)[0]
+    (fine, missed), (coarse, _) = (_integral(law, order, kernels) for order in orders)
     error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
     return Second(fine, max(error, missed))
 
 
 def sampled(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and the measures nu_a that stand on them, shape (k, n): the densities times their weights, and the atoms."""
+    """Labels and the measures nu_a that stand on them, shape (k, n): the atoms, and the densities times their weights.
+
+    Densities that do not count are left out; where labels run over many decades one counts over the range of the label itself.
+    """
     points = [np.array([p for p, _ in law.atoms])]
     values = [np.array([v for _, v in law.atoms]).T.reshape(len(law.indices), -1)]
     if law.continuous:
+        checkpoint("integrating over the labels")
         y, w = _labels(law, order)
-        points.append(y)
-        values.append(law.density(y) * w)
+        nu = law.density(y)
+        reach = np.maximum(1.0, np.abs(y)) if law.hi - law.lo > _DECADES else 1.0
+        kept = nu[0] * reach > _NEGLIGIBLE * _scale(y, w * nu[0])
+        points.append(y[kept])
+        values.append((nu * w)[:, kept])
     return np.concatenate(points), np.concatenate(values, axis=1)
 
 
 def of_masses(indices: Sequence[Index], nu: np.ndarray) -> Couplings:
     """The couplings of finitely many labels from nu_a({y}), shape (k, labels)."""
-    kept = nu[0] > 0
-    return {key: float(np.sum(nu[n, kept] * nu[m, kept] / nu[0, kept])) for key, (n, m) in _positions(indices).items()}
+    nu = nu[:, nu[0] > 0]
+    # |E[z_i z_j - delta_ij|y]| stays below the square of the window: rounding in a far tail must not exceed it.
+    mean = np.clip(nu / nu[0], -_WIDEST, _WIDEST)
+    return {(a, b): float(np.sum(mean[n] * mean[m] * nu[0]))
+            for (n, a), (m, b) in combinations_with_replacement(enumerate(indices), 2) if len(a) == len(b) > 0}
 
 
-def _integral(law: Law, order: int) -> tuple[Couplings, float]:
-    """The couplings, and how far the total masses are off."""
-    total = _of_atoms(law)
-    masses = np.sum([v for _, v in law.atoms], axis=0) if law.atoms else np.zeros(len(law.indices))
-    if law.continuous:
-        checkpoint("integrating over the labels")
-        y, w = _labels(law, order)
-        nu = law.density(y)
-        kept = nu[0] * _reach(law, y) > _NEGLIGIBLE * _scale(y, w * nu[0])
-        masses = masses + nu @ w
-        nu, w = nu[:, kept], w[kept]
-        # |E[z_i z_j - delta_ij|y]| stays below the square of the window: rounding in a far tail must not exceed it.
-        mean = np.clip(nu / nu[0], -_WIDEST, _WIDEST)
-        for (a, b), (n, m) in _positions(law.indices).items():
-            total[a, b] += float(np.sum(mean[n] * mean[m] * nu[0] * w))
-    masses[0] -= 1
-    return total, _lost(np.abs(masses))
+def _integral(law: Law, order: int, kernels: Kernels | None) -> tuple[Couplings, float]:
+    """The couplings, and what the masses that are missing take off them."""
+    y, nu = sampled(law, order)
+    lost = _lost(np.abs(nu.sum(axis=1) - np.eye(len(nu))[0]))
+    return of_masses(law.indices, nu if kernels is None else np.array([nu @ k for k in kernels(y)]).T), lost
 
 
 def _lost(missing: np.ndarray) -> float:
     """What masses nu_a that are missing in the tails take off a coupling: nu_a^2/nu_0, up to twice where m grows."""
     mean = missing/max(missing[0], _TABULATED)  # less mass than that is what tables lose, not a tail
     return float(np.max(missing*np.where(mean > 2, np.minimum(2*mean, _WIDEST), 1.0)))
-
-
-def _reach(law: Law, y: np.ndarray) -> np.ndarray:
-    """The range over which a density counts: that of the label itself where labels run over many decades."""
-    return np.maximum(1.0, np.abs(y)) if law.hi - law.lo > _DECADES else np.ones_like(y)
 
 
 def _scale(y: np.ndarray, masses: np.ndarray) -> float:
@@ -148,16 +164,6 @@ def _labels(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
     y, w = np.concatenate(nodes), np.concatenate(weights)
     order_of = np.argsort(y, kind="stable")
     return y[order_of], w[order_of]
-
-
-def _positions(indices: Sequence[Index]) -> dict[tuple[Index, Index], tuple[int, int]]:
-    return {(a, b): (n, m) for (n, a), (m, b) in combinations_with_replacement(enumerate(indices), 2)
-            if len(a) == len(b) > 0}
-
-
-def _of_atoms(law: Law) -> Couplings:
-    return {key: sum((float(v[n] * v[m] / v[0]) for _, v in law.atoms if v[0] > 0), 0.0)
-            for key, (n, m) in _positions(law.indices).items()}
 
 
 def operator(couplings: Couplings, variables: list[int], zero: Any = 0.0) -> tuple[list[Index], list[list[Any]]]:

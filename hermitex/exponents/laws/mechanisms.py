@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,11 +23,10 @@ from hermitex.exponents.labels.levels import indicator_moment
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere
 from hermitex.exponents.laws.committees import committee, injective_pair
 from hermitex.exponents.laws.conditional import POINTS, averaged_over
-from hermitex.exponents.laws.density import Index
-from hermitex.exponents.laws.discrete import Atoms, exact_atoms
+from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
 from hermitex.exponents.laws.drawn import later_stage
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
-from hermitex.exponents.laws.linearised import Second, largest, supported_directions
+from hermitex.exponents.laws.linearised import Second, largest, of_masses, supported_directions
 from hermitex.exponents.laws.noisy import exact_mixture, noisy_second
 from hermitex.exponents.laws.one_variable import one_variable
 from hermitex.exponents.laws.value import Later, Value, as_array, measured
@@ -290,7 +288,9 @@ def _atoms(q: Question) -> Value | None:
     couplings = exact_couplings(atoms) if found is None else {}
     if found is None:
         found = exact_largest(couplings, spots)
-    later = _remaining(_numbers(atoms), np.eye(len(spots))) if len(spots) > 1 else None
+    every = indices(len(spots))
+    nu = np.array([[float(evaluate(moments.get(a, S.Zero), 20)) for _, moments in atoms] for a in every])
+    later = _remaining(of_masses(every, nu), np.eye(len(spots))) if len(spots) > 1 else None
     if found is None:
         number = 1 / largest_of_exact(couplings, spots)
         return Value(number, None, number * mpf(10) ** -25, (), later)
@@ -306,16 +306,6 @@ def _finitely_many(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> At
     if law.name in ("random_sign", *_NOISES):
         return None
     return exact_atoms(g, names) if isinstance(law, Named) and law.name == "deterministic" else exact_mixture(g, law, names)
-
-
-def _numbers(atoms: Atoms) -> dict[tuple[Index, Index], float]:
-    """E[E[He_a|Y] E[He_b|Y]], |a| = |b| = 2, in doubles."""
-    found: dict[tuple[Index, Index], float] = {}
-    for _, nu in atoms:
-        value = {a: float(evaluate(v, 20)) for a, v in nu.items() if len(a) != 1}
-        for a, b in combinations_with_replacement(sorted(a for a in value if a), 2):
-            found[a, b] = found.get((a, b), 0.0) + value[a] * value[b] / value[()]
-    return found
 
 
 def _law(q: Question) -> Value | None:

@@ -21,10 +21,10 @@ from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, array_function, noise
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
 from hermitex.exponents.laws.drawn import Drawn
-from hermitex.exponents.laws.linearised import Second, agreed, of_masses, sampled, second, turned
+from hermitex.exponents.laws.linearised import Kernels, Second, agreed, second, turned
 from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.quadratic import diagonal
-from hermitex.exponents.laws.scattered import Kernels, scattered
+from hermitex.exponents.laws.scattered import scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
@@ -36,7 +36,6 @@ from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import breakpoints
 
-_ORDERS = (18, 14)
 _MOST_COUNTS = 20_000
 _ROOTS = 40
 _SECONDS = 12.0  # of the processor, after which points are spread
@@ -87,8 +86,8 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         reason = err
     if sampling and not any(f.error <= _FEW for f in found):
         try:
-            points = scattered(*noisy_label(clean, channel), variables,
-                               zeros_by_flips(clean, [x for x in variables if clean.has(x)], place))
+            drop = zeros_by_flips(clean, [x for x in variables if clean.has(x)], place)
+            points = scattered(*noisy_label(clean, channel), ((), variables, drop))
             found.append(replace(points, method="evenly spread points"))
         except (NoClosedForm, BudgetExceeded):
             if not found:
@@ -143,8 +142,8 @@ def apply_channel(law: Law, channel: Named) -> Second:
     kernels = _probabilities(channel)
     if channel.name == "poisson":
         # A count resolves sqrt(rate) to about 1: the nodes must too, as far as there is mass.
-        return _compared(replace(law, hints=(*law.hints, *[float(k * k) for k in range(1, _ROOTS)])), kernels)
-    return _compared(law, kernels)
+        law = replace(law, hints=(*law.hints, *[float(k * k) for k in range(1, _ROOTS)]))
+    return second(law, kernels=kernels)
 
 
 def _probabilities(channel: Named) -> Kernels:
@@ -197,16 +196,6 @@ def density_of(f: Expr, s: Symbol, reach: int = _NEAR) -> Law | None:
     window = (-Rational(low), Rational(high))
     kinks = tuple(float(p) for p in breakpoints(f, s, window))
     return Law(((),), lambda y: np.where((y >= -low) & (y <= high), values(y), 0.0)[None], -low, high, knots=kinks, hints=(0.0,))
-
-
-def _compared(law: Law, kernels: Kernels) -> Second:
-    """Couplings of the labels with probabilities kernels(w), at two quadrature orders."""
-    found = []
-    for order in _ORDERS:
-        y, nu = sampled(law, order)
-        masses = np.array([nu @ k for k in kernels(y)]).T
-        found.append(of_masses(law.indices, masses))
-    return Second(found[0], max((abs(found[0][key] - found[1][key]) for key in found[0]), default=0.0))
 
 
 def _counts(rate: np.ndarray) -> Any:

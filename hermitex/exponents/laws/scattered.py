@@ -3,22 +3,28 @@
 The last resort. Points of randomly shifted lattices are sorted into cells of the label, on which polynomials are fitted; where
 they show structure the cells are made finer, and the points more. The error holds for what can be seen at all: of a label
 with more detail than there are points nothing is known.
+
+Where directions are known the label is sampled at each u. One u is averaged over by the rule for one; of several the lattices
+are shifted, each of which gives an average.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, NoClosedForm
+from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.laws.density import Index, array_function
 from hermitex.exponents.laws.discrete import indices
-from hermitex.exponents.laws.invariant import invariant
-from hermitex.exponents.laws.linearised import Couplings, Second, agreed
+from hermitex.exponents.laws.known import even_part, mirror, over_known
+from hermitex.exponents.laws.linearised import Couplings, Kernels, Second, agreed, couplings_of, mixed, tensor_of
 from hermitex.exponents.laws.projected import MOST, Samples, Seen, points, projections
+from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint
 
 _SHIFTS = 16
@@ -27,9 +33,7 @@ _UNSEEN = 1e-13  # the mass of a cell
 _OFTEN = 40  # points with the same label: it has a probability
 _MOST_ATOMS = 1000
 _ENOUGH = 1e-7  # an error at which no more points are taken
-
-Kernels = Callable[[np.ndarray], Iterable[np.ndarray]]  # w -> the probabilities of the labels given w
-
+Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
 
 @dataclass(frozen=True)
 class Plan:
@@ -40,28 +44,83 @@ class Plan:
     cells: int = 13
 
 
-def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, variables: Sequence[Symbol],
-              drop: Sequence[Index]) -> Second:
-    """The couplings of order two of a label.
+_ONE, _SEVERAL = Plan((11, 14), 12, 11), Plan((12,), 11, 10)  # at each u
+_LATTICES, _NODES = 4, 64  # for several u
+_LIGHT = 1e-3  # of the mean weight: no u that is worth its time
+_SURE = 4.0
+_ROUNDS = 60
+
+
+def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> Second:
+    """The couplings of order two of the hidden variables, averaged over the given ones.
 
     Parameters
     ----------
-    g : the label, of `variables` and of `silent` standard normals that carry no direction (noise)
+    g : the label, of the variables and of `silent` standard normals that carry no direction (noise)
     kernels : the probabilities of the labels given g, where it is drawn; None: g is the label
-    drop : indices known to be exactly zero
+    spaces : the given variables (or none), the hidden ones, indices known to be exactly zero
 
     Raises
     ------
     NoClosedForm : too many variables. BudgetExceeded : before the first result.
     """
-    return invariant(Sampled(g, silent, kernels, ((), variables, drop)).second(()), g, variables, odd=kernels is None)
+    given, hidden, _ = spaces
+    sampled, seed = Sampled(g, silent, kernels, spaces), count()
+    if not given:
+        found = sampled.second(())
+    elif len(given) == 1:
+        signs = mirror(g, given, hidden)
+
+        def at(u: float) -> Second:
+            once = sampled.second((u,), _ONE, next(seed))
+            return once if signs is None else even_part(once, signs)
+
+        found = over_known(at, signs is not None)[0]
+    else:
+        found = _over_lattices(lambda u: sampled.second(u, _SEVERAL, next(seed)), len(given))
+    return invariant(found, g, hidden, odd=kernels is None)
+
+
+def _over_lattices(at: Callable[[Sequence[float]], Second], r: int) -> Second:
+    """The mean over u of several coordinates; lattices that are shifted independently tell how far it is off."""
+    def parts(shift: np.ndarray) -> Iterator[tuple[float, Second]]:
+        for z, w in points(r, _NODES, shift):
+            kept = w > _LIGHT/_NODES
+            for u, weight in zip(z.T[kept].tolist(), w[kept].tolist(), strict=True):
+                checkpoint("averaging over what is known")
+                yield weight, at(u)
+
+    averages = [mixed(parts(shift)) for shift in np.random.default_rng(0).random((_LATTICES, r))]
+    mean = mixed((1/_LATTICES, a) for a in averages)
+    spread = [np.std([a.couplings.get(k, 0.0) for a in averages], ddof=1) for k in mean.couplings]
+    return replace(mean, error=_SURE*max(spread, default=0.0)/np.sqrt(_LATTICES) + mean.error - mean.scatter, scatter=0.0)
+
+
+def invariant(found: Second, g: Expr, variables: Sequence[Symbol], *, odd: bool = True) -> Second:
+    """The couplings of order two, averaged over the symmetries g(R z) = +-g(z) that are proved of g: it shares them.
+
+    odd : whether those count that turn the sign of g, which the label must show up to its sign
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> rough = Second({((0, 0), (0, 0)): 0.9, ((1, 1), (1, 1)): 1.1}, 0.1)
+    >>> invariant(rough, z1*z2, (z1, z2)).couplings[(1, 1), (1, 1)]
+    1.0
+    """
+    turns = [as_array(s.matrix) for s in symmetries(g, variables) if odd or s.sign == 1]
+    T = tensor_of(found.couplings, len(variables))
+    # Averages over R and 1, one R after the other, again and again: what is left has all the symmetries.
+    for _ in range(_ROUNDS if turns else 0):
+        for R in turns:
+            T = (T + np.einsum("ai,bj,ck,dm,ijkm->abcd", R, R, R, R, T, optimize=True))/2
+    return replace(found, couplings=couplings_of(T))
 
 
 class Sampled:
-    """The couplings at each u of g(u, v); `spaces`: what is known, what is hidden, indices that are zero."""
+    """The couplings at each u of g(u, v)."""
 
-    def __init__(self, g: Expr, silent: Sequence[Symbol], kernels: Kernels | None,
-                 spaces: tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]) -> None:
+    def __init__(self, g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> None:
         given, hidden, drop = spaces
         used = [x for x in (*hidden, *silent) if g.has(x)]
         if len(used) > MOST:
