@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, ImmutableDenseMatrix, Mul, Rational, expand, eye, gcd_list, ilcm, radsimp, sqrt
+from sympy.polys.matrices import DomainMatrix
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.budget import kept
@@ -82,6 +83,9 @@ def echelon(m: Matrix) -> tuple[Matrix, tuple[int, ...]]:
     >>> echelon(Matrix([[1, 2], [2, 4]]))
     (Matrix([[1, 2]]), (0,))
     """
+    if m.rows and all(x.is_Rational for x in m):
+        reduced, at = DomainMatrix.from_Matrix(m).to_field().rref()
+        return Matrix(reduced.to_Matrix()[:len(at), :]), tuple(at)
     left, pivots = rows_of(m), []
     done: list[list[Expr]] = []
     for column in range(m.cols):

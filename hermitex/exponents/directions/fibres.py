@@ -7,13 +7,11 @@ fibres at points where they are proved to be independent.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from sympy import Add, Expr, Mul, Rational, S, Symbol, expand
+from sympy import Add, Expr, Float, Mul, Rational, S, Symbol, expand
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.directions.invariant_tensors import plus
-from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
@@ -78,18 +76,15 @@ def plainly_new(found: list[list[Expr]], values: list[Expr]) -> bool:
     """Is this row plainly independent of those found, by its digits? A row that is not is not worth a proof."""
     if not found or any(all(row[i] == 0 for row in found) and x != 0 for i, x in enumerate(values)):
         return True
-    from hermitex.symbolic.precise import evaluate
-
     rows = [*found, values]
     nodes = sorted({n for row in rows for x in row for n in x.atoms(Expectation)}, key=str)
-    with mp.workdps(20):
-        try:
-            # With any other numbers in the place of the integrals the rank is as large as it can be: too small asks no digits.
-            if nodes and _rank([[evaluate(x.xreplace(_generic(nodes)), 15) for x in row] for row in rows]) <= len(found):
-                return False
-            return _rank([[evaluate(x, 15) for x in row] for row in rows]) == len(found) + 1
-        except (HermitexError, ArithmeticError, ValueError, TypeError):
-            return True
+    try:
+        # With any other numbers in the place of the integrals the rank is as large as it can be: too small asks no digits.
+        if nodes and _rank(rows, _generic(nodes)) <= len(found):
+            return False
+        return _rank(rows, {}) == len(found) + 1
+    except (HermitexError, ArithmeticError, ValueError, TypeError):
+        return True
 
 
 def _generic(nodes: list[Expectation]) -> dict[Expr, Expr]:
@@ -97,14 +92,9 @@ def _generic(nodes: list[Expectation]) -> dict[Expr, Expr]:
     return {n: Rational(10**9 + 7*(k + 1)**5, 3**(k % 7 + 20)) for k, n in enumerate(nodes)}
 
 
-def _rank(rows: list[list[Any]]) -> int:
-    """The rank by elimination, of numbers that are 0 below 1e-10."""
-    size = 0
-    for c in range(len(rows[0])):
-        best = max(rows, key=lambda row: abs(row[c]), default=None)
-        if best is None or abs(best[c]) < mpf(10)**-10:
-            continue
-        rows.remove(best)
-        rows = [[a - row[c]/best[c]*b for a, b in zip(row, best, strict=True)] for row in rows]
-        size += 1
-    return size
+def _rank(rows: list[list[Expr]], swap: dict[Expr, Expr]) -> int:
+    """The rank by the digits of its entries: what is below 1e-10 counts as 0."""
+    from hermitex.symbolic.precise import evaluate
+
+    digits = Matrix([[Float(evaluate(x.xreplace(swap), 15), 20) for x in row] for row in rows])
+    return int(digits.rank(iszerofunc=lambda x: abs(x) < 1e-10))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from math import prod
 
 from sympy import Expr, S
-from sympy.polys.matrices import DomainMatrix
 
 from hermitex.exponents.directions.symmetry import Symmetry, signed_permutation
 from hermitex.symbolic.budget import checkpoint
@@ -234,24 +233,6 @@ def _solutions(rows: Sequence[Form], alive: Sequence[Index]) -> tuple[tuple[Form
     for line, row in zip(dense, table, strict=True):
         for i, c in row:
             line[i] = c
-    found = _null_space(dense)
     # Reduced once more, so that every tensor has an entry of its own.
-    reduced, pivots = _reduced(found, len(alive))
-    basis = tuple({alive[i]: c for i, c in enumerate(row) if c != 0} for row in reduced)
-    return basis, tuple(alive[i] for i in pivots)
-
-
-def _null_space(rows: list[list[Expr]]) -> list[list[Expr]]:
-    if all(x.is_Rational for row in rows for x in row):
-        return DomainMatrix.from_Matrix(Matrix(rows)).to_field().nullspace().to_Matrix().tolist()
-    return null_space(Matrix(rows)).tolist()
-
-
-def _reduced(rows: list[list[Expr]], columns: int) -> tuple[list[list[Expr]], tuple[int, ...]]:
-    if not rows:
-        return [], ()
-    if all(x.is_Rational for row in rows for x in row):
-        found, pivots = DomainMatrix.from_Matrix(Matrix(rows)).to_field().rref()
-        return found.to_Matrix().tolist()[:len(pivots)], tuple(pivots)
-    m, exact = echelon(matrix(rows, columns))
-    return m.tolist(), exact
+    reduced, pivots = echelon(null_space(matrix(dense, len(alive))))
+    return tuple({alive[i]: c for i, c in enumerate(row) if c != 0} for row in reduced.tolist()), tuple(alive[i] for i in pivots)

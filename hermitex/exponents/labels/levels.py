@@ -37,32 +37,18 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.series.polynomials import poly_of
+from hermitex.symbolic.sizes import polynomial_size
 
 _DEGREE_BOUND = 400
+_EXPANDED = 50
 _ROUNDED = Rational(1, 10**12)  # values that are 0 but for rounding do not differ
 _FLAT = 60  # operations of a branch that is asked whether it is constant
 
 
 def polynomial(u: Expr, x: Symbol) -> Poly | None:
     """u as a polynomial in x with exact real coefficients, or None."""
-    if not u.is_polynomial(x) or _degree_bound(u, x) > _DEGREE_BOUND:
-        return None
-    return poly_of(u, x)
-
-
-def _degree_bound(u: Expr, x: Symbol) -> int:
-    """An upper bound on the degree that expands nothing."""
-    if u == x:
-        return 1
-    if not u.has(x):
-        return 0
-    if isinstance(u, Add):
-        return max(_degree_bound(a, x) for a in u.args)
-    if isinstance(u, Mul):
-        return sum(_degree_bound(a, x) for a in u.args)
-    if isinstance(u, Pow):
-        return int(u.exp) * _degree_bound(u.base, x)
-    return _DEGREE_BOUND + 1
+    small = u.is_polynomial(x) and polynomial_size(u, [x])[1] <= _DEGREE_BOUND
+    return poly_of(u, x) if small else None
 
 
 @kept(256)
@@ -109,7 +95,7 @@ def _flat(piece: Piece, x: Symbol) -> Expr:
     branch = piece.expr
     if not branch.has(x) or branch.count_ops() > _FLAT:
         return branch
-    flat = branch.expand() if _degree_bound_safe(branch, x) else branch
+    flat = branch.expand() if polynomial_size(branch, [x])[1] < _EXPANDED else branch
     if not flat.has(x):
         return flat
     if cancel(diff(flat, x).rewrite(exp)) == 0:
@@ -117,10 +103,6 @@ def _flat(piece: Piece, x: Symbol) -> Expr:
         value = None if place is None else flat.xreplace({x: place})
         return flat if value is None or not value.is_finite else value.simplify()
     return flat.simplify()
-
-
-def _degree_bound_safe(u: Expr, x: Symbol) -> bool:
-    return all(p.exp.is_Integer and p.exp < 50 for p in u.atoms(Pow) if p.base.is_Add and p.exp.is_number and p.exp > 0)
 
 
 def discrete(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
