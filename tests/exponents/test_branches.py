@@ -5,7 +5,7 @@ import pytest
 
 import hermitex as hx
 from hermitex import parse
-from hermitex.exponents.labels.branches import branch_identity, radial_identity
+from hermitex.exponents.labels.branches import branch_identity
 from hermitex.symbols import z, z1, z2, z3
 
 FORMS = ["z**2*exp(-z**2)", "abs(z)*exp(-z**2/2)", "log(abs(z)) - z**2/2", "log(z**2) - z**2", "z**2/exp(z**2)",
@@ -20,9 +20,9 @@ def test_drawn_functions_of_the_path(seed):
     draw = np.random.default_rng(seed)
     inner, outer = draw.choice(FORMS), draw.choice(OUTER)
     g = parse(outer.format(f"({inner})"))
-    assert branch_identity(g, z, 2) and branch_identity(g, z, 4) is None
+    assert branch_identity((g,), (z,), 2) and branch_identity((g,), (z,), 4) is None
     # Nothing that differs from it a little is one.
-    assert branch_identity(parse(outer.format(f"({inner}) + z**4/10")), z, 2) is None
+    assert branch_identity((parse(outer.format(f"({inner}) + z**4/10")),), (z,), 2) is None
 
 
 def test_the_integral_is_zero():
@@ -41,14 +41,14 @@ def test_the_integral_is_zero():
     ("Heaviside(log(z1**2+z2**2)-(z1**2+z2**2)/2+1)", (z1, z2), 2, True),
     ("(z1**2+2*z2**2)*exp(-(z1**2+z2**2)/2)", (z1, z2), 2, False)])
 def test_radial_paths(text, variables, k, holds):
-    assert (radial_identity((parse(text),), variables, k) is not None) is holds
-    assert radial_identity((parse(text),), variables, 4) is None
+    assert (branch_identity((parse(text),), variables, k) is not None) is holds
+    assert branch_identity((parse(text),), variables, 4) is None
 
 
 def test_order_four():
     """w = He_3 phi at k = 4, which changes its sign."""
-    assert branch_identity(parse("(z**3-3*z)**2*exp(-z**2)"), z, 4)
-    assert branch_identity(parse("(z**3-3*z)**2*exp(-z**2)"), z, 2) is None
+    assert branch_identity((parse("(z**3-3*z)**2*exp(-z**2)"),), (z,), 4)
+    assert branch_identity((parse("(z**3-3*z)**2*exp(-z**2)"),), (z,), 2) is None
 
 
 @pytest.mark.slow

@@ -206,11 +206,11 @@ def test_monotone_and_discrete():
 
 
 def test_branch_identity():
-    assert "int T(w) dw = 0" in branch_identity(z**2*exp(-z**2), z, 2)
-    assert branch_identity(cos(z**2*exp(-z**2)), z, 2) and branch_identity(exp(-3*z**2*exp(-z**2)), z, 2)
+    assert "int T(w) dw = 0" in branch_identity((z**2*exp(-z**2),), (z,), 2)
+    assert branch_identity((cos(z**2*exp(-z**2)),), (z,), 2) and branch_identity((exp(-3*z**2*exp(-z**2)),), (z,), 2)
     for u in (z**2*exp(-z**2/2), z**4*exp(-z**2), z**2, cos(z)):  # the right rate of decay, or no identity
-        assert branch_identity(u, z, 2) is None
-    assert branch_identity(z**2*exp(-z**2), z, 4) is None
+        assert branch_identity((u,), (z,), 2) is None
+    assert branch_identity((z**2*exp(-z**2),), (z,), 4) is None
 
 
 def test_complexity():

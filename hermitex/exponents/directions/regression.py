@@ -19,7 +19,7 @@ from hermitex.exponents.directions.invariant_tensors import TensorSpace, stabili
 from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.directions.words import directions_words
-from hermitex.exponents.labels.branches import radial_identity
+from hermitex.exponents.labels.branches import branch_identity
 from hermitex.symbolic.budget import Store
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import identically_zero
@@ -77,7 +77,7 @@ class Regression:
         C_k^U(u) = eps R.C_k^U(u) for g(R z) = eps g(z), R u = u: it lies in that space for every u.
         """
         def found() -> TensorSpace:
-            why = radial_identity((self.g,), self.variables, k) if not known.rows else None
+            why = branch_identity((self.g,), self.variables, k) if not known.rows else None
             zero = dict.fromkeys(multi_indices(len(self.variables), k), why) if why else None
             return tensor_space(k, len(self.variables), known, stabiliser(symmetries(self.g, self.variables), known), {}, zero=zero)
 

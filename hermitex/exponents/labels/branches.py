@@ -20,51 +20,45 @@ _OPS = 120
 
 
 @kept(256)
-def branch_identity(u: Expr, x: Symbol, k: int) -> str | None:
-    """Proof that E[T(u) He_k] = 0 for every T, for an even u and an even k; or None.
+def branch_identity(seen: tuple[Expr, ...], variables: tuple[Symbol, ...], k: int) -> str | None:
+    """Proof that E[T(Y) He_a] = 0, |a| = k, for every T of a label that expressions even in one variable, or radial, determine.
 
     Examples
     --------
     >>> from sympy import Abs, cos, log
-    >>> from hermitex.symbols import z
-    >>> branch_identity(cos(z**2*exp(-z**2)), z, 2) is None, branch_identity(log(Abs(z)) - z**2/2, z, 2) is None
-    (False, False)
-    >>> branch_identity(z**2, z, 2) is None, branch_identity(z**2*exp(-z**2), z, 4) is None
-    (True, True)
-    """
-    if k % 2 or k < 2 or u.count_ops() > _OPS or parity(u, x) != 1:
-        return None
-    h = Dummy("x", positive=True)
-    found = _over_path(u.xreplace({x: sqrt(2*h)}), h, 1, k)
-    path = "|z| exp(-z**2/2)" if k == 2 else f"He_{k - 1}(z) exp(-z**2/2)"
-    return None if found is None else (f"the target is even and on z > 0 a function of w = {path}, an antiderivative of "
-                                       f"He_{k}(z) exp(-z**2/2) but for a factor, which begins and ends at 0: int T(w) dw = 0")
-
-
-@kept(256)
-def radial_identity(seen: tuple[Expr, ...], variables: tuple[Symbol, ...], k: int) -> str | None:
-    """The same for expressions that depend on r > 1 variables through |z| alone: every entry of order k vanishes.
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z1, z2
-    >>> radial_identity(((z1**2 + z2**2)*exp(-(z1**2 + z2**2)/2),), (z1, z2), 2) is None
+    >>> from hermitex.symbols import z, z1, z2
+    >>> [branch_identity((u,), (z,), 2) is None for u in (cos(z**2*exp(-z**2)), log(Abs(z)) - z**2/2, z**2)]
+    [False, False, True]
+    >>> branch_identity((z**2*exp(-z**2),), (z,), 4) is None
+    True
+    >>> branch_identity(((z1**2 + z2**2)*exp(-(z1**2 + z2**2)/2),), (z1, z2), 2) is None
     False
     """
+    h, r = Dummy("x", positive=True), len(variables)
     if k % 2 or k < 2:
         return None
-    h, r = Dummy("x", positive=True), len(variables)
     for u in seen:
-        found = radial(u, variables) if u.count_ops() <= _OPS else None
-        if found is None:
+        profile = _profile(u, variables, h) if u.count_ops() <= _OPS else None
+        if profile is None or _over_path(profile, h, r, k) is None:
             return None
-        weight, t = radial(Add(*(v**2 for v in variables)), variables) or (S.One, Symbol("t"))
-        profile = (found[0]/(weight/t**2).xreplace({t: found[1]}))
-        if _over_path(profile.xreplace({found[1]: sqrt(2*h)}), h, r, k) is None:
-            return None
+    if r == 1:
+        path = "|z| exp(-z**2/2)" if k == 2 else f"He_{k - 1}(z) exp(-z**2/2)"
+        return (f"the target is even and on z > 0 a function of w = {path}, an antiderivative of He_{k}(z) exp(-z**2/2) "
+                "but for a factor, which begins and ends at 0: int T(w) dw = 0")
     path = f"x**{S(r)/2} exp(-x)" if k == 2 else f"x**{S(r)/2} L_{k//2 - 1}(x) exp(-x)"
     return (f"the label is a function of w = {path}, x = |z|**2/2, an antiderivative of the weight of order {k} that begins and "
             "ends at 0: int T(w) dw = 0")
+
+
+def _profile(u: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Expr | None:
+    """u as a function of x = |z|^2/2, or None."""
+    if len(variables) == 1:
+        return u.xreplace({variables[0]: sqrt(2*x)}) if parity(u, variables[0]) == 1 else None
+    length = Add(*(v**2 for v in variables))
+    found, square = radial(u, variables), radial(length, variables)
+    if found is None or square is None:
+        return None
+    return (found[0]*found[1]**2/square[0].xreplace({square[1]: found[1]})).xreplace({found[1]: sqrt(2*x)})
 
 
 def _over_path(u: Expr, x: Symbol, r: int, k: int) -> Expr | None:

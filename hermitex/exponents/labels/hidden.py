@@ -106,7 +106,7 @@ def _by_one_variable(v: Expr, x: Symbol, most: int) -> dict[int, str]:
     found.update(_by_steps(v, x, most))
     if even:
         for n in range(2, most + 1, 2):
-            identity = branch_identity(v, x, n) if n not in found else None
+            identity = branch_identity((v,), (x,), n) if n not in found else None
             if identity:
                 found[n] = identity
     return found

@@ -29,7 +29,7 @@ from hermitex.exponents.directions.invariant_tensors import (
     without_sign,
 )
 from hermitex.exponents.directions.symmetry import Symmetry
-from hermitex.exponents.labels.branches import radial_identity
+from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.families import Family
 from hermitex.exponents.labels.hidden import zeros_of_modulus
 from hermitex.exponents.labels.moments import Moments, entry
@@ -97,7 +97,7 @@ class TensorBlock:
         zero: dict[Index, str] = {}
         if not twisted and not known.rows:
             zero |= zeros_of_modulus(seen, oracle.variables, oracle.symmetries(seen), k)
-        if not known.rows and oracle.r > 1 and (why := radial_identity(tuple(seen), tuple(oracle.variables), k)) is not None:
+        if not known.rows and (why := branch_identity(tuple(seen), tuple(oracle.variables), k)) is not None:
             zero |= dict.fromkeys(multi_indices(oracle.r, k), why)
         self.space = tensor_space(k, oracle.r, known, group, vanishing, zero=zero)
 

@@ -80,7 +80,7 @@ def _one(g: Expr, x: Symbol, i: int) -> Law:
         atoms = exact_atoms(g, [x]) or []
         present = {a for _, nu in atoms for a in nu}
         drop = [tuple(i for _ in a) for a in ((0,), (0, 0)) if atoms and a not in present]
-    elif g.count_ops() < _SIZE and branch_identity(g, x, 2):
+    elif g.count_ops() < _SIZE and branch_identity((g,), (x,), 2):
         drop.append((i, i))
     return push(normal(i), g, x, drop=drop)
 
