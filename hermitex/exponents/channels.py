@@ -24,6 +24,7 @@ from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm, UnknownName
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.text.plain import plain
 
@@ -231,22 +232,6 @@ def _smoothed_sign(g: Expr, variance: Any) -> Expr:
     return erf(g / sqrt(2 * variance))
 
 
-# name -> (what its parameter is, E[Y|z], what the exponents depend on, which g fit)
-_NAMED: dict[str, tuple[str | None, Callable, Callable, str | None]] = {
-    "deterministic": (None, lambda g, _: g, lambda g, _: Labels(g, why="y = g(z)"), None),
-    "gaussian": ("variance", lambda g, _: g,
-                 lambda g, _: Labels(g, why="Gaussian noise: the Fourier transform of its law has no zero"), None),
-    "flip": ("probability", lambda g, p: (1 - 2 * p) * g, lambda g, p: _two((1 - 2 * p) * g), "signs"),
-    "sign": ("variance", _smoothed_sign, lambda g, v: _two(_smoothed_sign(g, v)), None),
-    "random_sign": (None, lambda g, _: S.Zero, lambda g, _: Labels(Abs(g), why="a fair sign leaves |g(z)| only"), None),
-    "poisson": (None, lambda g, _: g,
-                lambda g, _: Labels(g, why="Poisson counts determine a signed measure of their rate"), "nonnegative"),
-    "bernoulli": (None, lambda g, _: g, lambda g, _: Labels(probabilities=(g, 1 - g), why="two labels"), "probability"),
-    "multiplicative": (None, lambda g, _: S.Zero,
-                       lambda g, _: Labels(Abs(g), why="a Gaussian scale mixture determines the law of |g(z)|"), None),
-}
-
-
 def channel(spec: Any = None) -> Named | Channel:
     """A channel from its name (``"gaussian:1/4"``), or the `Channel` itself; None is deterministic.
 
@@ -264,9 +249,8 @@ def channel(spec: Any = None) -> Named | Channel:
     name, _, text = ("deterministic" if spec is None else str(spec) or "deterministic").strip().partition(":")
     if name not in _NAMED:
         raise UnknownName(name, _NAMED, "channel")
-    role, mean, labels, fit = _NAMED[name]
-    parameter = _parameter(name, role, text)
-    return Named(name, parameter, mean, labels, _FITS[fit])
+    role, *law = _NAMED[name]
+    return Named(name, _parameter(name, role, text), *law)
 
 
 def _parameter(name: str, role: str | None, text: str) -> Expr | None:
@@ -307,10 +291,7 @@ def _signs(g: Expr) -> None:
     variables = symbols.normals(g)
     values: Sequence[Expr]
     if len(variables) <= 1:
-        try:
-            values = [p.expr for p in pieces(g, variables[0])] if variables else [g]
-        except HermitexError:
-            values = []
+        values = [p.expr for p in unless_refused(lambda: pieces(g, variables[0])) or ()] if variables else [g]
         if values and all(v in (S.One, S.NegativeOne) for v in values):
             return
     elif all(v in (1, -1) for v in _samples(g)):
@@ -329,11 +310,6 @@ def _probability(g: Expr) -> None:
         raise BadInput(f"channel bernoulli: the target is a probability, in [0, 1]; {g} is not. Try Phi({g})")
 
 
-_FITS: dict[str | None, Callable[[Expr], None]] = {
-    None: _any, "signs": _signs, "nonnegative": _nonnegative, "probability": _probability,
-}
-
-
 def _samples(g: Expr) -> list[Any]:
     """Values of g at fixed points of (-6, 6)^r: enough to refuse a g, never to prove that one fits."""
     from hermitex.symbolic.precise import evaluate_with_error
@@ -350,3 +326,18 @@ def _samples(g: Expr) -> list[Any]:
         values.append(round(value) if abs(value - round(value)) < mpf(10) ** -12 else value)
     return values
 
+
+# name -> (what its parameter is, E[Y|z], what the exponents depend on, which g fit)
+_NAMED: dict[str, tuple[str | None, Callable, Callable, Callable]] = {
+    "deterministic": (None, lambda g, _: g, lambda g, _: Labels(g, why="y = g(z)"), _any),
+    "gaussian": ("variance", lambda g, _: g,
+                 lambda g, _: Labels(g, why="Gaussian noise: the Fourier transform of its law has no zero"), _any),
+    "flip": ("probability", lambda g, p: (1 - 2 * p) * g, lambda g, p: _two((1 - 2 * p) * g), _signs),
+    "sign": ("variance", _smoothed_sign, lambda g, v: _two(_smoothed_sign(g, v)), _any),
+    "random_sign": (None, lambda g, _: S.Zero, lambda g, _: Labels(Abs(g), why="a fair sign leaves |g(z)| only"), _any),
+    "poisson": (None, lambda g, _: g,
+                lambda g, _: Labels(g, why="Poisson counts determine a signed measure of their rate"), _nonnegative),
+    "bernoulli": (None, lambda g, _: g, lambda g, _: Labels(probabilities=(g, 1 - g), why="two labels"), _probability),
+    "multiplicative": (None, lambda g, _: S.Zero,
+                       lambda g, _: Labels(Abs(g), why="a Gaussian scale mixture determines the law of |g(z)|"), _any),
+}

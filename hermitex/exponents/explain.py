@@ -11,13 +11,13 @@ from typing import Any
 
 from sympy import Expr, Symbol
 
-from hermitex.errors import HermitexError
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import directions_words, staircase_words
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.label import revealed
 from hermitex.exponents.stages import alpha_words, digits_that_hold, reached_text
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parsing import to_text
 
 _ONE = (
@@ -76,11 +76,9 @@ def explain(found: Findings) -> str:
 
 def told(target: Expr, law: str, variables: Sequence[str]) -> str:
     """What the label maps of the certificates are maps of, where that is not the label itself: the reduction to a function of z."""
-    try:
-        labels = channel(law).labels(target)
-    except HermitexError:  # a law P(y|z) of the user's own: its notes say what is to be said
-        return ""
-    if labels.levels is None:
+    # Of a law P(y|z) of the user's own its notes say what is to be said.
+    labels = unless_refused(lambda: channel(law).labels(target))
+    if labels is None or labels.levels is None:
         return ""
     if law != "deterministic":
         return f"{labels.why}: the label maps T in the certificates are maps of {to_text(labels.levels)}"

@@ -36,9 +36,11 @@ _SECONDS = 8.0  # of the label maps of one order at one stage, and of its entrie
 _WORDS = 4      # reasons that a certificate names
 
 
-def generative_leap(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
-                    max_order: int = MAX_ORDER) -> Staircase:
-    """The generative staircase of a target in several variables, with a certificate for each order of each stage.
+class GenerativeSearch:
+    """The generative staircase of a target, with a certificate for each order of each stage.
+
+    Called again after its time was over, it goes on from what it found. Its `leap` is the generative exponent (None:
+    undetermined, or no direction).
 
     Parameters
     ----------
@@ -47,27 +49,14 @@ def generative_leap(g: Expr, law: Named | Channel, variables: Sequence[Symbol], 
     variables : the standard normals over which directions are written
     max_order : orders that are tried at a stage
 
-    Returns
-    -------
-    Staircase : `stages` [{order, directions}], `leap` the generative exponent (None: undetermined, or no direction)
-
     Examples
     --------
     >>> from hermitex.exponents.channels import channel
     >>> from hermitex.symbols import z1, z2
-    >>> found = generative_leap(z1**3 - 3*z1 + z2**2, channel(), (z1, z2))
+    >>> found = GenerativeSearch(z1**3 - 3*z1 + z2**2, channel(), (z1, z2))()
     >>> [(s["order"], s["directions"].tolist()) for s in found.stages]
     [(1, [[1, 0]]), (2, [[0, 1]])]
     """
-    search = GenerativeSearch(g, law, variables, max_order)
-    try:
-        return search()
-    except BudgetExceeded as err:
-        return search.so_far(str(err))
-
-
-class GenerativeSearch:
-    """The same in steps: called again after its time was over, it goes on from what it found."""
 
     def __init__(self, g: Expr, law: Named | Channel, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
         self.g, self.law, self.variables, self.max_order = g, law, tuple(variables), max_order

@@ -61,7 +61,6 @@ def weak_recovery(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
     known = matrix([], len(variables))
     done: list[dict[str, Any]] = []
     last = TRIVIAL
-    reached = True
     for stage in stages:
         directions = matrix([[S(x) for x in row] for row in _rows(stage["directions"])], len(variables))
         entry = {"alpha_c": None, "directions": _rows(directions), "conditional": known.rows > 0, "bound": False, "reached": None,
@@ -78,28 +77,23 @@ def weak_recovery(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
 
                 last = stage_value(g, law, variables, known)
         except (BudgetExceeded, HermitexError) as err:
-            notes.append(f"{name}: finite, its value was not reached: {' '.join(str(err).split())}")
-            reached = False
-            known = stack(known, directions)
-            continue
-        hidden = len(variables) - known.rows  # with G = z z^T - 1, as z itself tells, E[G M G] = (r + 1) M at M = 1
-        if last.alpha and last.alpha + last.error < (1 - _ROUNDING) / (hidden + 1):
-            notes.append(f"{name}: not reached, {digits_that_hold(last.alpha)} came out, and z itself has 1/{hidden + 1}")
-            reached = False
-            known = stack(known, directions)
-            continue
-        reached = True
-        entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error, "method": last.method,
-                  "bound": bool(known.rows and last.alpha), "reached": None if known.rows else last.alpha}
-        notes += [n.replace("alpha_c:", f"{name}:", 1) for n in last.notes]
-        if last.remaining is not None:
-            notes += later_words(last.remaining, directions, variables)
-        if known.rows and last.alpha:
-            notes.append(lower_bound(len(done)))
+            failed = f"finite, its value was not reached: {' '.join(str(err).split())}"
+        else:
+            hidden = len(variables) - known.rows  # with G = z z^T - 1, as z itself tells, E[G M G] = (r + 1) M at M = 1
+            failed = (f"not reached, {digits_that_hold(last.alpha)} came out, and z itself has 1/{hidden + 1}"
+                      if last.alpha and last.alpha + last.error < (1 - _ROUNDING) / (hidden + 1) else "")
+        if failed:
+            notes.append(f"{name}: {failed}")
+        else:
+            entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error, "method": last.method,
+                      "bound": bool(known.rows and last.alpha), "reached": None if known.rows else last.alpha}
+            notes += [n.replace("alpha_c:", f"{name}:", 1) for n in last.notes]
+            notes += later_words(last.remaining, directions, variables) if last.remaining is not None else []
+            notes += [lower_bound(len(done))] if entry["bound"] else []
         known = stack(known, directions)
     kind = "trivial" if all(s["order"] == 1 for s in stages) else "easy"
     notes += _slower_before(done, variables)
-    if not reached:
+    if failed:
         return Threshold(kind, notes=tuple(notes), stages=tuple(done))
     return Threshold(kind, last.alpha, last.exact, last.error, tuple(notes), tuple(done), last.method)
 

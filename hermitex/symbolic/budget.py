@@ -16,7 +16,7 @@ from itertools import islice
 from math import inf
 from typing import Any, TypeVar
 
-from hermitex.errors import BadInput, BudgetExceeded, WorkExceeded
+from hermitex.errors import BadInput, BudgetExceeded, HermitexError, WorkExceeded
 
 T = TypeVar("T")
 DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
@@ -136,6 +136,22 @@ def is_over() -> bool:
     except BudgetExceeded:
         return True
     return False
+
+
+def unless_refused(answer: Callable[[], T]) -> T | None:
+    """The answer, or None where it is refused with a reason; that a budget is over is no refusal, and goes on.
+
+    >>> def refused():
+    ...     raise BadInput("no such thing")
+    >>> unless_refused(lambda: 2), unless_refused(refused) is None
+    (2, True)
+    """
+    try:
+        return answer()
+    except BudgetExceeded:
+        raise
+    except HermitexError:
+        return None
 
 
 class Store(dict[Any, Any]):

@@ -12,11 +12,12 @@ from scipy.special import ndtri
 from sympy import Rational, exp, sign, sqrt
 
 import hermitex as hx
+from hermitex.errors import BudgetExceeded
 from hermitex.exponents.channels import Channel, channel
 from hermitex.exponents.directions.intervals import Interval, Rank
 from hermitex.exponents.directions.invariant_tensors import stabiliser, tensor_space, without_sign
 from hermitex.exponents.directions.symmetry import symmetries
-from hermitex.exponents.generative_leap import generative_leap
+from hermitex.exponents.generative_leap import GenerativeSearch
 from hermitex.exponents.labels.families import family
 from hermitex.exponents.labels.hidden import vanishing_orders
 from hermitex.exponents.labels.sizes import finite_values
@@ -47,7 +48,7 @@ def same(found, stated):
 # -- published rows ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("row", [pytest.param(r, id=r["id"]) for r in TABLE])
 def test_the_published_staircase(row):
-    found = generative_leap(parse(row["target"]), channel(row["channel"]), [normal(v) for v in row["variables"]])
+    found = GenerativeSearch(parse(row["target"]), channel(row["channel"]), [normal(v) for v in row["variables"]])()
     assert found.complete and found.leap == row["generative_exponent"]
     same(stages_of(found), [(s["order"], s["directions"]) for s in row["generative_staircase"]])
     assert all(c.status != "undetermined" for c in found.certificates)
@@ -154,7 +155,7 @@ SLOW = [
 def test_an_unlisted_target_beside_a_grid(text, law, orders):
     g, law = parse(text), channel(law)
     with patience(9):  # as the clock gives it where the first turns were too short
-        found = generative_leap(g, law, normals(g))
+        found = GenerativeSearch(g, law, normals(g))()
     assert found.complete and "".join(str(s["order"]) for s in found.stages) == orders
     exact = [(s["order"], [[float(x.evalf()) for x in row] for row in s["directions"].tolist()]) for s in found.stages]
     assert agrees_on_a_grid(law.labels(g), normals(g), exact, FINE.get(text))
@@ -176,15 +177,15 @@ def test_the_grid_refuses_a_wrong_staircase(text, wrong):
 ])
 def test_up_to_six_variables(text, orders, dimensions):
     g = parse(text)
-    found = generative_leap(g, channel(), normals(g))
+    found = GenerativeSearch(g, channel(), normals(g))()
     assert [s["order"] for s in found.stages] == orders
     assert [s["directions"].rows for s in found.stages] == dimensions
 
 
 def test_what_the_label_does_not_see_is_no_direction():
-    found = generative_leap(z1**2, channel(), (z1, z2))
+    found = GenerativeSearch(z1**2, channel(), (z1, z2))()
     assert [(s["order"], s["directions"].tolist()) for s in found.stages] == [(2, [[1, 0]])]
-    assert generative_leap(parse("3"), channel(), (z1, z2)).stages == ()
+    assert GenerativeSearch(parse("3"), channel(), (z1, z2))().stages == ()
 
 
 def test_a_law_of_ones_own():
@@ -192,26 +193,28 @@ def test_a_law_of_ones_own():
 
     y = Symbol("y", real=True)
     density = exp(-(y - z1*z2)**2/2)/sqrt(2*pi)
-    found = generative_leap(z1*z2, Channel(density, y), (z1, z2))
+    found = GenerativeSearch(z1*z2, Channel(density, y), (z1, z2))()
     assert [(s["order"], s["directions"].tolist()) for s in found.stages] == [(2, [[1, 0], [0, 1]])]
     three = Channel(Rational(1, 3) + (1 - 3*y**2/2)*tanh(z1)/6 + y*tanh(z2)/6, y, support=(-1, 0, 1))
-    assert [s["order"] for s in generative_leap(z1, three, (z1, z2)).stages] == [1]
+    assert [s["order"] for s in GenerativeSearch(z1, three, (z1, z2))().stages] == [1]
 
 
 def test_a_coincidence_of_constants_is_seen_by_exact_integrals():
     # E[sin(z) z] = e^(-1/2) and E[sin(2z) z] = 2 e^(-2): the difference has no linear part, given the sign of z1 as well.
     wave = parse("sin(z2) - exp(3/2)*sin(2*z2)/2")
-    found = generative_leap(Rational(1, 2) + wave/10, channel("bernoulli"), (z1, z2))
+    found = GenerativeSearch(Rational(1, 2) + wave/10, channel("bernoulli"), (z1, z2))()
     assert [(s["order"], s["directions"].tolist()) for s in found.stages] == [(3, [[0, 1]])]
     both = Rational(1, 2) + sign(z1)/10 + (1 + sign(z1))*wave/20
-    found = generative_leap(both, channel("bernoulli"), (z1, z2))
+    found = GenerativeSearch(both, channel("bernoulli"), (z1, z2))()
     assert [(s["order"], s["directions"].tolist()) for s in found.stages] == [(1, [[1, 0]]), (3, [[0, 1]])]
 
 
 def test_no_time_is_an_honest_undetermined():
     g = parse("tanh(z1*z2) + z1*z3")
-    with budget(1e-9):
-        found = generative_leap(g, channel(), (z1, z2, z3))
+    search = GenerativeSearch(g, channel(), (z1, z2, z3))
+    with budget(1e-9), pytest.raises(BudgetExceeded):
+        search()
+    found = search.so_far("there was no time")
     assert found.leap is None and not found.complete and "undetermined" in found.notes[0]
 
 

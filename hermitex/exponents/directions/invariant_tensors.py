@@ -108,7 +108,7 @@ def _leaves(s: Symmetry, known: Matrix) -> bool:
     """R u = u for every row u."""
     if s.entries is not None:
         return _leaves_as(s.entries, known)
-    return all(x == 0 for x in _tidied(known*s.matrix.T - known))
+    return all(tidy(x) == 0 for x in known*s.matrix.T - known)
 
 
 def without_sign(generators: Sequence[Symmetry]) -> list[Symmetry]:
@@ -137,10 +137,6 @@ def _times(*factors: Symmetry) -> Symmetry:
     for s in factors[1:]:
         matrix_ = Matrix((matrix_*s.matrix).applyfunc(tidy))
     return Symmetry(matrix_, prod(s.sign for s in factors), factors[0].variables)
-
-
-def _tidied(m: Matrix) -> list[Expr]:
-    return [tidy(x) for x in m]
 
 
 def _group(generators: Sequence[Symmetry]) -> dict[Entries | Matrix, Symmetry]:

@@ -151,7 +151,7 @@ class _Values:
         self.points = [[((37*k + 29*i + 11) % 83)/31 - 1.3 + i/17 for i in range(len(variables))] for k in range(4)]
         try:
             self.program: Any = StraightLine(g, list(variables), MPMath()).prepare() if g.free_symbols <= set(variables) else None
-            self.base = [self.program(*map(_number, p)) for p in self.points] if self.program else []
+            self.base = [self.program(*map(mpf, p)) for p in self.points] if self.program else []
         except (HermitexError, ArithmeticError, ValueError, TypeError):
             self.program = None
 
@@ -162,7 +162,7 @@ class _Values:
         rows = [[float(x) for x in row] for row in R.tolist()]
         left = [1, -1]
         for point, base in zip(self.points, self.base, strict=True):
-            moved = [_number(sum(a*b for a, b in zip(row, point, strict=True))) for row in rows]
+            moved = [mpf(sum(a*b for a, b in zip(row, point, strict=True))) for row in rows]
             try:
                 value = self.program(*moved)
             except (HermitexError, ArithmeticError, ValueError, TypeError):
@@ -180,17 +180,13 @@ class _Values:
         sums = []
         for point, base in zip(self.points, self.base, strict=True):
             try:
-                sums.append(self.program(*(_number(e*x) for e, x in zip(flip, point, strict=True))) + base)
+                sums.append(self.program(*(mpf(e*x) for e, x in zip(flip, point, strict=True))) + base)
             except (HermitexError, ArithmeticError, ValueError, TypeError):
                 return None
             if abs(sums[-1] - sums[0]) > 1e-9*(1 + abs(base)):
                 return None
         c = Rational(round(60*float(sums[0])), 120)
         return c if c != 0 and abs(2*float(c) - float(sums[0])) < 1e-9 else None
-
-
-def _number(x: float) -> Any:
-    return mpf(x)
 
 
 def centred(g: Expr, variables: Sequence[Symbol]) -> Expr:

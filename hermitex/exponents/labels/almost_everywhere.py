@@ -34,9 +34,9 @@ from sympy import (
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.labels.analytic import ODD_RISING, null_zeros
-from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, sign_almost_everywhere
+from hermitex.exponents.labels.sizes import ODD_RISING, nonzero_almost_everywhere, null_zeros, sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
+from hermitex.symbolic.terms import connected
 from hermitex.symbolic.weak import in_heavisides
 
 _KINKS = (sign, Abs, Heaviside, Max, Min, floor, ceiling, Piecewise)
@@ -79,16 +79,11 @@ def _rebuilt(g: Expr) -> Any:
 
 def _connected(g: Expr) -> Iterator[Expr]:
     """The terms of a sum, those together that hold a sign in common."""
-    groups: list[tuple[set[Dummy], list[Expr]]] = []
-    signs = _Signs()
+    signs, opened = _Signs(), dict[Expr, Expr]()
     for term in Add.make_args(g):
-        held = signs.opened(term).atoms(Dummy)
-        joined, terms = set(held), [term]
-        for group in [x for x in groups if x[0] & held]:
-            joined |= group[0]
-            terms += group[1]
-        groups = [x for x in groups if not x[0] & held] + [(joined, terms)]
-    return (Add(*terms) for _, terms in groups)
+        form = signs.opened(term)
+        opened[form] = opened.get(form, S.Zero) + term
+    return (Add(*(opened[form] for form in part)) for part in connected(opened, list(signs.symbol.values())))
 
 
 def _reduced(g: Expr) -> Expr:

@@ -7,7 +7,7 @@ this is what is tried where no rule gives an integral. A step b = 1(u > c) of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
@@ -17,11 +17,11 @@ import numpy as np
 import sympy as sp
 from sympy import Expr, Rational, Symbol
 
-from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.errors import NoClosedForm
 from hermitex.exponents.directions.intervals import ZERO as NOTHING
-from hermitex.exponents.directions.intervals import Interval, scaled
+from hermitex.exponents.directions.intervals import Interval, around, scaled
 from hermitex.exponents.labels.ranges import BENT, SOFT, Range, ranges
-from hermitex.symbolic.budget import checkpoint, kept
+from hermitex.symbolic.budget import checkpoint, kept, unless_refused
 from hermitex.symbolic.series.polynomials import to_hermite
 from hermitex.symbolic.terms import by_core
 from hermitex.symbolic.weak import in_heavisides
@@ -71,8 +71,8 @@ class Bounded:
         a = tuple(n for i, n in enumerate(a) if i not in self.silent)
         boxes, b = self._cut
         open_ = b.high > b.low
-        middle = (_signed(boxes, a)*(b.low + b.high)/2).sum()
-        slack = (_absolute(boxes[:, :, open_], a)*(b.high - b.low)[open_]/2).sum() + _ROUNDING*np.abs(b).max()
+        middle = (_over(boxes, a, _primitive)*(b.low + b.high)/2).sum()
+        slack = (_over(boxes[:, :, open_], a, _variation)*(b.high - b.low)[open_]/2).sum() + _ROUNDING*np.abs(b).max()
         return Interval(Fraction(float(middle - slack)), Fraction(float(middle + slack)))
 
     def _boxes(self) -> tuple[np.ndarray, Range]:
@@ -115,17 +115,13 @@ def _halved(boxes: np.ndarray, axis: int) -> np.ndarray:
 
 
 # -- integrals over boxes ----------------------------------------------------------------------------------------------
-def _signed(boxes: np.ndarray, a: Sequence[int]) -> Any:
-    return np.prod([_primitive(hi, n) - _primitive(lo, n) for lo, hi, n in zip(boxes[0], boxes[1], a, strict=True)], axis=0)
-
-
-def _absolute(boxes: np.ndarray, a: Sequence[int]) -> Any:
-    return np.prod([_variation(hi, n) - _variation(lo, n) for lo, hi, n in zip(boxes[0], boxes[1], a, strict=True)], axis=0)
+def _over(boxes: np.ndarray, a: Sequence[int], primitive: Callable[[np.ndarray, int], np.ndarray]) -> Any:
+    return np.prod([primitive(hi, n) - primitive(lo, n) for lo, hi, n in zip(boxes[0], boxes[1], a, strict=True)], axis=0)
 
 
 def _weight(boxes: np.ndarray) -> Any:
     """What a box may add to the moments of order 0 and 2 that stand in for all."""
-    return sum(_absolute(boxes, [n if i == j else 0 for j in range(boxes.shape[1])])
+    return sum(_over(boxes, [n if i == j else 0 for j in range(boxes.shape[1])], _variation)
                for i in range(boxes.shape[1]) for n in (0, 2))/boxes.shape[1]
 
 
@@ -166,19 +162,17 @@ def enclosed(f: Expr, variables: Sequence[Symbol]) -> Interval | None:
     >>> float(found.low) < 0.757 < float(found.high), enclosed(sp.exp(z1*z2), (z1, z2)) is None
     (True, True)
     """
-    try:
-        parts = by_core(_in_bounded(f), variables)
-        if len(parts) > _MOST_PARTS:
-            return None
-        total = NOTHING
-        for core, p in parts.items():
-            form = {a if isinstance(a, tuple) else (a,): c for a, c in to_hermite(p, *variables).items()}
-            if core == 1:
-                total = total.plus(scaled(Interval.exactly(1), form.get((0,)*len(variables), sp.S.Zero)))
-            else:
-                total = total.plus(_bounded(core, tuple(variables)).moment(form))
-    except HermitexError:
+    return unless_refused(lambda: _enclosed(by_core(_in_bounded(f), variables), tuple(variables)))
+
+
+def _enclosed(parts: dict[Expr, Expr], variables: tuple[Symbol, ...]) -> Interval | None:
+    if len(parts) > _MOST_PARTS:
         return None
+    total = NOTHING
+    for core, p in parts.items():
+        form = {a if isinstance(a, tuple) else (a,): c for a, c in to_hermite(p, *variables).items()}
+        mean = around(form.get((0,)*len(variables), sp.S.Zero)) if core == 1 else _bounded(core, variables).moment(form)
+        total = total.plus(mean)
     return total
 
 
@@ -193,11 +187,8 @@ def has_moments(f: Expr, variables: Sequence[Symbol]) -> bool:
     (True, False)
     """
     line = {v: Range(np.full(1, -np.inf), np.full(1, np.inf)) for v in variables}
-    try:
-        cores = [ranges(core, line) for core in by_core(_in_bounded(f), variables) if core.free_symbols]
-    except HermitexError:
-        return False
-    return all(np.isfinite(ends).all() for ends in cores)
+    cores = unless_refused(lambda: [ranges(core, line) for core in by_core(_in_bounded(f), variables) if core.free_symbols])
+    return cores is not None and all(np.isfinite(ends).all() for ends in cores)
 
 
 @kept(8)
@@ -241,9 +232,8 @@ def thresholds(u: Expr, variables: Sequence[Symbol]) -> list[Expr]:
     0
     """
     points = np.random.default_rng(5).standard_normal((len(variables), 400))
-    try:
-        values = ranges(u, {v: Range(x, x) for v, x in zip(variables, points, strict=True)})
-    except HermitexError:
+    values = unless_refused(lambda: ranges(u, {v: Range(x, x) for v, x in zip(variables, points, strict=True)}))
+    if values is None:
         return []
     middle = (values.low + values.high)/2
     middle = np.sort(middle[np.isfinite(middle)])

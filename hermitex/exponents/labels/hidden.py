@@ -12,11 +12,11 @@ from typing import Any
 
 from sympy import Abs, Dummy, Expr, Piecewise, S, Symbol, sign
 
-from hermitex.errors import HermitexError
 from hermitex.exponents.label import revealed, split_products
 from hermitex.exponents.labels.branches import branch_identity
 from hermitex.exponents.labels.levels import discrete, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.weak import in_heavisides
@@ -44,12 +44,7 @@ def vanishing_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, st
         why = f"the label sees {x} through its sign only"
         return {n: f"{why}, so E[He_{n}({x}) | its sign] = 0" for n in range(2, most + 1, 2)}
     v = visible_part(seen, x)
-    try:
-        if v is None or v == x:
-            return _by_modulus(seen, x, most)
-        return _by_one_variable(v, x, most)
-    except HermitexError:
-        return {}
+    return unless_refused(lambda: _by_modulus(seen, x, most) if v is None or v == x else _by_one_variable(v, x, most)) or {}
 
 
 def zeros_of_modulus(seen: Sequence[Expr], variables: Sequence[Symbol], symmetries: Sequence[Any], k: int) -> dict[tuple, str]:

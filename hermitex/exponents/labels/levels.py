@@ -6,6 +6,8 @@ lambda_k(F(u)) = lambda_k(u). What remains is classified: constant, discrete, ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sympy import (
     Add,
     Expr,
@@ -31,8 +33,8 @@ from sympy import (
     tanh,
 )
 
-from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.symbolic.budget import checkpoint, kept
+from hermitex.errors import NoClosedForm
+from hermitex.symbolic.budget import checkpoint, kept, unless_refused
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.pieces import Piece, pieces
@@ -42,6 +44,7 @@ from hermitex.symbolic.sizes import polynomial_size
 _DEGREE_BOUND = 400
 _EXPANDED = 50
 _ROUNDED = Rational(1, 10**12)  # values that are 0 but for rounding do not differ
+_POINTS = (Rational(3, 7), Rational(13, 9), Rational(-13, 9), Rational(21, 8))
 _FLAT = 60  # operations of a branch that is asked whether it is constant
 
 
@@ -58,24 +61,18 @@ def constant_value(u: Expr, x: Symbol) -> Expr | None:
         return u
     if differs(u, x):
         return None
-    try:
-        found = pieces(u, x)
-    except HermitexError:
-        return None
-    values = {_flat(p, x) for p in found}
-    if len(values) == 1 and not (value := values.pop()).has(x):
-        return value
-    return None
+    values = {_flat(p, x) for p in unless_refused(lambda: pieces(u, x)) or ()}
+    return value if len(values) == 1 and not (value := values.pop()).has(x) else None
 
 
-def differs(u: Expr, x: Symbol) -> bool:
-    """Does u plainly take two values? What looks constant is left to algebra."""
+def differs(u: Expr, x: Symbol, points: Sequence[Expr] = _POINTS) -> bool:
+    """Does u plainly take two values at some points? What looks constant is left to algebra."""
     from hermitex.symbolic.precise import evaluate
 
     nodes = {node: Float(evaluate(node, 20), 20) for node in u.atoms(Expectation) if not node.has(x)}
     u = u.xreplace(nodes)
     seen: list[Expr] = []
-    for point in (Rational(3, 7), Rational(13, 9), Rational(-13, 9), Rational(21, 8)):
+    for point in points:
         try:
             value = u.xreplace({x: point}).evalf(20)
         except (ArithmeticError, TypeError, ValueError, NotImplementedError):
@@ -110,19 +107,17 @@ def discrete(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
 
     Two labels that are equal are merged; equality of exact constants is decided, never guessed.
     """
-    classes: dict[Expr, list[Piece]] = {}
-    try:
-        found = pieces(u, x)
-        if any(p.expr.has(x) for p in found):
+    def found() -> dict[Expr, list[Piece]] | None:
+        branches = pieces(u, x)
+        if any(p.expr.has(x) for p in branches):
             return None
-        for piece in found:
+        classes: dict[Expr, list[Piece]] = {}
+        for piece in branches:
             checkpoint("comparing labels")
             classes.setdefault(next((value for value in classes if equal(piece.expr, value)), piece.expr), []).append(piece)
-    except BudgetExceeded:
-        raise
-    except HermitexError:
-        return None
-    return classes
+        return classes
+
+    return unless_refused(found)
 
 
 def indicator_moment(intervals: list[Piece], k: int) -> Expr:
@@ -175,16 +170,10 @@ def sign_of(e: Expr) -> int:
     if isinstance(e, Pow) and e.exp.is_even and sign_of(e.base):
         return 1
     if isinstance(e, Add):
-        if e.args[0].is_number and e.args[0].is_negative and sign_of(e - e.args[0]) == 1:
-            return _above(e - e.args[0], -e.args[0])
+        first, rest = e.args[0], e - e.args[0]
+        above_one = isinstance(rest, (cosh, exp)) and sign_of(rest.args[0]) in ((1,) if isinstance(rest, exp) else (1, -1))
+        if above_one and first.is_number and first >= -1:
+            return 1
         same = {sign_of(a) for a in e.args}
         return same.pop() if len(same) == 1 else 0
-    return 0
-
-
-def _above(e: Expr, bound: Expr) -> int:
-    """+1 if e > bound is proved from cosh > 1 and exp(positive) > 1, else 0."""
-    if bound <= 1 and ((isinstance(e, cosh) and sign_of(e.args[0])) or (isinstance(e,
-                                                                                   exp) and sign_of(e.args[0]) == 1)):
-        return 1
     return 0

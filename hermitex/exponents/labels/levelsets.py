@@ -44,15 +44,15 @@ class LevelBranch:
         bottom, top = min(self.at_lo, self.at_hi), max(self.at_lo, self.at_hi)
         return bottom <= low and high <= top
 
-    def preimage(self, label: mpf) -> mpf:
-        """The point of the branch with that label: Newton, kept inside a shrinking bracket."""
+    def preimage(self, label: mpf, start: mpf | None = None) -> mpf:
+        """The point of the branch with that label: Newton, kept inside a shrinking bracket; `start`: that of a label near by."""
         a, b = self.lo, self.hi
         rising = self.at_hi > self.at_lo
         if label == self.at_lo:
             return a
         if label == self.at_hi:
             return b
-        s = (a + b) / 2
+        s = (a + b) / 2 if start is None else start
         tiny, last = mpf(10) ** (2 - mp.dps), mpf(10) ** (4 - mp.dps / 2)
         for _ in range(4 * mp.prec):
             value = self.u(s) - label
@@ -279,13 +279,14 @@ def _between(active: list[LevelBranch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
 
 def _along(guide: LevelBranch, others: list[LevelBranch], labels: tuple[mpf, mpf]) -> tuple[mpf, mpf]:
     a, b = (guide.preimage(label) for label in labels)
+    last: list[mpf | None] = [None]*len(others)
 
     def integrand(theta: mpf) -> mpf:
         s = a + (b - a) * mp.sin(theta) ** 2
         label, steep = guide.u(s), abs(guide.slope(s))
         top, bottom = (s * s - 1) * _phi(s), _phi(s)
-        for branch in others:
-            t = branch.preimage(label)
+        for n, branch in enumerate(others):
+            t = last[n] = branch.preimage(label, last[n])
             weight = _phi(t) * steep / abs(branch.slope(t))
             top, bottom = top + (t * t - 1) * weight, bottom + weight
         return top * top / bottom * abs(b - a) * mp.sin(2 * theta) if bottom else mpf(0)
@@ -316,7 +317,7 @@ def _legendre(a: mpf, b: mpf, degree: int) -> list[tuple[mpf, mpf]]:
     from mpmath.calculus.quadrature import GaussLegendre
 
     rule = _RULES.setdefault("rule", GaussLegendre(mp))
-    return rule.get_nodes(a, b, degree, mp.prec)
+    return sorted(rule.get_nodes(a, b, degree, mp.prec))
 
 
 _RULES: dict[str, Any] = {}

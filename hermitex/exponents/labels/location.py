@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from sympy import Abs, Add, Dummy, Expr, Pow, Rational, Symbol, exp, pi, sqrt
 
-from hermitex.errors import HermitexError
 from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
 from hermitex.symbols import normals
 
@@ -81,11 +81,8 @@ def against_gaussian(f: Expr, s: Symbol) -> Expr:
 
 
 def _keeps(f: Expr, s: Symbol) -> str:
-    try:
-        if integrable(against_gaussian(f, s)*exp(_RATE*Abs(s)), s, 1):
-            return "the noise has an exponential moment"
-    except HermitexError:
-        pass
+    if unless_refused(lambda: integrable(against_gaussian(f, s)*exp(_RATE*Abs(s)), s, 1)):
+        return "the noise has an exponential moment"
     core = f.as_independent(s, as_Add=False)[1]
     if isinstance(core, Pow) and core.exp.is_number and core.exp.is_negative:
         poly = core.base.as_poly(s)

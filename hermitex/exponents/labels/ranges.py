@@ -7,7 +7,8 @@ library by 1e-14, far more than their errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,26 +58,16 @@ def _of(e: Any, boxes: dict[Symbol, Range]) -> Range:
         return _power(e, boxes)
     args = [_of(a, boxes) for a in (e.args[:1] if isinstance(e, sp.Heaviside) else e.args)]
     if isinstance(e, (sp.Add, sp.Mul)):
-        total = args[0]
-        for a in args[1:]:
-            total = _sum(total, a) if isinstance(e, sp.Add) else _product(total, a)
-        return total
+        return reduce(_sum if isinstance(e, sp.Add) else _product, args)
     if isinstance(e, (sp.Max, sp.Min)):
         best = np.maximum if isinstance(e, sp.Max) else np.minimum
-        return Range(_fold(best, [a.low for a in args]), _fold(best, [a.high for a in args]))
+        return Range(reduce(best, [a.low for a in args]), reduce(best, [a.high for a in args]))
     if isinstance(e, sp.exp) or (isinstance(e, sp.Pow) and e.base == sp.E):
         return _exponential(args[-1])
     rule = _RULES.get(e.func)
     if rule is None:
         raise NoClosedForm(e, "its range over a box is not known")
     return rule(*args)
-
-
-def _fold(f: Callable, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    total = arrays[0]
-    for a in arrays[1:]:
-        total = f(total, a)
-    return total
 
 
 def _constant(e: Expr, boxes: dict[Symbol, Range]) -> Range:
@@ -98,7 +89,7 @@ def _sum(a: Range, b: Range) -> Range:
 
 def _product(a: Range, b: Range) -> Range:
     ends = [_times(x, y) for x in a for y in b]
-    return _widened(_fold(np.minimum, ends), _fold(np.maximum, ends), _ARITHMETIC)
+    return _widened(reduce(np.minimum, ends), reduce(np.maximum, ends), _ARITHMETIC)
 
 
 def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -268,7 +259,7 @@ def _truth(c: Any, boxes: dict[Symbol, Range]) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(c, (sp.And, sp.Or)):
         parts = [_truth(a, boxes) for a in c.args]
         join = np.logical_and if isinstance(c, sp.And) else np.logical_or
-        return _fold(join, [p[0] for p in parts]), _fold(join, [p[1] for p in parts])
+        return reduce(join, [p[0] for p in parts]), reduce(join, [p[1] for p in parts])
     if isinstance(c, sp.Not):
         surely, maybe = _truth(c.args[0], boxes)
         return ~maybe, ~surely

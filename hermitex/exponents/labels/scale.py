@@ -10,9 +10,9 @@ from __future__ import annotations
 from sympy import Abs, Dummy, Expr, Mul, Pow, Rational, Symbol, piecewise_fold, preorder_traversal
 from sympy.core.relational import Relational
 
-from hermitex.errors import HermitexError
 from hermitex.exponents.labels.location import Parted, against_gaussian
 from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbols import normals
 
 _MOMENT = Rational(1, 50)
@@ -77,9 +77,5 @@ def _sizes(law: Expr, y: Symbol, modulus: dict[Expr, Symbol]) -> list[Expr]:
 
 
 def _keeps(f: Expr, s: Symbol) -> str:
-    try:
-        if all(integrable(against_gaussian(f, s)*Abs(s)**e, s, 1) for e in (_MOMENT, -_MOMENT)):
-            return "the noise has moments of small positive and negative order"
-    except HermitexError:
-        pass
-    return ""
+    known = unless_refused(lambda: all(integrable(against_gaussian(f, s)*Abs(s)**e, s, 1) for e in (_MOMENT, -_MOMENT)))
+    return "the noise has moments of small positive and negative order" if known else ""

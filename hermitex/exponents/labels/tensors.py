@@ -165,7 +165,8 @@ class TensorBlock:
                 if missed > (_MISSED if self.oracle.given.complete else 0):
                     return  # another label map may be easier
                 continue
-            self._add([_size(p, alone=self._alone(proofs)) for p in proofs], proofs, found)
+            alone = sum(1 for p in proofs if p.status != "zero") == 1
+            self._add([_size(p, alone=alone) for p in proofs], proofs, found)
             if found.settled:
                 return
 
@@ -199,10 +200,6 @@ class TensorBlock:
             for b, c in self._form(inside, a).items():
                 out[b] = tidy(out.get(b, S.Zero) + w*c/norm)
         return {a: c for a, c in out.items() if c != 0}
-
-    @staticmethod
-    def _alone(proofs: Sequence[Certificate | None]) -> bool:
-        return sum(1 for p in proofs if p is not None and p.status != "zero") == 1
 
     def _add(self, values: list[Interval | None], proofs: Sequence[Certificate | None], found: ChargedDirections) -> None:
         if any(v is None for v in values):

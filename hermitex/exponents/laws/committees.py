@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sympy import Add, Dummy, Expr, Poly, S, Symbol
 
-from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.rising import strictly
 from hermitex.exponents.laws.density import WINDOW, Law
@@ -24,6 +23,7 @@ from hermitex.exponents.laws.discrete import collect
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
 from hermitex.kernels.panels import distinct, on_panels, split
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
@@ -42,14 +42,7 @@ def committee(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[floa
     g : the target; `known` : one row, +-1 on every variable of g up to a factor
     """
     turned = _turned(g, variables, known)
-    if turned is None:
-        return None
-    try:
-        return _of_lines(*turned)
-    except BudgetExceeded:
-        raise
-    except HermitexError:
-        return None
+    return None if turned is None else unless_refused(lambda: _of_lines(*turned))
 
 
 def injective_pair(g: Expr, variables: Sequence[Symbol], known: Matrix) -> bool:
@@ -61,13 +54,8 @@ def injective_pair(g: Expr, variables: Sequence[Symbol], known: Matrix) -> bool:
     turned = _turned(g, variables, known)
     if turned is None or len(turned[1]) != 2:
         return False
-    try:
-        f = _summand(*turned)
-        return f is not None and _slope(f, turned[1][0]) is not None
-    except BudgetExceeded:
-        raise
-    except HermitexError:
-        return False
+    f = unless_refused(lambda: _summand(*turned))
+    return f is not None and unless_refused(lambda: _slope(f, turned[1][0])) is not None
 
 
 def _slope(f: Expr, x: Symbol) -> str | None:

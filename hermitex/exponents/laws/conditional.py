@@ -8,12 +8,10 @@ numbers of u put in.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import cos, erf, pi, sin, sqrt
 
 from sympy import Dummy, Expr, Symbol
 
-from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.channels import Named
 from hermitex.exponents.labels.levels import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
@@ -21,18 +19,17 @@ from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, exact_point, normal
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.known import even_part, mirror, over_all_known, over_known
-from hermitex.exponents.laws.linearised import Second, agreed, mixed
-from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, precisely
+from hermitex.exponents.laws.linearised import Second, mixed
+from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, structured
 from hermitex.exponents.laws.scattered import Spaces, scattered
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.table import tabulated
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
 _DEGREE = 7
-POINTS = "evenly spread points"
 _ROUGH = 1e-3  # an error that points at each u do not undercut by much
 
 
@@ -41,7 +38,7 @@ def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence
 
     Raises
     ------
-    NoClosedForm : more known directions than are averaged over.
+    NoClosedForm : neither its structure nor spread points give them.
     """
     given = [u for u in given if g.has(u)]
     for u in given:
@@ -50,36 +47,15 @@ def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence
             return _mixed(g, law, (u, sides), [x for x in given if x != u], hidden)
     if not given and not g.has(*hidden):
         return Second({}, 0.0)
-    return noisy_second(g, law, hidden) if not given else _averaged(g, law, given, hidden)
-
-
-def _averaged(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
-    """The couplings averaged over the given variables, by structure or else from spread points."""
-    drop = conditional_zeros(g, hidden)
-    found: Second | None = None
-    try:
-        with precisely():
-            found = _by_structure(g, law, (given, hidden, drop))
-    except (NoClosedForm, BudgetExceeded) as err:
-        checkpoint("averaging over what is known")
-        reason = err
-    if found is None or found.error > _ROUGH:
-        try:
-            rough = replace(scattered(*noisy_label(g, law), (given, hidden, drop)), method=POINTS)
-        except (NoClosedForm, BudgetExceeded):
-            if found is None:
-                raise reason from None
-        else:
-            found = rough if found is None else agreed([found, rough])
-    assert found is not None
-    return found
+    if not given:
+        return noisy_second(g, law, hidden)
+    spaces = given, hidden, conditional_zeros(g, hidden)
+    return structured(lambda: _by_structure(g, law, spaces), lambda: scattered(*noisy_label(g, law), spaces), _ROUGH)
 
 
 def _by_structure(g: Expr, law: Named, spaces: Spaces) -> Second:
     """The couplings averaged over one or two known variables, by what the label shows of its structure."""
     given, hidden, drop = spaces
-    if len(given) > 2:
-        raise NoClosedForm("alpha_c", f"an average over {len(given)} known directions is not taken", "Give a simpler target")
     base = _base(g, given, hidden)
     at = _at(g, law, (given, hidden, drop), base)
     if len(given) == 2 and law.name in ("deterministic", "random_sign", "multiplicative") and scales(g, given):
@@ -140,11 +116,8 @@ def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | No
     given, hidden, drop = spaces
     if base is not None:
         form, v, law_of_v = base
-        try:
-            sections = Sections(form, given, v, law_of_v, drop)
-        except HermitexError:
-            pass
-        else:
+        sections = unless_refused(lambda: Sections(form, given, v, law_of_v, drop))
+        if sections is not None:
             return lambda u: apply_channel(sections.law(u), law)
     if len(hidden) == 2 and (switches := discrete_over_planes(g, hidden)) is not None:
         strips = Strips(g, switches, given, hidden, drop)
@@ -167,7 +140,5 @@ def _base(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[E
     if found is None:
         return None
     form, quantity, w = found
-    try:
-        return form, w, tabulated(law_of(quantity, {v: i for i, v in enumerate(hidden)}))
-    except NoClosedForm:
-        return None
+    law = unless_refused(lambda: tabulated(law_of(quantity, {v: i for i, v in enumerate(hidden)})))
+    return None if law is None else (form, w, law)

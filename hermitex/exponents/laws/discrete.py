@@ -32,12 +32,12 @@ from sympy import (
     sqrt,
 )
 
-from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.levels import equal, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.exponents.laws.density import Index
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.breaks.order import between, ordered
+from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
 from hermitex.symbolic.integrals import closed_form
@@ -65,12 +65,7 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     [(-1, 1/2, -1/pi), (1, 1/2, 1/pi)]
     """
     g = split_products(g)
-    try:
-        return (_radial(g, variables) or _boxes(g, variables) or arcs(g, variables) or _patterns(g, variables))
-    except BudgetExceeded:
-        raise
-    except HermitexError:
-        return None
+    return unless_refused(lambda: _radial(g, variables) or _boxes(g, variables) or arcs(g, variables) or _patterns(g, variables))
 
 
 # -- spheres -----------------------------------------------------------------------------------------------------------
@@ -113,21 +108,8 @@ def intervals(g: Expr, x: Symbol) -> list[Piece] | None:
         if any(p.expr.has(x) for p in found):
             return None
         cuts += [p.hi for p in found[:-1]]
-    ordered = sorted(set(cuts), key=lambda c: float(evaluate(c, 20)))
-    if any(evaluate(b - a, 20) < Rational(1, 10**12) for a, b in pairwise(ordered)):
-        return None
-    ends = [-oo, *ordered, oo]
-    return [Piece(a, b, _inside(a, b)) for a, b in pairwise(ends)]
-
-
-def _inside(a: Expr, b: Expr) -> Expr:
-    from sympy import oo
-
-    if a is -oo and b is oo:
-        return S.One
-    if a is -oo:
-        return b - 1
-    return a + 1 if b is oo else (a + b) / 2
+    # Not in the middle, where a value may be that of a null set.
+    return [Piece(a, b, between(between(a, b), b)) for a, b in pairwise([-oo, *ordered(cuts), oo])]
 
 
 def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
@@ -217,11 +199,8 @@ def _along(g: Expr, variables: Sequence[Symbol], s: int) -> Sequence[Piece] | No
     label = label.replace(lambda e: isinstance(e, sign) and isinstance(e.args[0], Add), lambda e: sign(e.args[0].expand().factor()))
     if label.has(r):
         return None
-    try:
-        found = pieces(label, t)
-    except HermitexError:
-        return None
-    return None if any(p.expr.has(t) for p in found) else found
+    found = unless_refused(lambda: pieces(label, t))
+    return None if found is None or any(p.expr.has(t) for p in found) else found
 
 
 def _moments(t: Expr, s: int) -> dict[Index, Expr]:

@@ -21,7 +21,6 @@ from hermitex.kernels.panels import on_panels, zeros_on
 from hermitex.symbolic.breaks.switches import switch_arguments
 from hermitex.symbolic.budget import checkpoint
 
-_MOST = 2  # known directions
 _PANELS = {1: (140, 280), 2: (8, 12), 3: (2, 4)}  # in each hidden variable: to compare with, and those that count
 _ORDER = 10
 _EPSILON = 1e-15  # of E[He_a K(v)] in units of E[|He_a| K(v)]: rounding, and what lies outside the window
@@ -162,15 +161,7 @@ def _integrated(terms: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[n
     return (adapted, float(rough)) if rough < error else (value, error)
 
 
-# -- once directions are known -------------------------------------------------------------------------------------------
 def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
-    """The couplings of the hidden variables once the given ones are perfectly known; P(y|z) is written over both.
-
-    Raises
-    ------
-    NoClosedForm : more than two known directions enter P(y|z).
-    """
+    """The couplings of the hidden variables once the given ones are perfectly known; P(y|z) is written over both."""
     known = [u for u in given if channel.p.has(u)]
-    if len(known) > _MOST:
-        raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler channel")
     return over_all_known(Drawn(channel, known, hidden).second, channel.p, known, hidden)

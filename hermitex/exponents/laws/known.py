@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 from sympy import Expr, Symbol
 
-from hermitex.errors import BudgetExceeded
+from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.linearised import Second, mixed
@@ -26,6 +26,7 @@ _STEP = 1.3
 _HALVINGS = 6
 _CONVERGED = 1e-11
 _FALLS, _ONCE = 1/8, 1/50
+_MOST = 2  # known variables
 _KEEP = 0.9  # of the time that is left
 
 
@@ -102,7 +103,14 @@ def _halved(at: Callable[[float], Second], level: int, even: bool, last: Second 
 
 def over_all_known(at: Callable[[Sequence[float]], Second], p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol],
                    place: tuple[float, ...] = ()) -> Second:
-    """The average over several known variables, one inside the other; `p`: what the label depends on, `place`: those given."""
+    """The average over several known variables, one inside the other; `p`: what the label depends on, `place`: those given.
+
+    Raises
+    ------
+    NoClosedForm : more than two of them.
+    """
+    if len(known) > _MOST:
+        raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler target")
     if len(place) == len(known):
         return at(place)
     signs = mirror(p, known, hidden, len(place))

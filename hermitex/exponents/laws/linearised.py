@@ -186,20 +186,11 @@ def operator(couplings: Couplings, variables: list[int], zero: Any = 0.0) -> tup
 
 def largest(couplings: Couplings, variables: list[int], within: float = 1e-9) -> tuple[float, np.ndarray]:
     """The largest eigenvalue of F, and its eigenspace (up to `within` of it) as symmetric matrices, shape (m, r, r)."""
-    basis, rows = operator(couplings, variables)
-    size = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in basis])
-    matrix = np.array(rows, dtype=float) * size[:, None] / size[None, :]
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    top = values[-1]
-    place = {v: n for n, v in enumerate(variables)}
-    found = []
-    for k in range(len(values)):
-        if values[k] >= top * (1 - within):
-            m = np.zeros((len(variables), len(variables)))
-            for (i, j), c, s in zip(basis, vectors[:, k], size, strict=True):
-                m[place[i], place[j]] = m[place[j], place[i]] = c / s
-            found.append(m)
-    return float(top), np.array(found)
+    r = len(variables)
+    F = tensor_of(couplings, r).transpose(0, 3, 1, 2)  # F(M)_ij = sum_kl E[G_ik G_lj] M_kl; it sends antisymmetric M to 0 below
+    F = (F + F.swapaxes(2, 3))/2
+    values, vectors = np.linalg.eigh(((F + F.swapaxes(0, 1))/2).reshape(r*r, r*r))
+    return float(values[-1]), vectors.T[values >= values[-1] * (1 - within)].reshape(-1, r, r)
 
 
 def supported_directions(couplings: Couplings, variables: list[int], within: float = 1e-9) -> tuple[np.ndarray, np.ndarray, float]:

@@ -10,27 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sympy import Expr, Heaviside, Mul, S, Symbol, floor
 
-from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.label import independent_labels, label, without_silent_sign
 from hermitex.exponents.labels.levels import indicator_moment
 from hermitex.exponents.labels.sizes import nonzero_almost_everywhere
 from hermitex.exponents.laws.committees import committee, injective_pair
-from hermitex.exponents.laws.conditional import POINTS, averaged_over
+from hermitex.exponents.laws.conditional import averaged_over
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
 from hermitex.exponents.laws.drawn import later_stage
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
 from hermitex.exponents.laws.linearised import Second, largest, of_masses, supported_directions
-from hermitex.exponents.laws.noisy import exact_mixture, noisy_second
+from hermitex.exponents.laws.noisy import POINTS, exact_mixture, noisy_second
 from hermitex.exponents.laws.one_variable import one_variable
 from hermitex.exponents.laws.value import Later, Value, as_array, measured
 from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.engine.tidy import compact
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.invariance import rewritten
@@ -210,12 +212,10 @@ def _chance(f: Expr) -> Expr | None:
             continue
         if len(part.free_symbols) != 1:
             return None
-        try:
-            found *= indicator_moment([p for p in pieces(part, next(iter(part.free_symbols))) if p.expr != 0], 0)
-        except BudgetExceeded:
-            raise
-        except HermitexError:
+        branches = unless_refused(partial(pieces, part, *part.free_symbols))
+        if branches is None:
             return None
+        found *= indicator_moment([p for p in branches if p.expr != 0], 0)
     return compact(found)
 
 

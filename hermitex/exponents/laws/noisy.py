@@ -6,7 +6,7 @@ counts are sums over the law of g. A channel P(y|z) of the user's is integrated 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from sympy import Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, pi
 
-from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.label import shown
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, array_function, noise
-from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
+from hermitex.exponents.laws.discrete import Atoms, cleaned, exact_atoms, indices
 from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Kernels, Second, agreed, second, turned
 from hermitex.exponents.laws.products import multiplied
@@ -28,8 +28,7 @@ from hermitex.exponents.laws.scattered import scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
-from hermitex.kernels.arrays import lambdify
-from hermitex.symbolic.budget import checkpoint, patient, remaining
+from hermitex.symbolic.budget import checkpoint, patient, remaining, unless_refused
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.hermite import He
@@ -42,6 +41,7 @@ _SECONDS = 12.0  # of the processor, after which points are spread
 _FEW = 3e-5  # an error that evenly spread points do not undercut by much
 _TAIL = 1e-17
 _NEAR, _FAR = 12, 60  # binary orders that a noise may reach: where it is added, and where it multiplies
+POINTS = "evenly spread points"
 _BLOCKS = "law of the label: independent blocks"
 _FINE = 1e-8  # of a convolution: good enough
 
@@ -69,26 +69,40 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         over_axes = noisy_second(form[0], channel, variables, sampling=sampling)
         return replace(over_axes, couplings=turned(over_axes.couplings, form[1].T))
     clean, place = shown(g, channel), {x: i for i, x in enumerate(variables)}
+
+    def by_structure() -> Second:
+        try:
+            law = _scaled(clean, place) if channel.name == "multiplicative" else apply_channel(law_of(clean, place), channel)
+            return replace(law, method=_BLOCKS)
+        except NoClosedForm:
+            if (planar := _strips_of(clean, variables)) is None:
+                raise
+            return replace(apply_channel(planar, channel), method="law of the label: strips between lines")
+
+    def by_points() -> Second:
+        drop = zeros_by_flips(clean, [x for x in variables if clean.has(x)], place)
+        return scattered(*noisy_label(clean, channel), ((), variables, drop))
+
+    return structured(by_structure, by_points if sampling else None, _FEW)
+
+
+def structured(by_structure: Callable[[], Second], by_points: Callable[[], Second] | None, rough: float) -> Second:
+    """The couplings by what is seen of the structure of a label; by spread points too where that has no more digits than `rough`.
+
+    Points always give some, and are spread where the structure is not seen, or not in time.
+    """
     found: list[Second] = []
     try:
         with precisely():
-            try:
-                law = _scaled(clean, place) if channel.name == "multiplicative" else apply_channel(law_of(clean, place), channel)
-                found.append(replace(law, method=_BLOCKS))
-            except NoClosedForm:
-                if (planar := _strips_of(clean, variables)) is None:
-                    raise
-                found.append(replace(apply_channel(planar, channel), method="law of the label: strips between lines"))
+            found.append(by_structure())
     except (NoClosedForm, BudgetExceeded) as err:
         checkpoint("looking for the law of the label")
-        if not sampling:
+        if by_points is None:
             raise
         reason = err
-    if sampling and not any(f.error <= _FEW for f in found):
+    if by_points is not None and not any(f.error <= rough for f in found):
         try:
-            drop = zeros_by_flips(clean, [x for x in variables if clean.has(x)], place)
-            points = scattered(*noisy_label(clean, channel), ((), variables, drop))
-            found.append(replace(points, method="evenly spread points"))
+            found.append(replace(by_points(), method=POINTS))
         except (NoClosedForm, BudgetExceeded):
             if not found:
                 raise reason from None
@@ -151,8 +165,8 @@ def _probabilities(channel: Named) -> Kernels:
     if channel.name == "poisson":
         return _counts
     w = Dummy("w", real=True)
-    kernels = [lambdify(w, p, modules=["numpy", "scipy"]) for p in channel.labels(w).probabilities]
-    return lambda y: (np.broadcast_to(k(y), y.shape) for k in kernels)
+    kernels = [array_function(p, w) for p in channel.labels(w).probabilities]
+    return lambda y: (k(y) for k in kernels)
 
 
 def convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
@@ -182,11 +196,10 @@ def _vanishing_scale(channel: Channel, variables: Sequence[Symbol]) -> bool:
 
 def density_of(f: Expr, s: Symbol, reach: int = _NEAR) -> Law | None:
     """The law of a noise, which carries no direction, if what lies beyond 2^reach is below 1e-17; else None."""
-    compiled = lambdify(s, f, modules=["numpy", "scipy"])
+    given = array_function(f, s)
 
     def values(y: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return np.nan_to_num(np.broadcast_to(np.asarray(compiled(np.asarray(y, dtype=float)), dtype=float), np.shape(y)))
+        return np.nan_to_num(given(y))
 
     sizes = 2.0**np.arange(-8, reach)
     low, high = (next((float(r) for r in sizes if np.max(np.abs(values(sign*np.linspace(r, 2*r, 9))))*r < _TAIL), None)
@@ -220,18 +233,11 @@ def exact_mixture(g: Expr, channel: Named | Channel, variables: Sequence[Symbol]
         laws = channel.labels(w).probabilities
         clean = exact_atoms(g, variables) if laws else None
         if clean is not None:
-            return [(S(j), _mixed(clean, p, w)) for j, p in enumerate(laws)]
+            return cleaned([(S(j), _mixed(clean, p, w)) for j, p in enumerate(laws)])
         laws = channel.labels(g).probabilities
     else:
         laws = channel.labels(g).probabilities if channel.finite else ()
-    if not laws:
-        return None
-    try:
-        return [(S(j), _integrated(p, variables)) for j, p in enumerate(laws)]
-    except BudgetExceeded:
-        raise
-    except HermitexError:
-        return None
+    return unless_refused(lambda: cleaned([(S(j), _integrated(p, variables)) for j, p in enumerate(laws)])) if laws else None
 
 
 def _mixed(clean: Atoms, p: Expr, w: Symbol) -> dict[Index, Expr]:
@@ -239,13 +245,7 @@ def _mixed(clean: Atoms, p: Expr, w: Symbol) -> dict[Index, Expr]:
     for label, nu in clean:
         for a, v in nu.items():
             found[a] = found.get(a, S.Zero) + p.xreplace({w: label}) * v
-    return {a: e for a, v in found.items() if (e := v.expand()) != 0 and not _vanishes(e)}
-
-
-def _vanishes(value: Expr) -> bool:
-    from hermitex.symbolic.zero import decide
-
-    return not value.is_Rational and decide(value).status == "zero"
+    return found
 
 
 def _integrated(p: Expr, variables: Sequence[Symbol]) -> dict[Index, Expr]:
@@ -256,9 +256,7 @@ def _integrated(p: Expr, variables: Sequence[Symbol]) -> dict[Index, Expr]:
         checkpoint("integrating the law of a label")
         if a in drop or any(not p.has(variables[i]) for i in a):
             continue
-        value = _moment(p, Mul(*(He(a.count(i), variables[i]) for i in set(a))), used)
-        if value != 0 and not _vanishes(value):
-            found[a] = value
+        found[a] = _moment(p, Mul(*(He(a.count(i), variables[i]) for i in set(a))), used)
     return found
 
 

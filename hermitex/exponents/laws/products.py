@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hermitex.exponents.laws.density import Index, Law, common_power, mass, merged
-from hermitex.exponents.laws.sums import contracted, in_chunks, pairs
+from hermitex.exponents.laws.sums import contracted, ends, in_chunks, pairs, special
 from hermitex.kernels.panels import distinct, gauss, half_template
 
 _ORDER = 14
@@ -73,9 +73,9 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
 
     atoms = [(p * q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms]
     atoms += _zero_atoms(one, two, left, right)
-    corners = np.multiply.outer(_ends(one), _ends(two))
+    corners = np.multiply.outer(ends(one), ends(two))
     # A convolution is singular only where both of its factors are.
-    specials = np.multiply.outer(_special(one), _special(two)).ravel()
+    specials = np.multiply.outer(special(one), special(two)).ravel()
     knots = distinct(np.concatenate([[0.0], specials[np.isfinite(specials)]]))
     return Law(tuple(a for a, _, _ in wanted), density, float(corners.min()), float(corners.max()), tuple(knots), (),
                tuple(merged(atoms)), one.continuous or two.continuous, common_power(4, one.power, two.power), False)
@@ -142,14 +142,6 @@ def _steepest_fall(law: Law) -> float:
             if not np.any((knots > low - _NARROWEST) & (knots < high + _NARROWEST)):
                 falls.append(high - low)
     return max(_NARROWEST * _FALL, min(falls))
-
-
-def _ends(law: Law) -> np.ndarray:
-    return np.array([*([law.lo, law.hi] if law.continuous else []), *[p for p, _ in law.atoms]])
-
-
-def _special(law: Law) -> np.ndarray:
-    return np.array([*law.knots, *[p for p, _ in law.atoms]])
 
 
 def _range(law: Law, side: int) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sympy import Add, Expr, Mul, Rational, S, Symbol, eye
+from sympy import Add, Expr, Mul, Rational, S, Symbol, hessian
 
 from hermitex.exponents.laws.value import as_array
 
@@ -19,13 +19,8 @@ def diagonal(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Any] | None:
     of_powers = isinstance(g, Mul) and all(len(f.free_symbols) <= 1 for f in g.args)  # z1 z2 has a law of its own
     if of_powers or poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
         return None
-    n = len(names)
-    q = eye(n).as_mutable()
-    for i in range(n):
-        for j in range(n):
-            m = tuple((k == i) + (k == j) for k in range(n))
-            q[i, j] = poly.coeff_monomial(m) / (1 if i == j else 2)
-    if all(q[i, j] == 0 for i in range(n) for j in range(n) if i != j):
+    q = hessian(poly.as_expr(), names) / 2
+    if q.is_diagonal():
         return None
     axes = np.linalg.eigh(as_array(q))[1].T  # in the order of the eigenvalues, which rise
     return Add(*(c * x**2 for c, x in zip(_eigenvalues(q), names, strict=True))), axes

@@ -15,7 +15,6 @@ from sympy import Abs, Dummy, Expr, Heaviside, Symbol, preorder_traversal, sign
 
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
-from hermitex.kernels.arrays import lambdify
 from hermitex.kernels.panels import distinct, graded, split, zeros_on
 
 _ORDER, _DEPTH = 16, 5
@@ -41,7 +40,7 @@ class Strips:
     def __init__(self, g: Expr, switches: Sequence[Expr], given: Sequence[Symbol], hidden: Sequence[Symbol],
                  drop: Sequence[Index]) -> None:
         last = hidden[-1]
-        self.g = lambdify([*given, *hidden], g, modules=["numpy", "scipy"])
+        self.g = array_function(g, *given, *hidden)
         self.lines = [tuple(array_function(a.coeff(last, k), *given, hidden[0]) for k in (0, 1)) for a in switches]
         self.indices = [a for a in indices(2) if a not in drop]
 
@@ -61,9 +60,7 @@ class Strips:
         edges = np.sort(np.clip(np.concatenate([lines, -ends, ends], axis=1), -WINDOW, WINDOW), axis=1)
         low, high = edges[:, :-1], edges[:, 1:]
         middle = (low + high) / 2
-        where = np.broadcast_to(v1[:, None], middle.shape)
-        found = np.asarray(self.g(*u, where.ravel(), middle.ravel()), dtype=float)
-        label = np.broadcast_to(found, (where.size,)).reshape(middle.shape)
+        label = self.g(*u, v1[:, None], middle)
         empty = high - low < 1e-15
         values = np.unique(np.round(label[~empty], 9))
         cells = [(np.abs(label - y) < 1e-8) & ~empty for y in values]

@@ -53,18 +53,14 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
         total = np.zeros((len(wanted), len(y)))
         if one.continuous and two.continuous:
             total += in_chunks(smooth, y, (len(b1) + len(b2)) * 2 * _ORDER * (depth + 1), len(wanted))
-        if two.continuous:
-            for point, value in one.atoms:
-                total += value[left][:, None] * two.density(y - point)[right]
-        if one.continuous:
-            for point, value in two.atoms:
-                total += one.density(y - point)[left] * value[right][:, None]
+        for law, atoms, mine, its in ((two, one.atoms, left, right), (one, two.atoms, right, left)):
+            for point, value in atoms if law.continuous else ():
+                total += value[mine][:, None] * law.density(y - point)[its]
         return total
 
-    ends1 = [*([one.lo, one.hi] if one.continuous else []), *[p for p, _ in one.atoms]]
-    ends2 = [*([two.lo, two.hi] if two.continuous else []), *[p for p, _ in two.atoms]]
-    return Law(tuple(a for a, _, _ in wanted), density, min(ends1) + min(ends2), max(ends1) + max(ends2),
-               _sums(_special(one), _special(two)), _sums(_hints(one), _hints(two)),
+    corners = np.add.outer(ends(one), ends(two))
+    return Law(tuple(a for a, _, _ in wanted), density, float(corners.min()), float(corners.max()),
+               _sums(special(one), special(two)), _sums(_hints(one), _hints(two)),
                tuple(merged([(p + q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms])),
                one.continuous or two.continuous, common_power(4, power), False)
 
@@ -90,13 +86,19 @@ def contracted(d1: Callable, d2: Callable, at: tuple[np.ndarray, np.ndarray, np.
     return terms.sum(axis=2)
 
 
-def _special(law: Law) -> list[float]:
+def ends(law: Law) -> list[float]:
+    """The ends of the support, and the atoms."""
+    return [*([law.lo, law.hi] if law.continuous else []), *[p for p, _ in law.atoms]]
+
+
+def special(law: Law) -> list[float]:
+    """The labels at which the measures are not analytic."""
     return [*law.knots, *[p for p, _ in law.atoms]]
 
 
 def _hints(law: Law) -> list[float]:
     # A law without knots varies on the scale of its window; so does a sum with it, next to the knots of the other.
-    return [*_special(law), *law.hints, *(() if law.knots or law.atoms else (law.lo, law.hi))]
+    return [*special(law), *law.hints, *(() if law.knots or law.atoms else (law.lo, law.hi))]
 
 
 def _sums(one: list[float], two: list[float]) -> tuple[float, ...]:
