@@ -30,6 +30,8 @@ _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: bel
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
 _FURTHER = 3.0  # a window is widened by that much
 _STIR = 2.0**-49  # of a node in verification, some ten times its rounding, which a narrow integrand feels
+_STIR_AGAIN = 1.375*_STIR  # with another pattern
+_NOISE = 1e-14
 _GRID = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
 _MOST_NUMBERS = 10**8  # in one array, of which there are some at once
 _FITS = 60_000_000  # numbers in one array that no finer rule may exceed
@@ -87,7 +89,7 @@ class Quadratures:
 
     def finer(self) -> Quadratures:
         """With the rules that what closed forms leave asks for: far out, or within a hair of a kink."""
-        graded = 20 if len(self.rules) == 1 else 0
+        graded = 2*_GRADES if len(self.rules) == 1 else 0
         self.rules |= {a: quadrature.unit(8, graded, _OUT) for a in self.rules if a in self.kinked}
         return self
 
@@ -170,13 +172,13 @@ class Quadratures:
         """The same, so that each axis notes its scales."""
         return {name: (*given[:-1], notes[name]) if name in notes else given for name, given in self.arrays().items()}
 
-    def _others(self, names: tuple[str, ...]) -> dict[str, tuple]:
+    def _others(self, names: tuple[str, ...], stir: float = _STIR) -> dict[str, tuple]:
         """The same with other nodes on the axes of these names."""
-        key = tuple((name, name in names and (2 if self._settled.get(name) else 1)) for name in self.rules)
+        key = (*((name, name in names and (2 if self._settled.get(name) else 1)) for name in self.rules), stir)
         if key not in self._other:
             ways = {name: ((rule.nodes, rule.weights), rule.closer, rule.wider)[way]
-                    for (name, way), rule in zip(key, self.rules.values(), strict=True)}
-            self._other[key] = self._laid(ways, _FURTHER, _STIR)
+                    for (name, way), rule in zip(key[:-1], self.rules.values(), strict=True)}
+            self._other[key] = self._laid(ways, _FURTHER, stir)
         return self._other[key]
 
     def _laid(self, rules: dict[str, tuple], further: float = 0.0, stir: float = 0.0) -> dict[str, tuple]:
@@ -253,7 +255,10 @@ class Quadratures:
         if not before:
             return np.ones(1, dtype=bool)
         worst = conjunction(*(error for part, error in self._errors.items() if part != "verified"))
-        gaps = self._errors["verified"] = self._compared(run, before, self._others(tuple(self.rules)))
+        gaps = self._compared(run, before, self._others(tuple(self.rules)))
+        if self.kinked and np.any(gaps > _NOISE):  # what rounding of the nodes makes of the two may be alike by chance
+            gaps = conjunction(gaps, self._compared(run, before, self._others(tuple(self.rules), _STIR_AGAIN)))
+        self._errors["verified"] = gaps
         self.felt = worst
         if np.any(worst > tolerance):  # an average over one axis may be poor where the weights of another are all but 0
             coarse = self._compared(coarsely or run, before, self._coarse())
@@ -382,8 +387,8 @@ def _refined(rule: quadrature.Rule, suspects: np.ndarray | None, nearly: bool = 
     """A finer rule; `nearly`: twice as many panels square the error of what is analytic on them, and that is enough."""
     if rule.kind == "unit":
         panels = len(rule) // _PANEL  # first more of them, then toward the ends, where a root or a logarithm may stand
-        if panels > 2 * _GRADES:
-            return quadrature.unit(8 * (panels - 2 * _GRADES), _GRADES, rule.window)
+        if rule.grades:
+            return quadrature.unit(8 * (panels - 2 * rule.grades), rule.grades, rule.window)
         enough = max(8, int(np.ceil(2 * rule.window / _BROAD)))
         grades = _GRADES if panels >= enough else 0
         return quadrature.unit(panels if grades else (2 if nearly else 4) * panels, grades, rule.window)

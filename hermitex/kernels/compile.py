@@ -186,7 +186,7 @@ class Kernel(Shown):
     def _uncancelled(self, value: np.ndarray, error: np.ndarray, reached: np.ndarray, values: dict[str, np.ndarray],
                      arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Value, its error and that of the averages, quadrature in place of closed forms that lose too many digits."""
-        some = np.flatnonzero((reached > self.tolerance) | (value == 0))
+        some = np.flatnonzero((reached > self.tolerance) | (value == 0) | (self.cancels & ~np.isfinite(value)))
         if not some.size or self.integrated is None:
             return value, error, reached
         value, error, reached = value.copy(), error.copy(), reached.copy()

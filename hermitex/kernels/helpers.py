@@ -68,7 +68,7 @@ def spread(rule, kinks, narrow, fast):
     for k in range(edges.shape[axis] - 1):
         low, high = edges.take([k], axis), edges.take([k + 1], axis)
         z = np.where(x < 0, high, low) + (high - low)*x
-        z = z*(1 + stir*np.cos(np.arange(z.size).reshape(z.shape)**2.0)) if stir else z
+        z = z*(1 + stir*np.cos((np.arange(z.size).reshape(z.shape) + 2.0**49*stir)**2)) if stir else z
         z = np.where(low < high, np.clip(z, low + 1e-15*np.abs(low), high - 1e-15*np.abs(high)), 0.786151377757423*x)
         nodes.append(z)
         weights.append((high - low)*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
@@ -85,10 +85,17 @@ def cleared(x, *terms):
     """x, and 0 where it is no more than what rounding, many times over, makes of these terms."""
     return np.where(x > 1e-11*sum(map(np.abs, terms)), x, 0.0)
 '''),
+    "exp_off": ((), '''
+def exp_off(part, *terms):
+    """exp of a sum of some terms, by more than they are off themselves; what has no digit left, 0 or not, is as large as e^300."""
+    total = sum(terms)
+    far = np.minimum(total + 4*part*sum(map(np.abs, terms)), np.maximum(total + 1, 300.0))
+    return np.exp(np.where(np.isinf(total), total, far))
+'''),
     "raised": ((), '''
-def raised(a):
-    """An exponent and what it may be rounded by, so that nothing is 0 because rounding made it so."""
-    return a + np.minimum(8.9e-16*np.abs(a), 300.0)
+def raised(a, b):
+    """An exponent and what it may be rounded by, so that exp(a - b^2) is not 0 because rounding made it so: e^300 at most."""
+    return a + np.clip(300.0 - a + np.square(np.maximum(np.real(b), 0.0)), 0.0, 8.9e-16*np.abs(a))
 '''),
     "far_off": ((), '''
 def far_off(value, a, part):

@@ -20,6 +20,7 @@ _FINEST = 1 / 64
 _MOST_PANELS = 4096
 _MOST_TERMS = 65_536
 _NODES_A_PANEL = 10  # of a trapezoid rule that is given up for panels
+_LAST_GRADE = 0.25**20
 _GAUSS, _CROWDED = 18, 24  # nodes of each part of a panel in verification
 _APART = 0.2763932022500210  # a shift that is none of the others
 _SHIFT = 0.381966011250105  # the golden section: no few steps add up to a whole number of others
@@ -47,6 +48,7 @@ class Rule:
     step: float = 0.0
     edges: np.ndarray | None = None
     shift: float = 0.0
+    grades: int = 0  # of the panels, how many stand graded toward each end
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -182,15 +184,16 @@ def panels(edges: Sequence[float] | np.ndarray) -> Rule:
 def unit(count: int, grades: int = 0, window: float = BOUND) -> Rule:
     """`count` equal panels on [0, 1], the outer ones graded, without density: moving intervals are laid over them.
 
+    The last of the graded ones is 4**-20 of the first, by quarters if they are 20, by halves if they are 40.
     Edges and nodes beyond 1/2 are given as t - 1 < 0, from the nearer end: next to a kink at 0 they keep their digits.
     """
     x, *levels = fejer()
-    ends = 0.25 ** np.arange(grades, 0, -1) / count
+    ends = _LAST_GRADE ** (np.arange(grades, 0, -1) / max(grades, 1)) / count
     inner = np.linspace(0.0, 1.0, count + 1)[1:-1]
     edges = np.concatenate([[0.0], ends, np.where(inner > 1/2, inner - 1, inner), -ends[::-1], [-0.0]])
     nodes, half = _from_ends(edges, x)
     weights, coarse, coarser = ((half * w).ravel() for w in levels)
-    return Rule(nodes, weights, coarse, coarser, "unit", window, edges=edges)
+    return Rule(nodes, weights, coarse, coarser, "unit", window, edges=edges, grades=grades)
 
 
 def _from_ends(edges: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,8 @@
     a + b - c  ->  a + b - c + d (|a| + |b| + |c|),    f(a)  ->  f(a + d |a|),    d between one and two times OFF
 
 The terms of a sum, and what a function is taken of, were rounded where they were computed; what is read, nodes and whole
-numbers were not. All sums are off in one direction, at all nodes, so that what they lose does not cancel.
+numbers were not. All sums are off in one direction, at all nodes, so that what they lose does not cancel. An exponent that
+is a sum is off by more than its terms are, upward: exp of what rounding has moved to -1e6 is 0, and so it is further down.
 """
 
 from __future__ import annotations
@@ -122,8 +123,10 @@ class _Rounded(ast.NodeTransformer):
             return ast.Call(ast.Name("cleared"), [self.visit(sums[0]), *_terms(sums[0])], [])  # a root of it would move by far more
         elif name in _EXPONENT:
             a, b = node.args
-            value = ast.Call(node.func, [ast.Call(ast.Name("raised"), [a], []), b], [])
+            value = ast.Call(node.func, [ast.Call(ast.Name("raised"), [a, b], []), b], [])
             return ast.Call(ast.Name("far_off"), [value, a, ast.Constant(self._part(node))], [])
+        elif name == "exp" and len(terms := _terms(node.args[0])) > 1 and not all(map(self._is_exact, terms)):
+            return ast.Call(ast.Name("exp_off"), [ast.Constant(self._part(node.args[0])), *map(self.visit, terms)], [])
         elif name in _PLAIN or name.startswith("prox_"):
             node.args = [self.visit(a) for a in node.args]
         elif name != "spread":  # nodes are where they are

@@ -165,3 +165,56 @@ def test_a_closed_form_of_numbers_has_the_digits_it_says(seed):
         node = hx.E(body, z)
         kernel, exact = hx.compile(node), float(node.evalf(25))
         assert abs(kernel()/exact - 1) <= 2*kernel.error + 1e-15, body
+
+
+# -- narrow integrands of every width ------------------------------------------------------------------------------------
+u, width = Symbol("u", real=True), Symbol("width", positive=True)
+PARTS = [Abs(u), Max(0, u), Max(0, 1 - u), Heaviside(u), Heaviside(1 - u), Max(0, 1 + u), Max(0, 1 - Abs(u)), u**2]
+ENDS = [exp(-Abs(u)), exp(-u)*Heaviside(u), exp(-u**2), Max(0, 1 - Abs(u)), exp(-u**2/2 - u), Heaviside(1 - Abs(u))]
+
+
+def narrow(seed):
+    """E f(z/w), w from 1e-12 to 1e-9, is w times an integral but for w^2, with the digits that the kernel claims."""
+    draw = random.Random(seed)
+    shape = draw.choice(PARTS)*draw.choice(PARTS)*draw.choice(ENDS)
+    f = lambdify(u, shape, [{"Heaviside": lambda t, *_: int(t > 0)}, "mpmath"])
+    with mpmath.workdps(25):
+        whole = mpmath.quad(f, [-60, -20, -8, -3, -1, 0, 1, 3, 8, 20, 60])/mpmath.sqrt(2*mpmath.pi)
+    kernels = [hx.compile(hx.E(shape.subs(u, scaled), z)) for scaled in (z/width, z*width)]
+    answered = 0
+    for kernel, power in zip(kernels, (1, -1), strict=True):
+        for size in (10**draw.uniform(-12, -9) for _ in range(6)):
+            try:
+                value = kernel(width=size**power)
+            except NotConverged:
+                continue
+            answered += 1
+            w = float(mpmath.mpf(size**power)**power)
+            assert abs(value/float(whole*w) - 1) <= kernel.error + 1e-15, (seed, shape, size)
+    assert answered >= 10, (seed, shape)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_narrow_integrands_have_the_digits_that_are_claimed(seed):
+    narrow(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [range(8, 60)])
+def test_narrow_integrands_at_length(seeds):
+    for seed in seeds:
+        narrow(seed)
+
+
+def test_a_narrow_peak_away_from_zero_has_the_digits_that_are_claimed():
+    """E exp(-s|z - m|) = 2 phi(m)/s to 1/s^2: the nodes beside m are rounded, which verification may meet by chance."""
+    kernel, draw, answered = hx.compile("E(exp(-s*abs(z - m)))", symbols={"s": "positive", "m": "real"}), random.Random(4), 0
+    for _ in range(60):
+        s, m = 10**draw.uniform(8.5, 12), draw.choice([-1, 1])*10**draw.uniform(-6, 0)
+        try:
+            value = kernel(s=s, m=m)
+        except NotConverged:
+            continue
+        answered += 1
+        assert abs(value*s/(2*float(mpmath.npdf(mpmath.mpf(m)))) - 1) <= kernel.error + 1e-15, (s, m)
+    assert answered >= 15

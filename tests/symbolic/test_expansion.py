@@ -184,6 +184,8 @@ def test_they_show_themselves():
 
 
 def test_pictures():
+    import matplotlib.backends.backend_agg  # noqa: F401 - an old one warns of a new pyparsing as it is imported
+
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = hermite_expand(Abs(z), order=6, basis="orthonormal")
