@@ -50,8 +50,11 @@ def scales(body: Expr, x: Symbol) -> Scales:
     Scales(narrow=((a, -a*c),), fast=(2*Abs(a),))
     >>> scales(1/(1 + 10**6*(x - 3)**2), x).narrow
     ((1000, -3000),)
+    >>> scales(exp(-a*abs(x - 3))*tanh(x), x).narrow
+    ((Abs(a), -3*Abs(a)),)
     """
     narrow = dict.fromkeys(pair for e in dict.fromkeys(_parts(body, x)) if isinstance(e, Expr) for pair in _turns(e, x))
+    narrow |= dict.fromkeys(_beside_kinks(body, x))
     steep = [(k, b) for k, b in narrow if not (k.is_number and abs(k) <= _SLOW)]
     fast = [f for f in _frequencies(body, x) if not (f.is_number and f <= _SLOW)]
     return Scales(tuple(steep[:_MOST]), tuple(dict.fromkeys(fast[:_MOST])))
@@ -123,6 +126,31 @@ def _of_exponential(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
         return [] if A.is_nonnegative else [(k, k * B / (2 * A))]
     widths = [(_inverse_width(g, x, c, p.degree()), c) for c in roots(sp.diff(g, x), x)]
     return [(k, -k * c) for k, c in widths]
+
+
+@lru_cache(maxsize=4096)
+def _beside_kinks(body: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
+    """An exponential that a kink or a jump ends is as narrow there as its exponent is steep: exp(-k |x - c|), exp(-k x) on x > c.
+
+    What bounds the slope is taken for it; a kink is where something linear in x is 0.
+    """
+    factors = [f for term in Add.make_args(body) for f in Mul.make_args(term) if isinstance(f, sp.exp) and x in f.free_symbols]
+    slopes = [sp.diff(f.exp, x) for f in factors if not f.exp.has(sp.I, Expectation)]
+    if not slopes:
+        return ()
+    switches = body.atoms(sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min)
+    inside = [a for f in switches for a in ((f.args[0],) if len(f.args) < 2 or isinstance(f, sp.Heaviside) else
+                                            (p - q for p, q in combinations(f.args, 2)))]
+    lines = [line for a in dict.fromkeys(sorted(inside, key=sp.default_sort_key)) if (line := linear(a, x)) is not None]
+    found = []
+    for k, b in lines:
+        c = -b / k
+        for slope in slopes:
+            there = slope.replace(sp.sign, lambda _: Integer(1)).replace(sp.Heaviside, lambda *_: Integer(1)).xreplace({x: c})
+            if not there.has(sp.Derivative, sp.DiracDelta):
+                steep = Add(*map(size, Add.make_args(sp.expand(there))))
+                found.append((steep, sp.expand(-steep * c)))
+    return tuple((k, b) for k, b in dict.fromkeys(found) if k != 0 and real(k) and real(b))
 
 
 def _inverse_width(g: Expr, x: Symbol, c: Expr, degree: int) -> Expr:

@@ -9,7 +9,31 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import erfcx
-from sympy import Add, Eq, Rational, S, Symbol, cosh, diff, erf, erfc, exp, lambdify, log, pi, sinh, sqrt, symbols
+from sympy import (
+    Abs,
+    Add,
+    Eq,
+    Heaviside,
+    Integer,
+    Max,
+    Rational,
+    S,
+    Symbol,
+    cos,
+    cosh,
+    diff,
+    erf,
+    erfc,
+    exp,
+    lambdify,
+    log,
+    pi,
+    sin,
+    sinh,
+    sqrt,
+    symbols,
+    tanh,
+)
 
 import hermitex as hx
 from hermitex.kernels.recognition import plain, recognise
@@ -122,3 +146,27 @@ def test_the_perceptron_up_to_its_capacity(hazard, written):
     for at in (0.5, 1.9, 1.97):
         found = system.solve(alpha=at, kappa=0.0, start={"q": 0.5})
         assert found.converged and abs(gap(at, found["q"])) < 1e-10
+
+
+# -- exponentials beside kinks -------------------------------------------------------------------------------------------
+STEEP = {  # of t = A (z - c), A large
+    "both sides": lambda t: exp(-Abs(t)), "one side": lambda t: exp(-Abs(t))*Heaviside(t), "kink": lambda t: Max(0, t)*exp(-Abs(t)),
+    "two slopes": lambda t: exp(-2*Abs(t) - t), "Max": lambda t: exp(-3*Max(0, t))*Heaviside(t + 1)}
+SMOOTH = [tanh, lambda t: 1/(2 + t**2), lambda t: exp(sin(t)), lambda t: log(2 + cos(t))]
+
+
+@pytest.mark.parametrize("shape", STEEP)
+@pytest.mark.parametrize("smooth", [0, 2])
+def test_a_steep_exponential_beside_a_kink_is_seen(shape, smooth):
+    """E exp(-A |z - c|) f(z), no closed form: A stands in the formula, and 12 digits take no minute."""
+    draw = random.Random(f"{shape} {smooth}")
+    A, c = Integer(round(10**draw.uniform(3, 7))), Rational(draw.randint(-8, 8), 8)
+    make = STEEP[shape]
+    node, f = hx.E(make(A*(z - c))*SMOOTH[smooth](z), z), lambdify(u, SMOOTH[smooth](u)*exp(-u**2/2), "mpmath")
+    part = lambdify(u, make(u), [{"Heaviside": lambda t, *_: int(t > 0), "Max": max}, "mpmath"])
+    with mpmath.workdps(30):
+        a, m = mpmath.mpf(int(A)), mpmath.mpf(c.p)/c.q
+        exact = mpmath.quad(lambda t: part(t)*f(m + t/a), [-80, -20, -5, -1, 0, 1, 5, 20, 80])/a/mpmath.sqrt(2*mpmath.pi)
+    assert abs(node.evalf(14)/float(exact) - 1) < 1e-12
+    kernel = hx.compile(node, tolerance=1e-10)
+    assert abs(kernel()/float(exact) - 1) <= kernel.error + 1e-15 < 1e-8
