@@ -16,6 +16,7 @@ from sympy import Dummy, Expr, Symbol
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
+from hermitex.symbolic.bounds.integrability import dangers
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
@@ -28,7 +29,7 @@ from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.scaled import NumericScales
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.digits.summation import Sum, plane
-from hermitex.symbolic.digits.swift import Swift
+from hermitex.symbolic.digits.swift import Gridded
 from hermitex.symbolic.digits.wrapped import on_circles
 from hermitex.symbolic.existence import exists_on_line, require_existence, settled
 from hermitex.symbolic.fewer import over_fewer
@@ -274,7 +275,8 @@ def _of_constant(value: Expr, bits: int) -> Sum:
 
 
 _NARROW = 16  # inverse widths from there on are met by panels about their centres, a variable at a time
-_ROUGH = (sp.sign, sp.Heaviside, sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling, sp.log, sp.tan, Expectation)
+_ROUGH = (sp.sign, sp.Heaviside, sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling, Expectation)
+_DIRECTIONS, _FARTHEST = 24, 64  # of the plane, and the radius, to which an integrand without a known bound is looked at
 
 
 def in_plane(node: Expectation, digits: int) -> bool:
@@ -295,24 +297,41 @@ def _periodic(body: Expr, variables: Sequence[Symbol], bits: int) -> Sum | None:
 
 @lru_cache(maxsize=128)
 def _plane(node: Expectation, bits: int) -> Sum | None:
-    """Two variables at once on one grid, where the integrand is smooth and its tail is bounded; None elsewhere."""
+    """Two variables at once on one grid, where the integrand is smooth and small far out; None elsewhere."""
     body, variables = whitened(node)
-    powers = [p for p in body.atoms(sp.Pow) if p.free_symbols & set(variables)]
-    if body.has(*_ROUGH) or any(not p.exp.is_Integer or (p.exp.is_negative and not p.base.is_positive) for p in powers):
+    if body.has(*_ROUGH) or dangers(body, tuple(variables), rough=True):
         return None
     seen = [NumericScales(scales(body, v)) for v in variables]
     if any(k > _NARROW for one in seen for k, _ in one.narrow):
         return None
+    radius = sum((v**2 for v in variables), sp.Integer(0))
+    program = Gridded(body * sp.exp(-radius / 2), variables, MPMATH)
+    density = 1 / (2 * mp.pi)
     try:
         found = ball(body, variables, bits + 8)
+        L, tail = mpf(found.L.numerator) / found.L.denominator, mpf(found.tail.numerator) / found.tail.denominator
     except HermitexError:
-        return None
-    radius = sum((v**2 for v in variables), sp.Integer(0))
-    program = Swift(body * sp.exp(-radius / 2), list(variables), MPMATH)
-    density = 1 / (2 * mp.pi)
-    total = plane(lambda x, y: density * program(x, y), mpf(found.L.numerator) / found.L.denominator,
+        L, tail = _sampled_radius(program, bits), mpf(2) ** -bits
+        if L is None:
+            return None
+    total = plane(lambda x, y: density * program(x, y), L,
                   lambda scale: scale * mpf(2) ** -bits, frequency=max(one.frequency for one in seen))
-    return total and Sum(total.value, total.error + mpf(found.tail.numerator) / found.tail.denominator, total.scale)
+    return total and Sum(total.value, total.error + tail, total.scale)
+
+
+def _sampled_radius(f: Any, bits: int) -> Any:
+    """The radius of a disc beyond which an integrand is small in many directions, as on the line; None where none is seen."""
+    L = 8
+    while L < _FARTHEST:
+        L = max(L + 2, L * 9 // 8)
+        turns = [2 * mp.pi * (k + mpf(1) / 7) / _DIRECTIONS for k in range(_DIRECTIONS)]
+        try:
+            size = max(abs(f(r * mp.cos(t), r * mp.sin(t))) for r in (mpf(L), L + mpf(5) / 7) for t in turns)
+        except (ValueError, ArithmeticError):
+            return None
+        if size * L * L < mpf(2) ** (-bits - 12):
+            return mpf(L)
+    return None
 
 
 @kept(256)

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import scipy.stats as numeric
 from scipy.integrate import quad
+from scipy.special import expit
 from sympy import Abs, Expr, Heaviside, Max, Rational, Symbol, cos, exp, expand, lambdify, log, simplify, sqrt, stats, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
 from hermitex.face.spec import from_toml
+from hermitex.symbolic.existence import exists
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.text.laws import law
 from hermitex.symbols import z
@@ -322,3 +324,33 @@ def test_a_probability_that_a_normal_enters_is_averaged_with_the_rest(seed):
     found = hx.E(f(drawn), z, drawn)
     assert z not in found.free_symbols and found == hx.E(f(drawn), drawn, z)
     assert hx.check(found, hx.E(whole, z)) and not hx.check(found, hx.E(whole, z) + 1)
+
+
+# -- laws beside a normal ----------------------------------------------------------------------------------------------
+def beside(seed):
+    """(E f(z + x), the same by a rule of its own) for a law drawn at random and a smooth f."""
+    r = random.Random(seed)
+    k, m, shift = Rational(r.randint(3, 9), 2), r.randint(2, 4), Rational(r.randint(-9, 9), 5)
+    x, d = r.choice([
+        (stats.Exponential("x", k), numeric.expon(scale=1/float(k))), (stats.Gamma("x", k, 1), numeric.gamma(float(k))),
+        (stats.Beta("x", k, m), numeric.beta(float(k), m)), (stats.Logistic("x", 0, 1), numeric.logistic()),
+        (stats.StudentT("x", m + 3), numeric.t(m + 3))])
+    f, g = r.choice([(tanh, np.tanh), (lambda u: log(1 + exp(u)), lambda u: np.logaddexp(0, u)),
+                     (lambda u: 1/(1 + exp(-u))**2, lambda u: expit(u)**2)])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+    a, b = d.support()
+    known, _ = quad(lambda v: d.pdf(v)*(weights @ g(nodes + v + float(shift)))/weights.sum(), a, b, epsabs=1e-12, epsrel=1e-12,
+                    limit=400)
+    return hx.E(f(z + x + shift), z, x), known
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 6))])
+def test_a_law_beside_a_normal_in_a_smooth_function_has_digits(seed):
+    node, known = beside(seed)
+    assert float(node.evalf(12)) == pytest.approx(known, rel=1e-9, abs=1e-10)
+
+
+def test_existence_of_a_smooth_average_beside_a_heavy_tail_is_seen_apart():
+    x, y = stats.StudentT("x", 5), stats.Cauchy("y", 0, 1)
+    assert exists(next(iter(hx.E(log(1 + exp(z + x)), z, x).atoms(Expectation)))) is True
+    assert exists(next(iter(hx.E(tanh(z + y)*y, z, y).atoms(Expectation)))) is not True

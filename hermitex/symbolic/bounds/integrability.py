@@ -23,6 +23,7 @@ from hermitex.symbolic.pieces import breakpoints
 
 GAUSSIAN = Scale(((sp.Integer(2), Rational(-1, 2)),))
 LOCAL = Scale(n=sp.Integer(-2))
+_POWER, _PARTS = 8, 64  # of a sum, and terms of sums of products, that are written out to bound it
 REACH = 40  # singular points are enumerated up to here where there are infinitely many
 
 
@@ -49,6 +50,8 @@ def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction =
             return found
         (x,) = several
     if x not in expr.free_symbols or tempered(expr, x):
+        return True
+    if (rest := _without_bounded(expr)) != expr and integrable(rest, x, power):
         return True
     if any(x in d.free_symbols for d in expr.atoms(sp.Derivative)):
         return None
@@ -102,7 +105,10 @@ def real_almost_everywhere(e: Expr) -> bool:
         return True
     if isinstance(e, (sp.Add, sp.Mul, sp.Abs, sp.exp, sp.sinh, sp.cosh, sp.asinh, sp.Max, sp.Min, *_BOUNDED)):
         return all(real_almost_everywhere(a) for a in e.args)
-    return isinstance(e, sp.Pow) and bool(e.exp.is_Integer) and real_almost_everywhere(e.base)
+    if isinstance(e, sp.log):
+        return positive_everywhere(e.args[0])
+    return isinstance(e, sp.Pow) and (
+        (bool(e.exp.is_Integer) and real_almost_everywhere(e.base)) or (bool(e.exp.is_real) and positive_everywhere(e.base)))
 
 
 def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -> list[Expr]:
@@ -121,16 +127,54 @@ def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -
         if not (isinstance(f, Expr) and f.args and f.free_symbols.intersection(variables)):
             continue
         if isinstance(f, sp.Pow) and f.base != sp.E:
-            if f.base.is_positive or (f.exp.is_nonnegative and (f.exp.is_Integer or not rough)):
+            if positive_everywhere(f.base) or (f.exp.is_nonnegative and (f.exp.is_Integer or not rough)):
                 continue
             found.append(f.base)
         elif isinstance(f, sp.log):
-            found += [] if f.args[0].is_positive else [f.args[0]]
+            found += [] if positive_everywhere(f.args[0]) else [f.args[0]]
         elif isinstance(f, Expectation) and rough:
             continue  # what smooths an inner integrand is read off that integrand, which is traversed too
         elif not isinstance(f, (sp.Add, sp.Mul, sp.Pow, *tame)):
             found.append(sp.cos(f.args[0]) if isinstance(f, (sp.tan, sp.sec)) else sp.S.Zero)
     return found
+
+
+#: functions of a real number that come to neither end of their range
+_OPEN = {sp.erf: (-1, 1), sp.tanh: (-1, 1), sp.erfc: (0, 2), sp.exp: (0, sp.oo)}
+
+
+def positive_everywhere(u: Expr) -> bool:
+    """Is u > 0 certain for all real values of what stands in it? Of 1 - erf(z) it is, however small that is.
+
+    >>> from sympy import erfc, log
+    >>> from hermitex.symbols import z
+    >>> positive_everywhere(log(1 + erfc(z)**-Rational(1, 3))), positive_everywhere(sp.cosh(z) - 1)
+    (True, False)
+    """
+    if u.is_positive:
+        return True
+    if isinstance(u, (sp.exp, sp.erfc, sp.cosh, sp.sech)):
+        return bool(u.args[0].is_extended_real)
+    if u.is_Mul:
+        return all(map(positive_everywhere, u.args))
+    if isinstance(u, sp.Pow):
+        return bool(u.exp.is_extended_real) and positive_everywhere(u.base)
+    if isinstance(u, sp.log):
+        return positive_everywhere(u.args[0] - 1)
+    if not u.is_Add:
+        return False
+    least, moves = sp.S.Zero, False
+    for term in u.args:
+        c, f = term.as_coeff_Mul()
+        if not f.free_symbols:
+            least += term
+        elif type(f) in _OPEN and f.args[0].is_extended_real:
+            least, moves = least + min(c*end for end in _OPEN[type(f)]), True
+        elif positive_everywhere(term):
+            moves = True
+        elif not term.is_nonnegative:
+            return False
+    return bool(((least >= 0) if moves else (least > 0)) == True)  # noqa: E712 - SymPy's true
 
 
 def certainly_nonzero(value: Expr) -> bool:
@@ -211,6 +255,8 @@ def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
     """Several variables: exp of a quadratic form times a polynomial exactly; else by a radial majorant."""
     if not variables:
         return True
+    if _apart(expr, variables, p):
+        return True
     quadratic = _quadratic_exponent(expr, variables)
     if quadratic is not None:
         form = sp.eye(len(variables)) - p * quadratic
@@ -223,6 +269,61 @@ def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
         return None
     radial = bound._replace(terms=tuple(t._replace(n=t.n + len(variables)) for t in bound.terms))
     return _bound_converges(radial, p, local=False)
+
+
+Parts = list[dict[Symbol, Expr]]  # a sum of products of one function for each variable
+
+
+def _apart(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool:
+    """Is |expr| below a sum of products of functions of one variable, of each of which the average is proved to exist?"""
+    found = _separated(expr, variables)
+    if found is None or p != 1 or found == [{}]:
+        return found == [{}]
+    pairs = dict.fromkeys((f, v) for product in found for v, f in product.items())
+    return all(integrable(f, v) is True for f, v in pairs)
+
+
+def _separated(f: Expr, variables: tuple[Symbol, ...]) -> Parts | None:
+    """Such a sum, up to a factor; None where none is seen, or it is long."""
+    own = f.free_symbols.intersection(variables)
+    if _is_bounded(f):
+        return [{}]
+    if len(own) == 1:
+        return [{own.pop(): f}]
+    if isinstance(f, sp.log) and f.args[0].is_Add and all(isinstance(a, sp.exp) or a.is_positive for a in f.args[0].args):
+        inner = [a.args[0] if isinstance(a, sp.exp) else sp.S.One for a in f.args[0].args]  # below and above by their exponents
+        return _summed_parts([sp.S.One, *inner], variables)
+    if f.is_Add or isinstance(f, (sp.Max, sp.Min, sp.Abs)):
+        return _summed_parts(f.args, variables)
+    if f.is_Mul or (f.is_Pow and f.exp.is_Integer and 0 < f.exp <= _POWER):
+        total: Parts = [{}]
+        for factor in f.args if f.is_Mul else [f.base] * int(f.exp):
+            more = _separated(factor, variables)
+            if more is None or len(total) * len(more) > _PARTS:
+                return None
+            total = [{v: a.get(v, sp.S.One) * b.get(v, sp.S.One) for v in (*a, *b)} for a in total for b in more]
+        return total
+    return None
+
+
+def _summed_parts(terms: Sequence[Expr], variables: tuple[Symbol, ...]) -> Parts | None:
+    found = [_separated(a, variables) for a in terms]
+    return None if None in found else [product for part in found if part is not None for product in part]
+
+
+def _is_bounded(f: Expr) -> bool:
+    """A number, or sums, products and powers of functions that are bounded for any real number."""
+    if not f.free_symbols:
+        return True
+    if isinstance(f, _BOUNDED):
+        return real_almost_everywhere(f.args[0])
+    if f.is_Add or f.is_Mul:
+        return all(map(_is_bounded, f.args))
+    return f.is_Pow and bool(f.exp.is_Integer and f.exp.is_positive) and _is_bounded(f.base)
+
+
+def _without_bounded(f: Expr) -> Expr:
+    return f.func(*(a for a in f.args if not _is_bounded(a))) if f.is_Mul else f
 
 
 def _quadratic_exponent(expr: Expr, variables: tuple[Symbol, ...]) -> sp.Matrix | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
 import sympy as sp
@@ -91,6 +91,10 @@ class Series(NamedTuple):
 def sign(value: Expr) -> int:
     """The sign of an exact real number, or of an expression in symbols of known sign; raises `Undecided`."""
     value = sp.sympify(value, strict=True)
+    if value.is_Rational:
+        return int(sp.sign(value))
+    if not value.free_symbols and not value.has(Expectation):  # SymPy's own questions about roots of roots take long
+        return _sign_of_number(value)
     if value.is_zero:
         return 0
     if value.is_positive:
@@ -104,16 +108,24 @@ def sign(value: Expr) -> int:
         if value.is_positive or value.is_negative:
             return 1 if value.is_positive else -1
         raise Undecided
-    if value.has(Expectation):
-        found = _sign_of_averages(value)
-        if found is None:
-            raise Undecided
-        return found
+    found = _sign_of_averages(value)
+    if found is None:
+        raise Undecided
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _sign_of_number(value: Expr) -> int:
     number = value.evalf(40, maxn=200)
     if not number.is_real:
         raise Undecided
     if abs(number) > sp.Float(10) ** -30:
         return 1 if number > 0 else -1
+    value = sp.expand(value)
+    if value.is_zero:
+        return 0
+    if value.is_positive or value.is_negative:
+        return 1 if value.is_positive else -1
     if value.is_algebraic and sp.count_ops(value) < 60:
         v = sp.Dummy("v")
         if sp.minimal_polynomial(value, v) == v:

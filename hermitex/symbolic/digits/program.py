@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from sympy import Add, E, Expr, Function, Max, Min, Mul, Piecewise, Pow, Symbol
+from sympy import Add, Dummy, E, Expr, Function, Max, Min, Mul, Piecewise, Pow, Symbol, erf, erfc
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.switches import margin
@@ -100,6 +100,8 @@ class StraightLine:
         if isinstance(expr, Expectation):
             return self._call(backend.node(expr, self.variables), list(self.variables))
         if isinstance(expr, Add):
+            if (tail := _tail(expr)) is not None:
+                return self._of_tail(*tail)
             return _fold(_plus, [self._slot(a) for a in expr.args])
         if isinstance(expr, Mul):
             return self._product(expr)
@@ -122,6 +124,15 @@ class StraightLine:
             (a,) = slots
             return lambda values, analytic: function(values[a], analytic=analytic)
         return lambda values, analytic: function(*[values[s] for s in slots], analytic=analytic)
+
+    def _of_tail(self, factor: Expr, side: int, u: Expr) -> Step:
+        """c erfc(+-u), which has its digits where 1 - erf(u) has none; SymPy writes erfc(-u) as 2 - erfc(u)."""
+        slot, c = self._slot(u), self._slot(factor)
+        function = self.backend.function(erfc(Dummy()))
+        assert function is not None
+        if side > 0:
+            return lambda values, analytic: values[c] * function(values[slot], analytic=analytic)
+        return lambda values, analytic: values[c] * function(-values[slot], analytic=analytic)
 
     def _product(self, expr: Mul) -> Step:
         """Numerator over denominator: one division, not one inversion a factor."""
@@ -154,6 +165,15 @@ class StraightLine:
         margins = [self._slot(margin(condition)) for _, condition in expr.args]
         return lambda values, analytic: backend.choose([values[c] for c in margins], [values[b] for b in branches],
                                                        analytic)
+
+
+def _tail(expr: Add) -> tuple[Expr, int, Expr] | None:
+    """(c, side, u) with expr = c erfc(side u), of c - c erf(u), c + c erf(u) and 2 c - c erfc(u); None of others."""
+    c, rest = expr.as_coeff_Add()
+    b, f = rest.as_coeff_Mul()
+    if isinstance(f, erf) and c in (b, -b):
+        return c, 1 if c == -b else -1, f.args[0]
+    return (-b, -1, f.args[0]) if isinstance(f, erfc) and c == -2*b else None
 
 
 def _plus(a: Any, b: Any) -> Any:
