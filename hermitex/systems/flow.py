@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 from sympy import Eq, S, Symbol
 
 from hermitex.errors import BadInput, Divergent, brief
@@ -20,6 +21,7 @@ from hermitex.systems.scope import free_names
 from hermitex.systems.system import System
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
 
+_ADVICE = "a looser tolerance=, a shorter time, or method='Radau'"
 _NOT_HERE = "a Flow has no fixed-point equations: {0} is for a System; .solve(t=...) integrates it"
 
 
@@ -148,13 +150,17 @@ class Flow(System):
         given = by_name("solve", numbers, keywords, parameters=parameters)
         if not isinstance(events or {}, Mapping):
             raise BadInput(f"solve: events is {{name: expression that is 0 then}}, {{'half': 'm - 1/2'}}, not {brief(events)}")
-        own = {str(k): v for k, v in (events or {}).items()}
+        own = {str(k): self._read(v) for k, v in (events or {}).items()}
+        for name, e in own.items():
+            if e.is_number:
+                raise BadInput(f"solve: the event {name} is the number {e}: it is 0 always or never, and no event")
         program = self.compile(events=own)
         with limited(budget):
             found = many(program, given, {**self.start, **self._begin(start)}, t, domain=self.domain, tolerance=tolerance,
                          method=method, events=tuple(own), terminal=tuple(terminal))
         found = found.at_numbers(given, (k.name for k in self.where))
-        return found.require("a looser tolerance=, a shorter time, or method='Radau'") if raise_on_failure else found  # type: ignore[return-value]
+        advice = "a looser tolerance= or a shorter time" if "Radau" in np.ravel(found.method) else _ADVICE
+        return found.require(advice) if raise_on_failure else found  # type: ignore[return-value]
 
     def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None,  # type: ignore[override]
                tolerance: float = OF_A_FLOW, **numbers: Any) -> Any:

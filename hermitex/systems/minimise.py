@@ -18,6 +18,8 @@ from hermitex.solvers.solution import Solution
 _SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
 _FLAT = 1e-6  # a slope, per unit of log p or of the interval, of the objective's own size: less is 0
 _VALLEYS = 3  # from which several parameters are refined
+_DEEP = 1e3  # times what the scan spans: a value that far below it is no least one
+_POLE = 1e10  # times that, or the value: a slope over the whole interval that a root does not reach, to rounding, and a pole does
 
 
 def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: Any) -> Solution:
@@ -30,8 +32,15 @@ def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: 
     pairs = [_pair(n, bounds[n] if isinstance(bounds, Mapping) and n in bounds else bounds) for n in names]
     if not names or len(names) > max(_SCAN):
         raise BadInput(f"minimise: over one to {max(_SCAN)} parameters, not {len(names)}")
+    if twice := next((n for n in names if names.count(n) > 1), None):
+        raise BadInput(f"minimise: {twice} is named twice in over")
     search = _LeastSearch(solve, objective, names, pairs)
     return search.one() if len(names) == 1 else search.several()
+
+
+def _span(values: np.ndarray) -> tuple[float, float]:
+    finite = values[np.isfinite(values)]
+    return float(finite.min()), float(finite.max())
 
 
 def _pair(name: str, bounds: Any) -> tuple[float, float]:
@@ -47,6 +56,7 @@ def _pair(name: str, bounds: Any) -> tuple[float, float]:
 class _LeastSearch:
     def __init__(self, solve: Callable[..., Solution], objective: str, names: list[str], bounds: list[tuple[float, float]]) -> None:
         self.solve, self.objective, self.names, self.bounds = solve, objective, names, bounds
+        self.span = (0.0, 0.0)  # the least and the largest value of the scan
         self.logs = [lo > 0 for lo, _ in bounds]
         self.ends = [(float(np.log(lo)), float(np.log(hi))) if log else (lo, hi)
                      for (lo, hi), log in zip(bounds, self.logs, strict=True)]
@@ -71,11 +81,11 @@ class _LeastSearch:
         return u, values
 
     def at(self, u: Any) -> tuple[float, np.ndarray, Solution]:
-        """Objective, its slope along the coordinates, and the solution."""
+        """Objective, its slope along the coordinates, and the solution; infinite, and no slope, where it is not solved."""
         numbers = {n: float(v) for n, v in self.numbers(u).items()}
         found = self.solve(**numbers)
-        if not np.all(found.converged):
-            found.require("narrower bounds")
+        if not (np.all(found.converged) and np.isfinite(found[self.objective])):
+            return np.inf, np.full(len(self.names), np.nan), found
         slope = np.array([float(found.derivative(n)[self.objective])*(numbers[n] if log else 1.0)
                           for n, log in zip(self.names, self.logs, strict=True)])
         return float(found[self.objective]), slope, found
@@ -86,6 +96,7 @@ class _LeastSearch:
         Between two points of the scan a valley is deeper than at them, an end is not: which is the lowest is known at their floors.
         """
         u, values = self.scan()
+        self.span = _span(values)
         padded = np.concatenate([[np.inf], values, [np.inf]])
         lows = np.flatnonzero(np.isfinite(values) & (values <= padded[:-2]) & (values <= padded[2:]))
         lows = lows[np.argsort(values[lows], kind="stable")][:_VALLEYS]
@@ -99,25 +110,36 @@ class _LeastSearch:
         a, b = float(line[max(k - 1, 0)]), float(line[min(k + 1, line.size - 1)])
         slopes = [float(self.at([v])[1][0]) for v in (a, b)]
         if slopes[0] < 0 < slopes[1]:
-            return float(toms748(lambda v: float(self.at([v])[1][0]), a, b, xtol=1e-13, rtol=1e-13))
+            try:
+                return float(toms748(lambda v: float(self.at([v])[1][0]), a, b, xtol=1e-13, rtol=1e-13))
+            except ValueError:  # between them it is not solved everywhere
+                pass
         if (k == 0 and slopes[0] >= 0) or (k == line.size - 1 and slopes[1] <= 0):
             return float(line[k])
         # no zero of the slope between lower ends: an edge of the objective
         return float(minimize_scalar(lambda v: self.at([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
 
     def several(self) -> Solution:
-        """Several: down the slope from the lowest points of the scan, then the zero of the slope inside."""
+        """Several: down the slope from the lowest points of the scan, then the zero of the slope inside; without it at an edge."""
         from scipy.optimize import minimize, root
 
         u, values = self.scan()
-        best: tuple[float, np.ndarray] | None = None
+        self.span = _span(values)
+        best, x = np.inf, u[:, 0]
+
+        def seen(v: np.ndarray) -> tuple[float, np.ndarray]:
+            nonlocal best, x
+            value, slope, _ = self.at(v)
+            if value < best:
+                best, x = value, np.array(v, dtype=float)
+            return value, slope
+
+        def walled(v: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slope = seen(v)
+            return (value, slope) if np.all(np.isfinite([value, *slope])) else (self.span[1], np.zeros(len(v)))
+
         for k in np.argsort(values, kind="stable")[:_VALLEYS]:
-            run = minimize(lambda v: self.at(v)[:2], u[:, k], jac=True, method="L-BFGS-B", bounds=self.ends,
-                           options={"ftol": 1e-15, "gtol": 1e-12})
-            if best is None or run.fun < best[0]:
-                best = float(run.fun), np.asarray(run.x)
-        assert best is not None
-        x = best[1]
+            minimize(walled, u[:, k], jac=True, method="L-BFGS-B", bounds=self.ends, options={"ftol": 1e-15, "gtol": 1e-12})
         inside = [i for i, (lo, hi) in enumerate(self.ends) if lo < x[i] < hi]
 
         def slope(v: np.ndarray) -> np.ndarray:
@@ -125,23 +147,33 @@ class _LeastSearch:
             y[inside] = np.clip(v, *np.array(self.ends)[inside].T)
             return self.at(y)[1][inside]
 
-        if inside:
+        if inside and np.all(np.isfinite(slope(x[inside]))):
             finer = root(slope, x[inside], method="hybr", options={"xtol": 1e-13})
             if np.all(np.abs(finer.x - x[inside]) < 1e-3) and np.abs(finer.fun).max() <= np.abs(slope(x[inside])).max():
                 x[inside] = finer.x
+        if inside and not np.abs(slope(x[inside])).max() <= _FLAT*max(abs(best), 1e-300):
+            minimize(lambda v: seen(v)[0], x.copy(), method="Nelder-Mead", bounds=self.ends, options={"xatol": 1e-10, "fatol": 0.0})
         return self.answer(x.tolist())
 
     def answer(self, u: Sequence[float]) -> Solution:
         """The solution with the best parameters in it, and the check of its slope in the notes."""
         value, slope, found = self.at(u)
         numbers, notes = self.numbers(u), []
+        low, high = self.span
+        if not np.isfinite(value):
+            found.require("narrower bounds")
+        steep = np.nan_to_num(np.abs(slope)*[hi - lo for lo, hi in self.ends], nan=0.0, posinf=0.0).max()
+        if value < low - _DEEP*(high - low) or steep > _POLE*max(high - low, abs(value)):
+            where = ", ".join(f"{n} = {float(v):.6g}" for n, v in numbers.items())
+            raise BadInput(f"minimise: {self.objective} falls without bound beside {where}: it is {value:.3g} there; bounds= that "
+                           "leave this out")
         for n, v, g, (lo, hi) in zip(self.names, u, slope, self.ends, strict=True):
             end = "lower" if v - lo < 1e-9*(hi - lo) else "upper" if hi - v < 1e-9*(hi - lo) else ""
             size = max(abs(value), 1e-300)
             if end:
                 notes.append(f"the least {self.objective} lies at the {end} end of the bounds, {n} = {float(numbers[n]):.6g}; its "
                              f"slope there is {g/(float(numbers[n]) if self.logs[self.names.index(n)] else 1.0):.3g}")
-            elif abs(g) > _FLAT*size:
+            elif not abs(g) <= _FLAT*size:
                 notes.append(f"the slope of {self.objective} by {n} is {g:.1e} at its least value, not 0: an edge, or few digits")
         values = {**found.value, **{n: float(v) for n, v in numbers.items()}}
         return replace(found, value=values, notes=(*found.notes, *notes))

@@ -159,6 +159,10 @@ class _PointFlow:
             if not self._shown(found):
                 continue
             reached = np.asarray(found[TIME])
+            if reached[0] == reached[-1]:
+                ends = next((e for e in terminal if np.size(found.events[e][TIME])), terminal[0])
+                raise BadInput(f"solve: the event {ends} is 0 where the flow starts, at t = {reached[0]:g}, and would end "
+                               "it there; start beside it, or leave it out of terminal=")
             again = reached if len(reached) > 2 else np.linspace(float(reached[0]), float(reached[-1]), 3)
             other = self._integrated(again, rtol/10, self.states.other, how)
             last, error = error, self._apart(found, other) if other.converged else np.inf
@@ -198,13 +202,20 @@ class _PointFlow:
         return float(np.max(np.abs(x - y)/size))
 
     def _left(self, found: Trajectory) -> str:
-        """Which variable went beyond its domain by more than the error of a step, and when."""
+        """Which variable went beyond its domain by more than the error of a step, and when: also between the times reported."""
+        times = np.asarray(found[TIME])
+        steps = times if found.dense is None else np.unique(np.concatenate([times, found.dense.values.ts]))
+        steps = steps[(steps >= times.min()) & (steps <= times.max())][::1 if times[-1] >= times[0] else -1]
+        path = found.value if found.dense is None else found.dense(steps)
         for u, (lo, hi) in self.domain.items():
-            x = np.asarray(found[u])
+            x = np.asarray(path[u])
             size = 100*self.tolerance*max(float(np.max(np.abs(x))), _SMALL)
             away = np.flatnonzero((x < lo - size) | (x > hi + size))
             if away.size:
-                return f"{u} leaves its domain {said(u, (lo, hi))} at t = {found[TIME][away[0]]:.6g}"
+                k, when = int(away[0]), steps[away[0]]
+                if found.dense is not None and k:
+                    when = _crossing(lambda t, u=u: found.dense(t)[u], lo if x[k] < lo else hi, steps[k - 1], steps[k])
+                return f"{u} leaves its domain {said(u, (lo, hi))} at t = {when:.6g}"
         return ""
 
     def _finished(self, found: Trajectory, error: float, events: Sequence[str]) -> Trajectory:
@@ -228,6 +239,15 @@ class _PointFlow:
         seen = {o: v for o, v in seen.items() if not o.startswith(LAW)}
         return {TIME: t, **dict(zip(self.unknowns, x, strict=True)),
                 **{o: np.array(np.broadcast_to(v, t.shape)) for o, v in seen.items() if o not in events}}
+
+
+def _crossing(path: Any, bound: float, before: float, after: float) -> float:
+    """When a path that is inside before, or at its bound, and outside after is there, by halves."""
+    out = path(after) > bound
+    for _ in range(60):
+        middle = (before + after)/2
+        before, after = (before, middle) if (path(middle) > bound) == out else (middle, after)
+    return float(after)
 
 
 class FlowPath:

@@ -276,8 +276,28 @@ def test_a_flow_without_averages_is_a_file(tmp_path):
     assert float(np.ravel(fall.solve(a=1.5, t=2)["m"])[-1]) == pytest.approx(2*np.exp(-3), rel=1e-8)
 
 
+@pytest.mark.parametrize("times", [[0, 3], [0, 1.5, 3], [0, 0.1, 0.2, 2.9]])
+@pytest.mark.parametrize("rate, start, bound, when", [
+    (1, 0, (-1, 1), 1), (-x - 2, 0, (-1, 3), np.log(2)), (cos(t), 0, (-2, 0.5), np.pi/6)])
+def test_when_a_domain_is_left(rate, start, bound, when, times):
+    """At its bound, and not where the step or the next time reported ended; also where it comes back before that."""
+    with pytest.raises(NotConverged) as caught:
+        hx.Flow({x: rate + 0*x}, domain={x: bound}).solve(t=times, start={"x": start})
+    said = str(caught.value).partition(" at t = ")[2].partition(";")[0]
+    assert float(said) == pytest.approx(when, rel=1e-4)
+
+
+def test_what_was_stiff_is_not_told_to_take_a_stiff_method():
+    with pytest.raises(NotConverged) as caught:
+        hx.Flow({x: -1e6*(x - cos(t))}).solve(t=[0, 3], start={"x": 0})
+    assert "Radau)" in str(caught.value) and "method='Radau'" not in str(caught.value)
+
+
 # -- what is said of bad input -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("bad, says", [
+    (lambda: hx.Flow({x: 1 + 0*x}).solve(t=[0, 3], start={"x": 0}, events={"e": "x"}, terminal=["e"]),
+     r"the event e is 0 where the flow starts, at t = 0"),
+    (lambda: hx.Flow({x: 1 + 0*x}).solve(t=[0, 3], start={"x": 0}, events={"e": "x - x"}), "the event e is the number 0"),
     (lambda: hx.Flow({m: -m}).solve(t=[0, 1, 2]), "where does m start"),
     (lambda: hx.Flow({m: -m}, start={m: 1}).solve(), "t has no value"),
     (lambda: hx.Flow({m: -m}, start={m: 1}).solve(t=[0, 2, 1]), "increase, or decrease"),

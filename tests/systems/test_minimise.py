@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from sympy import Eq, Rational, Symbol, cos, erfc, exp, pi, sqrt, symbols, tanh
+from sympy import Abs, Eq, Rational, Symbol, cos, erfc, exp, log, pi, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged, UnknownName
@@ -142,6 +142,27 @@ def test_an_end_and_an_edge_are_said():
     assert edge["a"] == pytest.approx(2, abs=1e-6) and "edge" in edge.notes[-1]
 
 
+C, D = symbols("c d", real=True)
+PLANE = {"c": (-1, 1), "d": (-1, 1)}
+
+
+@pytest.mark.parametrize("formula, least", [
+    (sqrt(C - D) + C**2 + D**2, (0.0, 0.0, 0.0)),
+    (sqrt(C - D) + (D - Rational(1, 2))**2 + (C - Rational(1, 4))**2, (5/144, 1/3, 1/3)),
+    (sqrt(1 - C**2 - D**2) + C, (-1.0, -1.0, 0.0)), (Abs(C - Rational(1, 3) + 2*D) + (D + C)**2, (0.0, -1/3, 1/3))])
+def test_the_edge_of_where_it_can_be_solved_is_found(formula, least):
+    """The slope is infinite there, or there is none: it was called a parameter that is nan."""
+    best = hx.System({x: formula}).minimise("x", over=["c", "d"], bounds=PLANE)
+    assert [best["x"], best["c"], best["d"]] == pytest.approx(least, abs=1e-7)
+
+
+@pytest.mark.parametrize("formula, over", [(1/(C - D), ["c", "d"]), (1/(C - Rational(1, 3)), ["c"]),
+                                           (D/C**2 - 1/(C + D)**4, ["c", "d"]), (log(Abs(C - D)), ["c", "d"])])
+def test_what_falls_without_bound_has_no_least_value(formula, over):
+    with pytest.raises(BadInput, match="falls without bound beside c = "):
+        hx.System({x: formula}).minimise("x", over=over, bounds={n: PLANE[n] for n in over})
+
+
 def test_curves_along_any_letter_and_with_the_best_one(capsys):
     theory = hx.theories.glm()
     along = theory.curve(alpha=2, lam=[0.1, 0.25, 1], Delta=0.25)
@@ -168,6 +189,7 @@ def test_curves_along_any_letter_and_with_the_best_one(capsys):
     (lambda: RIDGE.minimise("V", "lam", (0.1, 1), alpha=2, lam=1), "has a value, too"),
     (lambda: RIDGE.minimise("V", "lam", (0.1, 1), alpha=[1, 2]), "several values"),
     (lambda: RIDGE.minimise("W", "lam", (0.1, 1), alpha=2), "W"), (lambda: RIDGE.minimise("V", "mu", (0.1, 1), alpha=2), "mu"),
+    (lambda: RIDGE.minimise("V", ["lam", "lam"], (0.1, 1), alpha=2), "lam is named twice"),
     (lambda: RIDGE.solve(alpha=2, lam=1).derivative("mu"), "mu"),
     (lambda: RIDGE.solve(alpha=[1, 2], lam=1).point(0).derivative("lam"), "one point of a batch"),
     (lambda: hx.Solution({"q": 1.0}, 0, True).derivative("lam"), "no equations behind it"),
