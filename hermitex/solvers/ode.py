@@ -168,7 +168,7 @@ def integrate(
         reason="" if ok else f"{ran_out()} at t = {run.t[-1]:.6g}" if clock.is_up else _reason(run, last, names),
         unknowns=names,
         origin={"rtol": rtol, "atol": np.max(atol).item()},
-        dense=None if run.sol is None else Interpolant(run.sol, names),
+        dense=None if run.sol is None else Interpolant(run.sol, names, run.sol.ts),
         events=crossings,
     )
     return found if ok or not raise_on_failure else _fail(found)
@@ -176,10 +176,11 @@ def integrate(
 
 @dataclass(frozen=True)
 class Interpolant:
-    """{variable: its values} at any times in between."""
+    """{variable: its values} at any times in between; `steps`: where those of the integrator ended."""
 
     values: Callable[[Any], Array]
     names: tuple[str, ...]
+    steps: Array
 
     def __call__(self, t: Any) -> dict[str, Any]:
         return dict(zip(self.names, self.values(t), strict=True))

@@ -255,6 +255,8 @@ def _entry(e: Indexed, indices: dict[Basic, Index]) -> Element:
         if place not in indices:
             if any(place.has(i) for i in indices):
                 raise BadInput(f"{e}: an entry is taken at the index itself, as {label}[k]; shifted places are other arrays")
+            if place.is_number:
+                raise BadInput(f"{e}: one entry alone is a parameter of its own; give it a name, Symbol('{label}{place}')")
             raise BadInput(f"{e} stands outside of every sum over {place}; {_ADVICE}")
     return Element(Symbol(str(label), real=True, **said(e.base)), *(indices[i] for i in e.indices))
 

@@ -19,7 +19,7 @@ from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.solvers.interval import clipped, outside, said
 from hermitex.solvers.limit import over, ran_out, require_tolerance
-from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
+from hermitex.solvers.ode import Interpolant, TooManySteps, Trajectory, integrate
 from hermitex.solvers.solution import REFUSED
 from hermitex.systems.solve import points_of, refused
 from hermitex.systems.states import States
@@ -203,18 +203,18 @@ class _PointFlow:
 
     def _left(self, found: Trajectory) -> str:
         """Which variable went beyond its domain by more than the error of a step, and when: also between the times reported."""
-        times = np.asarray(found[TIME])
-        steps = times if found.dense is None else np.unique(np.concatenate([times, found.dense.values.ts]))
+        times, path = np.asarray(found[TIME]), found.dense
+        steps = np.unique(np.concatenate([times, path.steps])) if isinstance(path, Interpolant) else times
         steps = steps[(steps >= times.min()) & (steps <= times.max())][::1 if times[-1] >= times[0] else -1]
-        path = found.value if found.dense is None else found.dense(steps)
+        along = found.value if path is None else path(steps)
         for u, (lo, hi) in self.domain.items():
-            x = np.asarray(path[u])
+            x = np.asarray(along[u])
             size = 100*self.tolerance*max(float(np.max(np.abs(x))), _SMALL)
             away = np.flatnonzero((x < lo - size) | (x > hi + size))
             if away.size:
                 k, when = int(away[0]), steps[away[0]]
-                if found.dense is not None and k:
-                    when = _crossing(lambda t, u=u: found.dense(t)[u], lo if x[k] < lo else hi, steps[k - 1], steps[k])
+                if path is not None and k:
+                    when = _crossing(path, u, lo if x[k] < lo else hi, steps[k - 1], steps[k])
                 return f"{u} leaves its domain {said(u, (lo, hi))} at t = {when:.6g}"
         return ""
 
@@ -241,12 +241,12 @@ class _PointFlow:
                 **{o: np.array(np.broadcast_to(v, t.shape)) for o, v in seen.items() if o not in events}}
 
 
-def _crossing(path: Any, bound: float, before: float, after: float) -> float:
-    """When a path that is inside before, or at its bound, and outside after is there, by halves."""
-    out = path(after) > bound
+def _crossing(path: Any, u: str, bound: float, before: float, after: float) -> float:
+    """When a variable that is inside its bound before, and outside after, is there: by halves."""
+    out = path(after)[u] > bound
     for _ in range(60):
         middle = (before + after)/2
-        before, after = (before, middle) if (path(middle) > bound) == out else (middle, after)
+        before, after = (before, middle) if (path(middle)[u] > bound) == out else (middle, after)
     return float(after)
 
 

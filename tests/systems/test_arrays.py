@@ -176,6 +176,8 @@ def test_where_names_may_speak_of_the_entry() -> None:
     assert [a["nu"], a["mean"]] == pytest.approx([b["nu"], b["mean"]], rel=1e-11)
     with pytest.raises(BadInput, match="outside of every sum"):
         hx.System({nu: g*nu}, where={g: eta[k]})
+    with pytest.raises(BadInput, match=r"eta\[0\]: one entry alone is a parameter of its own; give it a name, Symbol\('eta0'\)"):
+        hx.System({nu: nu*eta[0]})
 
 
 def test_a_million_modes_take_little_memory() -> None:
