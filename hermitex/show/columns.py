@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
+from math import prod
 from typing import Any
 
 from hermitex.errors import no_attribute
@@ -16,6 +18,30 @@ def ridge(name: str, known: Collection[str]) -> str:
     """
     other = {"lam": "lamda", "lamda": "lam"}.get(name)
     return other if other is not None and name not in known and other in known else name
+
+
+def axes_of(columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
+    """The first columns of numbers whose values, each with each, are the rows, that first which runs fastest down the rows; where
+    there are none in such an order, the first column.
+
+    >>> axes_of({"lam": [0.1], "alpha": [1.0]}), axes_of({"d": [5.0, 5.0], "alpha": [1.0, 2.0], "q": [0.3, 0.6]})
+    ({'lam': (0.1,)}, {'alpha': (1.0, 2.0)})
+    """
+    axes: dict[str, tuple[Any, ...]] = {}
+    rows = len(next(iter(columns.values())))
+    for name, values in columns.items():
+        if any(not isinstance(v, int | float) or isinstance(v, bool) for v in values):
+            break
+        axes[name] = tuple(dict.fromkeys(map(float, values)))
+        size = prod(map(len, axes.values()))
+        if size >= rows:
+            for names in (list(axes), list(axes)[::-1]):
+                grid = [row[::-1] for row in product(*(axes[n] for n in reversed(names)))]
+                if grid == [tuple(map(float, row)) for row in zip(*(columns[n] for n in names), strict=True)]:
+                    return {n: axes[n] for n in names if len(axes[n]) > 1} or {name: axes[name]}
+            break
+    first = next(iter(columns))
+    return {first: tuple(columns[first])}
 
 
 class Tabled:
@@ -32,6 +58,20 @@ class Tabled:
         from hermitex.show.tables import to_dataframe
 
         return to_dataframe(self.table())
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of the columns of `table` over those that tell the rows apart, what is one number among its attributes.
+
+        Raises
+        ------
+        MissingExtra : xarray is not installed (extra `xarray`).
+        """
+        from hermitex.show.tables import dataset
+
+        columns = self.table()
+        axes = axes_of(columns)
+        fixed = {n: v[0] for n, v in columns.items() if n not in axes and isinstance(v[0], str | int | float) and not several(v)}
+        return dataset(axes, {n: v for n, v in columns.items() if n not in {*axes, *fixed}}, fixed)
 
     def to_csv(self, path: Any) -> Any:
         """Write the columns of `table` to a file, which `hx.load` reads back; returns its path."""

@@ -31,6 +31,9 @@ FORMATS = ("pdf", "svg", "png")
 def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 3.4)) -> Any:
     """The axes given, or those of a new figure (no window is opened)."""
     if ax is not None:
+        if not hasattr(ax, "plot"):
+            raise BadInput(f"plot: {str(ax)[:40]!r} stands where the axes of matplotlib do" + (
+                f"; write quantity={ax[:40]!r}" if isinstance(ax, str) else "; write ax=axes"))
         return ax
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -150,6 +150,24 @@ def to_dataframe(columns: Mapping[str, Sequence[Any]], index: str | None = None)
     return frame.set_index(index) if index is not None else frame
 
 
+def dataset(axes: Mapping[str, Sequence[Any]], columns: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> Any:
+    """An xarray.Dataset of columns whose rows are the grid of the axes, the first of them running fastest.
+
+    Raises
+    ------
+    MissingExtra : xarray is not installed.
+    """
+    try:
+        import xarray
+    except ImportError:
+        raise MissingExtra("xarray", "xarray", "a Dataset") from None
+    import numpy as np
+
+    names = tuple(axes)[::-1]
+    held = {n: (names, np.reshape(np.asarray(v), [len(axes[a]) for a in names])) for n, v in columns.items()}
+    return xarray.Dataset(held, coords={n: list(v) for n, v in axes.items()}, attrs=dict(fixed)).transpose(*axes)
+
+
 def _same_length(columns: Mapping[str, Sequence[Any]]) -> None:
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:

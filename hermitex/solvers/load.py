@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from math import prod
-from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput
+from ..show.columns import axes_of
 from ..show.load import columns_of
 from .journal import column
 from .table import Sweep
@@ -19,7 +17,8 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     """Read a CSV file that a result wrote (or any table of numbers with a header) -> Sweep.
 
     `table["test_error"]`, `table.test_error`, `.plot()`, `.to_dataframe()` are those of the result. What was swept is read off the
-    first columns: as many of them as tell the rows apart. The numbers are those of the file to the last bit.
+    first columns: as many of them as tell the rows apart, that first which runs fastest. The numbers are those of
+    the file to the last bit.
 
     Raises
     ------
@@ -43,21 +42,4 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     numbers = [v for v in columns.values() if v.dtype.kind == "f"]
     there = np.array([all(map(np.isfinite, row)) for row in zip(np.zeros(rows), *numbers, strict=True)])
     columns.setdefault("converged", there)
-    return Sweep(_axes(found, rows), columns)
-
-
-def _axes(columns: Mapping[str, Sequence[Any]], rows: int) -> dict[str, tuple[Any, ...]]:
-    """The first columns of numbers whose values, each with each, are the rows."""
-    axes: dict[str, tuple[Any, ...]] = {}
-    for name, values in columns.items():
-        if any(not isinstance(v, int | float) or isinstance(v, bool) for v in values):
-            break
-        axes[name] = tuple(dict.fromkeys(map(float, values)))
-        size = prod(map(len, axes.values()))
-        if size >= rows:
-            told = len(set(zip(*(columns[n] for n in axes), strict=True)))
-            if size == told == rows:
-                return {n: v for n, v in axes.items() if len(v) > 1} or {name: axes[name]}
-            break
-    first = next(iter(columns))
-    return {first: tuple(columns[first])}
+    return Sweep(axes_of(found), columns)

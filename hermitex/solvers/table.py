@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, MissingExtra, UnknownName
+from ..errors import BadInput, UnknownName
 from ..show.columns import Columned, ridge
 from ..show.escape import cell
 from ..show.files import write_whole
@@ -75,13 +75,10 @@ class Sweep(Columned):
         ------
         MissingExtra : xarray is not installed.
         """
-        try:
-            import xarray
-        except ImportError:
-            raise MissingExtra("xarray", "xarray", "a Dataset") from None
-        held = {n: (tuple(self.axes), self.on_grid(n)) for n in self.columns if n not in self.axes}
+        from ..show.tables import dataset
+
         fixed = {n: v for n, v in self.parameters.items() if isinstance(v, str | int | float)}
-        return xarray.Dataset(held, coords={n: list(v) for n, v in self.axes.items()}, attrs=fixed)
+        return dataset(self.axes, {n: v for n, v in self.columns.items() if n not in self.axes}, fixed)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns as lists fit for JSON: NaN is None, infinity is "inf"."""
@@ -120,8 +117,8 @@ class Sweep(Columned):
         error = self.columns.get(f"{simulated}_se")
         return {"x": self[line].tolist(), "y": self[simulated].tolist()} | ({} if error is None else {"error": error.tolist()})
 
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """The table as CSV text, floats with the digits that give the same bits back; written to `path` if given.
+    def to_csv(self, path: str | Path | None = None) -> Any:
+        """The table as CSV text, floats with the digits that give the same bits back; or written to `path`, which is returned.
 
         A text that a spreadsheet would compute (a reason that begins with =) gets an apostrophe before it.
         """
@@ -130,9 +127,7 @@ class Sweep(Columned):
         columns = self.table()
         out.writerow(map(cell, columns))
         out.writerows(map(cell, row) for row in zip(*columns.values(), strict=True))
-        if path is not None:
-            write_whole(Path(path), text.getvalue())
-        return text.getvalue()
+        return text.getvalue() if path is None else write_whole(Path(path), text.getvalue())
 
     def __repr__(self) -> str:
         sizes = " x ".join(str(len(v)) for v in self.axes.values())

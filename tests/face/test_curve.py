@@ -170,7 +170,8 @@ def test_a_curve_for_each_value(tmp_path):
     labels = ax.get_legend_handles_labels()[1]
     assert len(ax.get_lines()) == 2 and "0.1" in labels[0] and "= 1$" in labels[1]
     back = hx.load(found.to_csv(tmp_path/"curves.csv"))
-    assert back.axes == {"lam": (0.1, 1.0), "alpha": (1.0, 2.0, 3.0)}
+    assert back.axes == {"alpha": (1.0, 2.0, 3.0), "lam": (0.1, 1.0)}
+    np.testing.assert_array_equal(back.on_grid("test_error"), np.transpose([one.test_error for one in found]))
     np.testing.assert_array_equal(back.test_error, np.concatenate([one.test_error for one in found]))
     assert len(found.to_dict()["curves"]) == 2 == len(found[:2]) and "one for each lam" in repr(found)
     assert "lam = 0.1: " in found._repr_html_() and "@" in found.bibtex()

@@ -197,3 +197,44 @@ def test_a_sweep_is_a_dataset_over_its_grid(monkeypatch):
     for a in (1, 2, 3):
         for v in (0.5, 1.0):
             assert float(found["V"].sel(alpha=a, lamda=v)) == pytest.approx(1/(a + v), rel=1e-9)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: hx.theories.random_features("tanh", "sin").solve(alpha=[1, 2, 3], gamma=1, lam=0.1),
+    lambda: hx.theories.random_features("tanh", "sin").curve(alpha=[1, 2, 3], gamma=1, lam=0.1),
+    lambda: hx.curve("random-features", sigma="tanh", target="sin", alpha=[1, 2, 3], gamma=1, each="lam", lam=[0.1, 1]),
+    lambda: hx.theories.sgd("tanh", "z").solve(t=[0, 1, 2], m0=0.1),
+    lambda: hx.exponents(["z", "z**2"])])
+def test_every_table_is_a_dataset(make):
+    """Each column at the places of its own rows; what is one number stands among the attributes."""
+    pytest.importorskip("xarray")
+    result = make()
+    found, columns = result.to_xarray(), result.table()
+    axes = list(found.sizes)
+    for i in range(len(next(iter(columns.values())))):
+        at = found.sel({a: columns[a][i] for a in axes})
+        for name in set(found) - {"reason"}:
+            value = at[name].item()
+            assert value == columns[name][i] or value != value, name
+    assert {*found, *axes, *found.attrs} == set(columns)
+
+
+@pytest.mark.parametrize("rows", [[(1, 5), (2, 5), (1, 6), (2, 6)], [(1, 5), (1, 6), (2, 5), (2, 6)],
+                                  [(1, 5), (2, 6), (1, 6), (2, 5)]])
+def test_a_table_in_any_order_is_read_as_it_stands(rows, tmp_path):
+    (tmp_path/"t.csv").write_text("a,b,q\n" + "".join(f"{a},{b},{10*a + b}\n" for a, b in rows))
+    back = hx.load(tmp_path/"t.csv")
+    if len(back.axes) == 2:
+        grid = back.on_grid("q")
+        names = list(back.axes)
+        for i, x in enumerate(back.axes[names[0]]):
+            for j, y in enumerate(back.axes[names[1]]):
+                a, b = (x, y) if names == ["a", "b"] else (y, x)
+                assert grid[i, j] == 10*a + b
+    else:
+        assert rows[1] == (2, 6) and list(back.q) == [10*a + b for a, b in rows]
+
+
+def test_axes_are_no_words():
+    with pytest.raises(BadInput, match="quantity='test_error'"):
+        hx.theories.random_features("tanh", "sin").curve(alpha=[1, 2], gamma=1, lam=0.1).plot("test_error")

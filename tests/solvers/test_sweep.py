@@ -197,7 +197,7 @@ def test_the_table_shows_itself(tmp_path):
     table = sweep(fussy, SMALL)
     assert repr(table) == "Sweep(alpha x lam: 5 x 2 = 10 points, 2 failed; q, sign, count, limit)"
     assert "<table" in table._repr_html_() and json.dumps(table.to_dict(), allow_nan=False)
-    assert table.to_csv(tmp_path / "t.csv") == (tmp_path / "t.csv").read_text()
+    assert table.to_csv(tmp_path / "t.csv") == tmp_path / "t.csv" and (tmp_path / "t.csv").read_text() == table.to_csv()
     pytest.importorskip("pandas")
     assert table.to_dataframe().shape == (10, 8)
     with pytest.raises(UnknownName, match="sign"):
