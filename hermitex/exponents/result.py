@@ -27,6 +27,11 @@ class Exponents(Findings):
 
     An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why. The directions of
     the staircases are exact; `numbers` are those of their entries that are integrals without closed form.
+
+    >>> from hermitex.face.exponents import exponents
+    >>> found = exponents("z**3 - 3*z")
+    >>> found.information_exponent, found.generative_exponent, found.complexity["one_pass_sgd"]
+    (3, 1, 'd^2')
     """
 
     HEADERS = ("target", "information", "leap", "generative", "class", "alpha_c", "kernel", "one-pass SGD", "reusing data",

@@ -19,6 +19,11 @@ class ExponentsTable(Tabled, Shown, Sequence[Exponents]):
     """The answers in the order asked: `table[0]` is an `Exponents`, `print(table)` the table of the command line.
 
     "-" is what does not exist, "?" what was not decided; the notes of the row say why.
+
+    >>> from hermitex.face.exponents import exponents
+    >>> table = exponents(["z", "z**2"])
+    >>> len(table), table[1].information_exponent, table.table()["leap_exponent"]
+    (2, 2, [1, 2])
     """
 
     rows: tuple[Exponents, ...]

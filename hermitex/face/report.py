@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.exponents.channels import Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.face.curve import OPTIONS
 from hermitex.face.sheet import words
@@ -36,6 +37,10 @@ class Report(Shown):
 
     setting : the model in words;  shared : the Python that its calls share;  sections : the parts, each with its blocks, its call
     and its data, or in one line why it does not apply
+
+    >>> sheet = report("relu", "z1*z2", alpha=[1])
+    >>> len(sheet.sections), sheet.absent["Spectrum of the features"].partition(";")[0]
+    (6, 'the theory of one gradient step is about targets of one variable')
     """
 
     title: str
@@ -149,7 +154,7 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
         raise BadInput("report: a channel is a text here, for instance 'gaussian:1/4', so that the page can repeat the call")
     drawn = read_channel(channel)
     read = {k: _number(k, v) for k, v in given.items()}
-    if drawn.name == "gaussian" and channel is not None:
+    if isinstance(drawn, Named) and drawn.name == "gaussian" and drawn.parameter is not None:
         noise = float(drawn.parameter)
         if "Delta" in numbers and read["Delta"] != noise:
             raise BadInput(f"report: the channel {channel} and Delta = {read['Delta']:g} are two noises; leave one of them out")

@@ -45,6 +45,10 @@ class Kernel(Shown):
     of the last call, inf where one may have no digit (an average that all but cancels) and 1 for a 0 that may stand for
     something; `nodes` the number of quadrature nodes by variable; `integrated` the same formula by quadrature alone, which takes
     over where a closed form loses the digits.
+
+    >>> kernel = compile("E(tanh(kappa + z), z)")
+    >>> kernel.parameters, kernel(kappa=[0.0, 1.0]).round(4)
+    (('kappa',), array([0.    , 0.5504]))
     """
 
     source: str

@@ -150,7 +150,7 @@ def to_dataframe(columns: Mapping[str, Sequence[Any]], index: str | None = None)
     return frame.set_index(index) if index is not None else frame
 
 
-def dataset(axes: Mapping[str, Sequence[Any]], columns: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> Any:
+def dataset(axes: Mapping[str, Sequence[Any]], columns: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
     """An xarray.Dataset of columns whose rows are the grid of the axes, the first of them running fastest.
 
     Raises

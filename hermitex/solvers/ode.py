@@ -27,6 +27,10 @@ class Trajectory(Solution):
     """A Solution over time: `solution["t"]` and every variable at those times; `.at(t)` anywhere in between.
 
     `events` maps the name of an event to the values at its crossings: {"t": ..., variable: ...}.
+
+    >>> path = integrate(lambda t, x, p: -x, [1.0], [0, 1, 2], names=["m"])
+    >>> path["m"].round(6), path.at(0.5)["m"].round(6)
+    (array([1.      , 0.367879, 0.135335]), np.float64(0.606531))
     """
 
     dense: Callable[[Any], Mapping[str, Any]] | None = None

@@ -31,6 +31,11 @@ class Sweep(Columned):
     axes : {name: values}           the grid
     columns : {name: (points,)}     parameters first, then what was solved, then `converged` and `reason`
     parameters : {name: number}     what was not swept
+
+    >>> from hermitex.solvers.sweep import sweep
+    >>> table = sweep(lambda p: {"q": p["alpha"]/3}, {"alpha": [3.0, 6.0]})
+    >>> table["q"], table.axes
+    (array([1., 2.]), {'alpha': (3.0, 6.0)})
     """
 
     axes: Mapping[str, tuple[float, ...]]

@@ -38,6 +38,11 @@ class Step:
     """One application of a rule: before = after, by `rule`, from `source` (a key of the bibliography, or None).
 
     `shown` : LaTeX that stands for `before` in print, where that is long when written out (d phi/dV).
+
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z
+    >>> Step("Isserlis", E(z**4, z), 3*E(z**2, z)**2).check().status
+    'proved'
     """
 
     rule: str

@@ -46,7 +46,13 @@ class Bound(Symbol):
 
 
 class Expectation(Expr):
-    """The node: `body`, the bound variables, and their covariance (None: independent and standard)."""
+    """The node: `body`, the bound variables, and their covariance (None: independent and standard).
+
+    >>> from hermitex.symbols import z
+    >>> node = E(z**4, z)
+    >>> node, node.doit()
+    (E(z**4, z), 3)
+    """
 
     is_commutative = True
     precedence = PRECEDENCE["Atom"]

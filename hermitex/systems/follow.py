@@ -32,6 +32,11 @@ class Branch(Shown):
     parameter : what it was followed along;  values : {name: array (B,)}, the parameter and the unknowns
     folds : [{"alpha": .., "q": ..}, ...], where the curve turns back, located;  stability : spectral radius of the map (B,), NaN
         where an equation is implicit;  reason : why it ends inside the bounds, "" where it leaves them
+
+    >>> from hermitex.systems.system import System
+    >>> branch = System({"q": "alpha - q**2"}).follow("alpha", (0.5, 2), start={"q": 0.4})
+    >>> bool(branch["alpha"].max() >= 2), branch.folds
+    (True, [])
     """
 
     parameter: str

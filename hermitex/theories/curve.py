@@ -34,6 +34,11 @@ class Curve(Columned, Shown):
     standard_error : {name: (B,)}    of an experiment: over its seeds; empty for a theory
     seeds : tuple of int             of an experiment
     simulation : Curve or None       the experiment that was made beside this theory
+
+    >>> from hermitex.theories import glm
+    >>> curve = glm().curve(alpha=[1, 2], lam=0.1, Delta=0.25)
+    >>> curve.test_error.round(4), curve.parameters["lam"], len(curve)
+    (array([0.4411, 0.1927]), 0.1, 2)
     """
 
     theory: str

@@ -18,6 +18,11 @@ class Curves(Tabled, Shown, Sequence[Curve]):
     """Curves in the order asked: `curves[0]` is a `Curve`; one picture, whose legend says what differs, and one table.
 
     curves : the curves;  each : names of what they differ in
+
+    >>> from hermitex.theories import glm
+    >>> both = Curves(tuple(glm().curve(alpha=[1, 2], lam=lam) for lam in (0.1, 1)), ("lam",))
+    >>> len(both), both.table()["lam"], both[1].test_error.round(4)
+    (2, [0.1, 0.1, 1.0, 1.0], array([0.4472, 0.2071]))
     """
 
     curves: tuple[Curve, ...]

@@ -185,7 +185,7 @@ class GiantStep(Theory):
         One direction: by the law with terms of order d^(-1/2). Several: by the cosine sqrt(r/d) that r directions have with any
         vector, which is part of what is measured and not of the limit.
         """
-        at = {n: float(measured.parameters[n]) for n in ("u", "Delta")}
+        at: dict[str, Any] = {n: float(measured.parameters[n]) for n in ("u", "Delta")}
         d, samples = float(measured.parameters["dimension"]), np.asarray(measured.alpha, dtype=float)
         if "dimension" in theory.parameters:
             return ""

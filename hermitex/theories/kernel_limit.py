@@ -23,7 +23,11 @@ from hermitex.theories.plateaus import Plateaus, steps_below
 
 @dataclass(frozen=True, repr=False)
 class KernelLimit(Plateaus):
-    """The error of kernels and random features over kappa; `.weights`, `.weight(k)`, `.tail(k)`."""
+    """The error of kernels and random features over kappa; `.weights`, `.weight(k)`, `.tail(k)`.
+
+    >>> KernelLimit(*kernel_limit("z**2").__getstate__().values()).curve(kappa=[0.5, 1.5, 2.5]).test_error
+    array([2., 2., 0.])
+    """
 
     g: Expr
     variables: tuple[Symbol, ...]

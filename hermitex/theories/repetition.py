@@ -76,6 +76,10 @@ class Repetition(Shown):
     powers : rows p = 1, ..., p_max
     generative_exponent : over all transformations of the label; None if it does not exist or is undetermined
     notes : what could not be decided
+
+    >>> found = repetition("He3")
+    >>> found.generative_exponent, [p.order for p in found.powers]
+    (1, [3, 2])
     """
 
     g: Expr

@@ -42,6 +42,10 @@ class SGD(OverlapFlow):
     ----------
     sigma, g : the student's and the target's functions
     loss : "correlation" or "square"
+
+    >>> theory = sgd("He2", "He2")
+    >>> theory.rate, theory.information_exponent
+    (4*m*(1 - m**2), 2)
     """
 
     sigma: Activation

@@ -35,6 +35,10 @@ class Spectrum(Shown):
 
     outlier : {"times": "n" or "p", "coefficient": E mu_0^2, "constant": the O(1) term, "value": at `dimension`, or None};
     None if mu_0 = 0. `.stieltjes(z)` is m(z); on the real axis, its limit from above.
+
+    >>> law = spectrum("tanh", r=0, c=1, alpha=2, beta=1)
+    >>> len(law.edges), law.outlier is None
+    (1, True)
     """
 
     sigma: Any

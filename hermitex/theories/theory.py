@@ -30,6 +30,11 @@ class Theory(Shown):
 
     A subclass is a frozen dataclass of functions and structure; it gives `name`, `numbers` (letters it takes, with the
     default of each or `REQUIRED`), `complete` (numbers -> those of its system), `run` and `order_parameters`.
+
+    >>> from hermitex.theories import glm
+    >>> theory = glm()
+    >>> isinstance(theory, Theory), list(theory.letters())
+    (True, ['alpha', 'lam', 'Delta', 'rho'])
     """
 
     REQUIRED: ClassVar[Any] = object()

@@ -42,6 +42,11 @@ class Expansion:
     order : the highest (total) order
     coefficients : {k: expression}, or {(a_1, ..., a_r): expression} for several variables
     norm : E[g^2]; an unevaluated node where it has no closed form
+
+    >>> from hermitex.symbolic.hermite import expand
+    >>> found = expand("z**3", order=3, basis="monic")
+    >>> found.coefficients
+    {0: 0, 1: 3, 2: 0, 3: 6}
     """
 
     target: Expr

@@ -77,8 +77,12 @@ class FibreOutput(FiniteOutput):
             edges = np.concatenate([[-_FAR], jumps, [_FAR]])[:, None]
             checkpoint("iterating the state evolution", 3*EXP*len(edges)*len(t))
             chance, slope = (p*f for f in intervals(edges, o2[lo:hi] + c*t, s))
-            for k, q, d in zip(which, chance, slope, strict=True):
-                found[:, k, lo:hi] += q, q*t/v - c*d, d
+            parts = np.array([chance, chance*t/v - c*slope, slope])
+            if len(np.unique(which)) == len(which):  # each level once
+                found[:, which, lo:hi] += parts
+            else:
+                for i, k in enumerate(which):
+                    found[:, k, lo:hi] += parts[:, i]
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return list(found[:, :, back])

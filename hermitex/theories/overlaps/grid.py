@@ -63,9 +63,9 @@ class LabelAxis:
 def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
     """P(e_c < z < e_(c+1)) along the first axis, z ~ N(omega, s^2), and its derivative in omega; a tail keeps its digits."""
     t = (edges - omega)/s
-    a, b = t[:-1], t[1:]
-    upper = a > -b
-    p = np.where(upper, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
+    tail = ndtr(-np.abs(t))
+    above, below = np.where(t > 0, tail, 1 - tail), np.where(t > 0, 1 - tail, tail)
+    p = np.where(t[:-1] > -t[1:], above[:-1] - above[1:], below[1:] - below[:-1])
     phi = np.exp(-t*t/2)/_ROOT
     return p, (phi[:-1] - phi[1:])/s
 

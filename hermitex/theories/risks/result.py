@@ -37,6 +37,11 @@ class Bounds(Tabled, Shown):
     upper, lower, error : float or array; r, c, gamma : where (None where the learning rate was minimised over: then
     r_upper, r_lower and eta_over_beta_upper, eta_over_beta_lower, None where the infimum lies at an end, named in notes);
     upper_bias, lower_bias, b_upper, b_lower : with a bias; coefficients : {"b1": .., "b": .., "psi": ..}.
+
+    >>> from hermitex.theories.bounds import bounds
+    >>> found = bounds("tanh", "sin", r=1)
+    >>> bool(found.lower < found.upper)
+    True
     """
 
     sigma: Any
