@@ -48,10 +48,10 @@ def denoiser(theory: Any, y: Array) -> Denoiser:
     """
     output = theory.output
     if isinstance(output, ContourOutput):
-        return Curves(output.plane, np.asarray(y, dtype=float), output.atoms)
+        return LevelCurves(output.plane, np.asarray(y, dtype=float), output.atoms)
     if isinstance(output, ProductOutput):
         if output.r == 2 and theory.law.name == "deterministic":
-            return Curves(Plane.of(theory.label[0], theory.reduced.names), np.asarray(y, dtype=float))
+            return LevelCurves(Plane.of(theory.label[0], theory.reduced.names), np.asarray(y, dtype=float))
         return MonomialDenoiser(output, np.asarray(y, dtype=float))
     return Differences(output, np.asarray(y, dtype=float), not theory.space.diagonal)
 
@@ -72,7 +72,7 @@ class Differences:
 
 
 @dataclass(eq=False)
-class Curves:
+class LevelCurves:
     """Labels y = g(z1, z2): sums over the points of their level curves, which are traced anew where V asks for finer ones."""
 
     plane: Plane
