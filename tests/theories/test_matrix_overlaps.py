@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import hermitex as hx
-from hermitex.experiments.denoisers import Curves, MonomialDenoiser, denoiser
+from hermitex.experiments.denoisers import LevelCurves, MonomialDenoiser, denoiser
 from hermitex.theories.overlaps.channel import FiniteOutput
 from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.steps import below_both
@@ -182,7 +182,7 @@ def test_a_product_is_its_level_curves():
     first, second = (o.second(0.5*np.eye(2))[0, 0] for o in both)
     assert first == pytest.approx(second, rel=2e-4)
     y, omega, V = np.array([0.7, -0.3]), np.array([[0.4, 1.0], [-0.5, 0.3]]), 0.5*np.eye(2)
-    factors, curves = (d(omega, V)[0] for d in (MonomialDenoiser(both[0], y), Curves(both[1].plane, y)))
+    factors, curves = (d(omega, V)[0] for d in (MonomialDenoiser(both[0], y), LevelCurves(both[1].plane, y)))
     assert factors == pytest.approx(curves, rel=1e-6)
 
 
