@@ -3,11 +3,14 @@
 import time
 
 import pytest
+from sympy import Symbol
 
 import hermitex as hx
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents import leap
 from hermitex.exponents.generative_leap import GenerativeOracle
+from hermitex.exponents.labels.levels import constant_value, discrete
+from hermitex.symbolic.budget import budget
 from hermitex.symbolic.deadline import deadline
 
 
@@ -63,3 +66,14 @@ def test_an_alarm_inside_a_library_that_called_back_is_told_as_the_budget():
         acb.integral(slow, 0, 1)
     with pytest.raises(SystemError), deadline(10):
         raise SystemError("of another kind")
+
+
+@pytest.mark.parametrize(("asked", "text"), [
+    (discrete, "Heaviside(z**3 - z/23)"), (constant_value, "Max(z, 3/29) + Min(z, 3/29) - z")])
+def test_a_budget_that_is_over_is_no_refusal(asked, text):
+    """What is refused is not known; what there was no time for is not answered at all."""
+    w = Symbol("w", real=True)
+    g = hx.parse(text).xreplace({hx.symbols.z: w})
+    with budget(0), pytest.raises(BudgetExceeded):
+        asked(g, w)
+    assert asked(g, w) is not None

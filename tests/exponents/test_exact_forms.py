@@ -5,7 +5,7 @@ import pytest
 from sympy import S
 
 import hermitex as hx
-from hermitex.exponents.laws.discrete import arcs
+from hermitex.exponents.laws.discrete import arcs, intervals
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z1, z2
 
@@ -74,3 +74,9 @@ def test_a_balanced_sign_beside_a_symmetric_size_comes_later():
     found = hx.exponents("sign(Abs(z1) - Abs(z2))*z3")
     assert [s["order"] for s in found.generative_staircase] == [2, 2] and found.generative_staircase[0]["directions"] == [[0, 0, 1]]
     assert [s["exact"] for s in found.threshold.stages] == [S.Half, hx.parse("pi**2/4")]
+
+
+def test_a_step_is_read_where_it_holds():
+    """sign(z1)**2 is 1 but at 0: the middle of an interval is no place to read a label at."""
+    g = parse("Heaviside(1 - z1**2)*sign(z1)**2 + z2")
+    assert [g.xreplace({z1: p.expr}) - z2 for p in intervals(g, z1)] == [0, 1, 0]

@@ -147,3 +147,12 @@ def test_counts_whose_law_passes_beyond_every_number_on_its_way():
     law = exp(-exp(z**2/8))*exp(COUNT*z**2/8)/factorial(COUNT)
     found = hx.exponents("0*z", Channel(law, COUNT, "integers"))
     assert found.generative_exponent == 2 and float(found.alpha_c) == pytest.approx(6.105317435264382, rel=1e-10)
+
+
+def test_two_labels_drawn_given_a_function_of_a_product():
+    """1/alpha_c = E[z1 z2 tanh(z1 z2)]^2; the labels of tanh crowd at 1, those of the product do not."""
+    x, w = np.polynomial.legendre.leggauss(300)
+    x, w = 4.5*(x + 1), 4.5*w*np.exp(-(4.5*(x + 1))**2/2)/np.sqrt(2*np.pi)
+    mean = 4*np.einsum("i,j,ij", w, w, np.outer(x, x)*np.tanh(np.outer(x, x)))
+    found = hx.exponents("(1 + tanh(z1*z2))/2", "bernoulli").threshold
+    assert float(found.alpha_c) == pytest.approx(1/mean**2, rel=1e-11) and found.error < 1e-11

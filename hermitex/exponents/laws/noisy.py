@@ -17,6 +17,7 @@ from sympy import Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, pi
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.label import shown
+from hermitex.exponents.labels.quantities import inner_quantities
 from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
 from hermitex.exponents.laws.density import Index, Law, array_function, noise
 from hermitex.exponents.laws.discrete import Atoms, cleaned, exact_atoms, indices
@@ -72,7 +73,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
 
     def by_structure() -> Second:
         try:
-            law = _scaled(clean, place) if channel.name == "multiplicative" else apply_channel(law_of(clean, place), channel)
+            law = _scaled(clean, place) if channel.name == "multiplicative" else _drawn(clean, place, channel)
             return replace(law, method=_BLOCKS)
         except NoClosedForm:
             if (planar := _strips_of(clean, variables)) is None:
@@ -136,6 +137,20 @@ def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
     found = second(law_of(g * xi, {**place, xi: k}))
     couplings = {key: v for key, v in found.couplings.items() if not any(k in a for a in key)}
     return replace(found, couplings=couplings)
+
+
+def _drawn(g: Expr, place: dict[Symbol, int], channel: Named) -> Second:
+    """The couplings through the channel; where finitely many labels are drawn given g = F(w), from the law of w.
+
+    Labels may crowd at a limit of F, and the probabilities are functions of w as well.
+    """
+    inside = inner_quantities(g, [x for x in place if g.has(x)]) if channel.labels(g).probabilities else ()
+    for inner, outer, w in sorted(inside, key=lambda found: found[0].count_ops()):
+        law = unless_refused(lambda inner=inner: tabulated(law_of(inner, place)))  # type: ignore[misc]
+        if law is not None:
+            kernels = [array_function(p, w) for p in channel.labels(outer).probabilities]
+            return second(law, kernels=lambda y, kernels=kernels: (k(y) for k in kernels))  # type: ignore[misc]
+    return apply_channel(law_of(g, place), channel)
 
 
 def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
