@@ -174,10 +174,10 @@ class Quadratures:
 
     def _others(self, names: tuple[str, ...], stir: float = _STIR) -> dict[str, tuple]:
         """The same with other nodes on the axes of these names."""
-        key = (*((name, name in names and (2 if self._settled.get(name) else 1)) for name in self.rules), stir)
+        way = {name: (2 if self._settled.get(name) else 1) if name in names else 0 for name in self.rules}
+        key = (*way.values(), stir)
         if key not in self._other:
-            ways = {name: ((rule.nodes, rule.weights), rule.closer, rule.wider)[way]
-                    for (name, way), rule in zip(key[:-1], self.rules.values(), strict=True)}
+            ways = {name: ((rule.nodes, rule.weights), rule.closer, rule.wider)[way[name]] for name, rule in self.rules.items()}
             self._other[key] = self._laid(ways, _FURTHER, stir)
         return self._other[key]
 

@@ -216,8 +216,8 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         found = replace(assemble(parts, run.points, other.unknowns), notes=better.notes if whole else found.notes,
                         origin={**found.origin, "quadrature_error": worst})
         held = np.flatnonzero(np.asarray(better.residual) <= NEAR).tolist()
-        vain = [i for i in held if again.cancelled.get(int(i), 0.0) >= lost[int(k[i])]/2]  # it is not the closed forms that lose
-        for i in (*good, *vain):
+        as_lost = [i for i in held if again.cancelled.get(int(i), 0.0) >= lost[int(k[i])]/2]  # it is not the closed forms that lose
+        for i in (*good, *as_lost):
             run.cancelled.pop(int(k[i]), None)
     return found
 
