@@ -190,8 +190,8 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         wanted = wanted & run.cancelled.keys()
         k = np.array(sorted(wanted), dtype=int)
         if start is None:
-            k, start, vain = _led(run, k, guess, found)
-            for i in vain:  # finer nodes that reach further end there, too
+            k, start, ended = _led(run, k, guess, found)
+            for i in ended:  # finer nodes that reach further end there, too
                 run.cancelled.pop(int(i))
         other = run.program.integrated(fine=fine) if k.size and not over() else None
         if other is None:
