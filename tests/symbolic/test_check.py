@@ -597,11 +597,18 @@ def test_what_is_rounded_to_a_constant_refutes_nothing(pair):
     assert hx.check(left, right*(1 + Rational(1, 10**random.randint(3, 20)))).status == "fails"
 
 
-@pytest.mark.parametrize("text", ["1 - tanh(400)", "log(1 + exp(-900))", "(1 + exp(-900))**2 - 1", "1 - erf(40)",
+@pytest.mark.parametrize("text", ["1 - tanh(400)", "log(1 + exp(-900))", "(1 + exp(-900))**2 - 1", "1 - erf(40)**2",
                                   "tanh(1000) - tanh(1001)"])
 def test_a_zero_by_rounding_has_an_error(text):
     value, error = evaluate_with_error(hx.parse(text), 30)
     assert value == 0 < error
+
+
+@pytest.mark.parametrize("text", ["1 - erf(40)", "1 + erf(-40)", "2 - erfc(-40)"])
+def test_what_is_left_of_an_error_function_has_its_digits(text):
+    value, error = evaluate_with_error(hx.parse(text), 30)
+    known = erfc(40).evalf(40)
+    assert abs(value - known) <= 10*error + known/10**35 and error < known/10**25
 
 
 @pytest.mark.parametrize("factor", [Rational(1, 10**300), exp(-700), -Rational(1, 10**40), Rational(1, 10**80)*pi])

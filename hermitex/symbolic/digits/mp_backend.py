@@ -89,12 +89,12 @@ _NOT_ROUNDED = (Symbol, sp.sign, sp.Heaviside, sp.floor, sp.ceiling, sp.Abs, sp.
 class LastDigitMoved(StraightLine):
     """The same on mpmath's numbers, every rounded result moved by about its last digit: what is lost of them shows in the value.
 
-    Two precisions alone may not show it: 1 - erf(40) is 0 in both, since erf(40) is rounded to 1.
+    Two precisions alone may not show it: 1 - erf(40)**2 is 0 in both, since erf(40) is rounded to 1.
 
     Examples
     --------
     >>> from sympy import Integer, erf
-    >>> lost = 1 - erf(Integer(40))
+    >>> lost = 1 - erf(Integer(40))**2
     >>> float(StraightLine(lost, [], MPMath())()), abs(float(LastDigitMoved(lost, [], MPMath())())) > 1e-17
     (0.0, True)
     """
