@@ -217,6 +217,17 @@ def _done(e: Any) -> Expr:
     return value
 
 
+def _is_by_a_function(e: Any) -> bool:
+    return isinstance(e, sympy.Derivative) and not all(isinstance(v, Symbol) for v in e.variables)
+
+
+def _by_letters(e: sympy.Derivative) -> Expr:
+    """d f(x, g(x))/d g(x) as the slope by a letter, for which g(x) is put in afterwards."""
+    letters = {v: sympy.Dummy(real=True) for v in e.variables if not isinstance(v, Symbol)}
+    slope = sympy.Derivative(e.expr.xreplace(letters), *((letters.get(v, v), n) for v, n in e.variable_count))
+    return Subs(slope, tuple(letters.values()), tuple(letters))
+
+
 def without_slopes(expr: Expr) -> Expr:
     """The expression with a letter for each partial derivative that is left, which no number can be put into."""
     if not expr.has(sympy.Derivative, Subs):
@@ -240,6 +251,8 @@ def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[..., Any]]) -
         return functions[base](*e.args) if order == 0 else _nth_derivative(functions[base], order, e.args[0])
 
     slopes = expr.has(sympy.Derivative, Subs)
+    if slopes:
+        expr = expr.replace(_is_by_a_function, _by_letters)
     expr = tidy(expr).replace(lambda e: isinstance(e, AppliedUndef) and _base(e)[0] in functions, value)
     return expr.replace(lambda e: isinstance(e, sympy.Derivative | Subs), _done) if slopes else expr
 

@@ -14,7 +14,7 @@ from hermitex.symbols import z1, z2, z3
 SIGNS = [("sign(z1*z2 - 1)", (1, 1)), ("sign(z1*z2 - 1)", (2, 0)), ("floor(z1*z2)", (1, 1)), ("max(z1, z2)", (1, 0)),
          ("max(z1, z2)", (0, 1)), ("min(z1, z2) - exp(-z1)", (1, 0)), ("sign(2 - z1**2*exp(z2))", (2, 0)),
          ("tanh(z1*z2) + z1*z2/5", (1, 1)), ("-floor(z1**2 + z2**2)", (0, 2)), ("relu(z1)*exp(z2)", (1, 0)),
-         ("abs(z1)*exp(-z2)", (2, 0))]
+         ("abs(z1)*exp(-z2)", (2, 0)), ("Heaviside(z1*z2 - 1)", (1, 1)), ("Heaviside(abs(z1) + z2**2 - 1)", (2, 0))]
 SILENT = [("sign(z1)", (0, 1)), ("sin(z1) + z2", (1, 0)), ("z1**3 - 3*z1", (1, 0)), ("sign(z1*z2)", (2, 0)),
           ("sign(z1*z2)", (1, 0)),
           ("1/z1 + z2", (1, 0)), ("Piecewise((z1, z1 < 0), (z1 - 3, True)) + z2", (1, 0)), ("sign(z1**2 - 1)*z2", (2, 0)),

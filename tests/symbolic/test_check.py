@@ -286,6 +286,8 @@ _h = Function("h")
     (Derivative(E(_h(z1, z2), cov=PAIR), rho), 2*E(Derivative(_h(z1, z2), z1, z2), cov=PAIR), "fails"),
     (E(z1*_h(mu*z1 + 1, z2**2), z1, z2), E(Derivative(_h(mu*z1 + 1, z2**2), z1)/mu, z1, z2), "fails"),
     (E(Derivative(_h(mu, z), mu), z), E(Derivative(_h(mu, z), z), z), "fails"),
+    (Derivative(_h(mu, f(mu)), f(mu)), 2*Derivative(_h(mu, f(mu)), f(mu)), "fails"),
+    (Derivative(_h(mu, f(mu)), mu).doit(), Derivative(_h(mu, w), w).subs(w, f(mu)), "fails"),
 ])
 def test_functions_of_several_arguments_depend_on_each_of_them(left, right, status):
     found = hx.check(left, right)

@@ -33,7 +33,7 @@ from sympy import (
     tanh,
 )
 
-from hermitex.errors import NoClosedForm
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, kept, unless_refused
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.hermite import He
@@ -75,9 +75,11 @@ def differs(u: Expr, x: Symbol, points: Sequence[Expr] = _POINTS) -> bool:
     for point in points:
         try:
             value = u.xreplace({x: point}).evalf(20)
-        except (ArithmeticError, TypeError, ValueError, NotImplementedError):
+        except BudgetExceeded:
+            raise
+        except (HermitexError, ArithmeticError, TypeError, ValueError, NotImplementedError):
             continue
-        if value.is_Float:
+        if value.is_Float or value == 0:  # evalf leaves an exact 0 as it is
             if any(abs(value - old) > Rational(1, 10**6) * (abs(value) + abs(old)) + _ROUNDED for old in seen):
                 return True
             seen.append(value)

@@ -8,6 +8,7 @@ numbers of u put in.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import cos, erf, pi, sin, sqrt
 
 from sympy import Dummy, Expr, Symbol
@@ -98,7 +99,8 @@ def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequen
     for side in sides:
         form = g.xreplace({u: side.expr})
         weights[form] = weights.get(form, 0.0) + float(evaluate(indicator_moment([side], 0), 20))
-    return mixed((weight, averaged_over(form, law, given, hidden)) for form, weight in weights.items())
+    # Not independent where they are found by points: these are the same for every form.
+    return mixed((weight, replace(averaged_over(form, law, given, hidden), scatter=0.0)) for form, weight in weights.items())
 
 
 def conditional_zeros(g: Expr, hidden: Sequence[Symbol]) -> tuple[Index, ...]:
