@@ -195,6 +195,11 @@ class GridLine:
         """Further columns."""
         return tuple(self.program.observables)
 
+    @property
+    def sometimes(self) -> set[str]:
+        """Those of the columns that only some numbers bring."""
+        return set()
+
     def __call__(self, piece: Piece) -> dict[str, Any]:
         """Columns for the points of a piece: unknowns, observables, residual, stability, iterations, converged, reason."""
         points = len(next(iter(piece.values())))
@@ -233,12 +238,13 @@ class GridLine:
                         table[n][k] = v[0]
 
     def _columns(self, found: Solution, points: int) -> dict[str, np.ndarray]:
-        """The columns of a batch, NaN where it did not converge."""
+        """The columns of a batch, NaN where it did not converge, and of what its numbers do not bring."""
         def row(v: Any, kind: Any) -> np.ndarray:
             return np.array(np.broadcast_to(np.asarray(v, dtype=kind), (points,)))
 
-        good = row(found.converged, bool)
-        table = {n: np.where(good, row(found[n], float), np.nan) for n in (*self.unknowns, *self.observables)}
+        good, lacks = row(found.converged, bool), self.sometimes - set(found)
+        table = {n: np.where(good, row(np.nan if n in lacks else found[n], float), np.nan)
+                 for n in (*self.unknowns, *self.observables)}
         return {**table, "residual": row(found.residual, float), "stability": row(found.stability, float),
                 "iterations": row(found.iterations, int), "converged": good, "reason": row(found.reason, object)}
 
@@ -325,6 +331,10 @@ class TheoryLine(GridLine):
     @property
     def observables(self) -> tuple[str, ...]:
         return tuple(self.theory.errors)
+
+    @property
+    def sometimes(self) -> set[str]:
+        return set(self.theory.brought_by)
 
     def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
         theory = _SEEN.setdefault(self.signature, self.theory)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import HermitexError, NotConverged, UnknownName
+from hermitex.errors import BadInput, HermitexError, NotConverged, UnknownName
 from hermitex.show.columns import Columned, ridge
 from hermitex.show.display import Shown, counted, letter, number, number_table, shorten
 from hermitex.solvers.solution import MARGINAL, UNSTABLE
@@ -58,6 +58,7 @@ class Curve(Columned, Shown):
     ratio: str = "n/d"
     sources: tuple[str, ...] = ()
     named: bool = False  # whether the title is the user's own
+    lacking: Mapping[str, str] = field(default_factory=dict)  # what it does not hold: the letter that brings it
 
     def __getitem__(self, name: str) -> Any:
         own = ridge(name, list(self._named()))
@@ -67,6 +68,8 @@ class Curve(Columned, Shown):
             return self.values[own]
         if own in self.parameters:
             return self.parameters[own]
+        if name in self.lacking:
+            raise BadInput(f"{self.theory}: this curve holds no {name}; add {self.lacking[name]}=1000, say")
         raise UnknownName(name, list(self._named()), "quantity of the curve")
 
     def _named(self) -> Iterable[str]:

@@ -35,6 +35,7 @@ class MeanFieldParity(Theory):
     name: ClassVar[str] = "mean-field-parity"
     ratio: ClassVar[str] = r"2\log(x_i/x_j)/\log d"
     sources: ClassVar[tuple[str, ...]] = ("nitanda2024",)
+    brought_by: ClassVar[Mapping[str, str]] = {"effective_dimension": "dimension"}
 
     def scalings(self, alpha: Any = None) -> Claims:
         """Exponents of d: `samples` of n, `width` of log N, `time` of log t, `effective_dimension_exponent` of
@@ -111,7 +112,7 @@ class MeanFieldParity(Theory):
         value = dict.fromkeys(_EXPONENTS, 1 - a)
         if np.any(np.isfinite(d)):
             finite = np.where(np.isfinite(d), d, self.k)
-            value["effective_dimension"] = np.where(np.isfinite(d), self.k + (finite - self.k)/finite**a, np.inf)
+            value["effective_dimension"] = np.where(np.isfinite(d), self.k + (finite - self.k)/finite**a, np.nan)
         one = a.shape == ()
         return Solution({n: v.item() if one else v for n, v in value.items()}, 0.0 if one else np.zeros(a.shape),
                         True if one else np.full(a.shape, True), method="explicit", unknowns=tuple(value),

@@ -44,6 +44,7 @@ class Theory(Shown):
     arrays: ClassVar[tuple[str, ...]] = ()  # letters that are arrays at every point of a curve: spectra, matrices
     sources: ClassVar[tuple[str, ...]] = ()
     warm: ClassVar[bool] = True  # whether a solve may start at a state that is near
+    brought_by: ClassVar[Mapping[str, str]] = {}  # order parameters that are there where a letter is given: the letter of each
     elsewhere: ClassVar[Mapping[str, str]] = {}  # letters of other structures of this theory: what brings each
 
     @property
@@ -270,7 +271,7 @@ class Theory(Shown):
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),
                      stability=np.broadcast_to(np.asarray(found.stability, dtype=float), line.shape),
                      reason=found.reason, title=title or self.titled(fixed), named=bool(title), axis=axis, ratio=self.ratio,
-                     sources=self.sources)
+                     sources=self.sources, lacking={n: k for n, k in self.brought_by.items() if n not in values})
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """What a legend says of a curve that was given no title: what tells it from others; nothing for the theory's name."""

@@ -225,6 +225,16 @@ def test_a_theory_that_has_no_system_is_swept(name, tmp_path, capsys):
     assert [float(r[column]) for r in at] == pytest.approx(found[column].tolist(), rel=1e-6)
 
 
+def test_a_column_that_only_some_points_bring_is_nan_at_the_others(tmp_path, capsys):
+    grid = "alpha = [0.5]\ndimension = [100, inf]"
+    (tmp_path / "spec.toml").write_text(f'theory = "mean-field-parity"\n[structure]\nk = 3\n[grid]\n{grid}\n')
+    answer, _ = ask(capsys, tmp_path / "spec.toml", "-o", tmp_path / "out", "--workers", "1")
+    rows = {float(r["dimension"]): r for r in csv.DictReader(Path(answer["path"]).read_text().splitlines())}
+    assert answer["failed"] == 0 and float(rows[100]["effective_dimension"]) == pytest.approx(3 + 97/10)
+    assert [float(r["effective_dimension_exponent"]) for r in rows.values()] == [0.5, 0.5]
+    assert rows[float("inf")]["effective_dimension"] == "nan"
+
+
 def test_a_law_of_labels_travels_between_processes(tmp_path, capsys):
     text, *_ = THEORIES["bayes-amp"]
     (tmp_path / "spec.toml").write_text(f'theory = "bayes-amp"\n{text}\n')

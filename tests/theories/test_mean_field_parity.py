@@ -75,7 +75,13 @@ def test_the_curve_and_the_command_line(capsys):
         assert found["effective_dimension"][i] == pytest.approx(float(theory.effective_dimension(50, a)), rel=1e-12)
     for curve in (found, theory.curve(line)):  # the exponent is one thing, the dimension itself another
         assert curve["effective_dimension_exponent"].tolist() == [1, 0.75, 0]
-    assert "effective_dimension" not in theory.curve(line).values
+    without = theory.curve(line)
+    assert "effective_dimension" not in without.values
+    with pytest.raises(BadInput, match=r"no effective_dimension; add dimension=1000, say") as said:
+        without.plot(quantity="effective_dimension")
+    mixed = theory.curve([0.5, 0.5], dimension=[50, np.inf])["effective_dimension"]  # as in a table of single points
+    assert mixed[0] > 0 and np.isnan(mixed[1])
+    assert "\n" not in str(said.value) and theory.curve(line, dimension=1000).plot(quantity="effective_dimension").get_lines()
     assert main(["curve", "mean-field-parity", "--k", "3", "--alpha", "0,0.25,1", "--dimension", "50", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["order_parameters"]["samples"] == [1, 0.75, 0]
     assert main(["curve", "mean-field-parity", "--k", "0", "--alpha", "0"]) == 2 and "k is" in capsys.readouterr().err
