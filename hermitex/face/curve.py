@@ -119,16 +119,23 @@ def curve(theory: Any, alpha: Any = None, *, each: str | Sequence[str] | None = 
 
 def _of_each(theory: Any, alpha: Any, each: str | Sequence[str], numbers: Mapping[str, Any], **how: Any) -> Curves:
     """A curve for every value of what `each` names, in the order of the product."""
+    numbers = {**numbers, **({} if alpha is None else {"alpha": alpha})}
     names = tuple(ridge(str(n), numbers) for n in ([each] if isinstance(each, str) else each))
-    for n in names:
+    _of_theory(theory, numbers, names)
+    for k, n in enumerate(names):
+        if n in names[:k]:
+            raise BadInput(f"curve: each names {n} twice; name it once")
         if n not in numbers:
             raise BadInput(f"curve: each={n!r} names what makes a curve of each value; give the values too, for instance "
                            f"{n}=[0.1, 1]")
-        if np.ndim(numbers[n]) != 1 or not len(numbers[n]):
+        ordered = np.iterable(numbers[n]) and hasattr(numbers[n], "__getitem__") and not isinstance(numbers[n], str | Mapping)
+        if not ordered or not len(numbers[n]):
             raise BadInput(f"curve: each={n!r} needs a list, {n}=[...], not {brief(numbers[n])}")
+        if any(isinstance(v, Sequence | np.ndarray) and not isinstance(v, str) for v in numbers[n]):
+            raise BadInput(f"curve: each={n!r} takes a list of single numbers or names; of arrays make one hx.curve(..., {n}=) "
+                           "after another")
     choices = product(*(list(numbers[n]) for n in names))
-    return Curves(tuple(curve(theory, alpha, **how, **{**numbers, **dict(zip(names, chosen, strict=True))}) for chosen in choices),
-                  names)
+    return Curves(tuple(curve(theory, **how, **{**numbers, **dict(zip(names, chosen, strict=True))}) for chosen in choices), names)
 
 
 def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None, progress: Any = None, **numbers: Any) -> Curve:
@@ -267,12 +274,27 @@ def _theory(theory: Any, numbers: Mapping[str, Any]) -> tuple[Any, dict[str, Any
     if not isinstance(theory, str):
         if not hasattr(theory, "curve"):
             raise BadInput(f"curve: a theory is needed, or its name with its functions, not {type(theory).__name__}")
+        _of_theory(theory, numbers)
         return theory, dict(numbers)
 
     if theory not in THEORIES:
         raise UnknownName(theory[:60], THEORIES, "theory")
     make = THEORIES[theory]
     return build(make, theory, numbers)
+
+
+def _of_theory(theory: Any, numbers: Mapping[str, Any], each: Sequence[str] = ()) -> None:
+    """Refuse functions and structure for a theory that is made, and say the call that takes them."""
+    name = getattr(theory, "name", "")
+    if isinstance(theory, str) or name not in THEORIES:
+        return
+    own = {"target" if n == "g" else n: p for n, p in inspect.signature(THEORIES[name]).parameters.items()}
+    for key in numbers:
+        if key in own and key not in theory.letters():
+            asked = [f"{key}={brief(numbers[key])}", *(f"{n}=..." for n, p in own.items() if n != key and p.default is p.empty),
+                     *([f"each={key!r}"] if key in each else [])]
+            raise BadInput(f"{name}: {key} is of the theory, which is made already; name it instead: "
+                           f"hx.curve({name!r}, {', '.join(asked)}, ...)")
 
 
 def build(make: Callable[..., Any], name: str, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

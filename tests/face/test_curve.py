@@ -1,6 +1,7 @@
 """hx.curve: a theory, its experiment, its reference lines; the figure of a user of the package."""
 
 import csv
+import re
 from math import inf
 
 import numpy as np
@@ -182,6 +183,38 @@ def test_a_curve_for_each_function_and_number_with_its_experiment():
                      alpha=[1], simulate={"dimension": 20, "seeds": 2})
     told = [(one.parameters["sigma"], one.parameters["lam"]) for one in found]
     assert told == [("tanh", 0.1), ("tanh", 1), ("relu", 0.1), ("relu", 1)] and all(one.simulation is not None for one in found)
+
+
+def test_alpha_makes_curves_along_another_number_too():
+    known = dict(sigma="tanh", target="sin", gamma=1, lam=[0.1, 1, 10])
+    found = hx.curve("random-features", [1, 2], each="alpha", **known)
+    assert [one.axis for one in found] == ["lam", "lam"] and found.each == ("alpha",)
+    np.testing.assert_array_equal(found[1].test_error, hx.curve("random-features", 2, **known).test_error)
+
+
+@pytest.mark.parametrize("theory, numbers, word", [
+    ("ridge", dict(n=[10], eigenvalues=[[1, .5], [1, .5, .2]], coefficients=[1, 1], lam=.1, each="eigenvalues"), "one hx.curve"),
+    ("ridge", dict(n=[10], eigenvalues=[[1, .5], [1, .2]], coefficients=[1, 1], lam=.1, each="eigenvalues"), "one hx.curve"),
+    ("glm", dict(alpha=[1, 2], lam=[.1, 1], each=["lam", "lamda"]), "lam twice"),
+    ("glm", dict(alpha=[1, 2], lam={.1, 1}, each="lam"), "needs a list"),
+    ("glm", dict(alpha=[1, 2], lam=iter([.1, 1]), each="lam"), "needs a list"),
+    ("glm", dict(alpha=[1, 2], lam=[], each="lam"), "needs a list")])
+def test_what_makes_no_curves_is_told_in_one_line(theory, numbers, word):
+    with pytest.raises(BadInput, match=word) as said:
+        hx.curve(theory, **numbers)
+    assert "\n" not in str(said.value) and len(str(said.value)) < 200
+
+
+@pytest.mark.parametrize("key, values", [("sigma", ["relu", "tanh"]), ("target", ["sin", "He2"])])
+def test_functions_of_a_theory_that_is_made_are_given_with_its_name(key, values):
+    theory, rest = hx.theories.random_features("tanh", "sin"), dict(alpha=[1, 2], gamma=1, lam=0.1)
+    with pytest.raises(BadInput, match=re.escape(f"hx.curve('random-features', {key}={values}")) as said:
+        hx.curve(theory, each=key, **rest, **{key: values})
+    assert f"each={key!r}" in str(said.value)
+    assert len(hx.curve("random-features", each=key, **{"sigma": "tanh", "target": "sin", **rest, key: values})) == 2
+    with pytest.raises(BadInput, match=f"'random-features', {key}=") as said:
+        hx.curve(theory, **rest, **{key: values[0]})
+    assert "each" not in str(said.value)
 
 
 @pytest.mark.parametrize("numbers, word", [(dict(each="lam"), "give the values too"), (dict(each="lam", lam=1), "needs a list"),
