@@ -86,14 +86,14 @@ def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
     parser = Parser(prog=f"hermitex {verb}", description=VERBS[verb], allow_abbrev=False)
     module = import_module(f"hermitex.face.verbs.{verb}")
     module.arguments(parser)
-    if words and hasattr(module, "narrow"):
-        module.narrow(parser, words)
     parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
     most = getattr(module, "BUDGET", DEFAULT_BUDGET)
     also = getattr(module, "BUDGETED", "")
     parser.add_argument("--budget", type=_seconds, metavar="SECONDS",
                         help=f"time allowed for each answer, inf for all that it takes (default: {most:g}{also})")
     parser.set_defaults(usual_budget=most)
+    if words and hasattr(module, "narrow"):
+        module.narrow(parser, words)
     return parser
 
 

@@ -67,8 +67,8 @@ TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several, a curve each: relu,tanh"),
-    "target": (TEXT, "G", "target: a name or an expression in z (or in z1, z2, ... where the theory knows several "
-               "directions); several, a curve each; committee: the teacher's neuron (default: the activation)"),
+    "target": (TEXT, "G", "target: a name or an expression in z (sgd, bayes-amp, kernel, giant-step: or in z1, z2, "
+               "...); several, a curve each; committee: the teacher's neuron (default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
              "several, a curve each: hinge,logistic (random-features, glm, covariate: square is half the squared difference, and "
              "train_error the mean of that); sgd: correlation (default) or square"),

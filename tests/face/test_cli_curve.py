@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import hermitex as hx
+from hermitex.errors import BadInput, BudgetExceeded
 from hermitex.face import cli
-from hermitex.face.curve import EXPERIMENTS
+from hermitex.face.curve import EXPERIMENTS, build
 from hermitex.face.curve_options import OPTIONS, THEORIES
 from hermitex.face.verbs.curve import own_words
+from hermitex.theories import THEORIES as FACTORIES
 
 BASE = ["curve", "one-step", "--sigma", "tanh", "--target", "sin"]
 STEP = ["--alpha0", "20", "--eta", "3", "--lam", "0.1"]
@@ -298,7 +300,21 @@ def test_the_help_of_one_theory_speaks_of_that_one(theory, capsys):
         assert not any(re.search(rf"(^|; |\(){other}: ", said) for other in THEORIES), (name, said)
     assert entry.experiment == (theory in EXPERIMENTS)
     assert cli.main(["curve", theory, "--help"]) == 0
-    assert f"{theory}; `hermitex curve" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{theory}; `hermitex curve --help`" in said and "THEORY --help" not in said
+    assert ("of an experiment" in said) == entry.experiment
+
+
+@pytest.mark.parametrize("theory", [n for n, entry in THEORIES.items() if "target" in entry.functions])
+def test_the_help_of_a_target_speaks_of_several_directions_where_the_theory_knows_them(theory):
+    words = {"sigma": "tanh", "P": "2:1,3:1", "epsilon1": "1/2"}
+    given = {n: words[n] for n in (*THEORIES[theory].functions, *THEORIES[theory].structure) if n in words and (
+        theory != "spiked-covariance")}
+    try:
+        made = bool(build(FACTORIES[theory], theory, {"target": "z1*z2 + z1", **given}))
+    except BadInput:
+        made = False
+    assert ("z1, z2" in own_words(OPTIONS["target"][2], theory)) == made
 
 
 @pytest.mark.parametrize("theory, half", [("glm", True), ("covariate", True), ("random-features", True), ("one-step", False)])
@@ -322,7 +338,24 @@ def test_a_budget_that_is_asked_for_ends_the_experiment(capsys, tmp_path):
     assert cli.main(argv) == 1
     out, err = capsys.readouterr()
     assert out == known and place.exists()
-    assert "the experiment is left out: --budget 1.5 was over after 0 of 16 seeds" in err and "--simulate-dimension" in err
+    assert "the experiment is left out: --budget 1.5 was over after 0 of 16 seeds" in err
+    assert "smaller with a --simulate-dimension below 3000" in err and "--seeds" not in err
+
+
+def test_the_seeds_that_a_budget_has_room_for_are_fewer_than_those_asked(capsys, monkeypatch):
+    from hermitex.face import curve as face
+
+    def slow(theory, alpha, options, heard, **numbers):
+        heard(3, options["seeds"])
+        raise BudgetExceeded(7.0)
+
+    monkeypatch.setattr(face, "experiment", slow)
+    assert cli.main([*BASE, *STEP, "--alpha", "1", "--simulate", "--seeds", "4", "--budget", "7"]) == 1
+    assert "after 3 of 4 seeds" in (err := capsys.readouterr().err)
+    assert "smaller with --seeds 2 or a smaller --simulate-dimension" in err
+    kernel = ["curve", "kernel-ridge", "--sigma", "tanh", "--target", "sin", "--dimension", "50", "--lam", "0.1", "--n", "20"]
+    assert cli.main([*kernel, "--simulate", "--seeds", "4", "--budget", "7"]) == 1
+    assert "smaller with --seeds 2 or a --dimension below 50" in capsys.readouterr().err
 
 
 def test_a_short_experiment_says_nothing_where_nobody_asked(capsys):

@@ -19,6 +19,7 @@ from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWIT
 
 BUDGETED = "; of an experiment, where it is given"  # by default that takes as long as it takes
 MOST_CURVES, _SEEDS = 40, 16
+_MODEL = "the model"
 _NAMES = "|".join(sorted(THEORIES, key=len, reverse=True))
 _OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  # a clause of help that speaks of some theories only
 _INFINITY = ("inf", "oo", "+inf")
@@ -33,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     axis = parser.add_argument_group("the axis", "one number, some as 0.5,1,2 or a grid START:STOP:POINTS")
     for name, (metavar, line, like) in AXES.items():
         axis.add_argument(f"--{name}", metavar=metavar, help=f"{line}, as {like}")
-    model = parser.add_argument_group("the model", "`hermitex curve THEORY --help` shows the options of one theory alone")
+    model = parser.add_argument_group(_MODEL, "`hermitex curve THEORY --help` shows the options of one theory alone")
     for name, (kind, metavar, line) in OPTIONS.items():
         if kind == SWITCH:
             model.add_argument(f"--{name}", action="store_true", default=None, help=line)
@@ -70,11 +71,15 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     own = {*entry.functions, *entry.structure, *entry.numbers, entry.axis}
     hidden = {*_no_use(entry), *(() if entry.numbers else ("optimise", "within")),
               *(() if entry.experiment else ("simulate", "seeds", "simulate_dimension", "progress"))}
+    for group in parser._action_groups:
+        group.description = None if group.title == _MODEL else group.description
     for action in parser._actions:
         if (action.dest in {*OPTIONS, *AXES} and action.dest not in own) or action.dest in hidden:
             action.help = argparse.SUPPRESS
         elif action.dest == "theory":
             action.help = f"{theory}; `hermitex curve --help` names the others"
+        elif action.dest == "budget" and not entry.experiment:
+            action.help = str(action.help).replace(BUDGETED, "")
         elif action.dest == "simulate_dimension" and "dimension" not in entry.numbers:
             action.help = "of the experiment alone (default: by cost)"
         elif action.dest == "labels" and "labels" in entry.words:
@@ -235,8 +240,12 @@ def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers
             raise
         done, total = told
         needs = f"about {1.2*args.own_budget*total/done:.2g} are needed" if done else "not one seed was done"
+        d = options.get("dimension", numbers.get("dimension"))
+        fewer = f"--seeds {least} or " if (least := int(done/1.2)) else ""
+        size = "--dimension" if theory.letters().get("dimension") is theory.REQUIRED else "--simulate-dimension"
+        smaller = f"a {size} below {d:g}" if d is not None and math.isfinite(d) else f"a smaller {size}"
         cli.say(f"the experiment is left out: --budget {args.own_budget:g} was over after {done} of {total} seeds; {needs}; "
-                "raise it, or make the experiment smaller with --seeds 4 or --simulate-dimension")
+                f"raise it, or make the experiment smaller with {fewer}{smaller}")
         return None
 
 
