@@ -21,7 +21,7 @@ from .limit import over
 from .newton import Both, newton
 from .problem import START, Problem
 from .solution import Solution
-from .sound import run_out
+from .sound import run_out, touches
 from .starts import tried
 
 Solver = Callable[[Array, Params], Solution]
@@ -134,8 +134,14 @@ def robust(
             good = np.flatnonzero(s.converged)
             found = assemble([(np.arange(x.shape[1]), found), (open_[k[good]], pick(s, good))], x.shape[1], names)
         found = _at_boundary(found, problem, x, p, found.state, 0.0, implicit=True)
-        found = replace(found, reason=np.array([_why(bool(ok), str(r), str(t)) for ok, r, t in
-                                                zip(found.converged, found.reason, trail, strict=True)], dtype=object))
+        reasons = [_why(bool(ok), str(r), str(t)) for ok, r, t in zip(found.converged, found.reason, trail, strict=True)]
+        open_ = np.flatnonzero(~np.asarray(found.converged))
+        if open_.size:
+            y, q = found.state[:, open_], take(p, open_)
+            with np.errstate(all="ignore"):
+                for k, said in zip(open_, touches(problem, y, problem.both(y, q)[1], q), strict=True):
+                    reasons[k] = said or reasons[k]
+        found = replace(found, reason=np.array(reasons, dtype=object))
     found = found.point(0) if single else found
     return found.require() if raise_on_failure else found
 
@@ -145,7 +151,8 @@ def _why(ok: bool, reason: str, trail: str) -> str:
     _, grows, how = trail.partition(GROWS)
     if ok or not grows:
         return reason
-    return f"{reason}{'' if grows in reason else f'; {grows}{how}'}: no finite solution was found"
+    end = ": no finite solution was found" if " grows " in how else ""  # what falls may fall to a solution
+    return f"{reason}{'' if grows in reason else f'; {grows}{how}'}{end}"
 
 
 def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: Array, bound: float, *,

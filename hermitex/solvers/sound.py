@@ -28,6 +28,7 @@ AROUND = 1e-3  # of an unknown, however small: by what it moves the equation is 
 BESIDE = 0.1  # parts of x to either side where the terms of an equation are looked at that are 0 where it holds
 LEAST_HELD = 1e-9  # of the size of an implicit equation: a residual below that is held in any case
 _FURTHER = 4.0  # times as far as the slope of an equation promises that it is 0 it has to have the other sign
+_NEAR = 1e-6  # of the size of an equation: from there on it is asked whether it has a double root
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -92,6 +93,22 @@ def _uncrossed(q: Problem, x: Array, J: Array, size: Array, F: Array, rows: Arra
             sides.append(np.sign(q.residual(y, p)[i]))
         out[i] = rows[i] & (sides[0] == sides[1]) & (sides[0] != 0)
     return out
+
+
+def touches(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
+    """Of each point that all equations hold at but for a sign that one of them keeps, the reason to refuse it; "" elsewhere.
+
+    Rounding does not tell sin(x)^2 from sin(x)^2 + 1e-17, which is 0 nowhere.
+    """
+    size = scale(x, q.positive, 1e-14/q.rtol)
+    weight = np.einsum("ijb,jb->ib", np.abs(J), size)
+    F, T = q.sized(x, p)
+    rows = ~q.explicit[:, None] & (weight > STEEPEST*T) & (F != 0) & np.all(
+        np.abs(F) <= np.maximum(max(q.rtol, _NEAR)*weight, _EPS*T), axis=0)
+    kept = _uncrossed(q, x, J, size, F, rows, p) if rows.any() else rows
+    names = [", ".join(u for u, bad in zip(q.names, kept[:, i], strict=True) if bad) for i in range(x.shape[1])]
+    return [f"the residual of {said} has one sign on both sides: a double root there, or none; solve the derivative of that "
+            "equation instead, from there, and see whether it holds" if said else "" for said in names]
 
 
 def _bent(q: Problem, x: Array, J: Array, size: Array, F: Array, off: Array, p: Params) -> Array:

@@ -8,7 +8,7 @@ import runpy
 
 import numpy as np
 import pytest
-from sympy import Eq, Rational, Symbol, cosh, exp, log, sqrt, symbols, tanh
+from sympy import Eq, Rational, Symbol, cosh, exp, log, sin, sqrt, symbols, tanh
 
 from hermitex import E, System
 from hermitex.symbols import z
@@ -61,6 +61,19 @@ def test_no_more_digits_are_claimed_than_hold(equation):
     found = system.solve(start={"x": 1.3}, raise_on_failure=False)
     assert not found.converged and abs(found["x"] - 1) < found.error
     assert f"error {found.error:.1g}" in repr(found)   # whatever is known of its stability
+
+
+@pytest.mark.parametrize("start", [3.0, 23.0, 1e4])
+@pytest.mark.parametrize("tolerance", [1e-11, 1e-8, 1e-5])
+@pytest.mark.parametrize("above", [0, 1])
+def test_what_touches_zero_is_not_said_to_have_no_solution(start, tolerance, above):
+    """sin(x)^2 = 0 and sin(x)^2 + 1e-17 = 0, which holds nowhere, are one to rounding; the derivative finds where."""
+    F = sin(x)**2 + a*Rational(1, 10**17)
+    found = System({x: Eq(F, 0)}).solve(start={"x": start}, a=float(above), tolerance=tolerance, raise_on_failure=False)
+    assert not found.converged and "double root there, or none" in found.reason
+    assert "no solution" not in found.reason and "no finite" not in found.reason
+    exact = System({x: Eq(F.diff(x), 0)}).solve(start={"x": found["x"]}, tolerance=1e-10)["x"]
+    assert abs(np.sin(exact)) < 1e-9*exact and abs(exact - found["x"]) < 1e-4*found["x"]
 
 
 def test_two_unknowns_and_what_follows_from_them():
