@@ -139,8 +139,8 @@ def robust(
         if open_.size:
             y, q = found.state[:, open_], take(p, open_)
             with np.errstate(all="ignore"):
-                for k, said in zip(open_, touches(problem, y, problem.both(y, q)[1], q), strict=True):
-                    reasons[k] = said or reasons[k]
+                for i, said in zip(open_, touches(problem, y, problem.both(y, q)[1], q), strict=True):
+                    reasons[i] = said or reasons[i]
         found = replace(found, reason=np.array(reasons, dtype=object))
     found = found.point(0) if single else found
     return found.require() if raise_on_failure else found
