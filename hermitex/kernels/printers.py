@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Protocol
 
-from sympy import Add, Expr, Integer, Mul, Pow, Rational, S, Symbol, default_sort_key
+from sympy import Add, Expr, Float, Integer, Mul, Pow, Rational, S, Symbol, default_sort_key
 from sympy.printing.printer import Printer as SymPyPrinter
 
 from hermitex.errors import NoClosedForm
@@ -59,6 +59,7 @@ _ALIASES = {"gamma": "gamma_function", "beta": "beta_function", "zeta": "zeta_fu
 #: Functions of the generated module, by the name of their node.
 _HELPERS = ("nonzero", "exp_erfc", "exp_erfi", "logaddexp_at", "tame_erfc", "tame_expm1")
 _SHORT, _HORNER = 4, 4
+_LARGE = 64  # of a number in a sum: beside the zero of the sum so many digits are lost
 #: Names of SciPy's functions as generated source may call them.
 SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *HYPERGEOMETRIC.values(),
                                                   *(n for needs, _ in _COMPOSED.values() for n in needs))})
@@ -158,6 +159,9 @@ class NumPyPrinter(SymPyPrinter):
 
     # -- arithmetic --------------------------------------------------------------------------------------------------
     def _print_Add(self, e: Any, order: Any = None) -> str:
+        if (steep := _steep(e)) is not None:
+            slope, x, zero = steep
+            return f"{self._factor(slope)}*({_sum([self._print(x), self._print(Float(-zero))])})"
         polynomial = _polynomial(e)
         if polynomial is None:
             return _sum([self._print(a) for a in e.args])
@@ -325,6 +329,19 @@ def _sum(terms: list[str]) -> str:
     """Terms joined, those with a minus last."""
     terms = sorted(terms, key=lambda t: t.startswith("-"))
     return terms[0] + "".join(f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in terms[1:])
+
+
+def _steep(e: Add) -> tuple[Expr, Symbol, float] | None:
+    """(k, x, c) of k x - k c with numbers, where k c is large: beside c the difference of the two has lost that many digits.
+
+    >>> from sympy.abc import x
+    >>> _steep(1000*x - 1250), _steep(2*x - 1)
+    ((1000, x, 1.25), None)
+    """
+    if len(e.args) != 2 or not (e.args[0].is_Rational or e.args[0].is_Float) or abs(e.args[0]) < _LARGE:
+        return None
+    slope, x = e.args[1].as_coeff_Mul()
+    return (slope, x, float(-e.args[0]/slope)) if isinstance(x, Symbol) and abs(slope) > 1 else None
 
 
 def _polynomial(e: Add) -> tuple[Expr, dict[int, Expr], list[Expr]] | None:

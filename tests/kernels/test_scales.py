@@ -156,11 +156,14 @@ SMOOTH = [tanh, lambda t: 1/(2 + t**2), lambda t: exp(sin(t)), lambda t: log(2 +
 
 
 @pytest.mark.parametrize("shape", STEEP)
-@pytest.mark.parametrize("smooth", [0, 2])
-def test_a_steep_exponential_beside_a_kink_is_seen(shape, smooth):
-    """E exp(-A |z - c|) f(z), no closed form: A stands in the formula, and 12 digits take no minute."""
+@pytest.mark.parametrize(("smooth", "parts"), [(0, 8), (2, 8), (2, 7)])
+def test_a_steep_exponential_beside_a_kink_is_seen(shape, smooth, parts):
+    """E exp(-A |z - c|) f(z), no closed form: A stands in the formula, and 12 digits take no minute.
+
+    In sevenths A z - A c is not 0 at the float next to c.
+    """
     draw = random.Random(f"{shape} {smooth}")
-    A, c = Integer(round(10**draw.uniform(3, 7))), Rational(draw.randint(-8, 8), 8)
+    A, c = Integer(round(10**draw.uniform(3, 7))), Rational(draw.randint(-8, 8), parts)
     make = STEEP[shape]
     node, f = hx.E(make(A*(z - c))*SMOOTH[smooth](z), z), lambdify(u, SMOOTH[smooth](u)*exp(-u**2/2), "mpmath")
     part = lambdify(u, make(u), [{"Heaviside": lambda t, *_: int(t > 0), "Max": max}, "mpmath"])
@@ -168,5 +171,5 @@ def test_a_steep_exponential_beside_a_kink_is_seen(shape, smooth):
         a, m = mpmath.mpf(int(A)), mpmath.mpf(c.p)/c.q
         exact = mpmath.quad(lambda t: part(t)*f(m + t/a), [-80, -20, -5, -1, 0, 1, 5, 20, 80])/a/mpmath.sqrt(2*mpmath.pi)
     assert abs(node.evalf(14)/float(exact) - 1) < 1e-12
-    kernel = hx.compile(node, tolerance=1e-10)
+    kernel = hx.compile(node, tolerance=1e-9)
     assert abs(kernel()/float(exact) - 1) <= kernel.error + 1e-15 < 1e-8

@@ -48,22 +48,26 @@ def resolved(panels: list[Panel], seen: NumericScales) -> list[Panel]:
     alone = len(panels) == 1 and not any(panels[0].rough)
     if not steep and (alone or seen.frequency <= _NARROW):
         return panels
-    found: list[Panel] = []
-    for panel in panels:
-        if panel.lo.free_symbols or panel.hi.free_symbols:
-            found.append(panel)
-            continue
-        lo, hi = float(panel.lo), float(panel.hi)
-        marks = {m for k, c in steep for m in _marks(k, c) if lo < m < hi and min(m - lo, hi - m) > 1e-3 / k}
-        if steep:
-            marks |= {float(m) for m in range(-8, 9, 2) if lo < m < hi}
-        ends = _spaced(sorted(marks), lo, hi)
-        ends = [m for a, b in pairwise([lo, *ends, hi]) for m in _cut(a, b, seen.frequency)][1:]
-        exact = [panel.lo, *(sp.Rational(m) for m in ends), panel.hi]
-        last = len(exact) - 2
-        found += [Panel(a, b, panel.expr, (panel.rough[0] and i == 0, panel.rough[1] and i == last))
-                  for i, (a, b) in enumerate(pairwise(exact))]
-    return found if len(found) <= _MOST else panels
+    for frequency in (seen.frequency, 0.0):  # a wide window holds too many oscillations, but what is narrow stays so
+        found = [part for panel in panels for part in _parts(panel, steep, frequency)]
+        if len(found) <= _MOST:
+            return found
+    return panels
+
+
+def _parts(panel: Panel, steep: list[tuple[float, float]], frequency: float) -> list[Panel]:
+    if panel.lo.free_symbols or panel.hi.free_symbols:
+        return [panel]
+    lo, hi = float(panel.lo), float(panel.hi)
+    marks = {m for k, c in steep for m in _marks(k, c) if lo < m < hi and min(m - lo, hi - m) > 1e-3 / k}
+    if steep:
+        marks |= {float(m) for m in range(-8, 9, 2) if lo < m < hi}
+    ends = _spaced(sorted(marks))
+    ends = [m for a, b in pairwise([lo, *ends, hi]) for m in _cut(a, b, frequency)][1:]
+    exact = [panel.lo, *(sp.Rational(m) for m in ends), panel.hi]
+    last = len(exact) - 2
+    return [Panel(a, b, panel.expr, (panel.rough[0] and i == 0, panel.rough[1] and i == last))
+            for i, (a, b) in enumerate(pairwise(exact))]
 
 
 def _marks(k: float, c: float) -> list[float]:
@@ -74,7 +78,7 @@ def _marks(k: float, c: float) -> list[float]:
     return found
 
 
-def _spaced(marks: list[float], lo: float, hi: float) -> list[float]:
+def _spaced(marks: list[float]) -> list[float]:
     """Without those that nearly coincide."""
     kept: list[float] = []
     for m in marks:
