@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 
 import sympy as sp
 from sympy import Dummy, Expr, Symbol
@@ -24,6 +25,8 @@ __all__ = ["GrowthTerm", "Majorant", "local_majorant", "majorant", "majorant_tai
 
 
 _USELESS = 4000  # an exponent of a bound that is no bound any more
+_LONG = 20_000  # bits
+_LOG2E = Fraction(1_442_695, 10**6)  # to 1e-3, at least
 
 
 def majorant(expr: Expr, x: Symbol | Sequence[Symbol], side: int = 1) -> Majorant | None:
@@ -127,9 +130,14 @@ def _term_tail(term: GrowthTerm, L: Fraction) -> Fraction | None:
         return term.C * power_above(L, term.n + 1) / -(term.n + 1) if term.n < -1 else None
     n = max(term.n, ZERO)  # t^n <= L^n on the tail where n < 0: the rate below is then that of the exponential
     rate = 2 * beta * L - term.a - n / L
-    if rate <= 0 or term.a * L - beta * L * L > _USELESS:
+    exponent = term.a * L - beta * L * L
+    if rate <= 0 or exponent > _USELESS:
         return None
-    return term.C * power_above(L, term.n) * exp_above(term.a * L - beta * L * L) / rate
+    bits = term.C.numerator.bit_length() - term.C.denominator.bit_length() + 1
+    if abs(bits) > _LONG:  # products of such numbers take seconds: powers of 2 above them do
+        bits += ceil(exponent * (_LOG2E + Fraction(1 if exponent > 0 else -1, 1000)))
+        return Fraction(2) ** max(bits, -_LONG) * power_above(L, term.n) / rate
+    return term.C * power_above(L, term.n) * exp_above(exponent) / rate
 
 
 @lru_cache(maxsize=64)
