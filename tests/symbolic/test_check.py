@@ -693,3 +693,15 @@ def test_what_has_millions_of_terms_is_not_multiplied_out():
     long = hx.parse("(a + 2*b + 3*c + d + e)**60*(a - b + c - d + e)**60", symbols=dict.fromkeys("abcde", "real"))
     assert hx.check(long, long*(1 + Rational(1, 10**9))).status == "fails"
     assert hx.check(long*hx.E(z**2, z), long)
+
+
+_s, _t = Symbol("s", positive=True), Symbol("t", positive=True)
+
+
+@pytest.mark.parametrize(("left", "right", "holds"), [
+    (Min(1, _t/(_t + _s), _t*(2*_s/(_s + 1) + 1)/(_t + _s)), _t/(_t + _s), True),
+    (Max(-_t, Min(_t, w - _s*Max(-_t, Min(_t, w/(1 + _s))))), Max(-_t, Min(_t, w/(1 + _s))), True),
+    (Min(1, _t*(1 + exp(-220))/(_t + _s)), _t/(_t + _s), False), (Max(w, _t + _s*exp(-300)), Max(w, _t), False),
+])
+def test_an_argument_that_is_never_the_least_is_no_part_of_a_claim_and_the_others_are(left, right, holds):
+    assert (hx.check(left, right).status in ("proved", "agrees")) is holds

@@ -77,6 +77,7 @@ Move = Callable[[Any], Any]
 # A number that enters smoothly is altered by a tenth, one beside a bound variable, which has all sizes, or in a switch by much.
 _SLIGHT: tuple[Move, ...] = (lambda v: v*mpf("1.1") if v else mpf("0.1"), lambda v: v*mpf("0.9") if v else mpf("-0.1"))
 _MUCH_MOVED: tuple[Move, ...] = (lambda v: v + 1, lambda v: v*mpf("1.1"), lambda v: v - 3, lambda v: -v, lambda v: v + 30)
+_RAISED: tuple[Any, ...] = (mpf("1e-9"), mpf("1e9"))
 _DROPPED: tuple[Move, ...] = (lambda v: mpf(0),)
 _GROWN: tuple[Move, ...] = (*_DROPPED, lambda v: mpf(1000))
 
@@ -133,6 +134,7 @@ def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Abso
         for place in places:
             moved = dict(model_at(place).changes(left, place, mpf(10)**-digits)) if left else {}
             left = [i for i in left if i not in moved]
+    left = first.active(left)
     shown: dict[int, tuple[Any, Place]] = {}  # the largest change, of the sides as 1, and where
     with mp.workdps(_DEEP):
         for place in places[:_FEW] if left else ():
@@ -182,17 +184,26 @@ class _Marked:
         self.moves: dict[Dummy, Sequence[Move]] = {}  # how one is altered; those that have none stand as they are
         self.fixed: dict[Dummy, Any] = {}  # the numbers of those that are no letters
         self.terms: dict[Dummy, Expr] = {}  # what a factor stands before
+        self.entries: dict[Dummy, Dummy] = {}  # what stands in an argument of Max or Min: the factor of that argument
         self.averages: dict[Dummy, _Average] = {}
         self.signs = self.conditions = False  # inside the argument of a switch, or of a condition
         self.rough = self.quiet = False  # inside a function of a bound variable; of what stands for an undefined function
         self.outer = _Compiled(self._marked(side, None))
-        kinds = [[p for p in self.moves if (p in self.terms) == term] for term in (False, True)]
+        arguments = [p for p in self.moves if p in self.entries.values()]
+        kinds = [[p for p in self.moves if p not in arguments and (p in self.terms) == term] for term in (False, True)]
         self.counted = [p for kind, most in zip(kinds, (_LETTERS, _TERMS), strict=True) if len(kind) <= most for p in kind]
+        self.counted += arguments
 
     def named(self, i: int) -> Expr:
         """What stands at the i-th place."""
         part = self.letters[self.counted[i]]
         return part.xreplace({v: Symbol(v.name.strip('_')) for v in part.free_symbols})
+
+    def active(self, silent: Sequence[int]) -> list[int]:
+        """Without what stands in arguments of Max and Min that are silent themselves: those are taken nowhere."""
+        parts = {self.counted[i] for i in silent}
+        arguments = set(self.entries.values())
+        return [i for i in silent if (p := self.counted[i]) not in arguments and self.entries.get(p) not in parts]
 
     def _marked(self, e: Any, within: Within) -> Any:
         if isinstance(e, Expectation):
@@ -219,6 +230,8 @@ class _Marked:
             return self._marked(plain, within)
         if isinstance(e, (Abs, Max, Min)) and within:
             return self._marked(_with_signs(e), within)
+        if isinstance(e, (Max, Min)):
+            return e.func(*(self._argument(a, 1 if isinstance(e, Min) else -1) for a in e.args))
         before = self.rough
         if isinstance(e, (Function, Pow)):
             self.rough = isinstance(e, _STEPS) or bool(e.free_symbols & _bound(within))
@@ -228,6 +241,16 @@ class _Marked:
             found = e.func(*(self._marked(a, within) for a in e.args)) if e.args else e
         self.rough = before
         return found
+
+    def _argument(self, e: Expr, way: int) -> Any:
+        """One of Max or Min: moved away from the others it shows where it is the one that is taken."""
+        if self.quiet or self.conditions or self.signs:
+            return self._marked(e, None)
+        own, before = Dummy("a", real=True), set(self.moves)
+        found = self._marked(e, None)
+        self.entries |= {p: own for p in self.moves if p not in before and p not in self.entries}
+        self.letters[own], self.fixed[own], self.moves[own] = e, mpf(0), tuple(partial(add, way*far) for far in _RAISED)
+        return own + found
 
     def _average(self, e: Expectation, within: Within) -> Any:
         nodes = [] if within is None else within
