@@ -89,7 +89,7 @@ class Quadratures:
 
     def finer(self) -> Quadratures:
         """With the rules that what closed forms leave asks for: far out, or within a hair of a kink."""
-        graded = 2*_GRADES if len(self.rules) == 1 else 0
+        graded = 3*_GRADES//2 if len(self.rules) == 1 else 0
         self.rules |= {a: quadrature.unit(8, graded, _OUT) for a in self.rules if a in self.kinked}
         return self
 

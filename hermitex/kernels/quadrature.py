@@ -184,7 +184,7 @@ def panels(edges: Sequence[float] | np.ndarray) -> Rule:
 def unit(count: int, grades: int = 0, window: float = BOUND) -> Rule:
     """`count` equal panels on [0, 1], the outer ones graded, without density: moving intervals are laid over them.
 
-    The last of the graded ones is 4**-20 of the first, by quarters if they are 20, by halves if they are 40.
+    The last of the graded ones is 4**-20 of the first, whatever their number: 20 are by quarters.
     Edges and nodes beyond 1/2 are given as t - 1 < 0, from the nearer end: next to a kink at 0 they keep their digits.
     """
     x, *levels = fejer()

@@ -28,6 +28,7 @@ from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.theory import Theory, written
 
 LABELS = ("linear", "sign", "logit", "probit", "mixture")
+_DRAWN = 1e-10  # where averages over a label that is drawn are held to no more
 
 
 def _energy(loss: Pointwise) -> Expr:
@@ -141,9 +142,10 @@ class Glm(Theory):
         if not self.binary or options.get("method", "newton") != "newton":
             return super().run(numbers, start=start, tolerance=tolerance, **options)
         shape, flat, first = flattened(self.name, self.system, numbers, start)
-        # averages over a label that is drawn are held to what a grid of smooth ones is
-        held = max(tolerance, 1e-10) if self.labels in ("logit", "probit") else tolerance
-        found = shaped(solved(self.system, flat, first, held), shape)
+        found = solved(self.system, flat, first, tolerance)
+        if self.labels in ("logit", "probit") and tolerance < _DRAWN and not np.all(found.converged):
+            found = solved(self.system, flat, first, _DRAWN)
+        found = shaped(found, shape)
         return found.require() if options.get("raise_on_failure") else found
 
     def described(self, fixed: Any) -> dict[str, Any]:
