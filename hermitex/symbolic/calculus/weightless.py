@@ -143,7 +143,8 @@ def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Abso
                     shown[i] = change, place
     for i in left:
         if i in shown:
-            yield Absorbed(first.named(i), shown[i][1], int(-log10(shown[i][0])) + _SPARE)
+            order = 1 if first.alone(i) else 2  # what shows at nodes to first order may be odd, and average out
+            yield Absorbed(first.named(i), shown[i][1], order*int(-log10(shown[i][0])) + _SPARE)
         elif any(model_at(place).stands(i, place, digits) for place in places[:_FEW]):
             yield Absorbed(first.named(i), places[0], None)
 
@@ -198,6 +199,10 @@ class _Marked:
         """What stands at the i-th place."""
         part = self.letters[self.counted[i]]
         return part.xreplace({v: Symbol(v.name.strip('_')) for v in part.free_symbols})
+
+    def alone(self, i: int) -> bool:
+        """Does it stand outside of all averages?"""
+        return self._owner(self.counted[i]) is None
 
     def active(self, silent: Sequence[int]) -> list[int]:
         """Without what stands in arguments of Max and Min that are silent themselves: those are taken nowhere."""
