@@ -139,6 +139,7 @@ RESULTS = {
     "Tensor": lambda: hx.tensor("z1*z2", 2),
     "SGD": _sgd,
     "SGD, several directions": lambda: hx.theories.sgd("erf", "sign(z1) + z2"),
+    "Curves": lambda: hx.curve("random-features", each="lam", lam=[0.1, 1], sigma="tanh", target="sin", alpha=[1, 2], gamma=1),
     "Curve, overlaps": lambda: hx.theories.multi_index("sign(z1*z2)").curve(alpha=[2, 3, 4]),
     "Curve, sgd": lambda: _sgd().curve([0, 1, 2], dimension=100),
     "EscapeTimes": lambda: _sgd().escape([100, 1000, 10000]),
