@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -176,11 +176,17 @@ def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: A
         return assemble([(np.arange(x.shape[1]), found), (k[good], pick(zero, good))], x.shape[1], found.unknowns)
 
 
-def assemble(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequence[str]) -> Solution:
-    """Solutions of subsets of the points put together in order; a later one replaces an earlier one."""
+def assemble(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequence[str],
+             origin: Mapping[str, Any] | None = None) -> Solution:
+    """Solutions of subsets of the points put together in order; a later one replaces an earlier one.
+
+    origin : what is told of the whole (by default that of the last); its quadrature error is the worst of those that are left
+    """
     values: dict[str, Any] = {}
     fields: dict[str, Any] = {}
-    for k, s in parts:
+    part = np.full(points, -1)  # which of them each point is of
+    for i, (k, s) in enumerate(parts):
+        part[k] = i
         for target, source in ((values, dict(s.value)), (fields, {f: getattr(s, f) for f in _ARRAYS})):
             for name, v in source.items():
                 if name not in target:
@@ -188,12 +194,14 @@ def assemble(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequen
                     target[name] = np.empty(points, dtype=object if kind.kind in "OUS" else kind)
                 target[name][k] = v
     method = fields.pop("method")
+    told = [parts[i][1].origin for i in np.unique(part[part >= 0])]
+    worst = max((float(o["quadrature_error"]) for o in told if "quadrature_error" in o), default=None)
     return Solution(
         values,
         method=method[0] if len(set(method.tolist())) == 1 else method,
         unknowns=tuple(names),
         notes=tuple(dict.fromkeys(n for _, s in parts for n in s.notes)),
-        origin=dict(parts[-1][1].origin),
+        origin={**(parts[-1][1].origin if origin is None else origin), **({} if worst is None else {"quadrature_error": worst})},
         **fields,
     )
 

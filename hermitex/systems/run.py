@@ -142,9 +142,7 @@ class Run:
             if groups[0].size < self.points:
                 parts = [(k, self._of(k).solution()) for k in groups]
                 parts += [(k, pick(ended, k)) for k in [np.flatnonzero(done)] if k.size]
-                worst = max(float(s.origin["quadrature_error"]) for _, s in parts)
-                whole = assemble(parts, self.points, self.program.unknowns)
-                return replace(whole, origin={**parts[0][1].origin, "quadrature_error": worst})
+                return assemble(parts, self.points, self.program.unknowns, parts[0][1].origin)
 
     def _of(self, points: np.ndarray, *, outputs: bool = False) -> Run:
         """Some of the points, from where they stand; with what the block functions returned there, if asked."""

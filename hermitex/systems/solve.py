@@ -164,7 +164,7 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
             told += 1
             again = _with_advice(program, one, near, again)
         parts.append((np.array([k]), again))
-    return replace(assemble(parts, points, program.unknowns), origin=found.origin) if parts[1:] else found
+    return assemble(parts, points, program.unknowns, found.origin) if parts[1:] else found
 
 
 def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray], tolerance: float
@@ -211,10 +211,8 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}
         taken = [*good, *told]
         whole = len(taken) == run.points
-        worst = better.origin["quadrature_error"] if whole else max(s.origin["quadrature_error"] for s in (found, better))
         parts = [(np.arange(run.points), found), (k[taken], pick(better, np.array(taken, dtype=int)))]
-        found = replace(assemble(parts, run.points, other.unknowns), notes=better.notes if whole else found.notes,
-                        origin={**found.origin, "quadrature_error": worst})
+        found = replace(assemble(parts, run.points, other.unknowns, found.origin), notes=better.notes if whole else found.notes)
         held = np.flatnonzero(np.asarray(better.residual) <= NEAR).tolist()
         as_lost = [i for i in held if again.cancelled.get(int(i), 0.0) >= lost[int(k[i])]/2]  # it is not the closed forms that lose
         for i in (*good, *as_lost):

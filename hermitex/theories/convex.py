@@ -8,7 +8,7 @@ f* = argmin (f - omega)^2/(2V) + l(y, f), s = (f* - omega)/V [cui2024, Result 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
@@ -239,9 +239,7 @@ def solved(system: System, at: Mapping[str, np.ndarray], start: Mapping[str, np.
         return found
     again = system.solve(some, start=near, tolerance=tolerance, raise_on_failure=False)
     good = np.flatnonzero(found.converged)
-    whole = assemble([(good, pick(found, good)), (left, again)], len(found.converged), found.unknowns) if good.size else again
-    worst = max(float(s.origin["quadrature_error"]) for s in (found, again)) if good.size else again.origin["quadrature_error"]
-    return replace(whole, origin={**again.origin, "quadrature_error": worst})
+    return assemble([(good, pick(found, good)), (left, again)], len(found.converged), found.unknowns)
 
 
 def _usable(v: np.ndarray, positive: bool) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hermitex.errors import NotConverged, UnknownName
+from hermitex.solvers.chain import assemble, pick
 from hermitex.solvers.solution import Solution, combined, trend
 
 
@@ -74,3 +75,15 @@ def test_shows_itself_even_when_broken():
 ])  # fmt: skip
 def test_trend_says_what_the_iterates_did(path, said):
     assert said in trend([np.array([v], dtype=float) for v in path], ["q"])
+
+
+@pytest.mark.parametrize("last, worst", [([1, 2], 1e-7), ([0, 1, 2], 1e-9)])
+def test_what_is_put_together_has_the_worst_quadrature_of_what_is_left(last, worst):
+    """A part of which no point is left says nothing of the whole."""
+    def part(points, error):
+        whole = batch(origin={"tolerance": 1e-6, "quadrature_error": error})
+        return np.array(points), pick(whole, np.zeros(len(points), dtype=int))
+
+    found = assemble([part([0, 1], 1e-7), part(last, 1e-9)], 3, ["q", "V"])
+    assert found.origin == {"tolerance": 1e-6, "quadrature_error": worst}
+    assert assemble([part(last, 1e-9)], 3, ["q", "V"], {"nodes": 5}).origin == {"nodes": 5, "quadrature_error": 1e-9}
