@@ -95,23 +95,18 @@ def sign(value: Expr) -> int:
         return int(sp.sign(value))
     if not value.free_symbols and not value.has(Expectation):  # SymPy's own questions about roots of roots take long
         return _sign_of_number(value)
-    if value.is_zero:
-        return 0
-    if value.is_positive:
-        return 1
-    if value.is_negative:
-        return -1
-    value = sp.expand(value)
-    if value.is_zero:
-        return 0
-    if value.free_symbols:
-        if value.is_positive or value.is_negative:
-            return 1 if value.is_positive else -1
-        raise Undecided
-    found = _sign_of_averages(value)
+    found = _declared(value)
+    if found is None:
+        value = sp.expand(value)
+        found = _declared(value) if value.free_symbols or value.is_zero else _sign_of_averages(value)
     if found is None:
         raise Undecided
     return found
+
+
+def _declared(value: Expr) -> int | None:
+    """What SymPy's assumptions say."""
+    return 0 if value.is_zero else 1 if value.is_positive else -1 if value.is_negative else None
 
 
 @lru_cache(maxsize=4096)
@@ -122,10 +117,8 @@ def _sign_of_number(value: Expr) -> int:
     if abs(number) > sp.Float(10) ** -30:
         return 1 if number > 0 else -1
     value = sp.expand(value)
-    if value.is_zero:
-        return 0
-    if value.is_positive or value.is_negative:
-        return 1 if value.is_positive else -1
+    if (found := _declared(value)) is not None:
+        return found
     if value.is_algebraic and sp.count_ops(value) < 60:
         v = sp.Dummy("v")
         if sp.minimal_polynomial(value, v) == v:
