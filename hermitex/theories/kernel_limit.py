@@ -25,7 +25,7 @@ from hermitex.theories.plateaus import Plateaus, steps_below
 class KernelLimit(Plateaus):
     """The error of kernels and random features over kappa; `.weights`, `.weight(k)`, `.tail(k)`.
 
-    >>> KernelLimit(*kernel_limit("z**2").__getstate__().values()).curve(kappa=[0.5, 1.5, 2.5]).test_error
+    >>> kernel_limit("z**2").curve(kappa=[0.5, 1.5, 2.5]).test_error
     array([2., 2., 0.])
     """
 
