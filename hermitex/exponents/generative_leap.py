@@ -197,7 +197,8 @@ class GenerativeOracle:
     def _stage(self, name: str, k: int, blocks: Sequence[TensorBlock]) -> list[Certificate]:
         """That all is charged; of one direction the label map says so itself."""
         why = _reasons(blocks)
-        how = "the label maps above charge every direction that is allowed" + (f": {why}" if why else ", which is every one")
+        shown = "moments" if self.letter == "C" else "label maps"
+        how = f"the {shown} above charge every direction that is allowed" + (f": {why}" if why else ", which is every one")
         return [Certificate(name, k, "nonzero", how)] if self.r > 1 else []
 
     def _undetermined(self, found: ChargedDirections, name: str, k: int) -> Evidence:

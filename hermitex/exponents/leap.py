@@ -8,20 +8,22 @@ Abbe, Boix-Adsera, Misiakiewicz (2023); Dandi et al. (2023).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sympy import Add, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.clock import Part, take_turns
 from hermitex.exponents.directions.coordinate_leap import CoordinateClimb, CoordinateLeap
-from hermitex.exponents.directions.regression import Regression, on_coordinates
+from hermitex.exponents.directions.regression import Regression, coefficient, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import centred
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.labels.families import Family, Member
+from hermitex.exponents.labels.moments import entry
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
@@ -31,6 +33,7 @@ from hermitex.symbolic.subspaces import Matrix
 
 MAX_OF_ONE = 40  # orders that are tried of one direction
 _SOON, _LONG = 0.6, 1.5  # seconds of the entries as functions, before and after single moments
+_OF_ONE = 4.0            # seconds of a coefficient of one variable: it is a moment itself, and its number is wanted
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ class _LeapOracle:
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all that it charges, or undetermined."""
         plain = self.entries.whole_is_polynomial or known.has(Expectation)
-        for seconds in (_SOON, _LONG):
+        for seconds in (_SOON, _LONG) if len(self.entries.variables) > 1 else (_OF_ONE,):
             try:
                 with attempt(None if plain else seconds):
                     found = self.entries.tensor(known, k)
@@ -162,8 +165,16 @@ class _LeapOracle:
                 break
             other = self.moments.tensor(known, k)
             if other.status != "undetermined":
-                return other
+                return replace(other, certificates=tuple(map(_of_the_mean, other.certificates)))
         return found
+
+
+def _of_the_mean(proof: Certificate) -> Certificate:
+    """What is said of the one label map T(y) = y, said of E[Y|z]: E[T(Y) He_a] is c_a."""
+    name, order = proof.quantity, proof.order if isinstance(proof.order, tuple) else (proof.order,)
+    if name == entry(order)[0]:
+        name, _ = coefficient(order)
+    return replace(proof, quantity=name.replace("E[T(Y) ", "c["), how=proof.how.removeprefix("label map T(y) = y: "))
 
 
 def _told(steps: Staircase, seen: Relevant) -> Staircase:

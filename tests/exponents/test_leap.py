@@ -11,6 +11,7 @@ import hermitex as hx
 from hermitex.exponents.directions.regression import Regression
 from hermitex.exponents.leap import leap
 from hermitex.exponents.mean import in_space
+from hermitex.symbolic.budget import patience
 from hermitex.symbolic.subspaces import matrix, spans_same
 from hermitex.symbols import normal, z1, z2, z3
 
@@ -189,6 +190,16 @@ def test_every_stage_has_its_proof():
 def test_an_integral_without_closed_form_is_enclosed():
     (proof,) = [c for c in leap(hx.parse("tanh(z1)*z2"), (z1, z2)).staircase.certificates if c.status == "nonzero"]
     assert proof.order == (1, 1) and abs(float(proof.enclosure[0]) - 0.605705509602) < 1e-12
+
+
+@pytest.mark.parametrize(("text", "names", "charged"), [
+    ("1/(1 + exp(-z))", (normal("z"),), "c_1"), ("tanh(z1)*tanh(z2)", (z1, z2), "c_(1,1)")])
+def test_whatever_way_was_in_time_a_proof_speaks_of_the_mean(text, names, charged):
+    """A single moment E[T(Y) He_a] of T(y) = y is c_a: else `explain` lists it under the generative exponent."""
+    with patience(1e-3):
+        proofs = leap(hx.parse(text), names).staircase.certificates
+    assert charged in {c.quantity for c in proofs} <= {charged, "C_1", "C_2"}
+    assert not any("label map" in c.how for c in proofs)
 
 
 def test_a_direction_that_is_an_integral():
