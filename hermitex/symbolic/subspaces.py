@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, ImmutableDenseMatrix, Mul, Rational, expand, eye, gcd_list, ilcm, radsimp, sqrt
+from sympy import Add, Expr, Function, ImmutableDenseMatrix, Mul, NumberSymbol, Rational, expand, eye, gcd_list, ilcm, radsimp, sqrt
 from sympy.polys.matrices import DomainMatrix
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.square_roots import without_roots_below
 
 if TYPE_CHECKING:  # SymPy has no types of its own
     Matrix = Any
@@ -58,7 +59,11 @@ def _is_zero(value: Expr) -> bool:
 
 def tidy(value: Expr) -> Expr:
     """A short exact form of an entry: multiplied out, denominators rational where that is cheap."""
-    if value.is_Rational or value.count_ops() > 200:
+    if value.is_Rational:
+        return value
+    if value.has(Add) and value.has(Function, NumberSymbol) and not value.has(Expectation):
+        return without_roots_below(value)
+    if value.count_ops() > 200:
         return value
     grown = expand(value)
     return grown if grown.is_Rational or grown.has(Expectation) or grown.count_ops() > 60 else radsimp(grown)

@@ -202,6 +202,15 @@ def test_whatever_way_was_in_time_a_proof_speaks_of_the_mean(text, names, charge
     assert not any("label map" in c.how for c in proofs)
 
 
+@pytest.mark.parametrize(("text", "first"), [
+    ("Piecewise((z1, z3 > 1/2), (z2, True))", [1, 2.2410971, 0]), ("Heaviside(z1 - 1/2)*z2 + z3 + z1*z3", [0, 1, 3.2410965])])
+def test_a_direction_with_transcendental_entries_leaves_short_ones_beside_it(text, first):
+    """P(z > 1/2) stands in the first direction: its length, and what is left beside it, hold no root within a root."""
+    information, coordinate, order, stairs = found(text, 3)
+    assert (information, coordinate, order) == (1, 1, 1) and sum(rows.rows for _, rows in stairs) == 3
+    assert np.allclose(np.array(stairs[0][1].evalf(), dtype=float), [first], atol=1e-6)
+
+
 def test_a_direction_that_is_an_integral():
     """C_1 of tanh(z1) + erf(z2) is (E z tanh z, 2/sqrt(3 pi)): a direction without closed form, exact all the same."""
     stairs = found("tanh(z1) + erf(z2)", 2)[3]
