@@ -179,8 +179,8 @@ def check_ending(path: str | os.PathLike[str]) -> Path:
 def _activation(sigma: Any) -> str:
     """The text that means this activation, in every call of the page."""
     made = activation(sigma)
-    if free := sorted({s.name for s in made(z).free_symbols} - {"z"}):
-        raise BadInput(f"report: {', '.join(free)} in {made.name[:60]!r} must be a number")
+    if made.letters:
+        raise BadInput(f"report: {', '.join(map(str, made.letters))} in {made.name[:60]!r} must be a number")
     return sigma.strip() if isinstance(sigma, str) else to_text(made(z))
 
 

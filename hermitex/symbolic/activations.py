@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sympy import Expr, Lambda, latex
+from sympy import Expr, Lambda, Symbol, latex
 from sympy.core.function import FunctionClass, UndefinedFunction
 
 from hermitex import symbols
@@ -60,6 +60,11 @@ class Activation(NamedFunction):
     def parity(self) -> int | None:
         """1 even, -1 odd, 0 identically zero, None not proved."""
         return parity(self.expr, z)
+
+    @cached_property
+    def letters(self) -> tuple[Symbol, ...]:
+        """Its parameters: the letters beside z, by name."""
+        return tuple(sorted(self.expr.free_symbols - {z}, key=str))
 
     @cached_property
     def growth(self) -> tuple[Any, Any]:

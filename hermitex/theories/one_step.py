@@ -155,7 +155,7 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpol
         B: mu_0*m + kappa*mu_1*zeta + (nu*chi if norms else 0),
         e: h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2,
     }
-    own = sorted({v for f in (sigma, g) for v in f(z).free_symbols} - {z}, key=str)
+    own = sorted({*sigma.letters, *g.letters}, key=str)
     trained = S.Zero if interpolating else K(e*Q**2)  # without a ridge it is 0, and Q^2 grows too fast to be averaged
     return System(equations, where=where, observables={"test_error": K(e) - Delta, "train_error": trained},
                   parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *own],

@@ -265,7 +265,7 @@ def _parameters(asked: Spike, given: Mapping[str, Any]) -> tuple[tuple[str, floa
 
 def free_parameters(*functions: Activation) -> tuple[str, ...]:
     """Names of the letters beside z in the functions, sorted."""
-    return tuple(sorted({s.name for f in functions for s in f(z).free_symbols if s != z}))
+    return tuple(sorted({s.name for f in functions for s in f.letters}))
 
 
 def functions(asking: str, sigma: Any, g: Any, taken: set[str]) -> tuple[Activation, Activation]:
@@ -283,7 +283,7 @@ def own_letters(functions: Sequence[Activation], taken: Iterable[Any]) -> tuple[
 
     Raises BadInput where a function has given a letter of the equations to a parameter of its own.
     """
-    found = sorted({v for f in functions for v in f(z).free_symbols} - {z}, key=str)
+    found = sorted({v for f in functions for v in f.letters}, key=str)
     clash = sorted({v.name for v in found} & {str(v) for v in taken})
     if clash:
         raise BadInput(f"one-step: sigma or g has a parameter {clash[0]}, which is a letter of the equations; name it otherwise")

@@ -68,8 +68,8 @@ def constants(sigma: Any, digits: int = 15, *, budget: float | None = DEFAULT_BU
     from hermitex.theories.conditional import activation_of
 
     given, sigma = sigma, activation_of(sigma)
-    if free := sorted({s.name for s in sigma(z).free_symbols} - {"z"}):
-        raise cli.BadInput(f"{', '.join(free)} in {str(given)[:60]!r} must be a number")
+    if sigma.letters:
+        raise cli.BadInput(f"{', '.join(map(str, sigma.letters))} in {str(given)[:60]!r} must be a number")
     half = None if budget is None else budget/2  # a formula that takes too long to find leaves time for the number
     exact, notes = _exact(sigma, half)
     values, reached = {}, []

@@ -43,9 +43,8 @@ class Smoothed:
 
     def __init__(self, sigma: Any) -> None:
         self.activation = activation_of(sigma)
-        free = sorted(str(s) for s in self.activation(z).free_symbols - {z})
-        if free:
-            raise BadInput(f"the activation's {', '.join(free)} must have a value: put it in, e.g. leaky_relu(z, 1/10)")
+        if free := self.activation.letters:
+            raise BadInput(f"the activation's {', '.join(map(str, free))} must have a value: put it in, e.g. leaky_relu(z, 1/10)")
         self._kernels: Any = None
         self._grid: Any = None
 

@@ -255,7 +255,7 @@ def equations(st: Structure) -> System:
         T1: c*u**2*T0,
         T2: c*u**2*T1 + beta*V1**2,
     }
-    letters = sorted({v for h in (st.sigma, st.g) for v in h(z).free_symbols} - {z}, key=str)
+    letters = sorted({*st.sigma.letters, *st.g.letters}, key=str)
     observables["train_objective"] = observables["train_error"] + lamda*beta*q2/(2*alpha)
     return System(right, where=where, observables=observables,
                   parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *letters], positive=[qhat1, qhat2],

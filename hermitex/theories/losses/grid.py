@@ -39,7 +39,7 @@ def serves(st: Structure) -> bool:
     if not smooth(st):
         return False
     if st.kind == "labels":
-        return bool(st.aligned) and st.g(z).free_symbols == {z} and cuts(st.g(z)).size > 0
+        return bool(st.aligned) and st.g.expr.free_symbols == {z} and cuts(st.g(z)).size > 0
     h = st.loss.of_residual
     return st.kind == "values" or (h is not None and closed_moments(h) is None)
 
@@ -180,10 +180,10 @@ class LossGrid:
         self.near: list[Array | None] = [None]*len(self._chunks)
 
     def _letters(self, function: Any) -> dict[str, float]:
-        return {s.name: float(self.at[s.name]) for s in function(z).free_symbols - {z}}
+        return {s.name: float(self.at[s.name]) for s in function.letters}
 
     def _edges(self) -> Array:
-        letters = {s: Rational(self.at[s.name]) for s in self.st.g(z).free_symbols - {z}}
+        letters = {s: Rational(self.at[s.name]) for s in self.st.g.letters}
         return cuts(self.st.loss.expr.subs({y: self.st.g(z).subs(letters), f: Rational(1, 3)}))
 
     def _target(self, x: Array) -> Array:
