@@ -37,10 +37,11 @@ def minimise(slope, curvature, omega, V, low=-np.inf, high=np.inf):
         low, high = np.where(g > 0, low, np.maximum(low, f)), np.where(g > 0, np.minimum(high, f), high)
         trial = f + step
         good = (np.abs(step) <= before/2) & (trial >= low) & (trial <= high)
-        trial = np.where(good, trial, middle(low, high))
+        trial = trial if good.all() else np.where(good, trial, middle(low, high))
         before = np.abs(trial - f)
-        done = (g == 0) | (before <= 4e-16*np.abs(trial)) | (high <= low) | (np.abs(step) <= 1e-300)
-        root[k[done]] = np.where(g == 0, f, trial)[done]
+        settled = np.abs(g) <= 4.4e-16*(np.abs(f) + np.abs(omega[k]))  # the rounding of g: no f is seen to be better
+        done = settled | (before <= 4e-16*np.abs(trial)) | (high <= low) | (np.abs(step) <= 1e-300)
+        root[k[done]] = np.where(settled, f, trial)[done]
         k, f, low, high, before = k[~done], trial[~done], low[~done], high[~done], before[~done]
     return root.reshape(shape)
 
