@@ -29,6 +29,9 @@ BESIDE = 0.1  # parts of x to either side where the terms of an equation are loo
 LEAST_HELD = 1e-9  # of the size of an implicit equation: a residual below that is held in any case
 _FURTHER = 4.0  # times as far as the slope of an equation promises that it is 0 it has to have the other sign
 _NEAR = 1e-6  # of the size of an equation: from there on it is asked whether it has a double root
+_KEPT = ("the residual of {} has one sign on both sides: a double root there, or none; solve the derivative of that "
+         "equation instead, from there, and see whether it holds")
+_JUMPS = "the residual of {} changes sign there without being zero: a jump"
 _CLEAR = 100.0  # a residual that many times its rounding is not rounding
 
 
@@ -57,7 +60,7 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
             least = steepest(T[:, k], *(q.sized(y, some)[1] for y in _beside(x[:, k], size[:, k])))
             least += AROUND*np.abs(J[..., k]).sum(axis=1)  # what is more is refused at the end, too
             lost[:, k] |= rows & (at > max(100*q.rtol, LEAST_HELD)*least)
-            lost[:, k] |= _uncrossed(q, x[:, k], J[..., k], size[:, k], F[:, k], rows, some)
+            lost[:, k] |= np.any(_uncrossed(q, x[:, k], J[..., k], size[:, k], F[:, k], rows, some), axis=0)
     off = np.any(np.abs(x) < size/2, axis=0) & steep & ~q.explicit[:, None] & (np.abs(F) > _UNSATISFIED*T)
     k = np.flatnonzero(off.any(axis=0))
     if k.size:
@@ -80,35 +83,42 @@ def steepest(here: Array, left: Array, right: Array) -> Array:
     return np.asarray(STEEPEST*np.fmax(here, np.nan_to_num(np.fmin(left, right), nan=0.0, posinf=0.0)))
 
 
-def _uncrossed(q: Problem, x: Array, J: Array, size: Array, F: Array, rows: Array, p: Params) -> Array:
-    """Which of the rows keep their sign on both sides of x, as sqrt|x| + b does, along the unknown by which they move most."""
-    out = np.zeros_like(rows)
+def _uncrossed(q: Problem, x: Array, J: Array, size: Array, F: Array, rows: Array, p: Params) -> tuple[Array, Array]:
+    """Which of the rows keep their sign on both sides of x, as sqrt|x| + b does, and which jump there, as sign(x) + b does.
+
+    Along the unknown by which they move most. What jumps moves by far more than a slope promises, which is a quotient there.
+    """
+    kept, jumps = np.zeros_like(rows), np.zeros_like(rows)
     for i in np.flatnonzero(rows.any(axis=1)):
         j, points = np.argmax(np.abs(J[i])*size, axis=0), np.arange(x.shape[1])
-        apart = np.maximum(q.rtol*size[j, points], _FURTHER*np.abs(F[i]/J[i, j, points]))
+        slope = np.abs(J[i, j, points])
+        apart = np.maximum(q.rtol*size[j, points], _FURTHER*np.abs(F[i])/slope)
         sides = []
         for sign in (-1.0, 1.0):
             y = x.copy()
             y[j, points] += sign*apart
-            sides.append(np.sign(q.residual(y, p)[i]))
-        out[i] = rows[i] & (sides[0] == sides[1]) & (sides[0] != 0)
-    return out
+            sides.append(q.residual(y, p)[i])
+        signs, nearest = np.sign(sides), np.min(np.abs(sides), axis=0)
+        kept[i] = rows[i] & (signs[0] == signs[1]) & (signs[0] != 0)
+        jumps[i] = rows[i] & (signs[0] == -signs[1]) & (nearest > _CLEAR*slope*apart)
+    return kept, jumps
 
 
 def touches(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
-    """Of each point that all equations hold at but for a sign that one of them keeps, the reason to refuse it; "" elsewhere.
+    """Of each point that all equations hold at but for a sign that one of them keeps, or a jump, the reason to refuse it.
 
-    Rounding does not tell sin(x)^2 from sin(x)^2 + 1e-17, which is 0 nowhere.
+    It is "" elsewhere. Rounding does not tell sin(x)^2 from sin(x)^2 + 1e-17, which is 0 nowhere.
     """
     size = scale(x, q.positive, 1e-14/q.rtol)
     weight = np.einsum("ijb,jb->ib", np.abs(J), size)
     F, T = q.sized(x, p)
     rows = ~q.explicit[:, None] & (weight > STEEPEST*T) & (F != 0) & np.all(
         np.abs(F) <= np.maximum(max(q.rtol, _NEAR)*weight, _EPS*T), axis=0)
-    kept = _uncrossed(q, x, J, size, F, rows, p) if rows.any() else rows
-    names = [", ".join(u for u, bad in zip(q.names, kept[:, i], strict=True) if bad) for i in range(x.shape[1])]
-    return [f"the residual of {said} has one sign on both sides: a double root there, or none; solve the derivative of that "
-            "equation instead, from there, and see whether it holds" if said else "" for said in names]
+    said = [""]*x.shape[1]
+    for which, words in zip(_uncrossed(q, x, J, size, F, rows, p) if rows.any() else (), (_KEPT, _JUMPS), strict=False):
+        for i in np.flatnonzero(which.any(axis=0)):
+            said[i] = words.format(", ".join(u for u, bad in zip(q.names, which[:, i], strict=True) if bad))
+    return said
 
 
 def _bent(q: Problem, x: Array, J: Array, size: Array, F: Array, off: Array, p: Params) -> Array:

@@ -8,7 +8,7 @@ import runpy
 
 import numpy as np
 import pytest
-from sympy import Eq, Rational, Symbol, cosh, exp, log, sin, sqrt, symbols, tanh
+from sympy import Eq, Rational, Symbol, cosh, exp, log, sign, sin, sqrt, symbols, tanh
 
 from hermitex import E, System
 from hermitex.symbols import z
@@ -74,6 +74,16 @@ def test_what_touches_zero_is_not_said_to_have_no_solution(start, tolerance, abo
     assert "no solution" not in found.reason and "no finite" not in found.reason
     exact = System({x: Eq(F.diff(x), 0)}).solve(start={"x": found["x"]}, tolerance=1e-10)["x"]
     assert abs(np.sin(exact)) < 1e-9*exact and abs(exact - found["x"]) < 1e-4*found["x"]
+
+
+def test_a_jump_across_zero_is_no_root():
+    """At the jump of sign(x - 3) its value is 0: sign(x - 3) + b is b there, however small beside the quotient of differences."""
+    b = np.array([0.0, 1e-14, -1e-9, 1e-6])
+    found = System({x: Eq(sign(x - 3) + a, 0)}).solve(a=b, start={"x": 3.0}, raise_on_failure=False)
+    assert found.converged.tolist() == [True, False, False, False] and found["x"][0] == 3
+    assert "x changes sign there without being zero: a jump" in found.reason[1]
+    found = System({x: Eq(sign(x - y) + a, 0), y: Eq(x + y, 4)}).solve(a=b, raise_on_failure=False)
+    assert found.converged.tolist() == [True, False, False, False]
 
 
 def test_two_unknowns_and_what_follows_from_them():
