@@ -134,7 +134,7 @@ def _term_tail(term: GrowthTerm, L: Fraction) -> Fraction | None:
     if rate <= 0 or exponent > _USELESS:
         return None
     bits = term.C.numerator.bit_length() - term.C.denominator.bit_length() + 1
-    if abs(bits) > _LONG:  # products of such numbers take seconds: powers of 2 above them do
+    if abs(bits) > _LONG or exponent < -_USELESS:  # such products take seconds, and `exp_above` falls no further: powers of 2 do
         bits += ceil(exponent * (_LOG2E + Fraction(1 if exponent > 0 else -1, 1000)))
         return Fraction(2) ** max(bits, -_LONG) * power_above(L, term.n) / rate
     return term.C * power_above(L, term.n) * exp_above(exponent) / rate

@@ -215,3 +215,8 @@ def test_what_is_read_off_an_integrand_is_known_when_more_digits_are_asked_for(m
     once = len(asked)
     assert once and abs(node.evalf(45) - first) < 10**-19 and abs(node.evalf(60) - first) < 10**-19
     assert len(asked) == once
+
+
+def test_a_tail_whose_factor_is_beyond_every_bound():
+    """e^5000 E[exp(-1000 z) 1(z > 5)]: exp(-4000), below which no bound went, left it a window of 2^2000."""
+    assert abs(E(exp(-1000*(z - 5))*Heaviside(z - 5), z).evalf(20)*10**9 - 1.4793214355975969518) < 1e-15
