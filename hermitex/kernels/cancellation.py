@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Abs, Add, Expr, Function, Mul, Pow, erfc, exp
 
-from hermitex.kernels.recognition import exp_erfc, recognise
+from hermitex.kernels.recognition import all_but_cancelled, exp_erfc, recognise
 from hermitex.kernels.scales import tail
 
 _FAR_OUT = (exp, erfc, tail)  # far out the rounding of an argument is many times that of the value
@@ -13,13 +13,15 @@ _FAR_OUT = (exp, erfc, tail)  # far out the rounding of an argument is many time
 def may_cancel(value: Expr) -> bool:
     """Whether a sum with a function in it stands among the factors of `value`, with terms that may differ in sign.
 
+    Of a number, whether it holds a sum that all but cancels and has no digits that could be put in its place.
+
     >>> from sympy import erfc, exp
     >>> from sympy.abc import x
     >>> may_cancel(exp(x)), may_cancel(erfc(x) - exp(-x**2))
     (False, True)
     """
     form = recognise(value)
-    return bool(form.free_symbols) and _may_cancel(form)
+    return _may_cancel(form) if form.free_symbols else any(map(all_but_cancelled, form.atoms(Add)))
 
 
 def _may_cancel(e: Expr) -> bool:

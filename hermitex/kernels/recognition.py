@@ -14,6 +14,7 @@ from typing import Any
 from sympy import (
     Add,
     Expr,
+    Float,
     Function,
     Heaviside,
     Integer,
@@ -36,9 +37,12 @@ from sympy import (
     sqrt,
 )
 
+from hermitex.errors import NoClosedForm, NotConverged
 from hermitex.kernels import scales
 from hermitex.kernels.scales import logaddexp, tail
 from hermitex.kernels.temperature import at_temperature
+from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.special import ImErf, ReErf
 
 
@@ -137,15 +141,26 @@ def _without_cancelled(e: Expr) -> Expr:
     >>> _without_cancelled(1 - erfc(sqrt(2)/2000000))
     7.9788456080273237e-7
     """
+    value = _number(Add(*numbers)) if (numbers := all_but_cancelled(e)) else None
+    return e if value is None else Add(value, *(t for t in e.args if not t.is_number))
+
+
+def all_but_cancelled(e: Add) -> list[Expr]:
+    """The numbers in a sum, if they all but cancel."""
     numbers = [t for t in e.args if t.is_number]
-    if len(numbers) < 2:
-        return e
-    parts, value = [t.evalf(5) for t in numbers], Add(*numbers).evalf(17)
-    if not (value.is_Float and value._prec > 1 and all(t.is_Float or t.is_Rational for t in parts)):
-        return e
-    if 8*abs(value) > sum(map(abs, parts)):
-        return e
-    return Add(value, *(t for t in e.args if not t.is_number))
+    parts = [t.evalf(5) for t in numbers] if numbers[1:] else []
+    if not all(t.is_Float or t.is_Rational for t in parts) or 8*abs(Add(*parts)) > sum(map(abs, parts)):
+        return []
+    return numbers if parts else []
+
+
+def _number(e: Expr) -> Float | None:
+    """A real number with all its digits, or None: of erfc(b) `evalf` loses as many as b^2 has before its point."""
+    try:
+        value = evaluate(e, 17)
+    except (NoClosedForm, NotConverged):
+        return None
+    return Float(value, 17) if isinstance(value, mpf) and value else None
 
 
 def _rewritten(e: Expr) -> Expr:
@@ -369,8 +384,8 @@ def _formed(a: Expr, factors: list[Expr]) -> Expr | None:
     numbers = [f for f in factors if f.is_number and f.has(erf, erfc, erfi, tail, ndtr, ReErf, ImErf)]
     if not (numbers and a.is_number):
         return None
-    value = (exp(a)*Mul(*map(plain, numbers))).evalf(17)
-    return Mul(value, *(f for f in factors if f not in numbers)) if value.is_Float and value._prec > 1 else None
+    value = _number(exp(a)*Mul(*map(plain, numbers)))
+    return None if value is None else Mul(value, *(f for f in factors if f not in numbers))
 
 
 def _gate(f: Expr) -> Expr | None:

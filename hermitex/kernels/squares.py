@@ -1,14 +1,20 @@
 """E[exp(a z^2 + b z) f(z)] = s exp(b^2 s^2/2) E[f(s z + b s^2)],  s = (1 - 2a)^(-1/2): what an exponent widens is drawn wider.
 
 Beside the density of z the integrand may fall as slowly as exp(-(1 - 2a) z^2/2), beyond every window. For a > 1/2 there is no s.
-With a = 0 and a factor exp(-b^2/2) it is E[f(z + b)], whose mass lies at b, beyond every window, too.
+With a = 0 and a factor exp(-b^2/2) it is E[f(z + b)], whose mass lies at b, beyond every window, too. Where f is 0 beside b
+s^2 the mass lies where f begins, at m: z = s t + m, and what is left of b is b - m/s^2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import pairwise
 
-from sympy import Add, Expr, Mul, Poly, PolynomialError, S, Symbol, erf, erfc, exp, expand, sqrt
+from sympy import Add, Expr, Max, Min, Mul, Poly, PolynomialError, S, Symbol, erf, erfc, exp, expand, sqrt
+
+from hermitex.errors import HermitexError
+from hermitex.kernels.recognition import gated
+from hermitex.symbolic.pieces import SWITCHES, pieces
 
 
 def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
@@ -48,8 +54,38 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
         lift = expand(b**2 + 2*c*(1 - 2*a))*width**2/2  # of -((z - m)/w)^2 both terms are m^2/w^2, and cancel but for m^2
         if a == 0 and (b == 0 or not lift.is_number):  # exp(b z - b^2/2) moves the mass to b
             continue
-        body = width*exp(lift + apart + kept*width*v)*rest.xreplace({v: width*v + b*width**2})
+        m = b*width**2
+        at = _in_support(m, rest, v, moving) if m.is_number else m
+        if at is None and a == 0:
+            continue
+        off = ((at or S.Zero) - m)/width
+        left = -off*v if at is None else gated(-off*v, off*v)  # beyond `at` it falls, and before it f is 0
+        lift += apart - off**2/2 + (left if off != 0 else S.Zero)
+        body = width*exp(lift + kept*width*v)*rest.xreplace({v: width*v + (at or S.Zero)})
     return body
+
+
+def _in_support(m: Expr, f: Expr, v: Symbol, moving: Collection[Symbol]) -> Expr | None:
+    """The point next to m beside which f is not 0, all of it on one side of it or about m; None where that is not known.
+
+    >>> from sympy import Heaviside
+    >>> z, c = Symbol("z", real=True), Symbol("c", real=True)
+    >>> [_in_support(S(5), f, z, [z]) for f in (Heaviside(z - 3), Heaviside(3 - z), Heaviside(z - c))]
+    [5, 3, Max(5, c)]
+    """
+    if m == 0 or not any(v in s.free_symbols for s in f.atoms(*SWITCHES)):
+        return m
+    try:
+        parts = [p for p in pieces(f, v) if p.expr != 0]
+    except HermitexError:
+        return None
+    inside = [(p.lo, p.hi) for p in parts]
+    if not inside or any(e.free_symbols & set(moving) for ends in inside for e in ends):
+        return None
+    if all(left[1] == right[0] for left, right in pairwise(inside)):
+        inside = [(inside[0][0], inside[-1][1])]
+    points = [Min(Max(m, lo), hi) for lo, hi in inside]
+    return m if m in points else points[0] if len(points) == 1 else None
 
 
 __all__ = ["drawn_wider"]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.special import erfc as tail
-from sympy import Max, Symbol, cosh, erfc, exp, symbols, tanh
+from sympy import Add, Heaviside, Max, Mul, Piecewise, Rational, Symbol, cos, cosh, erfc, exp, symbols, tanh
 
 import hermitex as hx
 
-h, w, x = symbols("h w x", real=True)
+c, h, w, x = symbols("c h w x", real=True)
 z = Symbol("z")
 T = np.arange(-3500, 3501)/250  # the rule of step 1/250 is exact for what falls like exp(-t^2/2)
 FACTORS = [
@@ -66,3 +66,36 @@ def test_a_term_whose_mass_is_elsewhere_has_nodes_of_its_own(size, beside):
     t = np.arange(-4000, 4001)/400
     there = np.sum(np.maximum(t + size - 0.5, 0)*np.tanh(t + size)*np.exp(-t*t/2))/400/np.sqrt(2*np.pi)
     assert found["x"] == pytest.approx(there + beside*0.394294490397842, rel=1e-9)
+
+
+GATES = [Heaviside(z - c), Max(z - c, 0), (z + abs(z))*Heaviside(z - c), Heaviside(z - c) + Heaviside(z - c - 1),
+         Piecewise((0, z < c), (1, True))]
+LAGUERRE = np.polynomial.laguerre.laggauss(40)
+
+
+@pytest.mark.parametrize(("gate", "steep"), [(g, k) for k in (20, 1000) for g in GATES])
+def test_a_mass_where_a_switch_begins(gate, steep):
+    """E[exp(-k (z - c)) f(z)] with f = 0 below c: an average that was 0, as its nodes stood about -k."""
+    begin = Rational(3, 10)
+    found = hx.System({x: hx.E(exp(steep*(c - z))*gate*tanh(z + 1), z)}).solve(c=0.3) if gate.func is Heaviside else None
+    value = hx.compile(hx.E(exp(steep*(begin - z))*gate.subs(c, begin)*tanh(z + 1), z))()
+    t = 0.3 + LAGUERRE[0]/steep
+    at = {Heaviside: 1 + 0*t, Max: t - 0.3, Mul: 2*t, Add: 1 + (t > 1.3), Piecewise: 1 + 0*t}[gate.func]
+    wanted = np.sum(LAGUERRE[1]*at*np.tanh(t + 1)*np.exp(-t*t/2))/steep/np.sqrt(2*np.pi)
+    assert value == pytest.approx(wanted, rel=1e-8 if gate.func is Add else 1e-12)
+    assert found is None or found["x"] == pytest.approx(wanted, rel=1e-11)
+
+
+def test_a_mass_between_two_switches_or_with_a_letter():
+    """Of f with two parts neither side of the nearer one is empty; and a letter says where f begins."""
+    two = hx.E(exp(z**2/4 - 3*z)*(Heaviside(z - 1) + Heaviside(-9 - z))*tanh(z)**2, z)  # its mass would lie at -6
+    assert hx.compile(two)() == pytest.approx(194.211898883677, rel=1e-11)  # .evalf()
+    wanted = np.sum(LAGUERRE[1]*(2 + np.tanh(40 + LAGUERRE[0]/20))*np.exp(-(LAGUERRE[0]/20)**2/2))/20/np.sqrt(2*np.pi)
+    assert hx.compile(hx.E(exp(20*z)*Heaviside(z - c)*(2 + tanh(z)), z))(c=40) == pytest.approx(wanted, rel=1e-11)
+
+
+def test_a_number_has_all_digits_however_large_its_exponents():
+    """e^(a^2/2) erfc(a/sqrt 2)/2 at a = 10^10 is 1/(a sqrt(2 pi)); and cos beside it, whose closed form cancels."""
+    assert hx.compile(hx.E(exp(-10**10*z)*Heaviside(z), z))() == pytest.approx(1e-10/np.sqrt(2*np.pi), rel=1e-15)
+    value = np.sum(LAGUERRE[1]*np.cos(LAGUERRE[0]/40)*np.exp(-(LAGUERRE[0]/40)**2/2))/40/np.sqrt(2*np.pi)
+    assert hx.compile(hx.E(exp(-40*z)*Heaviside(z)*cos(z), z))() == pytest.approx(value, rel=1e-13)
