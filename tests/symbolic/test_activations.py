@@ -34,6 +34,7 @@ from sympy import (
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
 from hermitex.symbolic.activations import NAMED, Activation, activation
+from hermitex.symbolic.deadline import deadline as budget
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import pieces
@@ -152,6 +153,12 @@ KNOWN = [*((f, 1) for f in EVEN), *((f, -1) for f in ODD), *((f, None) for f in 
 @pytest.mark.parametrize("f, expected", KNOWN, ids=str)
 def test_parity(f, expected):
     assert parity(f, z) == expected
+
+
+def test_the_parity_of_an_integral_with_a_kink_is_not_looked_for_in_digits():
+    """SymPy's evalf of it had no end."""
+    with budget(5):
+        assert parity(sp.Integral(sp.Max(0, z + kappa - Rational(1, 5)), (kappa, 0, 1)), z) is None
 
 
 @pytest.mark.parametrize("f", [f for f in EVEN + ODD if not f.has(kappa, Expectation)], ids=str)

@@ -60,6 +60,7 @@ from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import kappa, rho, z, z1, z2
 
 PAIR = {(z1, z2): rho}
+FROM_0, TO_0, ODD = Symbol("x", nonnegative=True), Symbol("y", nonpositive=True), Symbol("k", odd=True)
 QUICK = 6  # seeds in the quick run; the slow one goes on from there
 
 
@@ -216,6 +217,27 @@ def test_agreement_is_relative_to_the_sides(left, right):
 ])
 def test_points_lie_on_both_sides_of_every_turn(left, right):
     assert hx.check(left, right).status == "fails"
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (Max(s, Rational(1, 1000)), s), (Heaviside(s - Rational(1, 10**30)), 1), (Abs(s - exp(-40)), s - exp(-40)),
+    (Max(s**2, Rational(1, 10**60)), s**2), (Abs(sqrt(s) - Rational(1, 10**12)), sqrt(s) - Rational(1, 10**12)),
+    (Heaviside(sin(mu/10**9)), Heaviside(mu)), (mu + Max(0, log(s) - 50), mu), (Abs(log(n) - 30), 30 - log(n)),
+    (mu + Heaviside(mu**2 - 10**60), mu), (mu + Heaviside(mu**3 - mu - 10**50), mu), (sign(FROM_0), 1), (Heaviside(-TO_0), 1),
+])
+def test_turns_of_every_size_and_the_end_of_a_range_have_points(left, right):
+    """Beside a turn of a positive letter, at 0.001, no point lay below; a turn beyond 10^6 or below 10^-4 was not found."""
+    assert hx.check(left, right).status == "fails"
+
+
+def test_a_single_number_at_which_a_side_has_no_value_refutes_nothing():
+    assert hx.check(FROM_0*log(FROM_0), log(FROM_0**FROM_0))
+
+
+def test_an_odd_letter_is_odd():
+    """SymPy's powsimp makes exp(i pi n/2) = i of every odd n."""
+    assert hx.check((-1)**((ODD - 1)/2), 1).status == "fails"
+    assert hx.check(sin(pi*ODD/2)*cos(pi*ODD), -(-1)**((ODD - 1)/2)).status == "proved"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -17,6 +17,7 @@ from hermitex.symbolic.breaks.order import between, compare, ordered, sign_of
 from hermitex.symbolic.budget import checkpoint
 
 MAX_DEGREE = 100
+_FAR = 20  # powers of 2 between the size of the roots and 1
 
 
 def near_roots(p: Poly) -> list[Expr]:
@@ -30,12 +31,24 @@ def near_roots(p: Poly) -> list[Expr]:
     """
     if p.domain.is_QQ or p.domain.is_ZZ:
         p = p.sqf_part()  # iteration does not converge at multiple ones
+    size = _size_of_roots(p)
+    if size != 1:  # their digits are counted from 1, and those of 10^30 are not found
+        p = p.compose(Poly(size*p.gen, p.gen))
     for digits, steps in ((15, 100), (30, 400)):
         try:
-            return list(p.nroots(n=digits, maxsteps=steps))
+            return [size*r for r in p.nroots(n=digits, maxsteps=steps)]
         except NoConvergence:
             continue
     return []
+
+
+def _size_of_roots(p: Poly) -> Rational:
+    """A power of 2 near to the mean size of the roots that are not 0, |a_m/a_n|^(1/(n - m)), where that is far from 1."""
+    (n, first), (m, last) = ((k, abs(c)) for (k,), c in (p.terms()[0], p.terms()[-1]))
+    if n == m or not (first.is_Rational and last.is_Rational):
+        return S.One
+    power = round(((last.p*first.q).bit_length() - (last.q*first.p).bit_length())/(n - m))
+    return S(2)**power if abs(power) > _FAR else S.One
 
 
 def polynomial_zeros(f: Expr, x: Symbol) -> list[Expr]:

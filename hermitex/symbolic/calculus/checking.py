@@ -268,8 +268,9 @@ def _is_zero(expr: Expr) -> bool:
         return False
     if not expr.free_symbols:
         return bool(decide(expr).status == "zero")
-    # Trigonometric and hyperbolic identities are identities of exponentials.
-    exponentials = expr.rewrite(exp)
+    # Trigonometric and hyperbolic identities are identities of exponentials. An odd letter is written 2 k + 1: SymPy's powsimp
+    # makes exp(i pi n/2) = i of any odd n.
+    exponentials = expr.xreplace({n: 2*Dummy("k", integer=True) + 1 for n in expr.free_symbols if n.is_odd}).rewrite(exp)
     return not is_long(exponentials) and bool(short(powsimp(expand(exponentials))) == 0)
 
 

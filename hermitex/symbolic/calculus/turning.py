@@ -11,7 +11,7 @@ needed there, too.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import inf
 from operator import itemgetter
@@ -37,6 +37,7 @@ _STEEP = 10  # a number, or its inverse, beyond which draws near 1 may all be wh
 _FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.35563", "0.222076"), ("-1.35563", "0.222076"),
                                                             ("2.85697", "0.0112574"), ("-2.85697", "0.0112574")))
 _PER_DECADE, _SMALLEST, _LARGEST = 12, -4, 6  # the grid on which changes of sign are looked for
+_FARTHEST = 40  # decades to which it goes on, a number in each, while the values move: log(s) = 50 at 5 10^21
 _BESIDE = (0.0, 1e-3, 0.03, 0.3, 1.0, 3.0, 10.0)  # of where a polynomial inside stands: what is narrow is narrow there
 _BISECTIONS = 60
 _NEAR = Rational(1, 10**9)  # relative: so near two places are one, unless both are exact
@@ -160,6 +161,8 @@ class Ray:
     def points(self, more: Iterable[Rational] = ()) -> list[Rational]:
         """Numbers of which each stands for another formula, the nearest to 0 of those that would do; `more`: other places."""
         turns = sorted({*self.places, *more})
+        if turns:  # of a letter with a sign, 0 is the end of the range: a place beside it has a point on either side
+            turns = sorted({*turns, sp.S.Zero})
         values = between(turns)
         if self.symbol.is_integer:  # it may be another one at the place itself
             values = [sp.Integer(v) for v in sorted({round(v) + k for v in (*values, *turns) for k in (-1, 0, 1)})]
@@ -167,7 +170,8 @@ class Ray:
         for v in sorted(values, key=abs):
             groups.setdefault((v > 0, *(p.formula(float(v)) for p in self.profiles)), []).append(v)
         first, second = ([g[k] for g in groups.values() if len(g) > k] for k in (0, 1))
-        return first + second[:max(0, FEW - len(first))]
+        ends_at_0 = self.symbol.is_zero is None and (self.symbol.is_nonnegative or self.symbol.is_nonpositive)
+        return [sp.S.Zero]*bool(turns and ends_at_0) + first + second[:max(0, FEW - len(first))]
 
 
 def between(turns: list[Rational]) -> list[Rational]:
@@ -204,7 +208,7 @@ class _Profile:
         return None if v is None else (v > 0) - (v < 0)
 
     def _searched(self) -> list[float]:
-        f, grid = self.value, self.grid
+        f, grid = self.value, sorted({*self.grid, *_beyond(self.value)})
         values = [f(g) for g in grid]
         found = [g for g, v in zip(grid, values, strict=True) if v == 0]
         for (a, u), (b, v) in pairwise(zip(grid, values, strict=True)):
@@ -250,6 +254,20 @@ def _grid(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[float]:
     inner = (e for e in preorder_traversal(expr) if e.is_Add and e != expr and x in e.free_symbols)
     centres = {float(c) for e in inner for c in _polynomial_zeros(e, x, others, near=True) or ()}
     return sorted({0.0, *sizes, *(-v for v in sizes), *(c + side*d for c in centres for d in _BESIDE for side in (1, -1))})
+
+
+def _beyond(f: Callable[[float], float | None]) -> Iterator[float]:
+    """Numbers of all sizes beyond those of the grid, as far as the function does not come to its limit."""
+    for first, last in ((_LARGEST, _FARTHEST), (_SMALLEST, -_FARTHEST)):
+        way = 1 if last > first else -1
+        for side in (1, -1):
+            before = f(side*10.0**first)
+            for k in range(first + way, last + way, way):
+                here = f(side*10.0**k)
+                if here is None or here == before:
+                    break
+                before = here
+                yield side*10.0**k
 
 
 def _numeric(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> Callable[[float], float | None]:
