@@ -18,6 +18,7 @@ class CurveEntry(NamedTuple):
     model: bool = False  # whether the experiment has a --model to choose
     baselines: bool = False  # whether it has reference lines
     experiment: bool = True  # whether there is one
+    tolerance: str = "1e-11"  # the default
 
 
 THEORIES: dict[str, CurveEntry] = {
@@ -29,9 +30,9 @@ THEORIES: dict[str, CurveEntry] = {
     "glm": CurveEntry((), ("loss", "labels", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"), ("V", "q", "m", "b"),
                       words=("labels",)),
     "sgd": CurveEntry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
-                 ("m", *(f"m{i}" for i in range(1, 7))), "t", solved=False, model=True),
+                 ("m", *(f"m{i}" for i in range(1, 7))), "t", solved=False, model=True, tolerance="1e-10"),
     "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j),
-                            model=True),
+                            model=True, tolerance="1e-9"),
     "kernel": CurveEntry(("target",), (), ("kappa_p",), ("degree",), "kappa", experiment=False),
     "ridge": CurveEntry((), (), ("p", "lam", "noise", "tail", "eigenvalues", "coefficients", "multiplicity"),
                         ("bias", "variance", "nu_1", "nu_2"), "n"),
@@ -45,19 +46,20 @@ THEORIES: dict[str, CurveEntry] = {
     "tree": CurveEntry(("target",), ("P", "epsilon1", "scenario"), (), ("degree",), "kappa"),
     "committee": CurveEntry(("sigma",), ("target", "students", "teachers", "readout"),
                             ("gamma", "Delta", "second", "dimension", "seed"),
-                            ("risk", "Q11", "Q12", "Q22", "M11", "M21", "M12", "M22", "a1", "a2"), "t", solved=False),
+                            ("risk", "Q11", "Q12", "Q22", "M11", "M21", "M12", "M22", "a1", "a2"), "t", solved=False,
+                            tolerance="1e-8; 1e-6 for averages without a closed form"),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta", solved=False),
     "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_2", "dimension", "m0"), ("omega", "cosine"), "t",
-                                    solved=False),
+                                    solved=False, tolerance="1e-7"),
     "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time",
                                                             "effective_dimension_exponent", "effective_dimension"),
                                     solved=False),
 }
-# what varies along a curve -> (placeholder, help, an example)
+# what varies along a curve -> (placeholder, help, an example); `own_words` says what of them one theory takes
 AXES: dict[str, tuple[str, str, str]] = {
     "alpha": ("A", "samples n/d; random-features, covariate: samples n/p; mean-field-parity: relevant inputs larger by d^(A/2)",
-              "0.2:3:50"),
+              "0.2:3:50; mean-field-parity: 0:1:11"),
     "t": ("T", "sgd: times gamma n; committee: times gamma n/(p d); spiked-covariance: times of the flow", "0:20:50"),
     "samples": ("S", "giant-step: n/d^l, l the order of the target", "0.1,1,10"),
     "n": ("N", "ridge, kernel-ridge, source-capacity: numbers of samples; ridge: inf, too", "10,100,1000"),

@@ -10,6 +10,7 @@ import io
 import itertools
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -165,14 +166,21 @@ def _alone(y: Sequence[float]) -> list[int]:
     return [i for i in range(len(y)) if there[i + 1] and not there[i] and not there[i + 2]]
 
 
+_ENTRY = re.compile(r"(start_)?[QMPav]_?\d+(_\d+)?")  # of matrices of overlaps and vectors of weights: Q11, start_M_10_2, a3
+
+
 def _tell_apart(ax: Any) -> None:
-    """Put before each label what its line differs in from the others and the label does not say yet."""
+    """Put before each label what its line differs in from the others and the label does not say yet.
+
+    An entry of an array that only some have follows from the sizes, which are said.
+    """
     lines = [(line, *line.hermitex_told) for line in ax.get_lines() if hasattr(line, "hermitex_told")]
     names = dict.fromkeys(n for _, _, told in lines for n in told)
-    differing = [n for n in names if len({told.get(n) for _, _, told in lines}) > 1]
+    differing = [n for n in names if len({told.get(n) for _, _, told in lines}) > 1
+                 and not (_ENTRY.fullmatch(n) and any(n not in told for _, _, told in lines))]
     for line, label, told in lines:
-        said = label.split(", ")
-        new = [told[n] for n in differing if n in told and told[n] not in said]
+        new = [w for w in dict.fromkeys(told[n] for n in differing if n in told)
+               if not re.search(rf"(?<![\w$]){re.escape(w)}(?!\w)", label)]
         known = "" if new and label == told.get("theory") else label
         line.set_label(_label(", ".join(filter(None, (*new, known)))))
 

@@ -32,7 +32,7 @@ from hermitex.theories.committees.plateau import Phases, Plateau, phases, platea
 from hermitex.theories.committees.rates import Rates, finer, label, neurons, other, require_few
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
-from hermitex.theories.theory import Theory
+from hermitex.theories.theory import Theory, written
 
 READOUTS = ("fixed", "trained")
 _TOLERANCE, _ROUGH = 1e-8, 1e-6  # of a run in closed form, of one by quadrature
@@ -321,8 +321,9 @@ class Committee(Theory):
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Sizes and learning rate."""
-        said = f", $\\gamma = {numbers['gamma']:.4g}$" if "gamma" in numbers else ""
-        return f"$p = {self.students}$, $k = {self.teachers}$" + said
+        sizes = {"students": self.students, "teachers": self.teachers}
+        return ", ".join(written({**numbers, **sizes}, students=r"\mathrm{students}", teachers=r"\mathrm{teachers}",
+                                 gamma=r"\gamma"))
 
     def latex(self) -> str:
         """The equations, with the averages as they are defined."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -233,12 +234,22 @@ class Curve(Columned, Shown):
         """What holds along the curve, in words for a legend; of the spike either what made it or its own numbers."""
         from hermitex.show.plots import axis_of
 
-        derived = ("r", "c", "gamma", "m0", "order") if "alpha0" in self.parameters or "dimension" in self.parameters else ()
+        known = self.parameters
+        derived = {"status"} | ({"r", "c", "gamma", "order"} if "alpha0" in known or "dimension" in known else set())
+        if "m0" in known and np.allclose(known["m0"], np.asarray(known.get("dimension") or np.inf, dtype=float)**-0.5, atol=0):
+            derived.add("m0")
+        if "seed" in known:
+            derived |= {n for n in known if n.startswith("start_M")}
+        if "gamma_2" in known:
+            derived.add("theta")
         words = {"theory": self.theory, "quantity": axis_of(quantity)}
         for name, v in self.parameters.items():
             if name in derived or name.endswith("_exponent"):  # these follow from the others
                 continue
+            if isinstance(v, Mapping):
+                v = f"{name} = " + ", ".join(f"{a}:{b}" for a, b in v.items())
             if isinstance(v, str):
+                v = f"${letter(name)}$ = {v}" if re.fullmatch(r"[\d./]+", v) else v  # an exact number
                 words[name] = v if len(v) <= 40 else f"{v[:37]}..."
             elif np.ndim(v) == 0 and not isinstance(v, bool):
                 words[name] = f"${letter(name)} = {number(float(v), 4)}$"
@@ -255,7 +266,7 @@ class Curve(Columned, Shown):
         return ", ".join(filter(None, ("experiment", d, seeds)))
 
     def __repr__(self) -> str:
-        return self._line(self.label.replace("$", "").replace("\\", ""))
+        return self._line(re.sub(r"\\mathrm\{(\w+)\}", r"\1", self.label).replace("$", "").replace("\\", ""))
 
     def _line(self, label: str) -> str:
         ends = f"{self.axis} = {self.alpha[0]:g}" + (f" to {self.alpha[-1]:g}, {len(self)} points" if len(self) > 1 else "")

@@ -149,7 +149,11 @@ class Tree(Plateaus):
 
     def curve(self, alpha: Any = None, *, scenario: str | None = None, title: str = "", **numbers: Any) -> Curve:
         """test_error and the fitted degree along kappa, in scenario "I", "II" or "III" (default: the theory's own)."""
-        return super(Tree, self._in(scenario)).curve(alpha, title=title or f"scenario {scenario or self.scenario}", **numbers)
+        return super(Tree, self._in(scenario)).curve(alpha, title=title, **numbers)
+
+    def titled(self, numbers: Mapping[str, Any]) -> str:
+        """The scenario."""
+        return f"scenario {self.scenario}"
 
     def solve(self, *, scenario: str | None = None, **numbers: Any) -> Solution:
         """The same at one kappa, or at an array of them."""

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -292,7 +293,7 @@ def test_the_help_of_one_theory_has_no_option_that_it_refuses(theory, lacks, cap
 
 @pytest.mark.parametrize("theory", THEORIES)
 def test_the_help_of_one_theory_speaks_of_that_one(theory, capsys):
-    """Every option says something, of no other theory, and of all of them the kernel alone has no experiment."""
+    """Every option says something, of no other theory, its tolerance is its own; the kernel alone has no experiment."""
     entry = THEORIES[theory]
     for name in (*entry.functions, *entry.structure, *entry.numbers):
         said = own_words(OPTIONS[name][2], theory)
@@ -303,6 +304,15 @@ def test_the_help_of_one_theory_speaks_of_that_one(theory, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert f"{theory}; `hermitex curve --help`" in said and "THEORY --help" not in said
     assert ("of an experiment" in said) == entry.experiment
+    assert f"of every solve (default: {entry.tolerance})" in said
+
+
+@pytest.mark.parametrize("theory, made", [
+    ("glm", lambda t: t.glm()), ("sgd", lambda t: t.sgd("z", "z")), ("bayes-amp", lambda t: t.multi_index("z")),
+    ("spiked-covariance", lambda t: t.spiked_covariance("z")), ("committee", lambda t: t.committee("z"))])
+def test_the_tolerance_that_the_help_names_is_the_default(theory, made):
+    own = signature(made(hx.theories).curve).parameters["tolerance"].default
+    assert float(THEORIES[theory].tolerance.split(";")[0]) == (own or 1e-8)
 
 
 @pytest.mark.parametrize("theory", [n for n, entry in THEORIES.items() if "target" in entry.functions])
@@ -352,7 +362,7 @@ def test_the_seeds_that_a_budget_has_room_for_are_fewer_than_those_asked(capsys,
     monkeypatch.setattr(face, "experiment", slow)
     assert cli.main([*BASE, *STEP, "--alpha", "1", "--simulate", "--seeds", "4", "--budget", "7"]) == 1
     assert "after 3 of 4 seeds" in (err := capsys.readouterr().err)
-    assert "smaller with --seeds 2 or a smaller --simulate-dimension" in err
+    assert "about 11 s are needed" in err and "smaller with --seeds 2 or a smaller --simulate-dimension" in err
     kernel = ["curve", "kernel-ridge", "--sigma", "tanh", "--target", "sin", "--dimension", "50", "--lam", "0.1", "--n", "20"]
     assert cli.main([*kernel, "--simulate", "--seeds", "4", "--budget", "7"]) == 1
     assert "smaller with --seeds 2 or a --dimension below 50" in capsys.readouterr().err

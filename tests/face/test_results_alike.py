@@ -139,6 +139,35 @@ def test_a_notebook_shows_the_picture_of_a_curve_and_what_tells_two_apart():
     assert [t.get_text() for t in own.plot(ax).get_legend().get_texts()][-1] == "mine"
 
 
+def test_a_curve_is_named_in_words():
+    theory = hx.theories.committee("z", students=1)
+    assert "(students = 1, teachers = 1, gamma = 1: t" in repr(theory.curve(t=[0, 1], gamma=1, dimension=100))
+
+
+def _flow(**given):
+    return hx.curve("spiked-covariance", **{"target": "z", "t": [0, 1], "gamma_2": 0.5, "dimension": 100, **given})
+
+
+def _tree(**given):
+    return hx.curve("tree", **{"target": "z", "P": "2:1", "epsilon1": "1/2", "kappa": [1.2], "scenario": "II", **given})
+
+
+def _pair(**given):
+    return hx.curve("committee", **{"sigma": "z", "students": 1, "t": [0, 1], "gamma": 1, "dimension": 100, **given})
+
+
+@pytest.mark.parametrize("make, other, told", [
+    (_flow, {"flow": "spherical"}, ["normalised flow", "spherical flow"]),
+    (_flow, {"m0": 0.3}, ["normalised flow", "$m_{0} = 0.3$, normalised flow"]),
+    (_tree, {"target": "2*z"}, ["z, scenario II", "2*z, scenario II"]),
+    (_tree, {"P": "2:1,3:1"}, ["P = 2:1, scenario II", "P = 2:1, 3:1, scenario II"]),
+    (_tree, {"epsilon1": "1/3"}, [r"$\epsilon_{1}$ = 1/2, scenario II", r"$\epsilon_{1}$ = 1/3, scenario II"]),
+    (_pair, {"students": 2}, [rf"$\mathrm{{students}} = {p}$, $\gamma = 1$" for p in (1, 2)])])
+def test_a_legend_says_what_differs_and_says_it_once(make, other, told):
+    ax = make(**other).plot(make().plot())
+    assert ax.get_legend_handles_labels()[1] == told
+
+
 def test_a_curve_that_is_read_back_shows_its_experiment(tmp_path):
     (tmp_path/"curve.csv").write_text("alpha,test_error,simulated_test_error,simulated_test_error_se\n1,0.5,0.52,0.01\n2,0.25,0.24,0.02\n")
     ax = hx.load(tmp_path/"curve.csv").plot()

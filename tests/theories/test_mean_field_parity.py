@@ -7,7 +7,14 @@ from sympy import Rational, Symbol, limit, log, oo
 import hermitex as hx
 from hermitex.errors import BadInput
 from hermitex.experiments.parity import simulate
+from hermitex.face import cli
 from hermitex.theories import mean_field_parity
+
+
+def test_the_example_of_a_message_runs(capsys):
+    assert cli.main(["curve", "mean-field-parity"]) == 2
+    said = capsys.readouterr().err.split()
+    assert cli.main(["curve", "mean-field-parity", *said[-2:]]) == 0
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])

@@ -33,14 +33,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("theory", metavar="THEORY", help=f"one of {', '.join(THEORIES)}")
     axis = parser.add_argument_group("the axis", "one number, some as 0.5,1,2 or a grid START:STOP:POINTS")
     for name, (metavar, line, like) in AXES.items():
-        axis.add_argument(f"--{name}", metavar=metavar, help=f"{line}, as {like}")
+        axis.add_argument(f"--{name}", metavar=metavar, help=f"{line}, as {own_words(like, '')}")
     model = parser.add_argument_group(_MODEL, "`hermitex curve THEORY --help` shows the options of one theory alone")
     for name, (kind, metavar, line) in OPTIONS.items():
         if kind == SWITCH:
             model.add_argument(f"--{name}", action="store_true", default=None, help=line)
         else:
             model.add_argument(f"--{name}", metavar=metavar, help=line)
-    model.add_argument("--tolerance", metavar="T", help="relative, of every solve (default: 1e-11)")
+    model.add_argument("--tolerance", metavar="T", help="relative, of every solve (default: of the theory, most have 1e-11)")
     model.add_argument("--optimise", metavar="LETTER", help="a number that takes its best value at every point, for instance lam; "
                        "it is sought --within bounds")
     model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks it (default: 1e-6:1e3); "
@@ -84,9 +84,11 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
             action.help = "of the experiment alone (default: by cost)"
         elif action.dest == "labels" and "labels" in entry.words:
             action.metavar, action.help = "NAME", own_words(str(action.help), theory)
+        elif action.dest == "tolerance":
+            action.help = f"relative, of every solve (default: {entry.tolerance})"
         elif action.dest in {*OPTIONS, *AXES, "model", "baselines"}:
-            line, as_, like = str(action.help).partition(", as ")
-            action.help = own_words(line, theory) + as_ + like
+            line, as_, _ = str(action.help).partition(", as ")
+            action.help = own_words(line, theory) + (as_ and as_ + _example(action.dest, theory))
 
 
 def _no_use(entry: CurveEntry) -> tuple[str, ...]:
@@ -220,7 +222,7 @@ def _heads(members: list[dict[str, Any]]) -> list[str]:
 def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers: dict[str, Any]) -> Any:
     """The experiment beside a curve; None where the budget that was asked for ends it, which is said."""
     from hermitex.face import curve as face
-    from hermitex.show.progress import heartbeat, reporter
+    from hermitex.show.progress import heartbeat, reporter, words
 
     options = {"seeds": _SEEDS if args.seeds is None else args.seeds, **({"model": args.model} if args.model else {})}
     if args.simulate_dimension is not None:
@@ -239,7 +241,7 @@ def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers
         if args.own_budget is None or over.seconds != args.own_budget:
             raise
         done, total = told
-        needs = f"about {1.2*args.own_budget*total/done:.2g} are needed" if done else "not one seed was done"
+        needs = f"about {words(1.2*args.own_budget*total/done)} are needed" if done else "not one seed was done"
         d = options.get("dimension", numbers.get("dimension"))
         fewer = f"--seeds {least} or " if (least := int(done/1.2)) else ""
         size = "--dimension" if theory.letters().get("dimension") is theory.REQUIRED else "--simulate-dimension"
@@ -269,7 +271,7 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
         raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
     if getattr(args, entry.axis) is None:
-        raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis)}")
+        raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis, args.theory)}")
     read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers, ARRAY: _array,
                             SWITCH: lambda name, given: given}
     if args.optimise is not None and not entry.numbers:
@@ -286,8 +288,8 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     return entry, found
 
 
-def _example(axis: str) -> str:
-    return AXES[axis][2] if axis in AXES else "0.5:5:50"
+def _example(axis: str, theory: str) -> str:
+    return own_words(AXES[axis][2], theory) if axis in AXES else "0.5:5:50"
 
 
 def _bounds(text: str) -> tuple[float, float]:
