@@ -238,6 +238,8 @@ def turning_places(f: Expr, v: Symbol) -> tuple[Expr, ...] | None:
     >>> from hermitex.symbols import z, kappa
     >>> sorted(turning_places(Max(Abs(z) - kappa, 0), z), key=str)
     [-kappa, 0, kappa]
+    >>> turning_places(Max(3*z**2 - 5*z - 2, 0), z)
+    (2, -1/3)
     """
     found: dict[Expr, None] = {}
     for u in _arguments(f, {v}):

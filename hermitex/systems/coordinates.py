@@ -31,9 +31,10 @@ _SMALL, _LEAST = 1e-6, 1e-13  # an unknown below that is on its way to the end 0
 class Coordinates:
     """The coordinates of the unknowns of a block, those without a domain themselves.
 
-    >>> line = Coordinates([(0.0, 1.0), None])
-    >>> line.inside(np.array([[0.75], [2.0]])).ravel(), line.outside(np.array([[3.0], [2.0]])).ravel()
-    (array([3., 2.]), array([0.75, 2.  ]))
+    >>> line = Coordinates([(1.0, 3.0), None])
+    >>> u = line.inside(np.array([[1.5, 2.5], [2.0, 2.0]]))
+    >>> u[0], line.outside(u)[0]
+    (array([0.33333333, 3.        ]), array([1.5, 2.5]))
     """
 
     def __init__(self, domains: Sequence[Interval | None]) -> None:

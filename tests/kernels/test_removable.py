@@ -113,6 +113,13 @@ def test_an_integrable_pole_at_any_place(seed):
     assert lost < 1e-12 and lost <= kernel.error + 1e-15, node
 
 
+@pytest.mark.parametrize("p", [Rational(1, 3), Rational(2, 5)])
+def test_a_pole_of_a_small_power(p):
+    """|z|^-p with z of a power that leaves a factor beside the cosine."""
+    node = hx.E(cos(z)*Abs(z)**-p, z)
+    assert hx.compile(node)() == pytest.approx(float(node.evalf(15)), rel=1e-12)
+
+
 def test_a_pole_moves_with_a_letter():
     kernel, node = hx.compile(hx.E(cos(z)*Abs(z - a)**Rational(-9, 10), z)), hx.E(cos(z)*Abs(z - a)**Rational(-9, 10), z)
     for at in (0, Rational(7, 10), -3):

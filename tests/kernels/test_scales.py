@@ -54,7 +54,7 @@ def Phi(t):
 WRITTEN = [
     (exp(-u**2/2)/erfc(u))**2, (exp(-u**2/2)/(sqrt(2*pi)*H(u)))**2, exp(-u**2/2)/(1 - erf(u/sqrt(2))), exp(-u**2)/Phi(u)**2,
     u*exp(-u**2/2)/H(u) - exp(-u**2)/H(u)**2, log(H(u)), log(Phi(u)), log(1 - erf(u)), log(exp(u) + 2*exp(-v) + 3),
-    log(2*cosh(u) + exp(v)), log(erfc(u)*exp(v)), log(1 - exp(-u**2)), log(H(u)*exp(-v) + H(-u)*exp(v)),
+    log(2*cosh(u) + exp(v)), log(erfc(u)*exp(v)), exp(u)*Phi(v), log(1 - exp(-u**2)), log(H(u)*exp(-v) + H(-u)*exp(v)),
     (exp(u) - exp(-u))/(exp(u) + exp(-u)), (exp(2*u) - 1)/(exp(2*u) + 1), sinh(u)/cosh(u), cosh(u)**2/cosh(v)**2,
     (u*exp(u) + v*exp(v))/(exp(u) + exp(v)), exp(3*u/2)/(1 + exp(u))**2, exp(u/2)/sqrt(1 + exp(u)),
     (exp(-u**2/2)*u + 3*exp(-(u - v)**2)*v)/(exp(-u**2/2) + 3*exp(-(u - v)**2)),

@@ -36,7 +36,7 @@ from hermitex.errors import Divergent, MissingExtra, NoClosedForm
 from hermitex.symbolic.digits import enclosure, panels
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import Enclosure, enclose, evaluate_with_error, flint_available
-from hermitex.symbolic.special import OwenT
+from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
 from hermitex.symbols import z, z1, z2
 
 pytest.importorskip("flint")
@@ -94,7 +94,8 @@ def test_linear_combinations_of_kinks(a, b):
 @pytest.mark.parametrize("value", [
     sqrt(2), pi**2/4, exp(-Rational(1, 3)), erf(Rational(1, 2)), gamma(Rational(1, 3)), log(7),
     besselk(0, Rational(1, 4)),
-    CRootOf(z**5 - z - 1, 0), OwenT(1, Rational(1, 2)), atan(Rational(1, 5)), E(tanh(z)**2, z) - pi,
+    CRootOf(z**5 - z - 1, 0), OwenT(1, Rational(1, 2)),
+    SignCorrelation(Rational(1, 2), -Rational(1, 3), Rational(3, 5), evaluate=False), ReErf(1, 2), ImErf(1, Rational(1, 2)), atan(Rational(1, 5)), E(tanh(z)**2, z) - pi,
 ], ids=str)
 def test_constants(value):
     found = enclose(value, digits=30)

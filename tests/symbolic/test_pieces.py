@@ -158,6 +158,8 @@ def test_pieces_exactly(expr, expected):
     (sqrt(x) + sqrt(x + 1) - 2, None, (Rational(9, 16),)),
     (x*exp(x) - 1, None, (sp.LambertW(1),)),
     (exp(x) + x, None, (-sp.LambertW(1),)),
+    (2*exp(x/2) + 3*x - 1, None, (Rational(1, 3) - 2*sp.LambertW(exp(Rational(1, 6))/3),)),
+    (sqrt(x + 1) + x - 1, None, (0,)),
     (sin(x) - Rational(1, 2), (-4, 4), (-7*pi/6, pi/6, 5*pi/6)),
     (sin(x) + cos(x), (-4, 4), (-5*pi/4, -pi/4, 3*pi/4)),
     (sin(tanh(x)), None, (0,)),

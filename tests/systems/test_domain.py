@@ -48,10 +48,11 @@ def test_gardner_is_solved_where_it_lives(keywords):
 
 
 def test_what_is_advised_without_a_domain_helps():
-    equation = {x: Eq(log(x - 30) - log(31 - x), a)}  # finite in (30, 31) only, where no start of its own is
+    equation = {x: Eq(log(x - 30) - log(31 - x), a - 2)}  # finite in (30, 31) only, where no start of its own is
     with pytest.raises(NotConverged, match=r"domain=\{unknown: \(lo, hi\)\}"):
         hx.System(equation).solve(a=1)
-    assert hx.System(equation, domain={x: (30, 31)}).solve(a=1).converged
+    found = hx.System(equation, domain={x: (30, 31)}).solve(a=[0.5, 3.0])  # in either half
+    np.testing.assert_allclose(found["x"], 30 + 1/(1 + np.exp([1.5, -1.0])), rtol=1e-12)
     assert hx.System(equation).solve(a=1, start={"x": 30.5}).converged
 
 

@@ -63,6 +63,11 @@ def test_no_more_digits_are_claimed_than_hold(equation):
     assert f"error {found.error:.1g}" in repr(found)   # whatever is known of its stability
 
 
+def test_a_double_root_is_seen_behind_what_is_computed_first():
+    found = System({y: a/2, x: exp(x - y)}).solve(a=2.0, start={"x": 1.3}, raise_on_failure=False)
+    assert not found.converged and abs(found["x"] - 1) < found.error
+
+
 @pytest.mark.parametrize("start", [3.0, 23.0, 1e4])
 @pytest.mark.parametrize("tolerance", [1e-11, 1e-8, 1e-5])
 @pytest.mark.parametrize("above", [0, 1])
