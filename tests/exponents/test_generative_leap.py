@@ -260,3 +260,8 @@ def test_the_modulus_of_a_polynomial_is_shown_by_its_square(text):
     """|p| and p^2 have the same level sets; moments of p^2 are exact, those of |p| took ten times as long, box by box."""
     found = [c for c in hx.exponents(text, "multiplicative").certificates if c.status == "nonzero" and "E[T(Y)" in c.quantity]
     assert found and all("exact value" in c.how for c in found)
+
+
+def test_the_moment_of_a_label_map_is_the_number():
+    """E[He_3^3 He_1] = 9*4! + 3*18*2!, from He_3^2 = He_6 + 9 He_4 + 18 He_2 + 6 and He_1 He_3 = He_4 + 3 He_2."""
+    assert [c.value for c in hx.exponents("He3(z)").certificates if "label map" in c.how] == [324]

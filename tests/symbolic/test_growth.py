@@ -36,6 +36,7 @@ from sympy import (
 
 import hermitex as hx
 from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.digits.panels import window
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant, majorant_tail, tail_bound
 from hermitex.symbols import alpha, lamda, rho, z, z1, z2
@@ -199,3 +200,11 @@ def test_an_odd_average_that_does_not_exist_is_not_zero():
     assert not hx.check(E(sinh(z1*z2), z1, z2), 0)
     with pytest.raises(hx.errors.Divergent):
         E(sinh(z1*(z2 + Z3)), z1, z2, Z3).doit()
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_a_tail_is_bounded_closely(k):
+    """E[e^(kz); |z| > L] is below the tail that is given, by the factor that Mills' ratio leaves."""
+    L, tail = window(exp(k*z), z, 53)
+    true = float((exp(Rational(k, 2))*(erfc((L - k)/sqrt(2)) + erfc((L + k)/sqrt(2)))/2).evalf())
+    assert true <= tail <= 1.2*true
