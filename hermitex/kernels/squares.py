@@ -55,13 +55,15 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
         if a == 0 and (b == 0 or not lift.is_number):  # exp(b z - b^2/2) moves the mass to b
             continue
         m = b*width**2
-        at = _in_support(m, rest, v, moving) if m.is_number else m
-        if at is None and a == 0:
+        known = m if a == 0 and not m.is_number else _in_support(m, rest, v, moving)
+        if known is None and a == 0:
             continue
-        off = ((at or S.Zero) - m)/width
-        left = -off*v if at is None else gated(-off*v, off*v)  # beyond `at` it falls, and before it f is 0
-        lift += apart - off**2/2 + (left if off != 0 else S.Zero)
-        body = width*exp(lift + kept*width*v)*rest.xreplace({v: width*v + (at or S.Zero)})
+        at, left = known or S.Zero, S.Zero
+        if at != m:
+            off = (at - m)/width
+            left = -off*v if known is None else gated(-off*v, off*v)  # beyond `at` it falls, and before it f is 0
+            lift = expand(c + b*at - at**2/(2*width**2))
+        body = width*exp(lift + apart + left + kept*width*v)*rest.xreplace({v: width*v + at})
     return body
 
 
