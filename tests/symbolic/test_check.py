@@ -19,6 +19,8 @@ from sympy import (
     Eq,
     Function,
     Heaviside,
+    Idx,
+    IndexedBase,
     Integral,
     KroneckerDelta,
     Max,
@@ -53,6 +55,7 @@ from sympy.stats import Geometric
 
 import hermitex as hx
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
+from hermitex.symbolic.calculus.turning import Ray, turning
 from hermitex.symbolic.gaussian import Bound
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate_with_error
@@ -727,3 +730,32 @@ _s, _t = Symbol("s", positive=True), Symbol("t", positive=True)
 ])
 def test_an_argument_that_is_never_the_least_is_no_part_of_a_claim_and_the_others_are(left, right, holds):
     assert (hx.check(left, right).status in ("proved", "agrees")) is holds
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (Max(E(f(z)**4, z), 300*E(f(z)**2, z)**2), 300*E(f(z)**2, z)**2),
+    pytest.param(Max(f(mu), f(mu) - exp(g(mu))), f(mu), marks=pytest.mark.slow),
+    pytest.param(Max(f(mu), -10**30*(g(0)**2 + 1)), f(mu), marks=pytest.mark.slow),
+])
+def test_a_bound_of_undefined_functions_is_not_seen_at_a_few_of_them(left, right):
+    assert hx.check(left, right).status in ("undetermined", "fails")
+
+
+def test_a_switch_of_a_steep_average_turns():
+    """1 - E tanh(s z)^2 = sqrt(2/pi)/s: it comes from |z| < 0.003, and a rule with a node at 0 never came to 1."""
+    (turn,) = turning(sign(Rational(999, 1000) - E(tanh(s*z)**2, z)))
+    assert [round(float(t), -1) for t in Ray([turn], s, {}).places if t > 0] == [800]
+    assert hx.check(Max(1, Min(mu, s, w) - 50), 1).status == "fails"
+
+
+ETA, N = IndexedBase("eta"), Symbol("N", integer=True)
+K = Idx("k", N)
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (Sum(ETA[K], K)*Heaviside(50 - N), Sum(ETA[K], K)), (Sum(ETA[K]*Heaviside(50 - K), K), Sum(ETA[K], K)),
+    (Sum(ETA[K]*binomial(K, 8), K), 0), (Sum(ETA[K], K)*(N - 1)*(N - 2)*(N - 3), 0),
+])
+def test_what_begins_beyond_three_entries_of_an_array_is_not_passed(left, right):
+    assert hx.check(left, right).status in ("undetermined", "fails")
+    assert hx.check(Sum(ETA[K]/(K + 1), K)/N, Sum(ETA[K]/(K*N + N), K))

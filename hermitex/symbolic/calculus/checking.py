@@ -12,16 +12,20 @@ from typing import Any
 from sympy import (
     Dummy,
     Expr,
+    Function,
+    Integer,
     MatrixBase,
     MatrixExpr,
     Mod,
     Pow,
     Rational,
+    Symbol,
     SympifyError,
     exp,
     expand,
     floor,
     powsimp,
+    sign,
     sympify,
     together,
 )
@@ -36,10 +40,11 @@ from hermitex.symbolic.calculus.asymptotic import approach, check_approach
 from hermitex.symbolic.calculus.countable import check_countable, endless
 from hermitex.symbolic.calculus.normal import SMALL, is_long, one_body, short, stein_form, symmetrised, top_nodes
 from hermitex.symbolic.calculus.paper import plain
-from hermitex.symbolic.calculus.points import Point
+from hermitex.symbolic.calculus.points import Point, Points
 from hermitex.symbolic.calculus.replicas import of_any_size, two_numbers
 from hermitex.symbolic.calculus.sides import affordable, reduced
 from hermitex.symbolic.calculus.testing import SLACK, Test
+from hermitex.symbolic.calculus.turning import compared
 from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, renamed, slopes, undone
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.deadline import deadline
@@ -48,7 +53,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition, apart, lawful
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parity import parity
-from hermitex.symbolic.sums import ArraySum, Index, read_sums, written_out
+from hermitex.symbolic.sums import ArraySum, Element, Index, read_sums, written_out
 from hermitex.symbolic.undefined import one_function, put, tidy, undefined_functions
 from hermitex.symbolic.zero import Verdict, decide
 
@@ -57,6 +62,8 @@ __all__ = ["AGREES", "FAILS", "OPEN", "PROVED", "SEARCH", "Check", "CounterExamp
 SEARCH = 10  # seconds of processor time given to the search for the factor between two sides that differ
 
 _ENTRIES = (1, 2, 3)  # of the arrays that sums are compared with
+_MORE = 12  # beside what counts them
+_LONGER = (*range(4, 21), *(10**k for k in range(2, 10)))
 
 
 def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: int = 4,
@@ -157,14 +164,46 @@ def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int, needed
             return Check(left, right, OPEN, "sums over a countable law and over an array are not compared together")
         return check_countable(left, right, digits, points, needed)
     found = []
-    for size in _ENTRIES:
+    for size in (*_ENTRIES, *([_MORE] if _counts(left) or _counts(right) else [])):
         lengths = {i.name: size for i in indices}
-        one = check(lawful(written_out(left, lengths), needed), written_out(right, lengths), digits=digits, points=points)
+        pair = written_out(left, lengths), written_out(right, lengths)
+        if size == _MORE:  # in numbers: too many letters
+            letters = sorted((pair[0].free_symbols | pair[1].free_symbols) - left.free_symbols - right.free_symbols, key=str)
+            drawn = {s: Points((), [s]).near(i + 1)[s] for i, s in enumerate(letters)}
+            pair = pair[0].xreplace(drawn), pair[1].xreplace(drawn)
+        one = check(lawful(pair[0], needed), pair[1], digits=digits, points=points)
         if one.status in (FAILS, OPEN):
             return replace(one, lhs=left, rhs=right, how=f"with {size} entries: {one.how}", factor=None, identity=None)
         found.append(one)
+    if _turns_with_length(left) or _turns_with_length(right):
+        return Check(left, right, OPEN, f"with {', '.join(map(str, _ENTRIES))} entries they agree, and with more a side may turn")
     reached = min((one.digits for one in found if one.digits is not None), default=digits)
-    return Check(left, right, AGREES, f"arrays of {', '.join(map(str, _ENTRIES))} entries", reached)
+    return Check(left, right, AGREES, f"arrays of {', '.join(map(str, (*_ENTRIES, _MORE)[:len(found)]))} entries", reached)
+
+
+def _with_number(expr: Expr, n: Symbol) -> Expr:
+    """The expression with a letter for the number of entries, and for a place among them."""
+    expr = expr.replace(lambda e: isinstance(e, ArraySum) and e.body == 1, lambda e: n)
+    return expr.replace(lambda e: isinstance(e, ArraySum), lambda e: Function("sum")(e.body)).xreplace(
+        dict.fromkeys(expr.atoms(Index), n))
+
+
+def _counts(side: Expr) -> bool:
+    """Is the number of entries, or a place among them, a part of it by itself: k (k - 1) (k - 2) is 0 for the first three?"""
+    return (n := Dummy("n")) in _with_number(side, n).free_symbols
+
+
+def _turns_with_length(side: Expr) -> bool:
+    """Does what a switch compares with 0 have another sign for some number of entries, or place among them, than for the first?"""
+    n = Dummy("n")
+    for a in compared(side):
+        counted = _with_number(a, n)
+        if n in counted.free_symbols and not counted.has(Element, AppliedUndef):
+            at = counted.xreplace(dict.fromkeys(counted.free_symbols - {n}, Rational(7, 10)))
+            first, later = ({sign(at.xreplace({n: Integer(k)})) for k in lengths} for lengths in (_ENTRIES, _LONGER))
+            if not later <= first:
+                return True
+    return False
 
 
 def _read(side: Any, declared: Any) -> tuple[Expr, tuple[Condition, ...]]:

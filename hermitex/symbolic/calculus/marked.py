@@ -79,12 +79,12 @@ class Marked:
         self.moves: dict[Dummy, Sequence[Move]] = {}  # how one is altered; those that have none stand as they are
         self.fixed: dict[Dummy, Any] = {}  # the numbers of those that are no letters
         self.terms: dict[Dummy, Expr] = {}  # what a factor stands before
+        self.arguments: dict[Dummy, bool] = {}  # what is added to one of Max or Min: has it to be taken somewhere?
         self.entries: dict[Dummy, Dummy] = {}  # what stands in an argument of Max or Min: what is added to that
         self.averages: dict[Dummy, _Average] = {}
         self.signs = self.conditions = False  # inside the argument of a switch, or of a condition
         self.rough = self.quiet = False  # inside a function of a bound variable; of what stands for an undefined function
         self.outer = _Compiled(self._marked(side, None))
-        self.arguments = set(self.entries.values())
         kinds = [[p for p in self.moves if p not in self.arguments and (p in self.terms) == term] for term in (False, True)]
         self.counted = [p for kind, most in zip(kinds, (_LETTERS, _TERMS), strict=True) if len(kind) <= most for p in kind]
         self.counted += [p for p in self.moves if p in self.arguments]
@@ -101,7 +101,7 @@ class Marked:
     def active(self, silent: Sequence[int]) -> list[int]:
         """Without what stands in arguments of Max and Min that are silent themselves: those are taken nowhere."""
         parts = {self.counted[i] for i in silent}
-        return [i for i in silent if (p := self.counted[i]) not in self.arguments and self.entries.get(p) not in parts]
+        return [i for i in silent if self.arguments.get(p := self.counted[i], True) and self.entries.get(p) not in parts]
 
     def _marked(self, e: Any, within: Within) -> Any:
         if isinstance(e, Expectation):
@@ -129,7 +129,8 @@ class Marked:
         if isinstance(e, (Abs, Max, Min)) and within:
             return self._marked(_with_signs(e), within)
         if isinstance(e, (Max, Min)):
-            return e.func(*(self._argument(a, 1 if isinstance(e, Min) else -1) for a in e.args))
+            free = e.has(AppliedUndef)
+            return e.func(*(self._argument(a, 1 if isinstance(e, Min) else -1, free or a.has(Expectation)) for a in e.args))
         before = self.rough
         if isinstance(e, (Function, Pow)):
             self.rough = isinstance(e, _STEPS) or bool(e.free_symbols & _bound(within))
@@ -140,13 +141,19 @@ class Marked:
         self.rough = before
         return found
 
-    def _argument(self, e: Expr, way: int) -> Any:
-        """One of Max or Min: moved away from the others it shows where it is the one that is taken."""
+    def _argument(self, e: Expr, way: int, needed: bool) -> Any:
+        """One of Max or Min: moved away from the others it shows where it is the one that is taken.
+
+        `needed`: it is no part of a claim about any function f, or about averages, only if they are never taken; points show
+        nothing of that.
+        """
         if self.quiet or self.conditions or self.signs:
             return self._marked(e, None)
         own, before = Dummy("a", real=True), set(self.moves)
         found = self._marked(e, None)
-        self.entries |= {p: own for p in self.moves if p not in before and p not in self.entries}
+        if not needed:
+            self.entries |= {p: own for p in self.moves if p not in before and p not in self.entries}
+        self.arguments[own] = needed
         self.letters[own], self.fixed[own], self.moves[own] = e, mpf(0), tuple(partial(add, way*far) for far in _AWAY)
         return own + found
 

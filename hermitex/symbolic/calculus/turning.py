@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
-from math import inf
-from operator import itemgetter
+from itertools import pairwise, product
+from math import exp as dexp
+from math import inf, pi, prod
 from typing import Any
 
 import sympy as sp
@@ -34,15 +34,20 @@ from hermitex.symbolic.sums import ArraySum, Index
 INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
 SATURATING = (sp.exp, sp.tanh, sp.coth, sp.sech, sp.csch, sp.cosh, sp.sinh, sp.erf, sp.erfc, sp.erfi)  # faster than any power
 _STEEP = 10  # a number, or its inverse, beyond which draws near 1 may all be where such a function has come to its limit
-_FIVE = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0", "8/15"), ("1.35563", "0.222076"), ("-1.35563", "0.222076"),
-                                                            ("2.85697", "0.0112574"), ("-2.85697", "0.0112574")))
+_RATE = 0.4  # E g(z) = int (g(e^t) + g(-e^t)) e^t phi(e^t) dt by steps of so much: to 4 digits, and steep as g may be about 0
+_LINE = tuple((sp.Rational(f"{side*x:.9e}"), sp.Rational(f"{_RATE*x*dexp(-x*x/2)/(2*pi)**0.5:.9e}"))
+              for k in range(-20, 5) for x in (dexp(_RATE*k),) for side in (1, -1))
+_FOUR = tuple((sp.Rational(x), sp.Rational(w)) for x, w in (("0.741964", "0.454124"), ("-0.741964", "0.454124"),
+                                                            ("2.33441", "0.045876"), ("-2.33441", "0.045876")))
 _PER_DECADE, _SMALLEST, _LARGEST = 12, -4, 6  # the grid on which changes of sign are looked for
+_SUMMED = 3  # variables of an average that is summed
 _FARTHEST = 40  # decades to which it goes on, a number in each, while the values move: log(s) = 50 at 5 10^21
 _BESIDE = (0.0, 1e-3, 0.03, 0.3, 1.0, 3.0, 10.0)  # of where a polynomial inside stands: what is narrow is narrow there
 _BISECTIONS = 60
 _NEAR = Rational(1, 10**9)  # relative: so near two places are one, unless both are exact
 _TOUCHES = 1e-10  # of the values beside it
 _GOLDEN = (3 - 5**0.5)/2
+_WIDE = 1000  # the size of a number that is preferred to another where both are as near
 _HUGE = 1e300  # what is larger is real all the same, and what is smaller than its inverse is not 0
 _SHORT = 40  # operations of a polynomial whose roots are found as such
 FEW = 12  # points of a line, to which formulas that stand on several intervals are tried on two of these
@@ -62,7 +67,9 @@ def turning(*sides: Expr) -> tuple[Expr, ...]:
     found: dict[Expr, None] = {}
     for side in sides:
         for part in (side, *(n.body for n in side.atoms(Expectation))):
-            for a in (*compared(part), *_crossed(part)):
+            for a in dict.fromkeys((*compared(part), *_crossed(part))):
+                if a.has(Expectation) and (a.is_positive or a.is_negative):
+                    continue
                 rough = _summed(a).xreplace(dict.fromkeys(a.atoms(Index), sp.S.One))
                 for numbers in _within(rough):
                     for number in _at_ends(rough.xreplace(numbers), side):
@@ -89,10 +96,14 @@ def _at_ends(a: Expr, side: Expr) -> list[Expr]:
 
 
 def _summed(expr: Expr) -> Expr:
-    """Averages by the rule of five nodes, which tells roughly where a switch of an average turns."""
-    if isinstance(expr, Expectation) and len(expr.bound) == 1:
-        scale = sp.sqrt(expr.covariance[0, 0])
-        return sp.Add(*(w*_summed(expr.body.xreplace({expr.bound[0]: x*scale})) for x, w in _FIVE))
+    """Averages by sums, which tell roughly where a switch of an average turns: of one variable to a few digits, of more by the
+    rule of four nodes."""
+    if isinstance(expr, Expectation) and (len(expr.bound) == 1 or (len(expr.bound) <= _SUMMED and expr.independent)):
+        rule = _LINE if len(expr.bound) == 1 and not expr.body.has(Expectation) else _FOUR
+        scales = [sp.sqrt(expr.covariance[i, i]) for i in range(len(expr.bound))]
+        nodes = product(rule, repeat=len(scales))
+        return sp.Add(*(prod(w for _, w in node)*_summed(expr.body.xreplace(
+            {b: x*scale for b, scale, (x, _) in zip(expr.bound, scales, node, strict=True)})) for node in nodes))
     if not expr.args or not expr.has(Expectation) or isinstance(expr, Expectation):
         return expr
     return expr.func(*map(_summed, expr.args))
@@ -146,7 +157,8 @@ class Ray:
         """The number of the grid at which the first of the expressions is nearest to 0."""
         sizes = ((abs(v), t) for t in self.profiles[0].grid if (v := self.profiles[0].value(t)) is not None)
         numbers = ((size, sp.Integer(round(t)) if self.symbol.is_integer else Rational(repr(t))) for size, t in sizes)
-        return min((n for n in numbers if allowed(n[1])), default=(0, None), key=itemgetter(0))[1]
+        # Min(a, b) - 50 is the same for every large a: it is nearest to 0 where b may bring it on.
+        return min((n for n in numbers if allowed(n[1])), default=(0, None), key=lambda n: (n[0], abs(abs(n[1]) - _WIDE)))[1]
 
     @property
     def places(self) -> list[Rational]:
