@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sympy import Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, pi
+from sympy import Add, Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, hessian, pi
 
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
@@ -24,11 +24,11 @@ from hermitex.exponents.laws.discrete import Atoms, cleaned, exact_atoms, indice
 from hermitex.exponents.laws.drawn import Drawn
 from hermitex.exponents.laws.linearised import Kernels, Second, agreed, second, turned
 from hermitex.exponents.laws.products import multiplied
-from hermitex.exponents.laws.quadratic import diagonal
 from hermitex.exponents.laws.scattered import scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.laws.table import tabulated
+from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint, patient, remaining, unless_refused
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E
@@ -45,6 +45,7 @@ _NEAR, _FAR = 12, 60  # binary orders that a noise may reach: where it is added,
 POINTS = "evenly spread points"
 _BLOCKS = "law of the label: independent blocks"
 _FINE = 1e-8  # of a convolution: good enough
+_SHORT = 8  # characters: longer roots are beyond the integers of arrays
 
 
 def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol], *, sampling: bool = True) -> Second:
@@ -66,7 +67,7 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
             return by_parts
         on_grid = replace(Drawn(channel, (), variables).second(), method="grid in z")
         return on_grid if by_parts is None else agreed([on_grid, by_parts])
-    if (form := diagonal(g, variables)) is not None:
+    if (form := _diagonal(g, variables)) is not None:
         over_axes = noisy_second(form[0], channel, variables, sampling=sampling)
         return replace(over_axes, couplings=turned(over_axes.couplings, form[1].T))
     clean, place = shown(g, channel), {x: i for i, x in enumerate(variables)}
@@ -87,6 +88,34 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     return structured(by_structure, by_points if sampling else None, _FEW)
 
 
+# -- a quadratic form over its axes: z^T Q z = sum_i q_i x_i^2, x = R z -------------------------------------------------
+def _diagonal(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Any] | None:
+    """(sum of squares, the rows R of its axes, shape (r, r)) of a quadratic form with mixed terms; None for anything else."""
+    poly = g.as_poly(*names) if g.is_polynomial(*names) else None
+    of_powers = isinstance(g, Mul) and all(len(f.free_symbols) <= 1 for f in g.args)  # z1 z2 has a law of its own
+    if of_powers or poly is None or poly.total_degree() != 2 or not poly.is_homogeneous:
+        return None
+    q = hessian(poly.as_expr(), names) / 2
+    if q.is_diagonal():
+        return None
+    axes = np.linalg.eigh(as_array(q))[1].T  # in the order of the eigenvalues, which rise
+    return Add(*(c * x**2 for c, x in zip(_eigenvalues(q), names, strict=True))), axes
+
+
+def _eigenvalues(q: Any) -> list[Expr]:
+    """Exactly for two variables and short numbers; else to 15 digits, equal ones made equal (their squares are a radial block)."""
+    if q.rows == 2 and all(len(str(x)) < _SHORT for x in q):
+        (a, b), (_, d) = q.tolist()
+        root = ((a - d) ** 2 + 4 * b**2) ** S.Half
+        return [(a + d - root) / 2, (a + d + root) / 2]
+    found: list[Expr] = []
+    for v in np.linalg.eigvalsh(np.array(q.evalf(20).tolist(), dtype=float)):
+        near = next((c for c in found if abs(float(c) - v) < 1e-12 * max(1.0, abs(v))), None)
+        found.append(near if near is not None else Rational(f"{v:.15g}"))
+    return found
+
+
+# -- by structure, or by points --------------------------------------------------------------------------------------
 def structured(by_structure: Callable[[], Second], by_points: Callable[[], Second] | None, rough: float) -> Second:
     """The couplings by what is seen of the structure of a label; by spread points too where that has no more digits than `rough`.
 
