@@ -51,7 +51,8 @@ def denoiser(theory: Any, y: Array) -> Denoiser:
         return LevelCurves(output.plane, np.asarray(y, dtype=float), output.atoms)
     if isinstance(output, ProductOutput):
         if output.r == 2 and theory.law.name == "deterministic":
-            return LevelCurves(Plane.of(theory.label[0], theory.reduced.names), np.asarray(y, dtype=float))
+            plane = Plane.of(theory.label[0], theory.reduced.names, theory.space.group, theory.space.odd)
+            return LevelCurves(plane, np.asarray(y, dtype=float))
         return MonomialDenoiser(output, np.asarray(y, dtype=float))
     return Differences(output, np.asarray(y, dtype=float), not theory.space.diagonal)
 

@@ -29,9 +29,8 @@ from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.generalisation import Generalisation
 from hermitex.theories.overlaps.outputs import output
 from hermitex.theories.overlaps.picture import OverlapCurve
-from hermitex.theories.overlaps.precision import quadrature_error
 from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace, overlap_space
-from hermitex.theories.overlaps.state_evolution import StateEvolution
+from hermitex.theories.overlaps.state_evolution import StateEvolution, quadrature_error
 from hermitex.theories.overlaps.structure import values
 from hermitex.theories.overlaps.transitions import Transitions, transitions
 from hermitex.theories.theory import Theory

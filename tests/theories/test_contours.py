@@ -13,17 +13,21 @@ from scipy.special import ive, k0, k1, ndtr
 import hermitex as hx
 from hermitex.errors import NoClosedForm
 from hermitex.experiments.denoisers import denoiser
+from hermitex.exponents.channels import channel
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
 from hermitex.theories.overlaps.contours import ContourOutput
-from hermitex.theories.overlaps.precision import quadrature_error
+from hermitex.theories.overlaps.space import overlap_space
+from hermitex.theories.overlaps.state_evolution import quadrature_error
 
 ALPHA_C = 0.59375109822226   # of z1*z2: 1/alpha_c = 1 + (2/pi) int K0 (y K1/K0 - 1)^2 dy
 
 
 def output(target):
     """Through its level curves, also where a target has a shorter way."""
-    return ContourOutput.of(expression(target), (z1, z2))
+    g = expression(target)
+    space = overlap_space(g, channel(), (z1, z2))
+    return ContourOutput.of(g, (z1, z2), space.group, space.odd)
 
 
 def F(target, q):

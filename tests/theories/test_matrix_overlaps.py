@@ -48,7 +48,8 @@ def test_boxes_agree_with_nodes_over_the_plane():
     output = hx.theories.multi_index(COMMITTEE).output
     plain = FiniteOutput(output.grid, output.labels, r=2)
     assert output.second(M) == pytest.approx(plain.second(M), rel=1e-9)
-    fibres = FibreOutput.through(output.grid, output.labels, lambda p: np.sign(p[0]) + np.sign(p[1]), output.labels, np.eye(3))
+    fibres = FibreOutput(output.grid, output.labels, of=lambda p: np.sign(p[0]) + np.sign(p[1]), levels=output.labels,
+                         mixed=np.eye(3))
     assert output.second(M) == pytest.approx(fibres.second(M), rel=1e-8)
 
 

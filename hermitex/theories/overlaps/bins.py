@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import Output, outer, ratio, tensor_product
+from hermitex.theories.overlaps.channel import Output, kernel, outer, ratio, tensor_product
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
 from hermitex.theories.overlaps.grid import Array, rung
 from hermitex.theories.overlaps.histogram import REACH, Histogram, histogram
@@ -211,8 +211,7 @@ class BinnedOutput(Output):
         frame = frame_of(np.eye(self.r) - V)
         v = 1 - frame.m
         table = self.table(frame, v, 1.0, _FINE_BINS)
-        runs = self.edges(_FINE_BINS, False)
-        place = np.searchsorted(np.concatenate([runs[0], *(run[1:] for run in runs[1:])]), np.asarray(y, dtype=float))
+        place = np.searchsorted(table.edges, np.asarray(y, dtype=float))
         blurred = np.sqrt(v - table.widths**2/12)
         fields, out = (omega @ frame.R)/blurred, np.zeros(omega.shape)
         for k in np.unique(place):
@@ -220,8 +219,7 @@ class BinnedOutput(Output):
             points = table.centres(k)/blurred
             for part in np.array_split(rows, max(1, len(rows)*len(points)//4_000_000)):
                 o = fields[part]
-                gap = np.sum(o**2, axis=1)[:, None] + np.sum(points**2, axis=1) - 2*o @ points.T
-                W = np.exp(-np.maximum(gap, 0.0)/2)*chance
+                W = kernel(o, points)*chance
                 z = W.sum(axis=1)
                 out[part] = (ratio(W @ points - o*z[:, None], z)/blurred) @ frame.R.T
         return out

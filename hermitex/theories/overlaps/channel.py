@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,7 @@ class FiniteOutput(Output):
         points, dz = cells
         checkpoint("iterating the state evolution", len(omega)*len(points)*(EXP + (self.r + 1)*len(self.labels)))
         inverse, L = np.linalg.inv(V), np.linalg.inv(np.linalg.cholesky(V))
-        p = _kernel(points @ L.T, omega @ L.T)*(dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2))[:, None]
+        p = kernel(points @ L.T, omega @ L.T)*(dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2))[:, None]
         return [p, *(p*(x[:, None] - o) for x, o in zip((points @ inverse).T, (omega @ inverse).T, strict=True))]
 
     def likelihood(self, omega: Array, V: Array) -> Array:
@@ -233,10 +233,7 @@ class FiniteOutput(Output):
 
 def tensor_product(weights: Sequence[Array]) -> Array:
     """The tensor product of weights."""
-    found = weights[0]
-    for w in weights[1:]:
-        found = found[..., None]*w
-    return found
+    return reduce(np.multiply.outer, weights)
 
 
 def stepped(law: Any, y: Array, steps: Array, points: Sequence[Array]) -> Array:
@@ -255,7 +252,7 @@ def ratio(a: Array, z: Array) -> Array:
     return np.where(z[:, None] > LEAST, a/np.where(z > LEAST, z, 1.0)[:, None], 0.0)
 
 
-def _kernel(a: Array, b: Array) -> Array:
+def kernel(a: Array, b: Array) -> Array:
     """exp(-|a - b|^2/2) for all pairs."""
     return np.exp(-np.maximum(np.sum(a*a, axis=1)[:, None] + np.sum(b*b, axis=1) - 2*a @ b.T, 0)/2)
 

@@ -22,7 +22,7 @@ from hermitex.kernels.panels import on_panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, outer
-from hermitex.theories.overlaps.curves import REACH, Plane, parity
+from hermitex.theories.overlaps.curves import REACH, Plane
 from hermitex.theories.overlaps.fibres import FibreOutput
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
 from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, rung
@@ -99,11 +99,11 @@ class ContourOutput(Output):
     def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> ContourOutput:
         """From an expression; the knots are the critical labels, of its law where that is known, and of its critical points.
 
-        even, odd : further R with g(R z) = g(z), with g(R z) = -g(z), beside the reflections of the axes
+        even, odd : the R with g(R z) = g(z), with g(R z) = -g(z)
         """
         from hermitex.exponents.laws.blocks import law_of
 
-        plane = Plane.of(g, names)
+        plane = Plane.of(g, names, even, odd)
         turn, size = np.linspace(0, 2*np.pi, 721)[:, None], np.linspace(0, 0.99*REACH, 155)
         sample = plane.g([size*np.cos(turn), size*np.sin(turn)])
         seen, near = (part[np.isfinite(part)] for part in (sample, sample[:, size < 5]))
@@ -119,12 +119,9 @@ class ContourOutput(Output):
         z = np.random.default_rng(0).standard_normal((2, 400))
         # A label that saturates far out has a singular law there.
         ends = [e for e, n in ((low, near.min()), (high, near.max())) if abs(e - n) < 0.05*(high - low)]
-        signs = {(-1, 1): plane.flips[0], (1, -1): plane.flips[1], (-1, -1): parity(plane.g, (-1, -1))}
-        apart = apart or [0.0 if -1 in signs.values() else float(np.median(plane.g(list(z))))]
-        keeping, turning = ((*known, *(np.diag(k).astype(float) for k, s in signs.items() if s == sign))
-                            for known, sign in ((even, 1), (odd, -1)))
-        return cls(plane, tuple(apart), (*apart, *ends), low, high, plateaus(plane, z), keeping, turning,
-                   binned=BinnedOutput.of(g, names, keeping, turning))
+        apart = apart or [0.0 if len(odd) else float(np.median(plane.g(list(z))))]
+        return cls(plane, tuple(apart), (*apart, *ends), low, high, plateaus(plane, z), tuple(even), tuple(odd),
+                   binned=BinnedOutput.of(g, names, even, odd))
 
     # -- labels ---------------------------------------------------------------------------------------------------------
     @cached_property
@@ -277,8 +274,8 @@ def plateaus(plane: Plane, z: Array) -> FiniteOutput | None:
     cell = [np.searchsorted(c, x) for c, x in zip(plane.cuts, points, strict=True)]
     if np.array_equal(inside[:, cell[0], cell[1]], law(points)):
         return steps
-    return FibreOutput.through(LabelGrid(tuple(LabelAxis(c) for c in plane.cuts), law), labels, which, np.arange(len(labels) + 1.0),
-                               np.eye(len(labels), len(labels) + 1))
+    return FibreOutput(LabelGrid(tuple(LabelAxis(c) for c in plane.cuts), law), labels, of=which,
+                       levels=np.arange(len(labels) + 1.0), mixed=np.eye(len(labels), len(labels) + 1))
 
 
 def critical_points(plane: Plane) -> Array:

@@ -27,7 +27,6 @@ _RESOLVED = 2e-5  # the last two of 8 Legendre coefficients; what Gauss-Legendre
 _MOST = 3_000_000
 _DEAR = 100  # products take the time of one value of g and its slope
 _UNSEEN = 1e-4
-_SAME = 1e-11
 _X, _W = (a[0] for a in on_panels(np.array([0.0, 1.0]), _ORDER))
 _SERIES = to_series(_ORDER)
 _NINE = np.array([(i, j) for i in (0, 0.5, 1) for j in (0, 0.5, 1)])  # the fifth is the centre
@@ -72,11 +71,12 @@ class Plane:
     flips: tuple[int, int]
 
     @classmethod
-    def of(cls, g: Expr, names: Sequence[Symbol]) -> Plane:
-        """From an expression."""
-        of = values(g, names)
-        return cls(of, (slope(g, names, 0), slope(g, names, 1)), (axis(g, names[0]).cuts, axis(g, names[1]).cuts),
-                   (parity(of, (-1, 1)), parity(of, (1, -1))))
+    def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> Plane:
+        """From an expression, and the R with g(R z) = g(z), with g(R z) = -g(z)."""
+        first, second = (sum(s for s, group in ((1, even), (-1, odd)) if any(np.allclose(R, flip) for R in group))
+                         for flip in (np.diag([-1, 1]), np.diag([1, -1])))
+        return cls(values(g, names), (slope(g, names, 0), slope(g, names, 1)), (axis(g, names[0]).cuts, axis(g, names[1]).cuts),
+                   (first, second))
 
     def gradient(self, z: Sequence[Array]) -> Array:
         """(g_1, g_2), as the last axis."""
@@ -271,13 +271,6 @@ def _quartered(lo: Array, hi: Array) -> tuple[Array, Array]:
     low = np.where(pick, mid[:, None], lo[:, None])
     high = np.where(pick, hi[:, None], mid[:, None])
     return low.reshape(-1, 2), high.reshape(-1, 2)
-
-
-def parity(g: Callable[[Sequence[Array]], Array], signs: Sequence[int]) -> int:
-    """1 or -1 where g(s_1 z_1, s_2 z_2) = +-g(z) at many points, else 0: what it saves is no more than a repetition."""
-    z = np.random.default_rng(0).standard_normal((2, 400))*2
-    here, there = g(list(z)), g([s*x for s, x in zip(signs, z, strict=True)])
-    return next((s for s in (1, -1) if np.allclose(here, s*there, rtol=_SAME, atol=_SAME, equal_nan=True)), 0)
 
 
 def slope(g: Expr, names: Sequence[Symbol], i: int) -> Callable[[Sequence[Array]], Array]:

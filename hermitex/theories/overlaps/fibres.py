@@ -18,7 +18,7 @@ from hermitex.kernels.panels import distinct, near_knots
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput
 from hermitex.theories.overlaps.frames import eigen_nodes
-from hermitex.theories.overlaps.grid import Array, LabelGrid, intervals, rung
+from hermitex.theories.overlaps.grid import Array, intervals, rung
 
 _REACH = 8.0
 _SCAN, _LINES = 1601, 321
@@ -32,20 +32,18 @@ _FAR = 1e3  # where probabilities and their slopes are 0 and 1 exactly
 
 @dataclass(frozen=True, eq=False)
 class FibreOutput(FiniteOutput):
-    """Finitely many labels of two variables with jumps anywhere; M may be any matrix."""
+    """Finitely many labels of two variables with jumps anywhere; M may be any matrix.
+
+    of, levels, mixed : the label y_k has the probability mixed[k, j] where of(z) = levels[j]
+    """
 
     of: Callable[[Sequence[Array]], Array] = field(default=lambda points: points[0])
     levels: Array = field(default_factory=lambda: np.zeros(0))
     mixed: Array = field(default_factory=lambda: np.eye(1))
+    r: int = 2
     smallest: Any = 1e-2
     quick: bool = True
     _kept: dict[float, Any] = field(default_factory=dict)
-
-    @classmethod
-    def through(cls, grid: LabelGrid, labels: Array, of: Callable[[Sequence[Array]], Array], levels: Array, mixed: Array
-                ) -> FibreOutput:
-        """The label y_k with probability mixed[k, j] where g = levels[j]."""
-        return cls(grid, labels, r=2, of=of, levels=levels, mixed=mixed)
 
     def _fibres(self, panel: float) -> list[tuple[float, float, Array, Array]]:
         """(z1, its weight, the jumps in z2, the level between them) of every node."""

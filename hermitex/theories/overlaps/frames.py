@@ -121,7 +121,7 @@ def field_nodes(m: Array, coarse: float, halved: Sequence[int] = (), reach: floa
     return found
 
 
-def eigen_nodes(M: Array, coarse: float, *, blur: float | None = None, least: float = _UNSEEN,
+def eigen_nodes(M: Array, coarse: float, *, blur: float | None = None,
                 alike: Sequence[Array] = ()) -> tuple[Array, Array]:
     """Nodes (n, r) and weights for omega ~ N(0, M), M any positive semidefinite matrix; `blur`: one V for all directions.
 
@@ -131,7 +131,7 @@ def eigen_nodes(M: Array, coarse: float, *, blur: float | None = None, least: fl
     nodes = field_nodes(frame.m, coarse, frame.halved, v=None if blur is None else np.full(len(M), blur))
     omega = np.stack([g.ravel() for g in np.meshgrid(*(o for o, _ in nodes), indexing="ij")], axis=1) @ frame.R.T
     weight = np.prod(np.meshgrid(*(w for _, w in nodes), indexing="ij"), axis=0).ravel()
-    kept = weight > least*weight.max()
+    kept = weight > _UNSEEN*weight.max()
     return omega[kept], weight[kept]
 
 

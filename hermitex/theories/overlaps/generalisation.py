@@ -18,7 +18,7 @@ from hermitex.symbolic.text.bounded import SWITCHES
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged, normal_nodes
-from hermitex.theories.overlaps.steps import StepOutput
+from hermitex.theories.overlaps.outputs import listed
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
 
 _SAME = 1e-6
@@ -112,9 +112,7 @@ class Generalisation:
         if not len(self.labels):
             return FiniteOutput(self.grid, np.ones(1), r=self.r, least=-np.inf)  # a mean may be negative
         grid = LabelGrid(self.axes, indicator(self.g, self.names, self.labels))
-        if not all(a.steps for a in self.axes):
-            return FibreOutput.through(grid, self.labels, values(self.g, self.names), self.labels, np.eye(len(self.labels)))
-        return (StepOutput if self.r > 1 else FiniteOutput)(grid, self.labels, r=self.r)
+        return listed(grid, self.labels, (values(self.g, self.names), self.labels, np.eye(len(self.labels))))
 
     def estimate(self, omega: Array, V: Array) -> Array:
         """The Bayes estimate of the clean label at fields (n, r): E[g|omega], or its sign for labels of +-1."""
@@ -128,8 +126,6 @@ class Generalisation:
 
     def _off_one(self, M: Array, v: float = 2e-4) -> Array:
         """An overlap nearer to 1 than the nodes resolve, by 1 - v."""
-        if is_diagonal(M):
-            return np.diag(np.minimum(np.diag(M), 1 - v))
         m, R = np.linalg.eigh(M)
         return np.asarray((R*np.clip(m, 0.0, 1 - v)) @ R.T)
 

@@ -30,6 +30,7 @@ class Histogram:
     """For each bin the cells that meet it and P(bin | cell): bin k lies below edge k, the last above all; sides of the grid."""
 
     sides: tuple[Array, ...]
+    edges: Array
     bins: tuple[tuple[Array, Array], ...]
 
     @property
@@ -79,7 +80,7 @@ def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[
     for k in range(0, len(rough), size):
         checkpoint("labels of a state evolution", _DEAR*len(rough[k:k + size])*_PARTS[r]**r)
         found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, 2)
-    return Histogram(sides, _sorted(found, near.size, len(edges) + 1))
+    return Histogram(sides, edges, _sorted(found, near.size, len(edges) + 1))
 
 
 def _plane(middle: Array, around: Sequence[Array]) -> tuple[Array, Array, Array]:

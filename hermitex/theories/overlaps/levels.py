@@ -7,7 +7,6 @@ critical values are gone, and the preimages do not depend on M.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -78,11 +77,7 @@ class LevelOutput(Output):
         """(x, weight, its pattern, preimages (n, branches), log of their weights relative to its own)."""
         ends = np.array([v for _, b in self.branches for v in (b.at_lo, b.at_hi)])
         critical = np.unique(ends[np.isfinite(ends)])
-        xs: list[Array] = []
-        ws: list[Array] = []
-        ps: list[Array] = []
-        pre: list[Array] = []
-        logs: list[Array] = []
+        parts: list[tuple[Array, ...]] = []
         for n, (p, b) in enumerate(self.branches):
             x, w = self._along(b, critical)
             y, steep = b.f(x), np.abs(b.slope(x))
@@ -91,9 +86,8 @@ class LevelOutput(Output):
             with np.errstate(divide="ignore"):
                 relative = np.log(steep)[:, None] + weight
             relative[:, n] = 0.0
-            for out, value in zip((xs, ws, ps, pre, logs), (x, w, np.full(len(x), p), points, relative), strict=True):
-                out.append(value)
-        found = [np.concatenate(v) for v in (xs, ws, ps, pre, logs)]
+            parts.append((x, w, np.full(len(x), p), points, relative))
+        found = [np.concatenate(v) for v in zip(*parts, strict=True)]
         kept = (found[1] > 1e-16) & np.isfinite(found[0])
         return tuple(v[kept] for v in found)  # type: ignore[return-value]
 
@@ -195,7 +189,8 @@ class LevelOutput(Output):
         weight = np.ones(1)
         for _, w in nodes:
             weight = (weight[:, None]*w).ravel()
-        return [self._flat(cells, factors, i) for i in (None, *range(len(m)))], weight
+        return [contracted(cells, [d if j == i else p for j, (p, d) in enumerate(factors)]).reshape(len(cells), -1)
+                for i in (None, *range(len(m)))], weight
 
     def _apart(self, slopes: list[Array], wu: Array) -> Array:
         """E over the cells' fields of P_p s_i s_j, s_i = dP_p/P_p and 1 in the place of x: (patterns, r, r)."""
@@ -205,10 +200,6 @@ class LevelOutput(Output):
             s.insert(self.structure.place, np.ones_like(chance))
             found[p] = np.einsum("u,iu,ju->ij", wu*chance, np.array(s), np.array(s))
         return found
-
-    @staticmethod
-    def _flat(cells: Array, factors: Sequence[tuple[Array, Array]], slope: int | None) -> Array:
-        return contracted(cells, [d if j == slope else p for j, (p, d) in enumerate(factors)]).reshape(len(cells), -1)
 
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, r); of V only the diagonal counts."""

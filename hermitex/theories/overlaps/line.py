@@ -11,6 +11,9 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+from scipy.interpolate import krogh_interpolate
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import expit, logit
 
 Array = np.ndarray
 _NODES = 40
@@ -48,6 +51,11 @@ class OverlapLine:
         """log(F (1 - q)/q) from the interpolant."""
         return np.asarray(self.series(t) + (self.order - 1)*np.log(q) + 2*(1 - self.edge)*np.log(t))
 
+    def _slope(self, q: float) -> float:
+        """d/dq of the same."""
+        t = np.sqrt(1 - q)
+        return float((self.order - 1)/q - self.series.deriv()(t)/(2*t) - (1 - self.edge)/(1 - q))
+
     @cached_property
     def series(self) -> np.polynomial.chebyshev.Chebyshev:
         """psi as a Chebyshev series in t on [t0, 1]."""
@@ -72,8 +80,7 @@ class OverlapLine:
             return 0.0 if self.order == 0 else float("inf")
         q = 1e-4*np.array([1.0, 2.0, 4.0, 8.0])
         # the cubic through alpha(q) at four small overlaps, at q = 0
-        weights = [np.prod([b/(b - a) for b in q if b != a]) for a in q]
-        return float(sum(w*self.alpha(a) for w, a in zip(weights, q, strict=True)))
+        return float(krogh_interpolate(q, [self.alpha(a) for a in q], 0.0))
 
     def alpha(self, q: float) -> float:
         """The alpha at which q is a fixed point, by F itself."""
@@ -95,8 +102,6 @@ class OverlapLine:
 
     def _small(self, alpha: float) -> list[tuple[float, bool]]:
         """Those next to zero where alpha is next to the threshold, by F itself: the interpolant is not exact enough there."""
-        from scipy.optimize import brentq
-
         def gap(q: float) -> float:
             return (self.alpha(q) if q else self.threshold) - alpha
 
@@ -114,19 +119,13 @@ class OverlapLine:
         def log_gain(x: float) -> float:
             return float(np.log(alpha) + self._gain(np.asarray(x), np.sqrt(1 - np.asarray(x))))
 
-        from scipy.optimize import brentq
-
         width = high - low
         a, b = max(low - 1e-3*width, low/2), min(high + 1e-3*width, 1 - self.t0**2)
         if log_gain(a)*log_gain(b) < 0:
             q = float(brentq(log_gain, a, b, xtol=1e-15, rtol=1e-14))
         for _ in range(3):
-            h = 1e-5*q*(1 - q)
-            slope = (log_gain(min(q + h, 1 - self.t0**2)) - log_gain(q - h))/(min(q + h, 1 - self.t0**2) - q + h)
-            if slope == 0 or not np.isfinite(slope):
-                break
-            step = np.log(alpha*self.F(q)*(1 - q)/q)/slope
-            if abs(step) > 0.05*q*(1 - q) + 1e-9:
+            step = np.log(alpha*self.F(q)*(1 - q)/q)/self._slope(q)
+            if not abs(step) <= 0.05*q*(1 - q) + 1e-9:
                 break
             q = float(np.clip(q - step, 0.0, 1 - self.t0**2))
             if abs(step) < 1e-6*q:  # Newton's next step is smaller by the interpolant's relative error of the slope
@@ -135,9 +134,6 @@ class OverlapLine:
 
     def _bracketed(self, alpha: float, q: float) -> float:
         """The crossing of F itself next to q, from which Newton's steps with the interpolant did not get there."""
-        from scipy.optimize import brentq
-        from scipy.special import expit, logit
-
         def gap(x: float) -> float:
             return self.alpha(x) - alpha
 
@@ -156,8 +152,6 @@ class OverlapLine:
         for n in range(1, len(q) - 1):
             turns = q[n] > 1e-3 and (level[n] - level[n - 1])*(level[n + 1] - level[n]) < 0
             if turns and max(abs(level[n] - level[max(0, n - 60)]), abs(level[n] - level[min(len(q) - 1, n + 60)])) > 1e-6:
-                from scipy.optimize import minimize_scalar
-
                 side = -1.0 if level[n] > level[n - 1] else 1.0
                 best = minimize_scalar(lambda x, s=side: s*np.log(self.alpha(x)), bounds=(q[n - 1], q[n + 1]), method="bounded",
                                        options={"xatol": 1e-9})

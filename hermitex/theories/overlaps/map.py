@@ -27,22 +27,29 @@ class OverlapMap:
 
     output: Output
     space: OverlapSpace
-    _kept: dict[bytes, Array] = field(default_factory=dict)
+    _kept: dict[tuple[bytes, float], Array] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
         """How many overlaps are unknown."""
         return len(self.space.entries)
 
-    def F(self, x: Array) -> Array:
-        """The coordinates of F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
-        M = self.inside(self.space.matrix(x))
-        key = np.round(M, 15).tobytes()
+    def F(self, x: Array, fineness: float = 1.0) -> Array:
+        """F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
+        return self._F(self.space.matrix(x), fineness)
+
+    def F_within(self, M: Array, fineness: float = 1.0) -> Array:
+        """F(M) in the space of overlaps, at any M."""
+        return self.space.matrix(self.space.coordinates(self._F(M, fineness)))
+
+    def _F(self, M: Array, fineness: float) -> Array:
+        M = self.inside(M)
+        key = np.round(M, 15).tobytes(), fineness
         if key not in self._kept:
             checkpoint("iterating the state evolution")
             if len(self._kept) > 4000:
                 self._kept.clear()
-            self._kept[key] = self.output.second(M)
+            self._kept[key] = self.output.second(M, fineness)
         return self._kept[key]
 
     def inside(self, M: Array) -> Array:
@@ -50,7 +57,7 @@ class OverlapMap:
         if self.space.diagonal:
             return np.diag(np.clip(np.diag(M), 0.0, 1 - self.smallest))
         m, R = np.linalg.eigh(M)
-        return np.asarray((R*np.clip(m, 0.0, 1 - self.smallest.max())) @ R.T)
+        return np.asarray((R*np.clip(m, 0.0, 1 - self.least)) @ R.T)
 
     @property
     def smallest(self) -> Array:
@@ -58,9 +65,14 @@ class OverlapMap:
         return np.broadcast_to(self.output.smallest, (self.output.r,))
 
     @property
+    def least(self) -> float:
+        """The smallest V that is resolved in any direction."""
+        return float(self.smallest.max())
+
+    @property
     def together(self) -> float:
         """The smallest V that is resolved in all directions at once."""
-        return float(self.output.together or self.smallest.max())
+        return self.output.together or self.least
 
     def can_be_one(self, k: int) -> bool:
         """Whether the variables of the k-th overlap can be known exactly."""

@@ -124,8 +124,6 @@ class Approach:
 
     def solve(self, alpha: float, informed: bool) -> FixedPoint | None:
         """The fixed point with V smaller than is resolved; None where there is none, or no one shape of V."""
-        if informed and self.attracts(alpha):
-            return self._point(0.0, 0.0)
         if not self.together:
             return None
         first, *others = (self._crossing(series, alpha, informed) for series in self.series)

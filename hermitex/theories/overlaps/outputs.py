@@ -8,7 +8,7 @@ r"""g, P(y|g) -> Output: how the Z(y, omega) of a target and its channel is inte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, stepped
 from hermitex.theories.overlaps.contours import ContourOutput
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
-from hermitex.theories.overlaps.grid import WINDOW, Array, LabelAxis, LabelGrid, panels
+from hermitex.theories.overlaps.grid import WINDOW, Array, LabelAxis, LabelGrid
 from hermitex.theories.overlaps.levels import LevelOutput
 from hermitex.theories.overlaps.products import ProductOutput
 from hermitex.theories.overlaps.space import OverlapSpace
@@ -61,8 +61,7 @@ def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: Overlap
     if law.name in ("deterministic", "random_sign"):
         if all(a.steps for a in axes):
             labels = label_values(g, names, axes)
-            steps = StepOutput if 2 <= len(names) <= 3 else FiniteOutput
-            return steps(LabelGrid(axes, indicator(g, names, labels)), labels, r=len(names))
+            return listed(LabelGrid(axes, indicator(g, names, labels)), labels)
         if diagonal and (monomial := ProductOutput.of(g, names, law.name)) is not None:
             return monomial
         found = sections(g, names)
@@ -79,9 +78,7 @@ def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[LabelAxis, ...], s
     of = values(g, names)
     labels = few_values(of, len(names))
     if labels is not None:
-        grid = LabelGrid(axes, indicator(g, names, labels))
-        return (FibreOutput.through(grid, labels, of, labels, np.eye(len(labels))) if len(names) == 2
-                else FiniteOutput(grid, labels, r=len(names)))
+        return listed(LabelGrid(axes, indicator(g, names, labels)), labels, (of, labels, np.eye(len(labels))))
     if signed and len(names) == 2:
         return ContourOutput.of(g, names, space.group, space.odd)
     # where the sign is drawn g stands for |g|: kinks along curves, which cost level curves too much
@@ -103,13 +100,9 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[LabelAxis
             at = of(points)
             return np.stack([np.broadcast_to(p(at), at.shape) for p in laws])
 
-        if all(a.steps for a in axes) and len(names) > 1:
-            return StepOutput(LabelGrid(axes, finite), labels, r=len(names))
         levels = few_values(of, len(names))
-        if levels is not None and len(names) == 2:
-            mixed = np.stack([np.broadcast_to(p(levels), levels.shape) for p in laws])
-            return FibreOutput.through(LabelGrid(axes, finite), labels, of, levels, mixed)
-        return FiniteOutput(LabelGrid(axes, finite), labels, r=len(names), smallest=_smallest(axes))
+        curved = None if levels is None else (of, levels, np.stack([np.broadcast_to(p(levels), levels.shape) for p in laws]))
+        return listed(LabelGrid(axes, finite), labels, curved, smallest=_smallest(axes))
     if law.name == "gaussian":
         D = float(law.parameter or 0)
         step, reach = (0.3 if len(names) == 1 else 0.45)*np.sqrt(D), 8*np.sqrt(D)  # A^2/Z has poles in y: 2e-11, 1e-15 at 0.3
@@ -128,47 +121,39 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[LabelAxis
         u = np.arange(-56.0, np.log(8*np.abs(sample).max()), 0.08)
         y, dy = np.exp(u), 2*0.08*np.exp(u)
         density, scale = partial(_scaled, of), np.inf
-        axes = tuple(a if a.steps else GradedAxis(a.cuts, False, np.inf, zeros_of(of)) for a in axes)
+        axes = tuple(a if a.steps else LabelAxis(np.union1d(a.cuts, _graded(zeros_of(of)))) for a in axes)
     return _integrated(density, y, dy, axes, scale, f"a label {g} through {law}", analytic=law.name in ("gaussian", "poisson"))
 
 
 def _integrated(density: Any, y: Array, dy: Array, axes: tuple[LabelAxis, ...], scale: float, what: str, *,
                 analytic: bool = False) -> Output:
     steps = np.broadcast_to(dy, y.shape)
-    smooth = SmoothAxis if analytic and len(axes) > 1 else LabelAxis
-    axes = tuple(a if a.steps or isinstance(a, GradedAxis) else LabelAxis(a.cuts, False, scale) if a.cuts.size
-                 else smooth(a.cuts, False, scale) for a in axes)
+    axes = tuple(a if a.steps else LabelAxis(a.cuts, False, scale, analytic and len(axes) > 1 and not a.cuts.size) for a in axes)
     grid = LabelGrid(axes, partial(stepped, density, y, steps))
     if len(y) > _LABELS or grid.size(np.full(len(axes), 0.25))*float(len(y)) > _MOST:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
-    kind = StepOutput if 2 <= len(axes) <= 3 and all(a.steps for a in axes) else FiniteOutput
-    return kind(grid, y, law=density, steps=steps, r=len(axes), smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
+    return listed(grid, y, law=density, steps=steps, smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
 
 
-@dataclass(frozen=True, eq=False)
-class SmoothAxis(LabelAxis):
-    """A variable in which the law is analytic on its scale: trapezoid, spectrally accurate with the Gaussian beside it."""
+def listed(grid: LabelGrid, labels: Array, curved: tuple[Any, Array, Array] | None = None, **more: Any) -> FiniteOutput:
+    """Labels of a list: exact boxes where all variables enter by steps, lines where two of them have jumps elsewhere, else nodes.
 
-    def nodes(self, s: float, fineness: float = 1.0) -> tuple[Array, Array]:
-        """Points and their dz."""
-        step = 0.62*fineness*s
-        x = step*np.arange(-np.ceil(WINDOW/step), np.ceil(WINDOW/step) + 1)
-        return x, np.full(len(x), step)
+    curved : (g, its levels, P(label | level)) of a target that takes few values
+    """
+    r = len(grid.axes)
+    if all(a.steps for a in grid.axes):
+        return (StepOutput if r > 1 else FiniteOutput)(grid, labels, r=r, **more)
+    if r == 2 and curved is not None:
+        of, levels, mixed = curved
+        return FibreOutput(grid, labels, of=of, levels=levels, mixed=mixed)
+    return FiniteOutput(grid, labels, r=r, **more)
 
 
-@dataclass(frozen=True, eq=False)
-class GradedAxis(LabelAxis):
-    """A variable whose law varies on the scale of the distance to some points: panels that double away from them."""
-
-    centres: Array = field(default_factory=lambda: np.zeros(0))
-
-    def nodes(self, s: float, fineness: float = 1.0) -> tuple[Array, Array]:
-        """Points and their dz."""
-        width = 1.5*fineness*s
-        near = np.geomspace(1e-14, 1.0, 48)
-        cuts = np.unique(np.concatenate([self.cuts, self.centres, *(c + sign*near for c in self.centres for sign in (1, -1))]))
-        return panels(cuts, width, order=8)
+def _graded(centres: Array) -> Array:
+    """Cuts for a law that varies on the scale of the distance to some points: panels that grow by 3 away from them."""
+    near = 3.0**-np.arange(30)
+    return np.add.outer(centres, np.concatenate([-near, [0.0], near])).ravel()
 
 
 def zeros_of(of: Any) -> Array:

@@ -1,5 +1,8 @@
 r"""alpha(q), M(q), q = tr(K M)/tr(K): a branch of a state evolution with several overlaps, as a curve over one of their sums.
 
+From M = 0 the first branch opens. Along each the kernel of its face, in which nothing is known yet, becomes unstable where
+alpha lambda(K dF(M)[.] K) = 1, and the next one opens: for committees the specialisation of the directions.
+
 A branch lives on a face {M: M = P M P} that the map keeps, and opens where the block K M K of a kernel K leaves zero. At a fixed
 q the iteration M <- H(M) with alpha chosen so that tr(K H) = q tr(K) needs no more values of F than the plain one, and passes
 the turning points of alpha(q), at which the plain one stops. The map H is that of
@@ -13,7 +16,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.interpolate import krogh_interpolate
+from scipy.optimize import brentq
 
+from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.line import TRIVIAL, OverlapLine
 
 Array = np.ndarray
@@ -21,6 +27,8 @@ _SAME = 1e-7  # of F: a block below this part of it is zero up to quadrature
 SEED = 2e-4
 _STEPS, _MEMORY = 60, 3
 _TOLERANCE = 1e-12
+_NODES = 12  # of the growth of a kernel along a branch
+LEAST = 1e-3  # a growth rate of the size of the seed is that of an overlap that enters at second order
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,10 @@ class OverlapPath:
     nodes: int = 20
     points: dict[float, tuple[Array, float]] = field(default_factory=dict)
 
+    def opened(self, face: Array, K: Array, direction: Array, base: Array) -> OverlapPath:
+        """Another branch of the same map."""
+        return OverlapPath(self.F, face, K, direction, base, self.smallest, self.perfect, self.nodes)
+
     @property
     def size(self) -> float:
         """tr(K): the largest value of the sum of overlaps that measures the branch."""
@@ -45,11 +57,12 @@ class OverlapPath:
     def F_of(self, q: float) -> float:
         """What one overlap with the same alpha(q) would have for F: q/((1 - q) alpha)."""
         if q <= 0:
-            return 1.0 if not self.base.any() and self._trivial else 0.0
+            return 1.0 if not self.base.any() and self.trivial else 0.0
         return q/((1 - q)*self.at(q)[1])
 
     @property
-    def _trivial(self) -> bool:
+    def trivial(self) -> bool:
+        """Whether F(0) is not zero on the face."""
         return bool(np.abs(self.face @ self.F(np.zeros_like(self.face)) @ self.face).max() > TRIVIAL)
 
     @cached_property
@@ -87,8 +100,6 @@ class OverlapPath:
             a = np.exp(t)*f
             return float(weight @ (a/(1 + a))) - target
 
-        from scipy.optimize import brentq
-
         scale = np.log(f.max())
         alpha = float(np.exp(brentq(excess, -45 - scale, 45 - scale, xtol=1e-14, rtol=1e-14)))
         return np.asarray((R*(alpha*f/(1 + alpha*f))) @ R.T), alpha
@@ -108,12 +119,11 @@ class OverlapPath:
             return 0.0, np.zeros_like(K)
         A = np.array([S.ravel() for S in span]).T
         whole = K @ K.T
-        weights = [np.prod([b/(b - a) for b in seeds if b != a]) for a in seeds]
         rates = np.empty((len(span), len(span)))
 
         def block(N: Array) -> Array:
-            slopes = (K @ self.F(M + e*SEED*N) @ K/(e*SEED) for e in seeds)
-            return np.asarray(sum(w*f for w, f in zip(weights, slopes, strict=True)).ravel())
+            slopes = [(K @ self.F(M + e*SEED*N) @ K).ravel()/(e*SEED) for e in seeds]
+            return np.asarray(krogh_interpolate(seeds, slopes, 0.0))
 
         central = block(whole)
         for j, S in enumerate(span):
@@ -127,6 +137,74 @@ class OverlapPath:
         return float(values[top].real), N/np.trace(N)
 
 
+# -- where branches open -------------------------------------------------------------------------------------------------
+def stages(zero: OverlapPath, basis: Array) -> tuple[tuple[float, OverlapPath], ...]:
+    """(alpha, branch) for the branches that open one after another, the first from M = 0; none where the overlaps stay there.
+
+    zero : M = 0 itself, with all variables as its kernel;  basis : of the space of overlaps
+    """
+    found = [first] if (first := _first(zero, basis)) else []
+    while found and (new := _next(found[-1][1], basis)):
+        found.append(new)
+    return tuple(found)
+
+
+def _first(zero: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
+    if zero.trivial:
+        start = zero.F(zero.base)
+        N = start/np.trace(start)
+    else:
+        rate, N = zero.kernel_growth(zero.base, zero.K, compressed(basis, zero.K))
+        if rate < LEAST:
+            return None
+    P = kept_face(zero.F, _range(N))
+    path = zero.opened(P, P, N, zero.base)
+    return 0.0 if zero.trivial else path.line.threshold, path
+
+
+def _next(path: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
+    """Where the kernel of a branch becomes unstable, by the zero of log(alpha lambda) along it."""
+    K = np.eye(len(path.face)) - path.face
+    span = compressed(basis, K)
+    if np.trace(K) < 0.5 or not span:
+        return None
+
+    def excess(t: float) -> float:
+        checkpoint("iterating the state evolution")
+        M, alpha = path.at(float(1 - t*t))
+        return float(np.log(max(alpha*path.kernel_growth(M, K, span)[0], 1e-12)))
+
+    t0 = path.line.t0
+    x = np.cos(np.pi*(np.arange(_NODES) + 0.5)/_NODES)
+    t = t0 + (1 - t0)*(1 + x)/2
+    level = np.polynomial.chebyshev.Chebyshev.fit(t, [excess(a) for a in t], _NODES - 1, domain=[t0, 1.0])
+    fine = np.linspace(1.0, t0, 400)[1:]
+    over = np.flatnonzero(level(fine) > 0)
+    if not over.size:
+        return None
+    root = float(fine[over[0]])
+    for _ in range(6):
+        step = excess(root)/float(level.deriv()(root))
+        root = float(np.clip(root - step, t0, 1 - 1e-9))
+        if abs(step) < 1e-9:
+            break
+    M, alpha = path.at(1 - root*root)
+    N = path.kernel_growth(M, K, span)[1]
+    new = _range(N)
+    opened = path.opened(path.face + new, new, N, M)
+    # the branch itself, at small overlaps, is sharper than the differences that found it
+    sharp = opened.line.threshold if opened.line.order == 1 else alpha
+    return float(sharp if abs(sharp/alpha - 1) < 1e-3 else alpha), opened
+
+
+def _range(N: Array) -> Array:
+    """The projector on the range of a positive matrix."""
+    m, R = np.linalg.eigh(N)
+    span = R[:, m > 1e-6*m.max()]
+    return np.asarray(span @ span.T)
+
+
+# -- what both need ------------------------------------------------------------------------------------------------------
 def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0) -> tuple[Array, float]:
     """(M, its residual) by Anderson's acceleration of M <- step(M); what would leave 0 <= M < 1 is a plain step."""
     xs: list[Array] = []

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit
 
 from hermitex.errors import NoClosedForm
-from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import is_diagonal
 from hermitex.theories.overlaps.path import OverlapPath, compressed
 from hermitex.theories.overlaps.state_evolution import StateEvolution
@@ -58,7 +58,7 @@ def reached(evolution: StateEvolution, known: Array, hidden: Array, alone: float
     coarse = max(1.0, *output.beside)
     branch = _Continued(evolution, _projector(known), _projector(hidden), coarse)
     fine = _Continued(evolution, branch.P, branch.K, 1.0 if coarse > 1 else min(output.beside))
-    q, resolved = branch.crossing(1 - 1.2*float(evolution.smallest.max()))
+    q, resolved = branch.crossing(1 - 1.2*evolution.least)
     places = np.linspace(0, q, _BEFORE + 2)[1:-1]
     alphas = [branch.alpha(p) for p in places]
     if not resolved:
@@ -83,28 +83,17 @@ class _Continued:
     """alpha(q) and the rate of the hidden directions on the face of the known ones."""
 
     def __init__(self, evolution: StateEvolution, P: Array, K: Array, fineness: float = 1.0) -> None:
-        self.evolution, self.P, self.K, self.fineness = evolution, P, K, fineness
-        self.most = 1 - float(evolution.smallest.max())
-        self.path = OverlapPath(self.F, P, P, P/np.trace(P), np.zeros_like(P), 1 - self.most, False)
+        self.evolution, self.P, self.K = evolution, P, K
+        self.most = 1 - evolution.least
+        F = partial(evolution.F_within, fineness=fineness)
+        self.path = OverlapPath(F, P, P, P/np.trace(P), np.zeros_like(P), 1 - self.most, False)
         self.span = compressed(evolution.space.basis, K)
-        self._F: dict[bytes, Array] = {}
-        self._excess: dict[tuple[float, Sequence[float]], float] = {}
 
     @property
     def perfect(self) -> bool:
         """Whether the known directions are variables that can be known exactly at a finite alpha."""
         perfect = np.broadcast_to(self.evolution.output.perfect, (len(self.P),))
         return is_diagonal(np.round(self.P, 12)) and bool(perfect[np.diag(self.P) > 0].all())
-
-    def F(self, M: Array) -> Array:
-        """F in the space of overlaps."""
-        key = np.round(M, 15).tobytes()
-        if key not in self._F:
-            checkpoint("linearising the state evolution")
-            space = self.evolution.space
-            found = self.evolution.output.second(self.evolution.inside(M), self.fineness)
-            self._F[key] = space.matrix(space.coordinates(found))
-        return self._F[key]
 
     def alpha(self, q: float) -> float:
         """alpha at which the known directions have the mean overlap q."""
@@ -117,10 +106,8 @@ class _Continued:
 
     def excess(self, q: float, seeds: Sequence[float] = _ROUGH) -> float:
         """log(alpha lambda)."""
-        if (q, seeds) not in self._excess:
-            rate = self.path.kernel_growth(self.path.at(q)[0], self.K, self.span, seeds)[0]
-            self._excess[q, seeds] = float(np.log(max(self.alpha(q)*rate, 1e-12)))
-        return self._excess[q, seeds]
+        rate = self.path.kernel_growth(self.path.at(q)[0], self.K, self.span, seeds)[0]
+        return float(np.log(max(self.alpha(q)*rate, 1e-12)))
 
     def crossing(self, last: float) -> tuple[float, bool]:
         """q where alpha lambda = 1, or the last that is resolved and False where that comes beyond it."""

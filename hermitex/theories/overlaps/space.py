@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
-from sympy import Expr, Matrix, Symbol, eye, zeros
+from sympy import Expr, Matrix, Symbol, linear_eq_to_matrix, zeros
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, Named
@@ -84,22 +84,12 @@ def overlap_space(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Ove
         found = []
     r = len(names)
     pairs = list(combinations_with_replacement(range(r), 2))
-    rows = []
-    for s in found:
-        for i, j in pairs:
-            row = zeros(1, len(pairs))
-            for k, (a, b) in enumerate(pairs):  # (R S R^T - S)_ij for S the k-th unit symmetric matrix
-                S = zeros(r, r)
-                S[a, b] = S[b, a] = 1
-                row[k] = (s.matrix*S*s.matrix.T - S)[i, j]
-            rows.append(row)
-    conditions = Matrix.vstack(*rows) if rows else zeros(1, len(pairs))
-    free = Matrix.hstack(*conditions.applyfunc(lambda e: e.simplify()).nullspace()).T if rows else eye(len(pairs))
-    reduced, pivots = free.rref()
-    basis = np.zeros((reduced.rows, r, r))
-    for n in range(reduced.rows):
-        for k, (a, b) in enumerate(pairs):
-            basis[n, a, b] = basis[n, b, a] = float(reduced[n, k])
+    S = Matrix(r, r, lambda i, j: Symbol(f"S{min(i, j)}{max(i, j)}"))
+    entries = [S[p] for p in pairs]
+    gaps = [gap for s in found for gap in s.matrix*S*s.matrix.T - S]
+    conditions = linear_eq_to_matrix(gaps, entries)[0] if gaps else zeros(1, len(pairs))
+    reduced, pivots = Matrix.hstack(*conditions.applyfunc(lambda e: e.simplify()).nullspace()).T.rref()
+    basis = np.array([S.xreplace(dict(zip(entries, row, strict=True))).tolist() for row in reduced.tolist()], dtype=float)
     group = _group([(np.array(s.matrix.tolist(), dtype=float), s.sign) for s in found], r)
     return OverlapSpace(tuple(pairs[p] for p in pivots), basis, tuple(s.how for s in found),
                         *(tuple(R for R, s in group if s == sign) for sign in (1, -1)))

@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.theories.overlaps.branches import Branches
 from hermitex.theories.overlaps.line import TRIVIAL, OverlapLine
+from hermitex.theories.overlaps.path import OverlapPath, stages
 from hermitex.theories.overlaps.space import FixedPoint
-from hermitex.theories.overlaps.whole import WholeMap, continued, followed
+from hermitex.theories.overlaps.whole import WholeMap, by_newton, continued, followed
 
 Array = np.ndarray
 _SEED = 1e-5
-_ROUNDS, _SETTLED = 8, 1e-10
-_SMALL, _FACE = 1e-4, 1e-3
+_SMALL = 1e-4
 _GOOD = 1e-7  # of a fixed point: what it moves by
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
 _FOLD = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
@@ -44,6 +43,8 @@ class StateEvolution(WholeMap):
         """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
         if start is not None:
             return self.iterated(alpha, informed, start)
+        if informed and self.approach is not None and self.approach.attracts(alpha):
+            return FixedPoint(self.space.coordinates(np.eye(self.output.r)), 0.0, True, off=0.0)
         if self.cheap is not None:
             found = _corrected(self, self.cheap, alpha, informed)
             if found is not None:
@@ -62,29 +63,25 @@ class StateEvolution(WholeMap):
         return not self.space.diagonal or (self.n > 1 and not np.any(self.output.perfect))
 
     @cached_property
-    def branches(self) -> Branches:
-        """The branches that open one after another."""
-        def F(M: Array) -> Array:
-            return self.space.matrix(self.space.coordinates(self.F(self.space.coordinates(M))))
-
-        least = max(float(np.max(self.smallest)), _RESOLVED[self.output.r])
-        return Branches(F, self.space.basis, least, bool(np.all(self.output.perfect)), min(20, self.output.nodes))
+    def branches(self) -> tuple[tuple[float, OverlapPath], ...]:
+        """The branches that open one after another, each with its alpha."""
+        one = np.eye(self.output.r)
+        zero = OverlapPath(self.F_within, one, one, one/len(one), 0*one, max(self.least, _RESOLVED[self.output.r]),
+                           bool(np.all(self.output.perfect)), min(20, self.output.nodes))
+        return stages(zero, self.space.basis)
 
     # -- diagonal M -----------------------------------------------------------------------------------------------------
     def _entry_by_entry(self, alpha: float, informed: bool) -> FixedPoint:
         x = np.full(self.n, float(informed))
-        if informed and self.approach is not None and self.approach.attracts(alpha):
-            return FixedPoint(x, 0.0, True, off=0.0)
         free: set[int] = set()
         for _ in range(4*self.n + 4):
             moving = [k for k in range(self.n) if k not in free and (x[k] == 1) and not self._stays_at_one(x, k, alpha)]
             # What can never be known exactly moves first: the others stay at one or not given where it goes.
             moving = [k for k in moving if not self.can_be_one(k)] or moving
-            if not moving:
-                moving = self._leaving_zero(x, [k for k in range(self.n) if x[k] == 0], alpha)
-                grow = True
-            else:
-                grow = False
+            grow = not moving
+            if grow and (zeros := [k for k in range(self.n) if x[k] == 0]):
+                rate, moving = self.leaving_zero(x, zeros)
+                moving = moving if alpha*rate > 1 + 2*_SEED else []  # the seed itself shifts the slope by its own size
             if not moving:
                 break
             free |= set(moving)
@@ -169,19 +166,16 @@ class StateEvolution(WholeMap):
             linear[:, j] = [(F[self.space.entries[i]] - t)/_SEED for i, t in zip(zeros, trivial, strict=True)]
         return np.concatenate([trivial[:, None], linear], axis=1)
 
-    def _leaving_zero(self, x: Array, zeros: list[int], alpha: float) -> list[int]:
-        if not zeros:
-            return []
+    def leaving_zero(self, x: Array, zeros: list[int]) -> tuple[float, list[int]]:
+        """(rate, which overlaps): they leave zero where alpha is above 1/rate, at once where F itself is not zero there."""
         table = self.growth(x, zeros)
         moved = [k for k, t in zip(zeros, table[:, 0], strict=True) if t > TRIVIAL]
         if moved:
-            return moved
-        values, vectors = np.linalg.eig(table[:, 1:])
-        top = int(np.argmax(values.real))
-        if alpha*values[top].real <= 1 + 2e-5:  # the seed itself shifts the slope by its own size
-            return []
+            return np.inf, moved
+        rates, vectors = np.linalg.eig(table[:, 1:])
+        top = int(np.argmax(rates.real))
         vector = np.abs(vectors[:, top])
-        return [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
+        return float(rates[top].real), [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
 
 
 # -- from a cheaper map ----------------------------------------------------------------------------------------------------
@@ -203,24 +197,11 @@ def _corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, i
         return point
     slopes = cheap.slopes(point.x, alpha, free)
     left = 1 - _rate(slopes)
-    if left < _FOLD:
-        return None
-    inverse = np.linalg.inv(np.eye(len(free)) - slopes)
-    x, residual = np.array(point.x, dtype=float), np.inf
-    for n in range(_ROUNDS):
-        gap = (evolution.step(x, alpha) - x)[free]
-        last, residual = residual, float(np.abs(gap).max())
-        if residual < _SETTLED or (residual > 0.5*last and last < 1e-8):
-            if left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(x, alpha, free)) < 2*left:
-                return None  # a turning point is as near as the two maps are apart
-            return replace(point, x=x, residual=residual, iterations=point.iterations + n)
-        x[free] += inverse @ gap
-        m, R = np.linalg.eigh(evolution.space.matrix(x))
-        if m[0] < -_FACE or m[-1] >= 1:
-            break
-        if m[0] < 0:  # on a face of M >= 0
-            x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)
-    return None
+    held = [k for k in range(len(point.x)) if k not in free]
+    found = None if left < _FOLD else by_newton(evolution, point.x, alpha, held, slopes)
+    if found is None or (left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(found.x, alpha, free)) < 2*left):
+        return None  # a turning point is as near as the two maps are apart
+    return replace(found, iterations=point.iterations + found.iterations)
 
 
 def _rate(slopes: Array) -> float:
@@ -239,3 +220,24 @@ def _kind_is_sure(cheap: StateEvolution, x: Array, free: list[int], alpha: float
         return True
     beside = [cheap.solve(alpha*f, informed) for f in (1 - _MARGIN, 1 + _MARGIN)]
     return all(p.converged and np.array_equal(np.isin(p.x, (0, 1)), np.isin(x, (0, 1))) for p in beside)
+
+
+# -- how far off ------------------------------------------------------------------------------------------------------------
+def quadrature_error(evolution: StateEvolution, x: Array, alpha: float) -> float:
+    """The largest |dx_k| at a fixed point with coordinates x: the move of the exact map's fixed point, to first order.
+
+    dM = (1 - dH/dM)^{-1} (H_other(M) - H(M)), H_other the same map with F from finer nodes, or where these cost much from coarser
+    ones, which says too much. Overlaps that are 0 or 1 are limits and carry no error.
+    Infinite where the fixed point is marginal, dH/dM = 1: at a transition any error of F moves it by more.
+    """
+    x = np.asarray(x, dtype=float)
+    free = evolution.moving(x)
+    if not free:
+        return 0.0
+    here, output = evolution.step(x, alpha), evolution.output
+    moved = np.array([(evolution.overlap(alpha*evolution.F(x, f)) - here)[free] for f in output.beside])
+    J = (evolution.cheap or evolution).slopes(x, alpha, free)
+    try:
+        return output.doubt*float(np.abs(np.linalg.solve(np.eye(len(free)) - J, moved.T)).max())
+    except np.linalg.LinAlgError:
+        return float("inf") if moved.any() else 0.0

@@ -6,15 +6,16 @@ A variable enters by steps if g is constant in it between finitely many points: 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sympy import Dummy, Expr, Piecewise, Rational, S, Symbol, oo
 from sympy.core.relational import Relational
 
-from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.laws.density import array_function, exact_point, monotone_branches
 from hermitex.exponents.laws.discrete import own_parts
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.theories.overlaps.grid import WINDOW, Array, LabelAxis
@@ -49,13 +50,8 @@ def step_cuts(g: Expr, x: Symbol) -> Array | None:
     """The points between which g does not depend on x, or None if there are no such points."""
     cuts: list[Expr] = []
     for part in _parts(g, x):
-        try:
-            found = pieces(part, x, *_ENDS)
-        except BudgetExceeded:
-            raise
-        except HermitexError:
-            return None
-        if any(p.expr.has(x) for p in found):
+        found = unless_refused(partial(pieces, part, x, *_ENDS))
+        if found is None or any(p.expr.has(x) for p in found):
             return None
         cuts += [p.hi for p in found[:-1]]
     return _numbers(cuts)
@@ -78,12 +74,7 @@ def kinks(g: Expr, x: Symbol) -> Array:
     """Where parts of g that hold x alone are not smooth; what mixes variables has no fixed kinks and is left to refinement."""
     cuts: list[Expr] = []
     for part in _parts(g, x):
-        try:
-            cuts += breakpoints(part, x, _ENDS)
-        except BudgetExceeded:
-            raise
-        except HermitexError:
-            continue
+        cuts += unless_refused(partial(breakpoints, part, x, _ENDS)) or ()
     found = _numbers(cuts)
     return found[np.abs(found) < WINDOW]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
 from hermitex.show.display import Shown, number, words_table
-from hermitex.theories.overlaps.branches import LEAST
-from hermitex.theories.overlaps.line import TRIVIAL
+from hermitex.theories.overlaps.path import LEAST
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,16 +110,12 @@ def transitions(theory: Any) -> Transitions:
 
 def _along_branches(theory: Any, evolution: Any) -> Transitions:
     """The stages of the branches, and their turning points."""
-    found = evolution.branches.stages
+    found = evolution.branches
     if not found:
         return Transitions(theory, float("inf"), (), ())
-    spinodals = []
-    for stage in found:
-        for alpha, q in stage.path.line.spinodals():
-            M = stage.path.at(q)[0]
-            spinodals.append((alpha, float(np.trace(stage.K @ M)/np.trace(stage.K)), combination(stage.K)))
-    stages = tuple((s.alpha, (combination(s.K),)) for s in found[1:])
-    return Transitions(theory, found[0].alpha, tuple(spinodals), stages)
+    spinodals = [(alpha, q, combination(path.K)) for _, path in found for alpha, q in path.line.spinodals()]
+    stages = tuple((alpha, (combination(path.K),)) for alpha, path in found[1:])
+    return Transitions(theory, found[0][0], tuple(spinodals), stages)
 
 
 def combination(K: np.ndarray) -> str:
@@ -128,22 +124,21 @@ def combination(K: np.ndarray) -> str:
     >>> combination(np.array([[0.5, -0.5], [-0.5, 0.5]]))
     'M11/2 + M22/2 - M12'
     """
-    K = K/np.trace(K)
-    r = len(K)
-    parts = [(f"M{i + 1}{i + 1}", K[i, i]) for i in range(r)]
-    parts += [(f"M{i + 1}{j + 1}", 2*K[i, j]) for i in range(r) for j in range(i + 1, r)]
+    weights = 2*K/np.trace(K) - np.diag(np.diag(K))/np.trace(K)
     said = ""
-    for name, c in parts:
-        if abs(c) < 1e-6:
+    for i, j in sorted(combinations_with_replacement(range(len(K)), 2), key=lambda e: e[0] != e[1]):
+        size, name = abs(weights[i, j]), f"M{i + 1}{j + 1}"
+        if size < 1e-6:
             continue
-        size = abs(c)
         near = Fraction(size).limit_denominator(12)
-        exact = abs(float(near) - size) < 1e-7
-        one = exact and near.numerator == 1
-        text = f"{near if exact else round(size, 4)} {name}"
-        if one:
-            text = name if near.denominator == 1 else f"{name}/{near.denominator}"
-        said += (" - " if c < 0 else " + ")*bool(said) + ("-" if c < 0 and not said else "") + text
+        if abs(float(near) - size) > 1e-7:
+            text = f"{round(size, 4)} {name}"
+        elif near.numerator == 1:
+            text = name if near == 1 else f"{name}/{near.denominator}"
+        else:
+            text = f"{near} {name}"
+        minus = weights[i, j] < 0
+        said += (" - " if minus else " + ") + text if said else "-"*minus + text
     return said
 
 
@@ -153,20 +148,10 @@ def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
     left = list(range(evolution.n))
     reached = 0.0
     while left:
-        table = evolution.growth(x, left)
-        moved = [k for k, t in zip(left, table[:, 0], strict=True) if t > TRIVIAL]
-        if not moved:
-            rates, vectors = np.linalg.eig(table[:, 1:])
-            top = int(np.argmax(rates.real))
-            if rates[top].real < LEAST:
-                first = float("inf") if first is None else first
-                break
-            moved = [k for k, v in zip(left, np.abs(vectors[:, top]), strict=True) if v > 1e-6*np.abs(vectors[:, top]).max()]
-        if len(moved) == 1:
-            alpha = evolution.line(x, moved[0]).threshold
-        else:
-            alpha = 0.0 if table[:, 0].max() > TRIVIAL else 1/rates[top].real
-        alpha = max(alpha, reached)
+        rate, moved = evolution.leaving_zero(x, left)
+        if rate < LEAST:
+            break
+        alpha = max(evolution.line(x, moved[0]).threshold if len(moved) == 1 else 1/rate, reached)
         if first is None:
             first = alpha
         else:

@@ -27,6 +27,7 @@ _UNSTABLE = 1e-5
 _SURELY = 1.1  # alpha c from which what is near 1 is so, whatever the next order in V
 _HALF = 0.45  # beyond which V is no longer small
 _PLAIN, _SETTLED, _SLACK = 3, 1e-9, 1e-6
+_EXACT, _ROUNDED = 1e-10, 1e-8  # a residual that ends Newton's method, and one that may do so where it falls no further
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +67,9 @@ def followed(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
         if last is not None and not informed and np.array_equal(evolution.space.matrix(last.x), np.eye(evolution.output.r)):
             found = last  # what is known exactly stays so with more samples
         else:
-            known = informed and evolution.approach is not None and evolution.approach.attracts(alpha)
-            beside = evolution.beside_one(alpha, informed) if known else None
-            if beside is not None:
-                found = beside
-            else:
-                found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
-                found = found if found.converged else _finished(evolution, found, alpha)
-                found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha, informed)
+            found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
+            found = found if found.converged else _finished(evolution, found, alpha)
+            found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha, informed)
         evolution.known[key] = found
     return evolution.known[key]
 
@@ -98,7 +94,7 @@ def continued(evolution: WholeMap, start: Array, alpha: float, informed: bool, h
             return evolution.iterated(alpha)
     for _ in range(_PLAIN):
         x = step(x)
-        pushed = np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - _limit(evolution)
+        pushed = np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - evolution.least
         if not fixed and not informed and pushed and alpha*evolution.pace <= 1:
             return FixedPoint(x, float("nan"), False)  # the fixed point is above
         if not fixed and not informed and all_near(evolution, x) and alpha*evolution.pace > _SURELY:
@@ -118,7 +114,7 @@ def stable(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
 
     Above it, since what is reached from M = eps 1 is so from below.
     """
-    too_near = np.linalg.eigvalsh(evolution.space.matrix(found.x))[-1] > 1 - _limit(evolution)
+    too_near = np.linalg.eigvalsh(evolution.space.matrix(found.x))[-1] > 1 - evolution.least
     if not found.converged or not np.any(found.x) or too_near:
         return found
     values, vectors = np.linalg.eig(evolution.slopes(found.x, alpha, list(range(evolution.n))))
@@ -144,17 +140,23 @@ def _finished(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoin
     return found if not near else by_newton(evolution, found.x, alpha) or found
 
 
-def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[int] = ()) -> FixedPoint | None:
-    """The fixed point next to a start; None where Newton's method leaves 0 <= M < 1 or does not settle."""
-    x = np.array(start, dtype=float)
+def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[int] = (),
+              slopes: Array | None = None) -> FixedPoint | None:
+    """The fixed point next to a start; None where Newton's method leaves 0 <= M < 1 or does not settle.
+
+    slopes : dH/dM of a map that is close to this one, over what is not held; its own at each step where none are given
+    """
+    x, residual = np.array(start, dtype=float), np.inf
     free = [k for k in range(len(x)) if k not in held]
     for n in range(_NEWTON):
         gap = (evolution.step(x, alpha) - x)[free]
-        if np.abs(gap).max() < _SETTLED:
-            return FixedPoint(x, float(np.abs(gap).max()), True, n)
-        x[free] += np.linalg.solve(np.eye(len(free)) - evolution.slopes(x, alpha, free), gap)
+        last, residual = residual, float(np.abs(gap).max())
+        if residual < _EXACT or (residual > 0.5*last and last < _ROUNDED):
+            return FixedPoint(x, residual, True, n)
+        J = evolution.slopes(x, alpha, free) if slopes is None else slopes
+        x[free] += np.linalg.solve(np.eye(len(free)) - J, gap)
         m, R = np.linalg.eigh(evolution.space.matrix(x))
-        if m[0] < -_FACE or m[-1] >= 1 - _limit(evolution):
+        if m[0] < -_FACE or m[-1] >= 1 - evolution.least:
             return None
         if m[0] < 0:
             x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)
@@ -163,7 +165,7 @@ def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[in
 
 def resolved(evolution: WholeMap, found: FixedPoint, alpha: float, informed: bool) -> FixedPoint:
     """What the quadrature resolves; what is nearer to 1 where all directions come there together; else why not."""
-    limit, m = _limit(evolution), np.linalg.eigvalsh(evolution.space.matrix(found.x))
+    limit, m = evolution.least, np.linalg.eigvalsh(evolution.space.matrix(found.x))
     near = all_near(evolution, found.x)
     if m[-1] <= 1 - limit and not near:
         return found
@@ -183,8 +185,4 @@ def resolved(evolution: WholeMap, found: FixedPoint, alpha: float, informed: boo
 def all_near(evolution: WholeMap, x: Array) -> bool:
     """Whether all directions together are nearer to 1 than is resolved."""
     V = np.linalg.eigvalsh(np.eye(evolution.output.r) - evolution.space.matrix(x))
-    return bool(np.prod(np.maximum(V, _limit(evolution))) <= evolution.together**len(V)*(1 + 1e-9))
-
-
-def _limit(evolution: WholeMap) -> float:
-    return float(evolution.smallest.max())
+    return bool(np.prod(np.maximum(V, evolution.least)) <= evolution.together**len(V)*(1 + 1e-9))
