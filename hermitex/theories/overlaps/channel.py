@@ -13,19 +13,8 @@ from typing import Any
 import numpy as np
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.frames import eigen_nodes, frame_of_axes, unfolded
-from hermitex.theories.overlaps.grid import (
-    Array,
-    LabelAxis,
-    LabelGrid,
-    ThinTable,
-    averaged,
-    broken_nodes,
-    merged,
-    nonnegative,
-    normal_nodes,
-    panels,
-)
+from hermitex.theories.overlaps.frames import eigen_nodes, field_nodes, frame_of, frame_of_axes
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, ThinTable, averaged, broken_nodes, merged, panels
 
 _CHUNK = 4_000_000
 _MANY = 200  # labels from which few may occur next to each point
@@ -103,24 +92,11 @@ class FiniteOutput(Output):
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M), on a tensor of omegas where M is diagonal, else in the frame of its eigenvectors."""
-        if not self.by_axes(M):
-            whole = np.zeros((self.r, self.r))
-            for weight, z, parts in self.sliced(M, fineness):
-                whole += outer(parts, z, weight)
-            return unfolded(whole, M, self.alike)
-        m = np.diag(M)
-        frame = frame_of_axes(m, self.alike)
-        fields = [normal_nodes(x, 1 - x, _FIELDS.get(self.r, 1.0)*fineness) for x in m]
-        nodes = self._fewer([nonnegative(*f) if i in frame.halved else f for i, f in enumerate(fields)], m)
-        weight = tensor_product([w for _, w in nodes])
-        total = np.zeros((self.r, self.r))
-        thin = None if self._thin is None else self._thin.of(float(1 - m[0]), fineness, _CHUNK)
-        if thin is not None:
-            return np.asarray(self._through(thin, *nodes[0], float(1 - m[0]), fineness)*frame.shown)
-        for grid in self._grids(m, fineness, weight.size):
-            z, *a = grid.moments([o for o, _ in nodes], 1 - m, fineness)
-            total += outer(a, z, weight)
-        return total*frame.shown
+        m, along = np.diag(M), self.by_axes(M)
+        frame = frame_of_axes(m, self.alike) if along else frame_of(M, self.alike)
+        parts = self._along_axes(m, frame.halved, fineness) if along else self.sliced(M, fineness)
+        F = sum((outer(a, z, weight) for weight, z, a in parts), np.zeros((self.r, self.r)))
+        return frame.back(frame.R.T @ F @ frame.R*frame.shown)  # what the other half of the fields cancels is zero
 
     @cached_property
     def _thin(self) -> ThinTable | None:
@@ -129,24 +105,27 @@ class FiniteOutput(Output):
             return None
         return ThinTable(self.grid.axes[0], partial(stepped, self.law), self.labels, self.steps)
 
-    def _through(self, table: Any, omega: Array, weight: Array, v: float, fineness: float) -> Array:
-        """F of one variable, by a sparse table, some fields at a time."""
-        step, total = max(1, _CHUNK//len(self.labels)), np.zeros((1, 1))
-        for k in range(0, len(omega), step):
-            p, d = self.grid.axes[0].probabilities(omega[k:k + step], v, fineness)
-            checkpoint("iterating the state evolution", table.nnz*p.shape[1])
-            total += outer([table @ d], table @ p, weight[k:k + step])
-        return total
+    def _along_axes(self, m: Array, halved: Sequence[int], fineness: float) -> Iterator[tuple[Array, Array, Any]]:
+        """(weights, Z, [A_i]) on a tensor of omegas, all at once, or as much at a time as fits.
 
-    def _grids(self, m: Array, fineness: float, omegas: int) -> Iterator[LabelGrid]:
-        """The grid as it is, or a few labels at a time where all at once would not fit."""
-        size = max(1, _CHUNK//max(self.grid.size(1 - m, fineness), omegas))
-        if self.law is None or size >= len(self.labels):
-            yield self.grid
+        Some fields at a time by a thin table, which is whole; else some labels at a time.
+        """
+        nodes = self._fewer(field_nodes(m, _FIELDS.get(self.r, 1.0)*fineness, halved), m)
+        omegas, weight = [o for o, _ in nodes], tensor_product([w for _, w in nodes])
+        if self._thin is not None and (table := self._thin.of(float(1 - m[0]), fineness, _CHUNK)) is not None:
+            step = max(1, _CHUNK//len(self.labels))
+            for k in range(0, len(weight), step):
+                p, d = self.grid.axes[0].probabilities(omegas[0][k:k + step], float(1 - m[0]), fineness)
+                checkpoint("iterating the state evolution", table.nnz*p.shape[1])
+                yield weight[k:k + step], table @ p, [table @ d]
             return
-        for k in range(0, len(self.labels), size):
-            part = slice(k, k + size)
-            yield LabelGrid(self.grid.axes, partial(stepped, self.law, self.labels[part], self.steps[part]))
+        size = max(1, _CHUNK//max(self.grid.size(1 - m, fineness), weight.size))
+        whole = self.law is None or size >= len(self.labels)
+        for k in range(0, 1 if whole else len(self.labels), size):
+            y, dy = self.labels[k:k + size], None if whole else self.steps[k:k + size]
+            grid = self.grid if whole else LabelGrid(self.grid.axes, partial(stepped, self.law, y, dy))
+            z, *a = grid.moments(omegas, 1 - m, fineness)
+            yield weight, z, a
 
     def _fewer(self, nodes: Sequence[tuple[Array, Array]], m: Array) -> list[tuple[Array, Array]]:
         """Fields along each axis without those that see nothing of its steps."""

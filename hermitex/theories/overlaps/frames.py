@@ -133,9 +133,3 @@ def eigen_nodes(M: Array, coarse: float, *, blur: float | None = None,
     weight = np.prod(np.meshgrid(*(w for _, w in nodes), indexing="ij"), axis=0).ravel()
     kept = weight > _UNSEEN*weight.max()
     return omega[kept], weight[kept]
-
-
-def unfolded(F: Array, M: Array, alike: Sequence[Array]) -> Array:
-    """E[A A^T] from half of the fields, as `eigen_nodes` halves them: the entries that the other half cancels are zero."""
-    frame = frame_of(M, alike)
-    return frame.back(frame.R.T @ F @ frame.R*frame.shown)

@@ -25,8 +25,8 @@ TRIVIAL = 1e-9  # an F(0) below this is zero up to quadrature; what is exactly z
 class OverlapLine:
     """F(q) of one unknown overlap, 0 < q < 1 - smallest."""
 
-    def __init__(self, F: Callable[[float], float], smallest: float, perfect: bool, nodes: int = _NODES) -> None:
-        self.F, self.perfect, self.nodes = F, perfect, nodes
+    def __init__(self, F: Callable[[float], float], smallest: float, nodes: int = _NODES) -> None:
+        self.F, self.nodes = F, nodes
         self.t0 = float(np.sqrt(smallest))
 
     @cached_property

@@ -49,7 +49,7 @@ def limit(n: Array, K: Array) -> Array:
     array([[0.5, 0. ],
            [0. , 0.5]])
     """
-    size = np.einsum("ni,ij,nj->n", n, K, n)
+    size = np.sum((n @ K)*n, axis=1)
     return np.asarray((n/np.where(size > 0, size, 1.0)[:, None]).T @ n/len(n))
 
 

@@ -19,7 +19,6 @@ import numpy as np
 from scipy.interpolate import krogh_interpolate
 from scipy.optimize import brentq
 
-from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.line import TRIVIAL, OverlapLine
 
 Array = np.ndarray
@@ -41,13 +40,12 @@ class OverlapPath:
     direction: Array
     base: Array
     smallest: float
-    perfect: bool
     nodes: int = 20
     points: dict[float, tuple[Array, float]] = field(default_factory=dict)
 
     def opened(self, face: Array, K: Array, direction: Array, base: Array) -> OverlapPath:
         """Another branch of the same map."""
-        return OverlapPath(self.F, face, K, direction, base, self.smallest, self.perfect, self.nodes)
+        return OverlapPath(self.F, face, K, direction, base, self.smallest, self.nodes)
 
     @property
     def size(self) -> float:
@@ -68,7 +66,7 @@ class OverlapPath:
     @cached_property
     def line(self) -> OverlapLine:
         """alpha(q) as the curve of one overlap."""
-        return OverlapLine(self.F_of, self.smallest, self.perfect, self.nodes)
+        return OverlapLine(self.F_of, self.smallest, self.nodes)
 
     def at(self, q: float) -> tuple[Array, float]:
         """(M, alpha) where tr(K M) = q tr(K)."""
@@ -108,6 +106,11 @@ class OverlapPath:
         """The fixed point of `held`; its alpha comes with it."""
         M, _ = accelerated(lambda X: self.held(X, q)[0], self.guess(q), scale=q)
         return self.held(M, q)
+
+    def excess(self, q: float, K: Array, span: list[Array], seeds: Sequence[float] = (1, 2, 4)) -> float:
+        """log(alpha lambda), lambda the rate of K (dF/dM) K at q: where it is above zero what K holds leaves zero."""
+        M, alpha = self.at(q)
+        return float(np.log(max(alpha*self.kernel_growth(M, K, span, seeds)[0], 1e-12)))
 
     def kernel_growth(self, M: Array, K: Array, span: list[Array],
                       seeds: Sequence[float] = (1, 2, 4)) -> tuple[float, Array]:
@@ -170,9 +173,7 @@ def _next(path: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
         return None
 
     def excess(t: float) -> float:
-        checkpoint("iterating the state evolution")
-        M, alpha = path.at(float(1 - t*t))
-        return float(np.log(max(alpha*path.kernel_growth(M, K, span)[0], 1e-12)))
+        return path.excess(float(1 - t*t), K, span)
 
     t0 = path.line.t0
     x = np.cos(np.pi*(np.arange(_NODES) + 0.5)/_NODES)

@@ -14,11 +14,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Expr, Integer, Mul, Pow, Symbol
+from sympy import Abs, Expr, Mul, Symbol
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import EXP, Output
-from hermitex.theories.overlaps.grid import Array, nonnegative, normal_nodes
+from hermitex.theories.overlaps.frames import field_nodes
+from hermitex.theories.overlaps.grid import Array
 
 _ROOT = np.sqrt(2*np.pi)
 _RIGHT, _LEFT = 2.15, 24.0  # log of the largest |z|; how far to the left a density e^t is followed, for k = 1
@@ -47,21 +48,18 @@ class ProductOutput(Output):
     def of(cls, g: Expr, names: Sequence[Symbol], law: str) -> ProductOutput | None:
         """From an expression; None if it is not a monomial in several variables."""
         c, rest = g.as_coeff_Mul()
-        powers, even = dict.fromkeys(names, 0), dict.fromkeys(names, True)
-        for factor in Mul.make_args(rest):
-            base, k = factor.as_base_exp() if isinstance(factor, Pow) else (factor, Integer(1))
-            bare = base.args[0] if isinstance(base, Abs) else base
-            for x in Mul.make_args(bare):
-                if x not in powers or powers[x] or not (k.is_Integer and 0 < int(k) <= 4):
+        found: dict[Expr, tuple[int, bool]] = {}
+        for base, k in rest.as_powers_dict().items():
+            for x in Mul.make_args(base.args[0] if isinstance(base, Abs) else base):
+                if x not in names or x in found or not (k.is_Integer and 0 < k <= 4):
                     return None
-                powers[x] = int(k)
-                even[x] = isinstance(base, Abs) or int(k) % 2 == 0
-        if len(names) < 2 or not all(powers.values()):
+                found[x] = int(k), isinstance(base, Abs) or int(k) % 2 == 0
+        if len(names) < 2 or len(found) < len(names):
             return None
-        noisy = law == "multiplicative"
-        return cls(tuple(powers.values()), tuple(even.values()), float(c), noisy, len(names),
-                   _RESOLVED[len(names)] if noisy or len({*zip(powers.values(), even.values(), strict=True)}) > 1 else _NEAR_ONE,
-                   not noisy, 14 if len(names) == 3 else 20)
+        powers, even = zip(*(found[x] for x in names), strict=True)
+        noisy, r = law == "multiplicative", len(names)
+        return cls(powers, even, float(c), noisy, r, _RESOLVED[r] if noisy or len({*found.values()}) > 1 else _NEAR_ONE,
+                   not noisy, 14 if r == 3 else 20)
 
     def _grid(self, v: float, fineness: float) -> tuple[Array, float]:
         """t on the circle of convolutions, and its step."""
@@ -97,7 +95,7 @@ class ProductOutput(Output):
         if v < 0.999*_RESOLVED[self.r] and self.perfect and np.ptp(m) == 0:
             return np.eye(self.r)*float(np.polyval(self._towards_one(len(_TOWARDS_ONE) - (fineness != 1)), np.sqrt(v)))/v
         t, h = self._grid(float((1 - m).min()), fineness)
-        nodes = [nonnegative(*normal_nodes(x, 1 - x, (1.3 if self.r == 3 else 1.0)*fineness)) for x in m]
+        nodes = field_nodes(m, (1.3 if self.r == 3 else 1.0)*fineness, range(self.r))
         hats, noise = self._factors(t, [o for o, _ in nodes], 1 - m)
         alike = len({*zip(m, self.powers, self.even, strict=True)}) == 1
         index = np.array([i for i in product(*(range(len(o)) for o, _ in nodes)) if not alike or list(i) == sorted(i)])

@@ -86,7 +86,7 @@ class _Continued:
         self.evolution, self.P, self.K = evolution, P, K
         self.most = 1 - evolution.least
         F = partial(evolution.F_within, fineness=fineness)
-        self.path = OverlapPath(F, P, P, P/np.trace(P), np.zeros_like(P), 1 - self.most, False)
+        self.path = OverlapPath(F, P, P, P/np.trace(P), np.zeros_like(P), 1 - self.most)
         self.span = compressed(evolution.space.basis, K)
 
     @property
@@ -105,9 +105,9 @@ class _Continued:
         return alpha
 
     def excess(self, q: float, seeds: Sequence[float] = _ROUGH) -> float:
-        """log(alpha lambda)."""
-        rate = self.path.kernel_growth(self.path.at(q)[0], self.K, self.span, seeds)[0]
-        return float(np.log(max(self.alpha(q)*rate, 1e-12)))
+        """log(alpha lambda) at a point that is on the branch."""
+        self.alpha(q)
+        return self.path.excess(q, self.K, self.span, seeds)
 
     def crossing(self, last: float) -> tuple[float, bool]:
         """q where alpha lambda = 1, or the last that is resolved and False where that comes beyond it."""

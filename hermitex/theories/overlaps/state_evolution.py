@@ -39,10 +39,8 @@ class StateEvolution(WholeMap):
         """The same with a quadrature that is cheaper and less exact, where one is worth its while."""
         return None if self.output.cheap is None else StateEvolution(self.output.cheap, self.space)
 
-    def solve(self, alpha: float, informed: bool = False, start: Array | None = None) -> FixedPoint:
-        """The fixed point reached from M = eps 1 (uninformed), from M = 1 (informed), or from a start."""
-        if start is not None:
-            return self.iterated(alpha, informed, start)
+    def solve(self, alpha: float, informed: bool = False) -> FixedPoint:
+        """The fixed point reached from M = eps 1 (uninformed), or from M = 1 (informed)."""
         if informed and self.approach is not None and self.approach.attracts(alpha):
             return FixedPoint(self.space.coordinates(np.eye(self.output.r)), 0.0, True, off=0.0)
         if self.cheap is not None:
@@ -67,7 +65,7 @@ class StateEvolution(WholeMap):
         """The branches that open one after another, each with its alpha."""
         one = np.eye(self.output.r)
         zero = OverlapPath(self.F_within, one, one, one/len(one), 0*one, max(self.least, _RESOLVED[self.output.r]),
-                           bool(np.all(self.output.perfect)), min(20, self.output.nodes))
+                           min(20, self.output.nodes))
         return stages(zero, self.space.basis)
 
     # -- diagonal M -----------------------------------------------------------------------------------------------------
@@ -137,7 +135,7 @@ class StateEvolution(WholeMap):
                 y[k] = q
                 return float(self.F(y)[e])
 
-            self._lines[key] = OverlapLine(F, self.limit(k), self.can_be_one(k), self.output.nodes)
+            self._lines[key] = OverlapLine(F, self.limit(k), self.output.nodes)
         return self._lines[key]
 
     def _becomes_one(self, k: int, x: Array, alpha: float) -> bool:

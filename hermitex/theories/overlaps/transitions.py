@@ -137,8 +137,8 @@ def combination(K: np.ndarray) -> str:
             text = name if near == 1 else f"{name}/{near.denominator}"
         else:
             text = f"{near} {name}"
-        minus = weights[i, j] < 0
-        said += (" - " if minus else " + ") + text if said else "-"*minus + text
+        sign = "-" if weights[i, j] < 0 else "+"
+        said += f" {sign} {text}" if said else f"{sign}{text}".removeprefix("+")
     return said
 
 
@@ -162,7 +162,7 @@ def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
         line = evolution.line(x, k)
         spinodals += [(a, q, evolution.name(k)) for a, q in line.spinodals()]
         left.remove(k)
-        if not line.perfect:
+        if not evolution.can_be_one(k):
             break  # a later stage sees an overlap that itself moves with alpha: it is on the curve
         x[k] = 1.0
         reached = max([first, *(a for a, *_ in spinodals)])
