@@ -107,8 +107,8 @@ class Report(Shown):
 
 
 def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | None = None,
-           simulate: bool | Mapping[str, Any] = False, budget: float | None = DEFAULT_BUDGET, progress: Any = None,
-           **numbers: float) -> Report:
+           simulate: bool | Mapping[str, Any] = False, budget: float | None = DEFAULT_BUDGET, patience: float | None = None,
+           progress: Any = None, **numbers: float) -> Report:
     """The sheet of a model: a target's exponents, coefficients, learning curve after one gradient step, bounds, spectrum, papers.
 
     Parameters
@@ -120,7 +120,7 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
     alpha : the abscissa of the learning curve, n/d (default: 0.1 to 5)
     simulate : True trains networks beside the theory, about a minute an activation; or {"dimension": 200, "seeds": 4}
     numbers : beta = 1, lam = 0.1, Delta = 0, alpha0 = 5, eta = 1, as of `hx.theories.one_step`
-    budget : seconds for each question
+    budget : seconds for each question; patience : for the experiment of one activation (default: all that it takes)
 
     Returns
     -------
@@ -147,8 +147,9 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
     line = tuple(_floats("alpha", ALPHA if alpha is None else alpha))
     if min(line) <= 0:
         raise BadInput(f"report: alpha is positive, not {min(line):g}")
-    if budget is not None and not budget > 0:
-        raise BadInput(f"report: a budget is a positive number of seconds, not {budget}")
+    for seconds in (budget, patience):
+        if seconds is not None and not seconds > 0:
+            raise BadInput(f"report: a budget is a positive number of seconds, not {seconds}")
     options = _simulation(simulate)
     if channel is not None and not isinstance(channel, str):
         raise BadInput("report: a channel is a text here, for instance 'gaussian:1/4', so that the page can repeat the call")
@@ -159,7 +160,7 @@ def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | 
         if "Delta" in numbers and read["Delta"] != noise:
             raise BadInput(f"report: the channel {channel} and Delta = {read['Delta']:g} are two noises; leave one of them out")
         read["Delta"] = noise
-    asked = Model(sigmas, _target(g), channel, line, read, options, budget, progress)
+    asked = Model(sigmas, _target(g), channel, line, read, options, budget, patience, progress)
     title = f"{', '.join(sigmas)} for {g.strip() if isinstance(g, str) else asked.target}"
     shared = f"import numpy as np\n\nimport hermitex as hx\n\ninf, alpha = np.inf, {words.line(line)}"
     return Report(title, tuple(setting(asked)), shared, tuple(compose(asked)))

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import shlex
+import time
 from html import unescape
 from html.parser import HTMLParser
 
@@ -240,6 +241,17 @@ def test_the_experiment_stands_beside_the_theory(tmp_path):
     assert measured["parameters"]["dimension"] == 30 and len(measured["test_error"]) == 2
     assert "simulate={'dimension': 30, 'seeds': 2}" in part.code and "--simulate-dimension 30" in part.shell[0]
     assert r"\pm" in _whole(found.save(tmp_path/"s.tex"), ".tex")
+
+
+def test_an_experiment_that_a_budget_ends_leaves_the_rest_of_the_sheet(monkeypatch):
+    from hermitex.face import curve as face
+    from hermitex.face.sheet.parts import Model, learning_curve
+
+    monkeypatch.setattr(face, "experiment", lambda *args, **numbers: time.sleep(5))
+    numbers = {"beta": 1.0, "lam": 0.1, "Delta": 0.0, "alpha0": 5.0, "eta": 1.0}
+    part = learning_curve(Model(("z",), "z", None, (0.5, 2.0), numbers, {}, 60.0, patience=0.1))
+    assert len(part.data["z"]["test_error"]) == 2
+    assert any("z: the experiment is left out: the budget of 0.1 s was over" in str(b) for b in part.blocks)
 
 
 def test_functions_of_python_and_formulas_are_named_so_that_calls_repeat_them():

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hermitex.errors import BadInput, HermitexError, NoClosedForm
+from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.words import staircase_words
 from hermitex.face import curve as face
@@ -33,7 +33,7 @@ _MANY = 12                    # rows of the certificates
 class Model:
     """What the sheet is of: activations, a target, how the label is drawn, and the numbers of the step.
 
-    numbers : beta, lam, Delta, alpha0, eta;  simulate : None, or the options of the experiment
+    numbers : beta, lam, Delta, alpha0, eta;  simulate : None, or the options of the experiment;  patience : its seconds
     """
 
     sigmas: tuple[str, ...]
@@ -43,6 +43,7 @@ class Model:
     numbers: Mapping[str, Any]
     simulate: Mapping[str, Any] | None
     budget: float | None
+    patience: float | None = None
     progress: Any = None
     _known: dict[tuple[str, str], Any] = field(default_factory=dict)
 
@@ -183,20 +184,27 @@ def baseline(asked: Model) -> Section:
 def learning_curve(asked: Model) -> Section:
     """The test error after one gradient step against samples, with the experiment and the baselines."""
     found: dict[str, Any] = {}
+    late: list[str] = []
     for s in asked.sigmas:
         with deadline(asked.budget):
             found[s] = face.curve(asked.theory(s), list(asked.alpha), **asked.numbers)
-        if asked.simulate is not None:  # it takes as long as it takes
-            measured = face.experiment(asked.theory(s), list(asked.alpha), asked.simulate, asked.progress, **asked.numbers)
-            found[s] = found[s].with_simulation(measured)
-    first = next(iter(found))
+        if asked.simulate is not None:
+            try:
+                with deadline(asked.patience):
+                    measured = face.experiment(asked.theory(s), list(asked.alpha), asked.simulate, asked.progress, **asked.numbers)
+            except BudgetExceeded as over:
+                if over.seconds != asked.patience:
+                    raise
+                late.append(f"{s}: the experiment is left out: the budget of {asked.patience:g} s was over")
+            else:
+                found[s] = found[s].with_simulation(measured)
+    first, made = next(iter(found)), next((c.simulation for c in found.values() if c.simulation is not None), None)
     ax = asked.baselines(first).plot()
     for s, c in found.items():
         ax = c.plot(ax, label=s if len(found) > 1 else "after one step")
     spikes = [(Literal(s), *(value(c.parameters[k], 8) for k in ("r", "c", "gamma"))) for s, c in found.items()]
     caption = "Test error against samples, in grey what needs no feature learning" + (f" ({first})" if len(found) > 1 else "")
-    if asked.simulate is not None:
-        made = found[first].simulation
+    if made is not None:
         caption += (rf"; points: trained at $d = {int(made.parameters['dimension'])}$, {len(made.seeds)} seeds, with their "
                     "standard error")
     rows: list[tuple[str, ...]] = []
@@ -204,15 +212,16 @@ def learning_curve(asked: Model) -> Section:
         shown = range(len(c)) if c.simulation is None else [list(c.alpha).index(a) for a in c.simulation.alpha]
         for i in words.places(list(shown)):
             k = list(shown)[i]
-            beside = [] if c.simulation is None else [words.measured(c.simulation, i)]
+            beside = [] if made is None else ["left out" if c.simulation is None else words.measured(c.simulation, i)]
             rows.append((Literal(s), value(asked.alpha[k]), value(c.test_error[k]), value(c.train_error[k]), *beside))
     heads: tuple[str, ...] = ("activation", r"$\alpha = n/d$", "test error", "train error")
-    heads += () if asked.simulate is None else ("test error, measured",)
+    heads += () if made is None else ("test error, measured",)
     blocks: list[Block] = [
         prose(r"The step makes of the random weights a spike of size $r$, with overlap $\gamma$ with the target, on a bulk of "
               r"variance $c$ \cite{cui2024}; the test error is that of ridge regression on the equivalent spiked features."),
         Tabular(("activation", "$r$", "$c$", r"$\gamma$"), tuple(spikes)), Drawing("learning_curve", ax.figure, caption + "."),
-        Tabular(heads, tuple(rows)), *(prose(Literal(f"{s}: {why}")) for s, c in found.items() if (why := _failed(c)))]
+        Tabular(heads, tuple(rows)), *(prose(Literal(f"{s}: {why}")) for s, c in found.items() if (why := _failed(c))),
+        *(prose(Literal(why)) for why in late)]
     simulate = "" if asked.simulate is None else f", simulate={dict(asked.simulate) or True!r}"
     code = [f'hx.curve("one-step", sigma={s!r}, target={asked.target!r}, alpha=alpha, {keywords(asked.numbers)}{simulate})'
             for s in found]

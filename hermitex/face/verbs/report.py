@@ -8,6 +8,8 @@ from typing import Any
 
 from hermitex.face import cli, output
 
+BUDGETED = "; of an experiment, where it is given"  # by default that takes as long as it takes
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     numbers: dict[str, Any] = {n: output.constant(v, n) for n in ("alpha0", "eta", "beta", "lam", "Delta")
                                if (v := getattr(args, n)) is not None}
     sheet = report(output.several(args.sigma), args.target, channel=args.channel, simulate=_simulation(args), budget=args.budget,
-                   alpha=None if args.alpha is None else [float(a) for a in output.grid(args.alpha)],
+                   patience=args.own_budget, alpha=None if args.alpha is None else [float(a) for a in output.grid(args.alpha)],
                    progress=sys.stderr.isatty() or None, **numbers)
     for title, why in sheet.absent.items():
         cli.say(f"{title}: {why}")
