@@ -134,8 +134,13 @@ def _of_each(theory: Any, alpha: Any, each: str | Sequence[str], numbers: Mappin
         if any(isinstance(v, Sequence | np.ndarray) and not isinstance(v, str) for v in numbers[n]):
             raise BadInput(f"curve: each={n!r} takes a list of single numbers or names; of arrays make one hx.curve(..., {n}=) "
                            "after another")
-    choices = product(*(list(numbers[n]) for n in names))
-    return Curves(tuple(curve(theory, **how, **{**numbers, **dict(zip(names, chosen, strict=True))}) for chosen in choices), names)
+    made = []
+    for chosen in product(*(list(numbers[n]) for n in names)):
+        made.append(one := curve(theory, **how, **{**numbers, **dict(zip(names, chosen, strict=True))}))
+        if one.axis in names:
+            raise BadInput(f"curve: each={one.axis!r} leaves nothing that varies along a curve; give another number as a list, "
+                           "or leave each out")
+    return Curves(tuple(made), names)
 
 
 def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None, progress: Any = None, **numbers: Any) -> Curve:

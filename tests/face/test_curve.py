@@ -196,6 +196,7 @@ def test_alpha_makes_curves_along_another_number_too():
     ("ridge", dict(n=[10], eigenvalues=[[1, .5], [1, .5, .2]], coefficients=[1, 1], lam=.1, each="eigenvalues"), "one hx.curve"),
     ("ridge", dict(n=[10], eigenvalues=[[1, .5], [1, .2]], coefficients=[1, 1], lam=.1, each="eigenvalues"), "one hx.curve"),
     ("glm", dict(alpha=[1, 2], lam=[.1, 1], each=["lam", "lamda"]), "lam twice"),
+    ("glm", dict(alpha=[1, 2], lam=.1, each="alpha"), "nothing that varies"),
     ("glm", dict(alpha=[1, 2], lam={.1, 1}, each="lam"), "needs a list"),
     ("glm", dict(alpha=[1, 2], lam=iter([.1, 1]), each="lam"), "needs a list"),
     ("glm", dict(alpha=[1, 2], lam=[], each="lam"), "needs a list")])
