@@ -143,7 +143,8 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
         good = good & (states.errors <= _HELD) & _regular(J)
         dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]
         size = np.abs(np.array(list(rows.values())))
-        size = np.where(size > 0, size, 1.0)  # what is exactly 0 has no size of its own
+        error = np.maximum(_ROUNDING, np.ravel(np.asarray(solution.residual)))
+        size = np.where(size > error, size, 1.0)  # what is 0, to the error it has, has no size of its own
         terms = np.where(made.implicit[:, None], np.abs(J*size).max(axis=1)/size, 1.0)
         rounding = np.maximum(_ROUNDING, states.errors)
         off = np.maximum(np.ravel(np.asarray(solution.residual)), rounding)/(least := least_singular_value(J/terms[:, None], size))

@@ -26,6 +26,14 @@ def test_an_unknown_that_is_zero_has_a_derivative():
     assert found.derivative("a") == pytest.approx({"x": 1.5, "y": 0.5}, rel=1e-12)
 
 
+@pytest.mark.slow
+def test_an_unknown_that_is_zero_up_to_rounding_has_no_size_of_its_own():
+    """Without a spike m is 0, and is computed as 1e-17: nothing is to be measured by it."""
+    theory, at = hx.theories.one_step("relu", "sin"), {"alpha": 1, "r": 0, "c": 1, "gamma": 0.5}
+    slope = theory.solve(lam=0.1, **at).derivative("lam")["test_error"]
+    assert slope == pytest.approx(-0.5483517, rel=1e-5)  # by differences, +-1e-4: -0.5483522
+
+
 @pytest.mark.parametrize("law", [Exponential("y", width), Laplace("y", 0, width), Logistic("y", 0, width)])
 def test_a_law_beside_a_normal_has_derivatives_by_its_parameter(law):
     """An average over z alone is poor far out in y, where it has no weight: what the average over both feels is asked of it."""
