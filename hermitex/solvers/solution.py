@@ -150,8 +150,9 @@ class Solution(Columned):
         """{name: d name/d parameter} of unknowns and observables, in total, by the implicit function theorem.
 
         Exact but for the quadrature; NaN where fewer than six digits of it hold (at a fold and beside one), where the equations
-        leave an unknown free (m of `one_step` at r = 0, where errors jump: any r > 0 adds a direction without ridge;
-        `random_features` has derivatives there), and at points that did not converge. Arrays over the points as the solution's own.
+        leave an unknown free (m of `one_step` at r = 0 for odd activations, where errors jump: any r > 0 adds a direction without
+        ridge; `random_features` has derivatives there), and at points that did not converge. Arrays over the points as the
+        solution's own.
 
         Raises
         ------
