@@ -26,7 +26,7 @@ t = Symbol("t", real=True)
 CONTINUOUS = {
     "exponential": (stats.Exponential("x", 2), numeric.expon(scale=0.5), (0, 30)),
     "uniform": (stats.Uniform("x", -1, 2), numeric.uniform(-1, 3), (-1, 2)),
-    "laplace": (stats.Laplace("x", Rational(1, 2), 1), numeric.laplace(0.5), (-40, 40)),
+    "laplace": (stats.Laplace("x", Rational(1, 2), 2), numeric.laplace(0.5, 2), (-80, 80)),
     "logistic": (stats.Logistic("x", 0, 1), numeric.logistic, (-40, 40)),
     "weibull": (stats.Weibull("x", 1, 2), numeric.weibull_min(2), (0, 10)),
     "rayleigh": (stats.Rayleigh("x", 1), numeric.rayleigh, (0, 12)),
