@@ -4,7 +4,7 @@ import glm_by_scipy as other
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Symbol, acos, exp, log, pi, sign, simplify, sqrt
+from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Symbol, acos, erf, exp, log, pi, sign, simplify, sqrt
 
 import hermitex as hx
 from hermitex.errors import BadInput
@@ -13,7 +13,7 @@ from hermitex.symbolic.moreau import Moreau
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z1, z2, z3
 from hermitex.symbols import f as F
 from hermitex.symbols import y as Y
-from hermitex.systems.fields import variation
+from hermitex.systems.fields import settle, variation
 from hermitex.systems.free_energy import free_energy
 
 PAIRS = {V: Vhat, q: qhat, m: mhat}
@@ -250,3 +250,10 @@ def test_logistic_simulation(logistic):
     mean, error = simulate(fit, label=lambda nu, rng: np.sign(nu),
                            error=lambda t, w: np.arccos(t @ w/np.linalg.norm(t)/np.linalg.norm(w))/np.pi)
     assert abs(mean - logistic.solve(alpha=2, lamda=0.1, rho=1)["test_error"]) < 4*error
+
+
+def test_a_normal_that_only_decides_a_switch_is_averaged_out():
+    """E[e^z1 (1 + z2) sign(b z1 + s z2)] = sqrt(e) (erf(b/sqrt 2) + 2 s phi(b)) where b^2 + s^2 = 1."""
+    b, s = Rational(3, 5), Rational(4, 5)
+    found = settle(E(exp(z1)*(1 + z2)*sign(b*z1 + s*z2), z1, z2))
+    assert abs((found - sqrt(exp(1))*(erf(b/sqrt(2)) + 2*s*exp(-b**2/2)/sqrt(2*pi))).evalf(20)) < 1e-18
