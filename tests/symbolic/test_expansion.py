@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 from scipy.special import roots_hermitenorm
-from sympy import Abs, Float, Max, Rational, Symbol, cos, erf, exp, expand, pi, sign, sin, sqrt, tanh
+from sympy import Abs, Float, Max, Piecewise, Rational, Symbol, cos, erf, erfc, exp, expand, pi, sign, sin, sqrt, tanh
 
 from hermitex.errors import BadInput, ConventionError, Divergent
 from hermitex.symbolic.gaussian import E
@@ -212,3 +212,8 @@ def test_a_target_of_two_variables_has_its_levels_and_those_of_its_partial_sums(
     assert not np.allclose(x*y + y**3, second.levels[2], atol=0.5)
     with pytest.raises(BadInput, match="plot_coefficients"):
         hermite_expand("z1*z2*z3", order=3, basis="monic").plot()
+
+
+def test_one_even_branch_makes_no_even_function():
+    found = hermite_expand(Piecewise((z**2, Abs(z) < 1), (z + 2, True)), order=1, basis="monic")
+    assert abs((found.coefficients[1] - sqrt(2/(pi*exp(1))) - erfc(1/sqrt(2))).evalf(20)) < 1e-18

@@ -34,7 +34,13 @@ def relations(found: tuple[tuple[Expr, Expr], ...]) -> Iterator[None]:
 
 
 def positive(e: Expr) -> bool | None:
-    """Is e > 0 provable? With rho = (q^2 - p^2)/(q^2 + p^2), s = 2pq/(q^2 + p^2) wherever rho^2 + s^2 = 1."""
+    """Is e > 0 provable? With rho = (q^2 - p^2)/(q^2 + p^2), s = 2pq/(q^2 + p^2) wherever rho^2 + s^2 = 1.
+
+    >>> rho, s = Symbol("rho", real=True), Symbol("s", positive=True)
+    >>> with relations(((rho**2, 1 - s**2),)):
+    ...     positive(1 - rho**2 - s**2/2), positive(1 - rho**2 - 2*s**2)
+    (True, False)
+    """
     known = e.is_positive
     if known is not None or e.count_ops() > _LONG:
         return known
