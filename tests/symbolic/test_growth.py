@@ -25,6 +25,7 @@ from sympy import (
     floor,
     lambdify,
     log,
+    pi,
     sign,
     sin,
     sinh,
@@ -208,3 +209,10 @@ def test_a_tail_is_bounded_closely(k):
     L, tail = window(exp(k*z), z, 53)
     true = float((exp(Rational(k, 2))*(erfc((L - k)/sqrt(2)) + erfc((L + k)/sqrt(2)))/2).evalf())
     assert true <= tail <= 1.2*true
+
+
+def test_the_weight_of_a_tail_counts():
+    """int_L^oo t^2 phi = L phi(L) + P(t > L)."""
+    L, bound = 9, majorant(1/(1 + exp(-z)), z, 1)
+    true = float((L*exp(-Rational(L**2, 2))/sqrt(2*pi) + erfc(L/sqrt(2))/2).evalf())
+    assert 0.999*true <= majorant_tail(bound, Fraction(L), weight=2) <= 1.2*true
