@@ -160,7 +160,7 @@ def _number(e: Expr) -> Float | None:
         value = evaluate(e, 17)
     except (NoClosedForm, NotConverged):
         return None
-    return Float(value, 17) if isinstance(value, mpf) and value else None
+    return Float(value, 17) if isinstance(value, mpf) and 1e-300 < abs(value) < 1e300 else None
 
 
 def _rewritten(e: Expr) -> Expr:

@@ -49,13 +49,19 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
         rest = Mul(*(f for f in factors if f not in grown))
         if not (a.is_nonnegative and a != 0) and rest.has(exp, erf, erfc):  # what falls there may cancel what grows elsewhere
             continue
+        switched = any(v in s.free_symbols for s in rest.atoms(*SWITCHES))
+        if switched and a != 0 and not a.is_positive:  # of a letter: only what it widens, for f may be 0 where it narrows
+            grows = Max(a, 0)
+            width = 1/sqrt(1 - 2*grows)
+            body = width*exp((a - grows)*(width*v)**2 + b*width*v + c + apart)*rest.xreplace({v: width*v})
+            continue
         width = 1/sqrt(1 - 2*a)
         b, kept = (b, S.Zero) if not b.free_symbols & moving else (S.Zero, b)
         lift = expand(b**2 + 2*c*(1 - 2*a))*width**2/2  # of -((z - m)/w)^2 both terms are m^2/w^2, and cancel but for m^2
         if a == 0 and (b == 0 or not lift.is_number):  # exp(b z - b^2/2) moves the mass to b
             continue
         m = b*width**2
-        known = m if a == 0 and not m.is_number else _in_support(m, rest, v, moving)
+        known = m if not switched or (a == 0 and not m.is_number) else _in_support(m, rest, v, moving)
         if known is None and a == 0:
             continue
         at, left = known or S.Zero, S.Zero
@@ -75,8 +81,6 @@ def _in_support(m: Expr, f: Expr, v: Symbol, moving: Collection[Symbol]) -> Expr
     >>> [_in_support(S(5), f, z, [z]) for f in (Heaviside(z - 3), Heaviside(3 - z), Heaviside(z - c))]
     [5, 3, Max(5, c)]
     """
-    if m == 0 or not any(v in s.free_symbols for s in f.atoms(*SWITCHES)):
-        return m
     try:
         parts = [p for p in pieces(f, v) if p.expr != 0]
     except HermitexError:
