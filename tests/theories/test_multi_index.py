@@ -284,3 +284,9 @@ def test_the_state_evolution_sees_the_label_that_thresholds_see(target, channel,
     assert one.label[0] == other.label[0] and str(one.label[1]) == str(other.label[1])
     M = 0.3*np.eye(one.output.r)
     assert one.space.entries == other.space.entries and one.output.second(M) == pytest.approx(other.output.second(M), rel=1e-12)
+
+
+def test_a_threshold_of_thousands_is_not_infinite():
+    """A sign that is flipped with probability 49/100 tells 1/50 of what it would: alpha_c grows by 50^2, and stays one."""
+    assert hx.theories.multi_index("sign(z1*z2)", "flip:49/100").transitions().weak_recovery == pytest.approx(2500*np.pi**2/4)
+    assert np.isinf(hx.theories.multi_index("sign(z1*z2*z3)", "flip:1/4").transitions().weak_recovery)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from hermitex.theories.overlaps.line import TRIVIAL, OverlapLine
-from hermitex.theories.overlaps.path import OverlapPath, stages
+from hermitex.theories.overlaps.path import LEAST, OverlapPath, stages
 from hermitex.theories.overlaps.space import FixedPoint
 from hermitex.theories.overlaps.whole import WholeMap, by_newton, continued, followed
 
 Array = np.ndarray
-_SEED = 1e-5
+_SEED, _STEADY = 1e-5, 0.2  # a small overlap; how much a rate may change from it to twice as much
 _SMALL = 1e-4
 _GOOD = 1e-7  # of a fixed point: what it moves by
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
@@ -152,28 +152,34 @@ class StateEvolution(WholeMap):
             return self.approach.attracts(alpha)
         return self._becomes_one(k, x, alpha) and alpha*self.limit(k)*float(self.F(x)[self.space.entries[k]]) > 1
 
-    def growth(self, x: Array, zeros: list[int]) -> Array:
+    def growth(self, x: Array, zeros: list[int], seed: float = _SEED) -> Array:
         """(F_k, dF_k/dx_l) at x_l -> 0+ over the overlaps that vanish: a trivial part, and the linear map that alpha multiplies."""
         base = self.F(x)
         trivial = np.array([base[self.space.entries[k]] for k in zeros])
         linear = np.zeros((len(zeros), len(zeros)))
         for j, k in enumerate(zeros):
             y = x.copy()
-            y[k] = _SEED
+            y[k] = seed
             F = self.F(y)
-            linear[:, j] = [(F[self.space.entries[i]] - t)/_SEED for i, t in zip(zeros, trivial, strict=True)]
+            linear[:, j] = [(F[self.space.entries[i]] - t)/seed for i, t in zip(zeros, trivial, strict=True)]
         return np.concatenate([trivial[:, None], linear], axis=1)
 
     def leaving_zero(self, x: Array, zeros: list[int]) -> tuple[float, list[int]]:
-        """(rate, which overlaps): they leave zero where alpha is above 1/rate, at once where F itself is not zero there."""
+        """(rate, which overlaps): they leave zero where alpha is above 1/rate, at once where F itself is not zero there.
+
+        A small rate is one only if it does not change with the seed: that of a second order grows with it, rounding falls.
+        """
         table = self.growth(x, zeros)
         moved = [k for k, t in zip(zeros, table[:, 0], strict=True) if t > TRIVIAL]
         if moved:
             return np.inf, moved
         rates, vectors = np.linalg.eig(table[:, 1:])
         top = int(np.argmax(rates.real))
-        vector = np.abs(vectors[:, top])
-        return float(rates[top].real), [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
+        rate, vector = float(rates[top].real), np.abs(vectors[:, top])
+        if rate < LEAST:
+            again = float(np.linalg.eigvals(self.growth(x, zeros, 2*_SEED)[:, 1:]).real.max())
+            rate = rate if rate > 0 and abs(again/rate - 1) < _STEADY else 0.0
+        return rate, [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
 
 
 # -- from a cheaper map ----------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from hermitex.show.display import Shown, number, words_table
-from hermitex.theories.overlaps.path import LEAST
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,7 +148,7 @@ def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
     reached = 0.0
     while left:
         rate, moved = evolution.leaving_zero(x, left)
-        if rate < LEAST:
+        if rate <= 0:
             break
         alpha = max(evolution.line(x, moved[0]).threshold if len(moved) == 1 else 1/rate, reached)
         if first is None:
