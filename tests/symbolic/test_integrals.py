@@ -148,6 +148,7 @@ X = Symbol("mu", real=True) + Symbol("sigma", positive=True) * z
     (E(erf(X), z), None),
     (E(log(Abs(z)), z), -(sp.EulerGamma + log(2)) / 2),
     (E(Abs(z) ** Symbol("s", positive=True), z), None),
+    (E(Abs(z) ** Rational(1, 3) * Heaviside(z - 1) * Heaviside(2 - z), z), None),
     (E(sp.DiracDelta(z**2 - 1), z), exp(Rational(-1, 2)) / sqrt(2 * pi)),
     (E(exp(z)*sp.DiracDelta(2*z - 1, 1), z), -exp(Rational(3, 8)) / (8 * sqrt(2 * pi))),
     (E(erf(z) ** 2, z), 2 * sp.asin(Rational(2, 3)) / pi),

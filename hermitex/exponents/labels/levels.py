@@ -153,7 +153,12 @@ def equal(a: Expr, b: Expr) -> bool:
 
 
 def sign_of(e: Expr) -> int:
-    """+1 or -1 if e is proved positive or negative wherever it is defined, else 0."""
+    """+1 or -1 if e is proved positive or negative wherever it is defined, else 0.
+
+    >>> from hermitex.symbols import z
+    >>> sign_of(log(2 + z**2)), sign_of(log(z**2 + S.Half))
+    (1, 0)
+    """
     if e.is_positive:
         return 1
     if e.is_negative:

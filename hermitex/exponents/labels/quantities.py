@@ -14,6 +14,10 @@ def inner_quantities(g: Expr, used: Sequence[Symbol], *, apart: bool = False) ->
     """(w, F, its symbol) for quantities w with g = F(w): sub-expressions, the largest first, monomials, the radius.
 
     apart : also the terms or factors of a sum or product that hold the used variables alone
+
+    >>> from hermitex.symbols import z1, z2
+    >>> [(w, F) for w, F, _ in inner_quantities((3*(z1**2 + z2**2)**2).expand(), (z1, z2))]
+    [(z1**2 + z2**2, 3*_w**2)]
     """
     symbols = set(used)
     seen: set[Expr] = set()
