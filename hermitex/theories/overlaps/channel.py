@@ -122,8 +122,9 @@ class FiniteOutput(Output):
         size = max(1, _CHUNK//max(self.grid.size(1 - m, fineness), weight.size))
         whole = self.law is None or size >= len(self.labels)
         for k in range(0, 1 if whole else len(self.labels), size):
-            y, dy = self.labels[k:k + size], None if whole else self.steps[k:k + size]
-            grid = self.grid if whole else LabelGrid(self.grid.axes, partial(stepped, self.law, y, dy))
+            part = slice(k, k + size)
+            law = None if whole else partial(stepped, self.law, self.labels[part], self.steps[part])
+            grid = self.grid if law is None else LabelGrid(self.grid.axes, law)
             z, *a = grid.moments(omegas, 1 - m, fineness)
             yield weight, z, a
 
