@@ -92,8 +92,8 @@ def test_linear_combinations_of_kinks(a, b):
 
 
 @pytest.mark.parametrize("value", [
-    sqrt(2), sqrt(2) - Rational(14142135623730950488, 10**19), pi**2/4, exp(-Rational(1, 3)), erf(Rational(1, 2)),
-    gamma(Rational(1, 3)), log(7), besselk(0, Rational(1, 4)),
+    sqrt(2), pi**2/4, exp(-Rational(1, 3)), erf(Rational(1, 2)), gamma(Rational(1, 3)), log(7),
+    besselk(0, Rational(1, 4)),
     CRootOf(z**5 - z - 1, 0), OwenT(1, Rational(1, 2)),
     SignCorrelation(Rational(1, 2), -Rational(1, 3), Rational(3, 5), evaluate=False), ReErf(1, 2), ImErf(1, Rational(1, 2)),
     atan(Rational(1, 5)), E(tanh(z)**2, z) - pi,
