@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import ive, k0, k1, ndtr
+from scipy.special import erf, ive, k0, k1, ndtr
 
 import hermitex as hx
 from hermitex.errors import NoClosedForm
@@ -17,8 +17,10 @@ from hermitex.exponents.channels import channel
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
 from hermitex.theories.overlaps.contours import ContourOutput
+from hermitex.theories.overlaps.levels import LevelOutput
 from hermitex.theories.overlaps.space import overlap_space
 from hermitex.theories.overlaps.state_evolution import quadrature_error
+from hermitex.theories.overlaps.structure import sections
 
 ALPHA_C = 0.59375109822226   # of z1*z2: 1/alpha_c = 1 + (2/pi) int K0 (y K1/K0 - 1)^2 dy
 
@@ -241,10 +243,28 @@ def test_a_curve_leaves_the_saddle_at_which_its_directions_separate():
     assert [along["M11"][1], along["M12"][1]] == pytest.approx(again, abs=1e-7)
 
 
-@pytest.mark.parametrize("target", [pytest.param("abs(z1/z2)", marks=pytest.mark.slow), "z1/z2"])
-def test_labels_over_many_orders_of_magnitude_are_refused_and_not_zero(target):
+@pytest.mark.slow
+def test_labels_over_many_orders_of_magnitude_are_refused_and_not_zero():
     with pytest.raises(NoClosedForm, match="not resolved"):
-        hx.theories.multi_index(target).output.second(0.3*np.eye(2))
+        hx.theories.multi_index("abs(z1/z2)").output.second(0.3*np.eye(2))
+
+
+@pytest.mark.slow
+def test_a_quotient_is_an_angle():
+    """y = z1/z2 tells the line of z: p(theta | omega) = e^(-(|omega|^2 - s^2)/2v) int |t| e^(-(t - s)^2/2v) dt, s = omega.u."""
+    m, v = 0.3, 0.7
+    theta, (x, w) = (np.arange(160) + 0.5)*np.pi/160, np.polynomial.hermite_e.hermegauss(64)
+    u = np.stack([np.sin(theta), np.cos(theta)])[:, None, None]
+    omega = np.sqrt(m)*np.stack(np.meshgrid(x, x, indexing="ij"))[..., None]
+    s = (omega*u).sum(axis=0)
+    slope = np.sqrt(2*np.pi*v)*erf(s/np.sqrt(2*v))
+    size = 2*v*np.exp(-s*s/2/v) + s*slope
+    score = slope/size*u + (s*u - omega)/v
+    p = np.exp(-((omega**2).sum(axis=0) - s*s)/2/v)/(2*np.pi*v)*size
+    F = np.einsum("a,b,abk,iabk,jabk->ij", w, w, p, score, score)/w.sum()**2*np.pi/160
+    theory = hx.theories.multi_index("z1/z2")
+    assert np.allclose(theory.output.second(m*np.eye(2)), F, atol=1e-8)
+    assert np.isnan(theory.generalisation(m*np.eye(2)))  # the label has no second moment
 
 
 def test_a_logarithm_stays_where_it_makes_the_label_tame():
@@ -276,3 +296,12 @@ def test_the_error_of_a_label_that_jumps_off_the_axes(overlaps):
     M = np.diag(overlaps)
     assert abs(of(M) - (1 - w @ mean**2 @ w)) < of.doubt(M) < 2e-3
     assert hx.theories.multi_index("z1*z2").generalisation.doubt(M) == 0
+
+
+def test_a_label_that_is_least_along_a_jump():
+    """z1^2 + sign(z1 z2) ends at -1 along z1 = 0, from one side only: its level sets in z1 give F at a diagonal M."""
+    target = "z1**2 + sign(z1)*sign(z2)"
+    found, M = output(target), np.diag([0.3, 0.2])
+    exact = LevelOutput(sections(expression(target), (z1, z2)), 2).second(M)
+    assert found.low == -1
+    assert found.second(M) == pytest.approx(exact, rel=1e-8)

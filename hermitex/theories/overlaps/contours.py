@@ -37,6 +37,7 @@ _ROUNDS = 9
 _WIDE = 1.3  # of a cell, in units of sqrt(V)
 _COARSER = 1.4
 _ALL = 1e-3  # of the probability may lie off the curves
+_BESIDE = 1e-9  # a cut
 _NEAR = 7.0  # sqrt(V) away from a curve there is none of its label
 
 
@@ -106,7 +107,12 @@ class ContourOutput(Output):
         plane = Plane.of(g, names, even, odd)
         turn, size = np.linspace(0, 2*np.pi, 721)[:, None], np.linspace(0, 0.99*REACH, 155)
         sample = plane.g([size*np.cos(turn), size*np.sin(turn)])
-        seen, near = (part[np.isfinite(part)] for part in (sample, sample[:, size < 5]))
+        # a label may end at a jump, on one side of it
+        line = np.linspace(-4.9, 4.9, 156)
+        beside = [plane.g([np.full_like(line, c + e), line][::1 - 2*i]) for i, cuts in enumerate(plane.cuts)
+                  for c in cuts[np.abs(cuts) < 5] for e in (-_BESIDE, _BESIDE)]
+        both = (np.concatenate([part.ravel(), *beside]) for part in (sample, sample[:, size < 5]))
+        seen, near = (part[np.isfinite(part)] for part in both)
         low, high = float(seen.min()), float(seen.max())
         try:
             knots = [float(k) for k in law_of(g, {x: i for i, x in enumerate(names)}).knots]

@@ -2,7 +2,8 @@ r"""{g = y} in the plane as points z_p and weights w_p: sum_p w_p f(z_p) = int_{
 
 The plane is cut into cells until the gradient of g hardly turns within a cell. There the level curve is one graph over an axis,
 z_u(z_s) by monotone root-finding, ds/|grad g| = dz_s/|g_u|, and Gauss-Legendre nodes in z_s converge geometrically. Next to a
-saddle or an extremum the cells halve down to the scale of the curve; next to a kink or a jump the interval of z_s does.
+saddle or an extremum the cells halve down to the scale of the curve, next to a line of extrema across it only; next to a kink or
+a jump the interval of z_s does.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hermitex.theories.overlaps.structure import axis, values
 
 REACH = 7.8  # E z^4 over |z| > 7.8 is 5e-10 of the whole
 _TURN = 0.4  # how much the gradient may change within a cell, of its size
-_ORDER, _DEPTH, _HALVINGS = 8, 44, 36
+_ORDER, _DEPTH, _HALVINGS = 8, 88, 36
 _RESOLVED = 2e-5  # the last two of 8 Legendre coefficients; what Gauss-Legendre leaves is their square
 _MOST = 3_000_000
 _DEAR = 100  # products take the time of one value of g and its slope
@@ -33,7 +34,7 @@ _NINE = np.array([(i, j) for i in (0, 0.5, 1) for j in (0, 0.5, 1)])  # the fift
 
 
 class Cells(NamedTuple):
-    """Rectangles [lo, hi] with g at nine points of each, its gradient at the centre, and how it differs at the nine."""
+    """Rectangles [lo, hi] with g and its gradient at nine points of each, at the centre, how it differs, and along which axis."""
 
     lo: Array
     hi: Array
@@ -41,6 +42,7 @@ class Cells(NamedTuple):
     centre: Array
     slopes: Array
     turn: Array
+    axis: Array
 
 
 class Segments(NamedTuple):
@@ -113,9 +115,9 @@ class Plane:
                 break
             left = np.zeros(len(cells.lo), dtype=bool)
             left[c] = True
-            place = np.cumsum(left) - 1  # among those that are quartered
-            cells = self._examined(*_quartered(cells.lo[left], cells.hi[left]))
-            c, n = self._crossed(cells, y, (4*place[c][:, None] + np.arange(4)).ravel(), np.repeat(n, 4))
+            place = np.cumsum(left) - 1  # among those that are halved
+            cells = self._examined(*_halved(cells.lo[left], cells.hi[left], cells.axis[left]))
+            c, n = self._crossed(cells, y, (2*place[c][:, None] + np.arange(2)).ravel(), np.repeat(n, 2))
         return self._points(Segments(*map(np.concatenate, zip(*arcs, strict=True))), y, small)
 
     def _squares(self, h: float) -> tuple[Array, Array]:
@@ -140,7 +142,11 @@ class Plane:
         centre = slopes[:, 4]
         with np.errstate(invalid="ignore"):
             turn = np.abs(slopes - centre[:, None]).max(axis=(1, 2))
-        return Cells(lo, hi, self.g(z), centre, slopes, np.where(np.isfinite(turn), turn, np.inf))
+            grid = slopes.reshape(-1, 3, 3, 2)
+            first, second = (np.abs(np.diff(grid, axis=k)).max(axis=(1, 2, 3)) for k in (1, 2))
+            # the longer side where it turns alike along both
+            axis = np.where(np.abs(first - second) > 1e-6*turn, second > first, np.argmax(hi - lo, axis=1))
+        return Cells(lo, hi, self.g(z), centre, slopes, np.where(np.isfinite(turn), turn, np.inf), axis)
 
     def _crossed(self, cells: Cells, y: Array, c: Array, n: Array) -> tuple[Array, Array]:
         """The pairs (cell, label) that may meet, out of given ones."""
@@ -264,12 +270,10 @@ def _meets_disc(lo: Array, hi: Array) -> Array:
     return np.asarray(np.sum(np.maximum(0, np.maximum(lo, -hi))**2, axis=1) < REACH**2)
 
 
-def _quartered(lo: Array, hi: Array) -> tuple[Array, Array]:
-    """The four quarters of each rectangle, one after the other."""
-    mid = (lo + hi)/2
-    pick = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])[None].astype(bool)
-    low = np.where(pick, mid[:, None], lo[:, None])
-    high = np.where(pick, hi[:, None], mid[:, None])
+def _halved(lo: Array, hi: Array, axis: Array) -> tuple[Array, Array]:
+    """Both halves of each rectangle along an axis of its own, one after the other."""
+    mid, here = (lo + hi)/2, np.arange(2) == axis[:, None]
+    low, high = np.stack([lo, np.where(here, mid, lo)], axis=1), np.stack([np.where(here, mid, hi), hi], axis=1)
     return low.reshape(-1, 2), high.reshape(-1, 2)
 
 

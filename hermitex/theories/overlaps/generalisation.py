@@ -14,6 +14,7 @@ from sympy.core.relational import Relational
 
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.label import shown, split_products
+from hermitex.exponents.mean import in_space
 from hermitex.symbolic.text.bounded import SWITCHES
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
@@ -135,6 +136,8 @@ class Generalisation:
         if len(self.labels):
             nothing = np.zeros((self.r, self.r))
             return float(sum(w @ (self.labels**2 @ z) for w, z, _ in self._law.sliced(nothing, 1.0)))
+        if in_space(self.g, self.names, 2) is False:
+            return float("nan")  # 1/z, of which nodes see a part
         of, one = values(self.g, self.names), np.ones(self.r)
 
         def squares(points: Sequence[Array]) -> Array:
