@@ -7,7 +7,7 @@ leave a block alone, and exact values, make components exactly zero.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 
@@ -51,7 +51,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
     found = _radial(g, used, place)
-    found = found or _sum(g, used, place, drop) or _product(g, used, place, drop)
+    found = found or _parts(Add, added, g, used, place, drop) or _parts(Mul, multiplied, g, used, place, drop)
     found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
@@ -102,18 +102,18 @@ def _is_square(term: Expr) -> bool:
     return len(factors) == 1 and isinstance(factors[0], Pow) and factors[0].exp == 2 and isinstance(factors[0].base, Symbol)
 
 
-def _sum(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
-    if not isinstance(g, Add):
+def _parts(kind: type[Expr], rule: Callable[..., Law], g: Expr, used: list[Symbol], place: dict[Symbol, int],
+           drop: Sequence[Index]) -> Law | None:
+    """g a sum or a product of independent blocks, a constant beside the first."""
+    if not isinstance(g, kind):
         return None
-    shift, rest = g.as_independent(*used, as_Add=True)
-    blocks = [Add(*b) for b in connected(Add.make_args(rest), used)]
+    constant, rest = g.as_independent(*used, as_Add=kind is Add)
+    blocks = [kind(*b) for b in connected(kind.make_args(rest), used)]
     if len(blocks) < 2:
         return None
-    blocks = _equal_squares(blocks, used)
-    blocks[0] = blocks[0] + shift
-    if len(blocks) == 1:
-        return law_of(blocks[0], place)
-    return _combined(added, [law_of(b, place) for b in blocks], drop)
+    blocks = _equal_squares(blocks, used) if kind is Add else blocks
+    laws = [law_of(b, place) for b in [kind(constant, blocks[0]), *blocks[1:]]]
+    return laws[0] if len(laws) == 1 else _combined(rule, laws, drop)
 
 
 def _equal_squares(blocks: list[Expr], used: list[Symbol]) -> list[Expr]:
@@ -128,25 +128,13 @@ def _equal_squares(blocks: list[Expr], used: list[Symbol]) -> list[Expr]:
     return [*[Add(*s) for s in squares.values()], *others]
 
 
-def _combined(rule, laws: list[Law], drop: Sequence[Index]) -> Law:
+def _combined(rule: Callable[..., Law], laws: list[Law], drop: Sequence[Index]) -> Law:
     """The laws combined two by two, discrete ones first; what is used again is tabulated."""
     laws = sorted(laws, key=lambda law: (law.continuous, law.power, len(law.knots)))
     while len(laws) > 2:
         both = tabulated(rule(tabulated(laws[0]), tabulated(laws[1])))
         laws = sorted([*laws[2:], both], key=lambda law: (law.continuous, law.power))
     return rule(tabulated(laws[0]), tabulated(laws[1]), drop=drop)
-
-
-def _product(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:
-    if not isinstance(g, Mul):
-        return None
-    constant, rest = g.as_independent(*used, as_Add=False)
-    blocks = [Mul(*b) for b in connected(Mul.make_args(rest), used)]
-    if len(blocks) < 2:
-        return None
-    blocks[0] = constant * blocks[0]
-    laws = [law_of(b, place) for b in blocks]
-    return _combined(multiplied, laws, drop)
 
 
 def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence[Index]) -> Law | None:

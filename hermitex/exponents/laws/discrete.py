@@ -11,26 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement, pairwise, product
 from math import prod
 
-from sympy import (
-    Add,
-    Dummy,
-    Expr,
-    Heaviside,
-    Mul,
-    Rational,
-    S,
-    Symbol,
-    atan,
-    erfc,
-    exp,
-    factorial,
-    gamma,
-    oo,
-    pi,
-    preorder_traversal,
-    sign,
-    sqrt,
-)
+from sympy import Add, Dummy, Expr, Heaviside, Mul, Rational, S, Symbol, atan, erfc, exp, factorial, gamma, oo, pi, sign, sqrt
 
 from hermitex.exponents.label import split_products
 from hermitex.exponents.labels.levels import equal, indicator_moment
@@ -218,7 +199,7 @@ def _moments(t: Expr, s: int) -> dict[Index, Expr]:
 # -- patterns of signs -------------------------------------------------------------------------------------------------
 def _patterns(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     g = g.replace(Heaviside, lambda u, *_: (1 + sign(u)) / 2)
-    signs = sorted({e for e in preorder_traversal(g) if isinstance(e, sign)}, key=str)
+    signs = sorted(g.atoms(sign), key=str)
     marks = [Dummy(f"t{k}", real=True) for k in range(len(signs))]
     form = g.xreplace(dict(zip(signs, marks, strict=True)))
     if not signs or len(signs) > _SIGNS or form.has(*variables):
