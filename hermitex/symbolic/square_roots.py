@@ -13,6 +13,7 @@ from sympy import QQ, Add, Dummy, Expr, Mul, Pow, factorint, sqrt
 
 _MOST = 1000  # operations of a constant that is worth the work
 _ROOTS = 6    # different ones: an element has up to 2^6 coefficients
+_TERMS = 24   # of two coefficients that are multiplied: common factors of longer ones take seconds, in steps no alarm ends
 _PRIMES = 2**14  # up to which factors of an integer are looked for
 _DIGITS = 30  # with which the sign of a factor under a root is looked at
 
@@ -39,7 +40,7 @@ def without_roots_below(value: Expr) -> Expr:
 
 
 class _Unsuited(Exception):
-    """A root in a root, many roots, a factor whose sign is not seen, or a division by 0."""
+    """A root in a root, many roots or terms, a factor whose sign is not seen, or a division by 0."""
 
 
 class _Field:
@@ -96,6 +97,8 @@ class _Field:
             for r, d in b.items():
                 for i in s & r:
                     d = d*self.roots[i]
+                if sum(len(x.numer) + len(x.denom) for x in (c, d)) > _TERMS:
+                    raise _Unsuited
                 total[s ^ r] = total.get(s ^ r, self.K.zero) + c*d
         return {s: c for s, c in total.items() if c}
 

@@ -17,6 +17,8 @@ from hermitex.symbolic.budget import kept
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.square_roots import without_roots_below
 
+_SHORT = 60  # operations
+
 if TYPE_CHECKING:  # SymPy has no types of its own
     Matrix = Any
 else:
@@ -61,12 +63,14 @@ def tidy(value: Expr) -> Expr:
     """A short exact form of an entry: multiplied out, denominators rational where that is cheap."""
     if value.is_Rational:
         return value
-    if value.has(Add) and value.has(Function, NumberSymbol) and not value.has(Expectation):
-        return without_roots_below(value)
-    if value.count_ops() > 200:
+    letters = value.has(Add) and value.has(Function, NumberSymbol) and not value.has(Expectation)
+    size = value.count_ops()
+    if letters and (short := without_roots_below(value)) != value and short.count_ops() <= max(_SHORT, size):
+        return short
+    if size > 200:
         return value
     grown = expand(value)
-    return grown if grown.is_Rational or grown.has(Expectation) or grown.count_ops() > 60 else radsimp(grown)
+    return grown if grown.is_Rational or letters or grown.has(Expectation) or grown.count_ops() > _SHORT else radsimp(grown)
 
 
 def matrix(rows: Iterable[Iterable[Expr]], columns: int) -> Matrix:
