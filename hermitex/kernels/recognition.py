@@ -35,6 +35,7 @@ from sympy import (
     sin,
     sinh,
     sqrt,
+    tanh,
 )
 
 from hermitex.errors import NoClosedForm, NotConverged
@@ -172,6 +173,8 @@ def _rewritten(e: Expr) -> Expr:
 
 
 def _power(e: Expr) -> Expr:
+    if (fallen := beside_growth(e)) != e:
+        return recognise(fallen)
     if e.exp.is_Integer and e.exp.is_negative and isinstance(e.base, Add):
         a = _one_plus(e.base, exp)
         if a is not None and a.free_symbols:
@@ -263,6 +266,8 @@ def _sum(e: Expr) -> Expr:
         return (a - b)*(a + b)
     number, other = e.as_coeff_Add()
     coefficient, rest = other.as_coeff_Mul()
+    if number == -coefficient and isinstance(rest, expit):
+        return number*expit(-rest.args[0])
     if number == -coefficient and rest.free_symbols and (beyond := _beyond_one(rest)) is not None:
         return coefficient*beyond
     if isinstance(rest, erf) and coefficient in (number, -number):
@@ -350,7 +355,37 @@ def _complement(e: Expr) -> Expr:
     return e
 
 
+def beside_growth(e: Expr) -> Expr:
+    """c - c tanh(u) = 2c/(1 + exp(2u)) and c - c tanh(u)^2 = c/cosh(u)^2 where they fall beside what grows, or divide.
+
+    >>> from sympy import tanh
+    >>> from sympy.abc import x
+    >>> beside_growth(exp(x)*(1 - tanh(x)**2)), beside_growth(3 - 3*tanh(x))
+    (exp(x)/cosh(x)**2, 3 - 3*tanh(x))
+    """
+    factors = [(f, S.One) if isinstance(f, exp) else f.as_base_exp() for f in Mul.make_args(e)]
+    fallen = [_fallen(f) for f, _ in factors]
+    if not any((n.is_negative and own is not None) or (isinstance(f, exp) and f.free_symbols and not f.args[0].is_nonpositive)
+               for (f, n), own in zip(factors, fallen, strict=True)):
+        return e
+    return Mul(*(Pow(f if own is None else own, n) for (f, n), own in zip(factors, fallen, strict=True)))
+
+
+def _fallen(e: Expr) -> Expr | None:
+    """A sum that is 0 to a float where tanh is 1, as a quotient that is not."""
+    number, other = e.as_coeff_Add()
+    c, t = other.as_coeff_Mul()
+    base, n = t.as_base_exp()
+    if not isinstance(base, tanh) or c not in (number, -number) or not base.free_symbols:
+        return None
+    if n == 2 and c == -number:
+        return number/cosh(base.args[0])**2
+    return 2*number/(1 + exp(-2*c/number*base.args[0])) if n == 1 else None
+
+
 def _product(e: Expr) -> Expr:
+    if (fallen := beside_growth(e)) != e:
+        return recognise(fallen)
     if (cold := at_temperature(e)) is not None:
         return cold
     return _one_exponential(e) if (merged := scales.quotient(e)) is None else merged

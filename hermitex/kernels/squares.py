@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import pairwise
 
-from sympy import Add, Expr, Max, Min, Mul, Poly, PolynomialError, S, Symbol, erf, erfc, exp, expand, sqrt
+from sympy import Add, Expr, Max, Min, Mul, Poly, PolynomialError, Pow, S, Symbol, cosh, erf, erfc, exp, expand, sinh, sqrt
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.recognition import gated
+from hermitex.kernels.recognition import beside_growth, gated
 from hermitex.symbolic.pieces import SWITCHES, pieces
 
 
@@ -31,6 +31,7 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
     >>> drawn_wider(tanh(z)*exp(-z**2), [z])
     exp(-z**2)*tanh(z)
     """
+    body = beside_growth(body)
     for v in variables:
         moving = {*variables, *around}
         factors = Mul.make_args(body)
@@ -47,7 +48,7 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
         if (a.is_nonpositive and a != 0) or (1 - 2*a).is_nonpositive or a.free_symbols & moving:
             continue
         rest = Mul(*(f for f in factors if f not in grown))
-        if not (a.is_nonnegative and a != 0) and rest.has(exp, erf, erfc):  # what falls there may cancel what grows elsewhere
+        if not (a.is_nonnegative and a != 0) and _falls(rest):  # what falls there may cancel what grows elsewhere
             continue
         switched = any(v in s.free_symbols for s in rest.atoms(*SWITCHES))
         if switched and a != 0 and not a.is_positive:  # of a letter: only what it widens, for f may be 0 where it narrows
@@ -71,6 +72,11 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
             lift = expand(c + b*at - at**2/(2*width**2))
         body = width*exp(lift + apart + left + kept*width*v)*rest.xreplace({v: width*v + at})
     return body
+
+
+def _falls(f: Expr) -> bool:
+    """May f fall as an exponential does?"""
+    return f.has(exp, erf, erfc) or any(p.exp.is_negative and isinstance(p.base, cosh | sinh) for p in f.atoms(Pow))
 
 
 def _in_support(m: Expr, f: Expr, v: Symbol, moving: Collection[Symbol]) -> Expr | None:

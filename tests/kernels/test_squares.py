@@ -106,3 +106,20 @@ def test_a_number_has_all_digits_however_large_its_exponents():
     assert hx.compile(hx.E(exp(-10**10*z)*Heaviside(z), z))() == pytest.approx(1e-10/np.sqrt(2*np.pi), rel=1e-15)
     value = np.sum(LAGUERRE[1]*np.cos(LAGUERRE[0]/40)*np.exp(-(LAGUERRE[0]/40)**2/2))/40/np.sqrt(2*np.pi)
     assert hx.compile(hx.E(exp(-40*z)*Heaviside(z)*cos(z), z))() == pytest.approx(value, rel=1e-13)
+
+
+@pytest.mark.parametrize(("body", "true"), [
+    ((1 - tanh(10*z))*exp(20*z), 1.0),                                 # 2/(1 + exp(-20 z))
+    ((1 - tanh(10*z)**2)*exp(20*z), 1.920536863430516671),             # mpmath, 30 digits
+    ((1 - 1/(1 + exp(-20*z)))*exp(20*z), 0.5),
+    (1/(1 - tanh(z)), (1 + np.exp(2))/2),
+])
+def test_what_falls_beside_an_exponential_is_no_difference_of_numbers(body, true):
+    """1 - tanh is 0 to a float where exp(20 z) has its mass: the average was 0, with an error of 1."""
+    kernel = hx.compile(hx.E(body, z))
+    assert kernel() == pytest.approx(true, rel=2e-14) and kernel.error < 1e-11
+
+
+def test_what_overflows_where_the_mass_would_be_moved_is_not_moved():
+    one, other = (hx.compile(hx.E(e, z))() for e in (exp(40*z)/cosh(10*z)**4, 16/(1 + exp(-20*z))**4))
+    assert one == pytest.approx(other, rel=1e-12)
