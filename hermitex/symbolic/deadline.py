@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import inspect
 import os
+import signal
 import sys
 import threading
 import time
@@ -25,6 +26,7 @@ from hermitex.symbolic.held import held, let_go
 from hermitex.symbolic.interrupts import behind
 
 GRACE, LEAST, AGAIN = 0.05, 0.2, 0.1
+WAKES = getattr(signal, "SIGURG", 0)  # ignored where nobody handles it
 SOON = 0.05  # what an attempt has beyond its time, before the deadline around it rings
 
 
@@ -51,7 +53,8 @@ if hasattr(os, "register_at_fork"):
 def deadline(seconds: float | None) -> AbstractContextManager[None]:
     """Run the body within a budget of `seconds` (None: no bound); whatever ignores it is ended by an alarm a little later.
 
-    An enclosing budget still holds. Inside one step of a compiled library the alarm waits for that step.
+    An enclosing budget still holds. Inside one step of a compiled library the alarm waits for that step; so it does while the
+    thread sleeps, unless `woken` handles the signal `WAKES`.
 
     Raises
     ------
@@ -182,3 +185,9 @@ def _coroutine() -> FrameType | None:
 def _raise_in(thread: int, alarm: type[BaseException] | None) -> None:
     """Have `alarm` raised in a thread at its next step of Python; None takes back what was not raised yet."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None if alarm is None else ctypes.py_object(alarm))
+    if alarm is not None and thread == threading.main_thread().ident and WAKES and signal.getsignal(WAKES) is woken:
+        signal.pthread_kill(thread, WAKES)
+
+
+def woken(number: int, frame: FrameType | None) -> None:
+    """A step of Python for a thread that sleeps or waits for another process: the alarm is raised as it is entered."""

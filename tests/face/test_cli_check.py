@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,14 @@ def test_files_are_checked_side_by_side(tmp_path, capsys):
     assert "[3 of 3]" in said.out and "FAILS   Stein" in said.out and "defines no hermitex.Result" in said.err
     assert tex.read_text().count(r"\section") == 2 and tex.read_text().count("Not established") == 1
     assert main(["check", str(tmp_path/"b.py"), "--workers", "0"]) == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="no such signal")
+def test_a_page_that_sleeps_ends_with_its_budget(tmp_path, capsys):
+    """An exception that is raised at the next step of Python is not raised in what waits for the system."""
+    page = tmp_path/"page.py"
+    page.write_text("import time\ntime.sleep(60)\n")
+    began = time.monotonic()
+    assert main(["check", str(page), "--budget", "0.1"]) == 2
+    assert "running it: the time budget of 0.1 s ran out" in capsys.readouterr().err and time.monotonic() - began < 30
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
