@@ -84,8 +84,8 @@ class KernelLimit(Plateaus):
         expansion = self.expansion(max(degree, 8))
         return max(0.0, float(expansion.numeric(expansion.tail(degree)).value))
 
-    def reached(self, numbers: Any) -> tuple[float, bool]:
-        """l = floor(min(kappa, kappa_p))."""
+    def reached(self, numbers: Any) -> tuple[float, float]:
+        """l = floor(min(kappa, kappa_p)), below it and there."""
         return steps_below(min(numbers["kappa"], numbers["kappa_p"]))
 
     def described(self, fixed: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """test_error(kappa) = sum_{D > l(kappa)} P_D: an error that falls in steps, where n = d^kappa suffices for one more degree.
 
-P_D is the weight of the target at degree D and l(kappa) the degree that is fitted; a subclass gives both. At a step itself the
-degree is fitted in part only: the error lies between its values on the two sides, and the reason of that point says so.
+P_D is the weight of the target at degree D and l(kappa) the degree that is fitted; a subclass gives both. At a step itself what
+the step brings is fitted in part only: the error lies between its values on the two sides, and the reason of that point says so.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Plateaus(Theory):
         """sum_{D > degree} P_D, to 15 digits."""
         raise NotImplementedError
 
-    def reached(self, numbers: Mapping[str, float]) -> tuple[float, bool]:
-        """The degree that is fitted (oo: all), and whether the point is at a step."""
+    def reached(self, numbers: Mapping[str, float]) -> tuple[float, float]:
+        """The degrees that are fitted just below the point and from it on (oo: all); they differ at a step."""
         raise NotImplementedError
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
@@ -62,28 +62,20 @@ class Plateaus(Theory):
         names = list(numbers)
         arrays = np.broadcast_arrays(*numbers.values())
         points = [self.reached(dict(zip(names, p, strict=True))) for p in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
-        highest = max((k for k, _ in points if k < np.inf), default=0)
+        highest = max((k for _, k in points if k < np.inf), default=0)
         if highest > HIGHEST:
             raise BadInput(f"{self.name}: degrees up to {HIGHEST} are computed; kappa = {float(np.max(numbers['kappa'])):g} asks "
                            f"for degree {int(highest)}")
-        tails = {k: 0.0 if k == np.inf else self.tail(int(k)) for k, _ in points}
+        tails = {k: 0.0 if k == np.inf else self.tail(int(k)) for point in points for k in point}
         shape = arrays[0].shape
-        reason = np.array([self._said(k) if at and self._changes(k) else "" for k, at in points], dtype=object).reshape(shape)
-        value = {"test_error": np.array([tails[k] for k, _ in points]).reshape(shape),
-                 "degree": np.array([k for k, _ in points], dtype=float).reshape(shape)}
+        reason = np.array([_at_a_step(*p) if tails[p[0]] > tails[p[1]] else "" for p in points], dtype=object).reshape(shape)
+        value = {"test_error": np.array([tails[k] for _, k in points]).reshape(shape),
+                 "degree": np.array([k for _, k in points], dtype=float).reshape(shape)}
         notes = tuple(dict.fromkeys(r for r in reason.ravel() if r))
         one = shape == ()
         return Solution({n: v.item() if one else v for n, v in value.items()}, 0.0 if one else np.zeros(shape),
                         True if one else np.full(shape, True), method="explicit", reason=reason.item() if one else reason,
                         unknowns=("degree",), notes=(*notes, self.status))
-
-    def _changes(self, degree: float) -> bool:
-        """Whether the error steps down where this degree is reached."""
-        return degree == np.inf or self.tail(int(degree) - 1) > self.tail(int(degree))
-
-    def _said(self, degree: float) -> str:
-        words = "the rest of the target is" if degree == np.inf else f"the part of degree {int(degree)} is"
-        return f"at a step: {words} fitted in part only, the error lies between those on the two sides"
 
     def plot(self, ax: Any = None, *, kappa: tuple[float, float] = (0.0, 4.0), points: int = 801, label: str | None = None) -> Any:
         """The plateaus of the error over kappa, and the target's norm as the level above them."""
@@ -97,10 +89,22 @@ class Plateaus(Theory):
         return self.name
 
 
-def steps_below(x: float) -> tuple[float, bool]:
-    """The last whole number that is reached at x >= 0, and whether x is that number (to rounding), which 0 is not."""
+def _at_a_step(before: float, degree: float) -> str:
+    above = f"above degree {before:.0f}"
+    words = (f"the part {above} is" if degree == np.inf else f"the part of degree {degree:.0f} is" if degree == before + 1 else
+             f"the parts {above} up to {degree:.0f} are")
+    return f"at a step: {words} fitted in part only, the error lies between those on the two sides"
+
+
+def steps_below(x: float) -> tuple[float, float]:
+    """The last whole number below x >= 0 and the last that is not above it (to rounding); of 0 both are 0.
+
+    >>> steps_below(2.5), steps_below(3)
+    ((2.0, 2.0), (2.0, 3.0))
+    """
     if x == np.inf or x is oo:
-        return np.inf, False
+        return np.inf, np.inf
     nearest = round(x)
-    at = abs(x - nearest) <= _SAME*max(1.0, abs(x))
-    return float(nearest if at else np.floor(x)), bool(at and nearest > 0)
+    if abs(x - nearest) <= _SAME*max(1.0, abs(x)):
+        return float(max(nearest - 1, 0)), float(nearest)
+    return float(np.floor(x)), float(np.floor(x))

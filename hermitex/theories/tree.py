@@ -123,8 +123,8 @@ class Tree(Plateaus):
         return found
 
     # -- scenarios ---------------------------------------------------------------------------------------------------------
-    def reached(self, numbers: Mapping[str, float]) -> tuple[float, bool]:
-        """The degree that is fitted at kappa."""
+    def reached(self, numbers: Mapping[str, float]) -> tuple[float, float]:
+        """The degrees that are fitted just below kappa and from it on."""
         kappa, e = numbers["kappa"], float(self.epsilon1)
         fixed = steps_below(kappa)
         if self.scenario == "I":
@@ -132,14 +132,9 @@ class Tree(Plateaus):
         self._need_second_order()
         first, both = 1 + e, max(1 + e, float(self.degree*self.epsilon1))
         if self.scenario == "II":
-            past, at = _past(kappa, first)
-            learned, at_step = steps_below(kappa/e)
             # What fixed features fit, degree <= kappa, is fitted still: epsilon1 <= 1.
-            return (learned, at_step or at) if past else fixed
-        past, at = _past(kappa, both)
-        if past:
-            return np.inf, at
-        return replace(self, scenario="II").reached(numbers)
+            return _beyond(kappa, first, fixed, steps_below(kappa/e))
+        return _beyond(kappa, both, replace(self, scenario="II").reached(numbers), (np.inf, np.inf))
 
     def _need_second_order(self) -> None:
         """The first layer learns its directions by what the target has of degree 2, He_2 of P_k through the linear part of g."""
@@ -209,10 +204,11 @@ class Tree(Plateaus):
         return f"{self.g.name}, P = {P}, epsilon1 = {self.epsilon1}"
 
 
-def _past(kappa: float, threshold: float) -> tuple[bool, bool]:
-    """Whether a threshold is reached, and whether kappa is at it."""
-    at = abs(kappa - threshold) <= 1e-9*threshold
-    return kappa >= threshold or at, at
+def _beyond(kappa: float, threshold: float, below: tuple[float, float], above: tuple[float, float]) -> tuple[float, float]:
+    """The degrees of either side of a threshold; at it, the one before and the one after."""
+    if abs(kappa - threshold) <= 1e-9*threshold:
+        return below[0], above[1]
+    return above if kappa > threshold else below
 
 
 def checked_scenario(scenario: Any) -> str:

@@ -69,6 +69,16 @@ def test_the_scenarios_reproduce_the_slide():
     assert [bool(r) for r in theory.curve(kappa=[1.2, 1.5, 2, 3], scenario="I").reason] == [False, False, True, True]
 
 
+def test_at_a_threshold_all_that_it_brings_is_fitted_in_part():
+    """Past kappa_1 the degree goes from 1 to 3 or to all at once; also where the last of the degrees weighs nothing."""
+    cubes, squares = tree("tanh", P={2: 1, 3: 1}, epsilon1="1/2"), tree("z", P={2: 1, 4: 1}, epsilon1="1/2")
+    assert "above degree 1 up to 3 are fitted in part" in cubes.solve(kappa=1.5, scenario="II").reason
+    assert "the part above degree 1 is fitted in part" in cubes.solve(kappa=1.5, scenario="III").reason
+    assert squares.weight(3) == 0 and "above degree 1 up to 3" in squares.solve(kappa=1.5, scenario="II").reason
+    assert "the part of degree 4 is" in squares.solve(kappa=2, scenario="II").reason
+    assert not squares.solve(kappa=1.6, scenario="II").reason
+
+
 def test_no_scenario_is_worse_than_the_one_before():
     for e in ("1/4", "1/2", "9/10"):
         theory = tree("erf", P="2:1,3:1,4:1/5", epsilon1=e)
