@@ -117,6 +117,7 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
         require_method("export", method, damping)
     how = {"tolerance": tolerance, **({} if system.is_flow else {"method": method, "damping": damping})}
     left: list[str] = []
+    system.compile()  # what has no numbers at all says so itself, and not as a point that could not be solved
     points = _reference(system, reference, first, how, left)
     checked = _checked(system, points[0]) if check else ""
     text = render(system, points, start=first, how=how, checked=checked)

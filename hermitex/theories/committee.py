@@ -74,7 +74,10 @@ class Committee(Theory):
 
     @cached_property
     def flow(self) -> Flow:
-        """The equations as a `Flow` of Q11, ..., M11, ..., its parameters gamma, Delta, P11, ..., a1, ..., v1, ...; for export."""
+        """The equations as a `Flow` of Q11, ..., M11, ..., its parameters gamma, Delta, P11, ..., a1, ..., v1, ...; for export.
+
+        With averages over several fields that have no closed form (tanh, two students and more) it shows the equations alone.
+        """
         return flow(self)
 
     @property

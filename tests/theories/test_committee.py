@@ -484,6 +484,7 @@ def test_a_run_holds_its_numbers():
         ({"gamma": "x"}, "finite number"), ({"students": []}, "one of sizes"), ({"students": [1.5]}, "whole number"),
         ({"gamma": []}, "positive"), ({"t": "x"}, "finite"), ({"students": [60]}, "Take fewer"))),
     (lambda: committee(ERF, students=100_000), "Take fewer"),
+    (lambda: committee("tanh", students=1, teachers=4).flow.export("no.py"), r"^committee tanh: .*`.solve\(t=...\)` and `.curve"),
     (lambda: committee(ERF, students=1.5), "whole number"),
 ])
 def test_refusals(make, words):
