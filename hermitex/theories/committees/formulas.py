@@ -21,8 +21,8 @@ class Written(Flow):
     def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> Any:
         """Refuses, and says what does it."""
         raise BadInput(f"{self.name}: its flow averages over three or four fields at once, which has no closed form here and is "
-                       "too much for .flow.solve and for a file. `.solve(t=...)` and `.curve(t=...)` of the committee itself (hermitex "
-                       "curve committee) integrate it; a file takes erf, relu, polynomials, or one student and one teacher")
+                       "too much for .flow.solve and for a file. `.solve(t=...)` and `.curve(t=...)` of the committee itself "
+                       "(hermitex curve committee) integrate it; a file takes erf, relu, polynomials, or one student and teacher")
 
 
 def flow(theory: Any) -> Flow:
