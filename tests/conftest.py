@@ -25,25 +25,32 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, suppres
 settings.load_profile("repeatable")
 
 # -- cases that take long ----------------------------------------------------------------------------------------------
-SLOW = (Path(__file__).parent/"slow.txt").read_text(encoding="utf-8").splitlines()
+LISTS = {name: (Path(__file__).parent/f"{name}.txt").read_text(encoding="utf-8").splitlines() for name in ("slow", "thorough")}
 
 
 def pytest_collection_modifyitems(config, items):
-    """Single cases of a test are marked `slow` by the list in slow.txt, as `pytest --durations` names them."""
-    listed, here = frozenset(SLOW), {item.nodeid for item in items}
-    for item in items:
-        if item.nodeid in listed:
-            item.add_marker(pytest.mark.slow)
+    """Single cases of a test are marked by the lists in slow.txt and thorough.txt, as `pytest --durations` names them.
+
+    What is `thorough` is slow, too, and one more case of what other slow ones test.
+    """
+    here = {item.nodeid for item in items}
     files = {name.partition("::")[0] for name in here}
-    gone = [name for name in SLOW if name.partition("::")[0] in files and name not in here]
-    if drawn := config.getoption("draws"):
+    for mark, names in LISTS.items():
+        listed = frozenset(names)
+        for item in items:
+            if item.nodeid in listed:
+                item.add_marker(pytest.mark.slow)
+                item.add_marker(getattr(pytest.mark, mark))
+        gone = [name for name in names if name.partition("::")[0] in files and name not in here]
+        partly = any("::" in arg for arg in config.args) or config.getoption("lf", False)
+        if gone and not config.getoption("draws") and not partly:
+            raise pytest.UsageError(f"tests/{mark}.txt names {gone[0]}, which is no case of that file")
+        if sorted(listed) != names:
+            raise pytest.UsageError(f"tests/{mark}.txt is not in order, or names a case twice")
+    if config.getoption("draws"):
         kept = [item for item in items if "seed" in getattr(getattr(item, "callspec", None), "params", ())]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
-    if gone and not drawn and not any("::" in arg for arg in config.args) and not config.getoption("lf", False):
-        raise pytest.UsageError(f"tests/slow.txt names {gone[0]}, which is no case of that file")
-    if sorted(listed) != SLOW:
-        raise pytest.UsageError("tests/slow.txt is not in order, or names a case twice")
 
 
 def pytest_collection_finish(session):
