@@ -173,7 +173,8 @@ class Ray:
     def points(self, more: Iterable[Rational] = ()) -> list[Rational]:
         """Numbers of which each stands for another formula, the nearest to 0 of those that would do; `more`: other places."""
         turns = sorted({*self.places, *more})
-        if turns:  # of a letter with a sign, 0 is the end of the range: a place beside it has a point on either side
+        signed = self.symbol.is_nonnegative or self.symbol.is_nonpositive
+        if turns and signed:  # 0 is the end of the range: a place beside it has a point on either side
             turns = sorted({*turns, sp.S.Zero})
         values = between(turns)
         if self.symbol.is_integer:  # it may be another one at the place itself
@@ -182,7 +183,7 @@ class Ray:
         for v in sorted(values, key=abs):
             groups.setdefault((v > 0, *(p.formula(float(v)) for p in self.profiles)), []).append(v)
         first, second = ([g[k] for g in groups.values() if len(g) > k] for k in (0, 1))
-        ends_at_0 = self.symbol.is_zero is None and (self.symbol.is_nonnegative or self.symbol.is_nonpositive)
+        ends_at_0 = self.symbol.is_zero is None and signed
         return [sp.S.Zero]*bool(turns and ends_at_0) + first + second[:max(0, FEW - len(first))]
 
 
