@@ -174,7 +174,8 @@ def _of_the_mean(proof: Certificate) -> Certificate:
     name, order = proof.quantity, proof.order if isinstance(proof.order, tuple) else (proof.order,)
     if name == entry(order)[0]:
         name, _ = coefficient(order)
-    return replace(proof, quantity=name.replace("E[T(Y) ", "c["), how=proof.how.removeprefix("label map T(y) = y: "))
+    how = proof.how.removeprefix("label map T(y) = y: ").replace("E[T(Y) ", "E[Y ")
+    return replace(proof, quantity=name.replace("E[T(Y) ", "c["), how=how)
 
 
 def _told(steps: Staircase, seen: Relevant) -> Staircase:
