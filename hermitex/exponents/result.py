@@ -141,7 +141,7 @@ def _alpha_html(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
         brief = exact is not None and len(to_text(exact)) < 12
         told = (number if exact is None or exact.is_Integer or (short and not brief)
                 else math(exact) if short else f"{math(exact)} = {number}")
-        words.append((f"&ge; {told}" if bound else told) + (f", reached at {reached}" if reached else ""))
+        words.append((rf"$\geq$ {told}" if bound else told) + (f", reached at {reached}" if reached else ""))
     return " then ".join(words) or absent
 
 

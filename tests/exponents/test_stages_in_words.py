@@ -68,3 +68,8 @@ def test_directions_that_are_no_small_fractions_are_decimals():
     """The golden ratio is not 309/500."""
     found = hx.exponents("z1*z2 + z2*z3 + z3*z4")
     assert "z2 + 0.618034*z4, 0.618034*z1 + z3 are found" in " ".join(found.notes)
+
+
+def test_a_cell_of_a_table_holds_no_html_that_pandas_would_escape():
+    row = hx.exponents("z1**2*z2").table_row(formulas=True)
+    assert not any("&" in cell for cell in row) and any(r"$\geq$ $\frac{1}{2}$" in cell for cell in row)
