@@ -20,8 +20,8 @@ ORDER = {"errors": 0, "symbols": 0, "show": 1, "solvers": 2, "symbolic": 2, "ker
 FLOORS = (
     ("hooks", "budget", "deadline", "interrupts", "held", "arithmetic", "special"),
     ("gaussian", "covariance", "lawful", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms", "conditioning",
-     "conditional", "sizes", "square_roots", "sums", "series.polynomials", "engine.tidy"),
-    ("breaks", "pieces", "surfaces", "weak", "undefined", "named", "parity", "scales"),
+     "conditional", "sizes", "sums", "series.polynomials", "engine.tidy"),
+    ("breaks", "pieces", "square_roots", "surfaces", "weak", "undefined", "named", "parity", "scales"),
     ("bounds", "growth"),
     ("engine", "integrals", "existence", "fewer", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),

@@ -43,6 +43,7 @@ VERBS: dict[str, str] = {
 }
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
 _LONGEST_LINE = 600
+OF_EXPERIMENT = "; of an experiment, where it is given"  # a budget; by default that takes as long as it takes
 
 
 class Parser(argparse.ArgumentParser):
@@ -88,7 +89,7 @@ def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
     module.arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
     most = getattr(module, "BUDGET", DEFAULT_BUDGET)
-    also = getattr(module, "BUDGETED", "")
+    also = OF_EXPERIMENT if getattr(module, "EXPERIMENTS", False) else ""
     parser.add_argument("--budget", type=_seconds, metavar="SECONDS",
                         help=f"time allowed for each answer, inf for all that it takes (default: {most:g}{also})")
     parser.set_defaults(usual_budget=most)

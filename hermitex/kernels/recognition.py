@@ -149,10 +149,11 @@ def _without_cancelled(e: Expr) -> Expr:
 def all_but_cancelled(e: Add) -> list[Expr]:
     """The numbers in a sum, if they all but cancel."""
     numbers = [t for t in e.args if t.is_number]
-    parts = [t.evalf(5) for t in numbers] if numbers[1:] else []
-    if not all(t.is_Float or t.is_Rational for t in parts) or 8*abs(Add(*parts)) > sum(map(abs, parts)):
+    if len(numbers) < 2:
         return []
-    return numbers if parts else []
+    parts = [t.evalf(5) for t in numbers]
+    real = all(t.is_Float or t.is_Rational for t in parts)
+    return numbers if real and 8*abs(Add(*parts)) <= sum(map(abs, parts)) else []
 
 
 def _number(e: Expr) -> Float | None:
@@ -165,16 +166,16 @@ def _number(e: Expr) -> Float | None:
 
 
 def _rewritten(e: Expr) -> Expr:
-    if isinstance(e, Pow):
-        return _power(e)
     if isinstance(e, log):
         return _logarithm(e)
-    return _sum(e) if isinstance(e, Add) else _product(e)
+    if isinstance(e, Add):
+        return _sum(e)
+    if (fallen := beside_growth(e)) != e:
+        return recognise(fallen)
+    return _power(e) if isinstance(e, Pow) else _product(e)
 
 
 def _power(e: Expr) -> Expr:
-    if (fallen := beside_growth(e)) != e:
-        return recognise(fallen)
     if e.exp.is_Integer and e.exp.is_negative and isinstance(e.base, Add):
         a = _one_plus(e.base, exp)
         if a is not None and a.free_symbols:
@@ -384,8 +385,6 @@ def _fallen(e: Expr) -> Expr | None:
 
 
 def _product(e: Expr) -> Expr:
-    if (fallen := beside_growth(e)) != e:
-        return recognise(fallen)
     if (cold := at_temperature(e)) is not None:
         return cold
     return _one_exponential(e) if (merged := scales.quotient(e)) is None else merged

@@ -115,7 +115,7 @@ def touches(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     rows = ~q.explicit[:, None] & (weight > STEEPEST*T) & (F != 0) & np.all(
         np.abs(F) <= np.maximum(max(q.rtol, _NEAR)*weight, _EPS*T), axis=0)
     said = [""]*x.shape[1]
-    for which, words in zip(_uncrossed(q, x, J, size, F, rows, p) if rows.any() else (), (_KEPT, _JUMPS), strict=False):
+    for which, words in zip(_uncrossed(q, x, J, size, F, rows, p), (_KEPT, _JUMPS), strict=True):
         for i in np.flatnonzero(which.any(axis=0)):
             said[i] = words.format(", ".join(u for u, bad in zip(q.names, which[:, i], strict=True) if bad))
     return said

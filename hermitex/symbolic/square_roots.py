@@ -11,11 +11,13 @@ from typing import Any
 
 from sympy import QQ, Add, Dummy, Expr, Mul, Pow, factorint, sqrt
 
+from hermitex.symbolic.breaks.order import sign_of
+from hermitex.symbolic.budget import unless_refused
+
 _MOST = 1000  # operations of a constant that is worth the work
 _ROOTS = 6    # different ones: an element has up to 2^6 coefficients
 _TERMS = 24   # of two coefficients that are multiplied: common factors of longer ones take seconds, in steps no alarm ends
 _PRIMES = 2**14  # up to which factors of an integer are looked for
-_DIGITS = 30  # with which the sign of a factor under a root is looked at
 
 Element = dict[frozenset[int], Any]  # {roots: coefficient in K} of a sum of products of different roots
 
@@ -30,45 +32,41 @@ def without_roots_below(value: Expr) -> Expr:
     >>> without_roots_below((1 - a**2)/sqrt(2*(1 + a)**2)/(1 - a)), without_roots_below(a/sqrt(a**2 + 1) - sqrt(a**2/(1 + a**2)))
     (sqrt(2)/2, 0)
     """
-    if value.count_ops() > _MOST:
-        return value
-    field = _Field(value)
+    letters: dict[Expr, Dummy] = {}
+    plain = _plain(value, letters) if value.count_ops() <= _MOST else value
     try:
-        return field.reduced() if field.numbers else value
+        return _Field({t: x for x, t in letters.items()}).reduced(plain) if letters else value
     except _Unsuited:
         return value
 
 
 class _Unsuited(Exception):
-    """A root in a root, many roots or terms, a factor whose sign is not seen, or a division by 0."""
+    """A root in a root, many roots or terms, a factor whose sign is not proved, or a division by 0."""
+
+
+def _plain(value: Expr, letters: dict[Expr, Dummy]) -> Expr:
+    """The constant with a letter for whatever is neither arithmetic nor a square root."""
+    if value.is_Rational:
+        return value
+    if isinstance(value, Add | Mul) or (isinstance(value, Pow) and value.exp.is_Rational and value.exp.q <= 2):
+        return value.func(*(_plain(x, letters) for x in value.args), evaluate=False)
+    return letters.setdefault(value, Dummy(f"t{len(letters)}", real=True))
 
 
 class _Field:
-    """The field that holds one constant; an element is a dict from sets of roots to coefficients in K."""
+    """K(sqrt f_1, ...) for letters that stand for numbers; an element is a dict from sets of roots to coefficients in K."""
 
-    def __init__(self, value: Expr) -> None:
-        self.letters: dict[Expr, Dummy] = {}
-        self.plain = self._plain(value)
-        self.numbers = {t: x for x, t in self.letters.items()}
-        self.K = QQ.frac_field(*self.numbers) if self.numbers else QQ
+    def __init__(self, numbers: dict[Dummy, Expr]) -> None:
+        self.numbers, self.K = numbers, QQ.frac_field(*numbers)
         self.roots: list[Any] = []  # the f, elements of K
 
-    def reduced(self) -> Expr:
-        """The constant of this field, in its normal form."""
-        parts = []
-        for held, c in self._of(self.plain).items():
-            under = [self.K.to_sympy(self.roots[i]) for i in sorted(held)]
-            parts.append(Mul(self.K.to_sympy(c), *(sqrt(f.xreplace(self.numbers)) for f in under)).xreplace(self.numbers))
-        return Add(*parts)
+    def reduced(self, plain: Expr) -> Expr:
+        """A constant in its normal form."""
+        return Add(*(Mul(self._number(c), *(sqrt(self._number(self.roots[i])) for i in sorted(held)))
+                     for held, c in self._of(plain).items()))
 
-    def _plain(self, value: Expr) -> Expr:
-        """The constant with a letter for whatever is neither arithmetic nor a square root."""
-        if value.is_Rational:
-            return value
-        if isinstance(value, Add | Mul) or (isinstance(value, Pow) and value.exp.is_Rational and value.exp.q <= 2):
-            args = [self._plain(x) for x in value.args]
-            return value.func(*args, evaluate=False)
-        return self.letters.setdefault(value, Dummy(f"t{len(self.letters)}", real=True))
+    def _number(self, c: Any) -> Expr:
+        return self.K.to_sympy(c).xreplace(self.numbers)
 
     def _of(self, plain: Expr) -> Element:
         if isinstance(plain, Add):
@@ -151,7 +149,7 @@ class _Field:
 
     def _positive(self, f: Any) -> tuple[Any, int]:
         """|f| and the sign of f, an element of K."""
-        value = self.K.to_sympy(f).xreplace(self.numbers).evalf(_DIGITS, maxn=2*_DIGITS)
-        if not value.is_Float or value._prec < 10:
+        sign = unless_refused(lambda: sign_of(self._number(f)))
+        if not sign:
             raise _Unsuited
-        return (f, 1) if value > 0 else (-f, -1)
+        return (f, 1) if sign > 0 else (-f, -1)

@@ -20,7 +20,7 @@ from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psit
 from hermitex.systems.system import System
 from hermitex.theories.parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, explained
+from hermitex.theories.spike import OneStepFamily, explained, own_letters
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
@@ -155,7 +155,7 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpol
         B: mu_0*m + kappa*mu_1*zeta + (nu*chi if norms else 0),
         e: h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2,
     }
-    own = sorted({*sigma.letters, *g.letters}, key=str)
+    own = own_letters((sigma, g), ())
     trained = S.Zero if interpolating else K(e*Q**2)  # without a ridge it is 0, and Q^2 grows too fast to be averaged
     return System(equations, where=where, observables={"test_error": K(e) - Delta, "train_error": trained},
                   parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *own],

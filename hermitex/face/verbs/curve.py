@@ -17,7 +17,7 @@ from hermitex.errors import BadInput, BudgetExceeded, NoValue, UnknownName
 from hermitex.face import cli, guard, output
 from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
 
-BUDGETED = "; of an experiment, where it is given"  # by default that takes as long as it takes
+EXPERIMENTS = True
 MOST_CURVES, _SEEDS = 40, 16
 _MODEL = "the model"
 _NAMES = "|".join(sorted(THEORIES, key=len, reverse=True))
@@ -79,7 +79,7 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         elif action.dest == "theory":
             action.help = f"{theory}; `hermitex curve --help` names the others"
         elif action.dest == "budget" and not entry.experiment:
-            action.help = str(action.help).replace(BUDGETED, "")
+            action.help = str(action.help).replace(cli.OF_EXPERIMENT, "")
         elif action.dest == "simulate_dimension" and "dimension" not in entry.numbers:
             action.help = "of the experiment alone (default: by cost)"
         elif action.dest == "labels" and "labels" in entry.words:

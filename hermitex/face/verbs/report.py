@@ -8,7 +8,7 @@ from typing import Any
 
 from hermitex.face import cli, output
 
-BUDGETED = "; of an experiment, where it is given"  # by default that takes as long as it takes
+EXPERIMENTS = True
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

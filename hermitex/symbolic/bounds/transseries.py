@@ -17,6 +17,7 @@ from sympy import Expr, Integer, Rational, S, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic import hooks
+from hermitex.symbolic.breaks.order import assumed
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.gaussian import Expectation
 
@@ -95,18 +96,13 @@ def sign(value: Expr) -> int:
         return int(sp.sign(value))
     if not value.free_symbols and not value.has(Expectation):  # SymPy's own questions about roots of roots take long
         return _sign_of_number(value)
-    found = _declared(value)
+    found = assumed(value)
     if found is None:
         value = sp.expand(value)
-        found = _declared(value) if value.free_symbols or value.is_zero else _sign_of_averages(value)
+        found = assumed(value) if value.free_symbols or value.is_zero else _sign_of_averages(value)
     if found is None:
         raise Undecided
     return found
-
-
-def _declared(value: Expr) -> int | None:
-    """What SymPy's assumptions say."""
-    return 0 if value.is_zero else 1 if value.is_positive else -1 if value.is_negative else None
 
 
 @lru_cache(maxsize=4096)
@@ -117,7 +113,7 @@ def _sign_of_number(value: Expr) -> int:
     if abs(number) > sp.Float(10) ** -30:
         return 1 if number > 0 else -1
     value = sp.expand(value)
-    if (found := _declared(value)) is not None:
+    if (found := assumed(value)) is not None:
         return found
     if value.is_algebraic and sp.count_ops(value) < 60:
         v = sp.Dummy("v")

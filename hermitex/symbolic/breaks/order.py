@@ -67,12 +67,12 @@ def sign_of(value: Expr) -> int:
         return 1 if value is S.Infinity else -1
     if not value.free_symbols:
         return _numeric_sign(value)
-    known = _assumed(value)
+    known = assumed(value)
     if known is not None:
         return known
     if value.count_ops() <= _LARGE:
         for form in (expand(value), factor_terms(expand(value)), _factored(value)):
-            known = _assumed(form)
+            known = assumed(form)
             if known is None and form.is_Mul:
                 known = _product_sign(form)
             if known is not None:
@@ -140,7 +140,8 @@ def _simple(point: Expr, lo: Expr, hi: Expr) -> Expr:
     return point
 
 
-def _assumed(value: Expr) -> int | None:
+def assumed(value: Expr) -> int | None:
+    """The sign that SymPy's assumptions say, None where they say none."""
     if value.is_zero:
         return 0
     if value.is_extended_positive:
@@ -205,9 +206,9 @@ def _factored(value: Expr) -> Expr:
 def _product_sign(product: Expr) -> int | None:
     sign = 1
     for base in product.args:
-        one = _assumed(base)
+        one = assumed(base)
         if one is None:
-            one = _assumed(expand(base))
+            one = assumed(expand(base))
         if one is None:
             return None
         sign *= one

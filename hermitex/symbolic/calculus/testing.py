@@ -244,21 +244,20 @@ class Test:
                 if len(tried.unturned) > ENOUGH or tried.turns >= TURNS:  # what is not tried there leaves it open
                     tried.unturned.append(parameters)
                     continue
+                admissible = self._admissible(parameters)
                 ends = {s: v for s, v in parameters.items() if v == 0 and not s.is_integer}
-                if self._divides_by_0(ends):
+                if ends and (not admissible or self._divides_by_0(ends)):
                     continue  # sin(x)/x, or sqrt(q) E f(z/sqrt(q)), at the end of a range: no claim about that one number
-                if self._admissible(parameters):
+                if admissible:
                     tried.turns += 1
                     yield parameters, functions, TURN
-                elif ends:
-                    continue
                 elif self._one_is_real(parameters):
                     yield parameters, functions, HALF
                 elif any(too_large(side, parameters) for side in self.sides):
                     tried.unturned.append(parameters)
 
     def _divides_by_0(self, ends: Point) -> bool:
-        return any(p.base.xreplace(ends) == 0 for side in self.sides for p in side.atoms(Pow) if p.exp.is_negative and ends)
+        return any(p.base.xreplace(ends) == 0 for side in self.sides for p in side.atoms(Pow) if p.exp.is_negative)
 
     def _extra(self, count: int) -> int:
         if not self.elementary:

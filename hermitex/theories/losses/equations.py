@@ -24,6 +24,7 @@ from hermitex.systems.system import System
 from hermitex.theories.losses.labels import a, agreement, probability, s_0
 from hermitex.theories.losses.pointwise import Pointwise, envelope, force
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, epsilon, psi, q1, q2, qhat1, qhat2, r
+from hermitex.theories.spike import own_letters
 
 # local scalars of a sample at fixed kappa
 V, S_, tau, L, u, T0, T1, T2, rho = symbols("V S tau L u T0 T1 T2 rho", positive=True)
@@ -255,7 +256,7 @@ def equations(st: Structure) -> System:
         T1: c*u**2*T0,
         T2: c*u**2*T1 + beta*V1**2,
     }
-    letters = sorted({*st.sigma.letters, *st.g.letters}, key=str)
+    letters = own_letters((st.sigma, st.g), ())
     observables["train_objective"] = observables["train_error"] + lamda*beta*q2/(2*alpha)
     return System(right, where=where, observables=observables,
                   parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *letters], positive=[qhat1, qhat2],

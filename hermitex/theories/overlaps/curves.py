@@ -145,8 +145,8 @@ class Plane:
             grid = slopes.reshape(-1, 3, 3, 2)
             first, second = (np.abs(np.diff(grid, axis=k)).max(axis=(1, 2, 3)) for k in (1, 2))
             # the longer side where it turns alike along both
-            axis = np.where(np.abs(first - second) > 1e-6*turn, second > first, np.argmax(hi - lo, axis=1))
-        return Cells(lo, hi, self.g(z), centre, slopes, np.where(np.isfinite(turn), turn, np.inf), axis)
+            across = np.where(np.abs(first - second) > 1e-6*turn, second > first, np.argmax(hi - lo, axis=1))
+        return Cells(lo, hi, self.g(z), centre, slopes, np.where(np.isfinite(turn), turn, np.inf), across)
 
     def _crossed(self, cells: Cells, y: Array, c: Array, n: Array) -> tuple[Array, Array]:
         """The pairs (cell, label) that may meet, out of given ones."""
