@@ -58,18 +58,18 @@ def test_a_short_curve(lam, benchmark, plain):
     assert ratio >= 20  # 82 at lam = 0.1, where plain iteration was timed; 67 at 1e-10, where it does not arrive
 
 
-@pytest.mark.parametrize("sigma, g, gamma, times", [("tanh", "sin", 0.9, 400), ("relu", "abs", 0.9, 400),
-                                                    ("sign", "sign", 1.0, 40), ("softplus", "sign", 1.0, 40)])
+@pytest.mark.parametrize("sigma, g, gamma, times", [("tanh", "sin", 0.9, 300), ("relu", "abs", 0.9, 300),
+                                                    ("sign", "sign", 1.0, 30), ("softplus", "sign", 1.0, 30)])
 def test_a_curve_of_two_hundred_points(sigma, g, gamma, times, benchmark, plain):
     theory = hx.theories.one_step(sigma, g)
     numbers = {"lam": 0.01, "r": 1.0, "c": 1.0, "gamma": gamma, "Delta": 0.1}
     assert theory.curve(alpha=np.linspace(0.1, 4, 200), **numbers).all_converged
     ratio = 200*plain/cpu(lambda: theory.curve(alpha=np.linspace(0.1, 4, 200), **numbers), benchmark, 3)
     benchmark.extra_info["ratio"] = round(ratio)
-    assert ratio >= times  # 1400 were measured, 120 with a kink in the outer variable
+    assert ratio >= times  # 665 to 1400 were measured, 71 to 120 with a kink in the outer variable
 
 
-@pytest.mark.parametrize("loss, first, warm", [("hinge", 60, 0.4), ("logistic", 40, 0.9)])
+@pytest.mark.parametrize("loss, first, warm", [("hinge", 90, 0.4), ("logistic", 40, 0.9)])  # 49 and 0.08, 17 and 0.15
 def test_a_loss_on_signs(loss, first, warm, benchmark, plain):
     """A free energy whose labels are signs: derived and compiled, and one point more, in points of plain iteration."""
     from hermitex.theories.glm import Glm
@@ -99,11 +99,11 @@ def test_the_first_fixed_point_of_a_noisy_label(target, benchmark):
     """Some 48 F(q) to 1e-13, against one F by the sums that one would write down: P(y|z) as a table of all labels and all z."""
     theory = hx.theories.multi_index(target, channel="gaussian:1/4")
     _ = theory.evolution
-    plain = cpu(lambda: summed(np.poly1d([1, 0, 0, 0] if target == "z**3" else [1, 0, -3, 0]), 0.25, 0.5))
-    ratio = cpu(lambda: theory.solve(alpha=2))/plain
+    g = np.poly1d([1, 0, 0, 0] if target == "z**3" else [1, 0, -3, 0])
+    ratio = cpu(lambda: theory.solve(alpha=2))/cpu(lambda: summed(g, 0.25, 0.5), rounds=3)
     benchmark.extra_info["F"] = round(ratio, 1)
     benchmark.pedantic(lambda: theory.solve(alpha=2.1), rounds=1)
-    assert ratio <= 16  # 6 to 8 were measured, over 100 with a table that was made again for each F
+    assert ratio <= 40  # 7 to 22 were measured, by the speed of BLAS; over 100 with a table that was made again for each F
 
 
 def summed(g, D, q):
@@ -207,8 +207,8 @@ def test_against_plain_lambdify_with_damped_iteration(benchmark):
         slow = max(slow, steps())  # a core may have slowed down since
         ratios[blocks] = slow/ours
     benchmark.extra_info.update(one_block=round(ratios[False]), blocks=round(ratios[True]))
-    # 289 and 1245 were measured on a shared core, 100 x 100 nodes and 1e-10 on the other side
-    assert ratios[False] >= 100 and ratios[True] >= 700
+    # 200 to 350 and 680 to 1245 were measured on shared cores, 100 x 100 nodes and 1e-10 on the other side
+    assert ratios[False] >= 100 and ratios[True] >= 350
 
 
 def independent(n):
