@@ -17,6 +17,7 @@ from sympy import (
     Symbol,
     acot,
     atan,
+    ceiling,
     cos,
     cosh,
     erf,
@@ -138,7 +139,8 @@ EVEN = [
     z*E(z1*tanh(z1), z1)*sign(z), E(tanh(z + z1)**2, z1), Heaviside(z - 1) + Heaviside(-z - 1),
 ]
 ODD = [
-    1/(1 + exp(-z)) - Rational(1, 2), floor(z) + Rational(1, 2), frac(z) - Rational(1, 2), z/(1 + Abs(z)), erfc(z) - 1,
+    1/(1 + exp(-z)) - Rational(1, 2), floor(z) + Rational(1, 2), frac(z) - Rational(1, 2), ceiling(z) - Rational(1, 2),
+    z/(1 + Abs(z)), erfc(z) - 1,
     log(z + sqrt(1 + z**2)), sin(z + pi/4) + sin(z - pi/4), sign(z - 1) + sign(z + 1), Max(z, 1) + Min(z, -1),
     tanh(z) - z*E(z*tanh(z), z), Piecewise((1, z > 0), (-1, True)), z*kappa + z**3, E(tanh(z + z1), z1),
     Piecewise((z, Abs(z) < 1), (1/z, True)), log(1 + exp(z)) - log(1 + exp(-z)), NAMED["Phi"](z) - Rational(1, 2),

@@ -83,6 +83,18 @@ def test_the_majorant_is_above_the_function(g, t, side):
     assert holds(g, bound, side, t)
 
 
+@pytest.mark.parametrize("expr", [z**3*exp(-2*z), z**5*exp(-z**2/3), z**2*exp(-z - z**2), z**4*exp(z/2 - z**2),
+                                  exp(z/3 - z**2/20)], ids=str)
+def test_what_goes_to_zero_is_below_its_peak(expr):
+    """exp of it grows no faster than a constant: the peak of the exponent is what that constant comes from."""
+    bound = majorant(exp(expr), z, 1)
+    f = lambdify(z, exp(expr), "mpmath")
+    start = float(bound.start)
+    assert all(u.a <= 0 and u.b <= 0 for u in bound.terms)
+    assert all(f(x) <= value_of(bound, mpmath.mpf(x))*(1 + mpmath.mpf(10)**-12)
+               for x in [start + 0.05*k for k in range(400)])
+
+
 def test_a_planted_small_majorant_is_caught():
     bound = majorant(exp(z/2), z, 1)
     small = bound._replace(terms=tuple(u._replace(a=u.a / 2) for u in bound.terms))
