@@ -18,6 +18,8 @@ from sympy.core.function import AppliedUndef
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.pieces import breakpoints
+from hermitex.symbolic.precise import evaluate
 
 Array = np.ndarray[Any, Any]
 Statistic = Callable[[Array, Array, Array], Array]
@@ -83,9 +85,6 @@ def compiled(expr: Expr, x: Symbol, around: Array) -> tuple[Callable[[Array], Ar
     >>> f(np.array([-2.0, 3.0])), kinks
     (array([2., 3.]), array([0.]))
     """
-    from hermitex.symbolic.pieces import breakpoints
-    from hermitex.symbolic.precise import evaluate
-
     if not around.size or expr.free_symbols - {x} or expr.atoms(AppliedUndef):
         return None
     window = (Rational(float(np.min(around))), Rational(float(np.max(around))))

@@ -20,6 +20,7 @@ from hermitex.solvers.chain import assemble, pick
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import f, z
 from hermitex.systems.names import begin
 from hermitex.systems.solve import shaped
@@ -116,8 +117,6 @@ class ConvexOneStep(OneStepFamily):
             return completed(self.name, self.sigma, self.g, numbers)
         if noise.ndim:
             raise BadInput(f"{self.name}: with alpha0 and eta, Delta is one number where labels are +-1; solve once for each")
-        from hermitex.symbolic.precise import evaluate
-
         mean = activation((2*probability(self.g) - 1).xreplace({a: z, s_0: sqrt(Rational(float(noise)))}))
         rest = 1 - float(evaluate(E(mean(z)**2, z), digits=17))
         made = completed(self.name, self.sigma, mean, {**numbers, "Delta": np.asarray(rest)})

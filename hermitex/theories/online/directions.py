@@ -23,6 +23,7 @@ from hermitex.solvers.ode import integrate
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.series.coefficients import coefficient, coefficients
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
@@ -154,8 +155,6 @@ class SGDDirections(OverlapFlow):
     @cached_property
     def _missing(self) -> float:
         """||P_{>K} g||, the part of the target beyond the series."""
-        from hermitex.symbolic.precise import evaluate
-
         if self._degree is not None and self._degree <= self.last:
             return 0.0
         seen = sum(float(evaluate(c, 20))**2/prod(map(factorial, a)) for a, c in self._coefficients.items() if c != 0)
@@ -210,8 +209,6 @@ class SGDDirections(OverlapFlow):
 
 def _weighted(student: Activation, target: Mapping[tuple[int, ...], Expr], last: int) -> tuple[np.ndarray, np.ndarray]:
     """Multi-indices a and weights s_{|a|} c_a/a!."""
-    from hermitex.symbolic.precise import evaluate
-
     own = hermite(student, last)  # s_k/sqrt(k!)
     rows = [(a, float(evaluate(c, 20))*own[sum(a)]*sqrt(factorial(sum(a)))/prod(map(factorial, a)))
             for a, c in target.items() if c != 0]
