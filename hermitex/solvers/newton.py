@@ -61,7 +61,8 @@ def newton(
     sound : (x, J, p) -> for each point the unknowns whose equations hold at x to rounding only, as in `sound.run_out`
     contraction : estimate that of plain iteration, the spectral radius of 1 - J (needs residual = x - rhs)
 
-    A point is done when its full, undamped Newton step and its residual are below `rtol`, and is evaluated no more.
+    A point is done when its full, undamped Newton step d and its residual are below `rtol`, and is evaluated no more. What is
+    left is d + d r + d r^2 + ... = d/(1 - r), r = d/(the step before): at a root of multiplicity m, r is 1 - 1/m.
     Where the Jacobian is singular the step of least norm is taken, and said in the notes.
 
     Raises
@@ -104,7 +105,7 @@ class _NewtonRun:
         self.final, self.last, self.J_final = x.copy(), np.zeros(x.shape), np.full((n, n, points), np.nan)
         self.backward, self.forward = np.full(points, np.inf), np.full(points, np.inf)
         self.steps, self.ok = np.zeros(points, dtype=int), np.zeros(points, dtype=bool)
-        self.singular = np.zeros(points, dtype=bool)
+        self.singular, self.before = np.zeros(points, dtype=bool), np.full(points, np.inf)
         self.reason = np.full(points, "", dtype=object)
         self.logs, self.bends, self.some = np.flatnonzero(mask), np.flatnonzero(rows), bool(mask.any())
         self.floors = np.where(mask, 0.0, self.floor)[:, None]
@@ -189,8 +190,9 @@ class _NewtonRun:
         return R, d
 
     def errors(self, F: Array, d: Array) -> tuple[Array, Array]:
-        """The residual relative to the terms of its equation, and the full step relative to x."""
-        return (np.abs(F) / self.size_F).max(axis=0), (np.abs(d) / self.unit).max(axis=0)
+        """The residual relative to the terms of its equation, and what the full step and those after it leave, relative to x."""
+        step = (np.abs(d) / self.unit).max(axis=0)
+        return (np.abs(F) / self.size_F).max(axis=0), step / (1 - np.where(step < self.before, step / self.before, 0.0))
 
     def done(self, F: Array, d: Array) -> Array:
         backward, forward = self.errors(F, d)
@@ -251,6 +253,7 @@ class _NewtonRun:
             if again.size:
                 J_new[..., again] = self.evaluate(trial[:, again], take(self.p, again))[1]
         self.steps[self.active[~stuck]] += 1
+        self.before = np.where(stuck, self.before, np.where(t == 1, (np.abs(d) / self.unit).max(axis=0), np.inf))
         self.x = trial
         return F_new, J_new, stuck
 
@@ -285,6 +288,7 @@ class _NewtonRun:
         keep = ~which
         self.active, self.x, self.p = self.active[keep], self.x[:, keep], take(self.p, np.flatnonzero(keep))
         self.size_F, self.unit, self.G = self.size_F[:, keep], self.unit[:, keep], self.G[..., keep]
+        self.before = self.before[keep]
 
     def settle(self, p: Params) -> None:
         """Full steps where an unknown near 0 is known to the least size of an unknown only, as long as each is far shorter.

@@ -50,6 +50,15 @@ def test_a_power_law_is_linear_in_logarithms(seed):
     assert s.iterations <= 3
 
 
+@pytest.mark.parametrize("m", [2, 3, 5])
+@pytest.mark.parametrize("positive", [True, False])
+def test_beside_a_multiple_root_what_is_left_is_counted(m, positive):
+    """There each step leaves 1 - 1/m of the distance: a step within the tolerance is not the distance."""
+    s = newton(lambda x, p: np.sinh(x - p["c"])**m, lambda x, p: (m*np.sinh(x - p["c"])**(m - 1)*np.cosh(x - p["c"]))[None],
+               [2.0], {"c": np.array([1.5, 1.9])}, names=["x"], positive=positive, rtol=1e-9)  # fmt: skip
+    assert s.converged.all() and np.all(abs(s["x"]/[1.5, 1.9] - 1) <= 1.01*s.error) and s.error.max() <= 1e-9
+
+
 @pytest.mark.parametrize(("alpha", "lam", "most"), [(0.9, 1e-1, 8), (0.9, 1e-3, 9), (0.9, 1e-6, 12), (1.0, 1e-9, 14)])
 def test_the_one_step_block_takes_few_steps_down_to_interpolation(alpha, lam, most):
     s = one_step(np.ones(4), {"alpha": alpha, "beta": 1.0, "lam": lam})
