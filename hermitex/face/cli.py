@@ -18,6 +18,7 @@ from typing import NoReturn
 from hermitex.errors import DECLARING, BadInput, HermitexError, NoClosedForm, NotConverged, SelfTestFailed, UnknownName
 from hermitex.face import signals, streams
 from hermitex.show.escape import line
+from hermitex.show.files import STDOUT, number_of
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.interrupts import behind
 
@@ -43,6 +44,7 @@ VERBS: dict[str, str] = {
 }
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
 _LONGEST_LINE = 600
+FILES = {"output", "plot", "csv", "bib", "latex", "markdown"}  # options that name a file to be written
 OF_EXPERIMENT = "; of an experiment, where it is given"  # a budget; by default that takes as long as it takes
 
 
@@ -194,7 +196,20 @@ def _dispatch(argv: list[str]) -> int:
         return int(done.code or 0)
     args.own_budget = args.budget  # None where none was asked for
     args.budget = args.usual_budget if args.budget is None else args.budget
-    return int(import_module(f"hermitex.face.verbs.{verb}").run(args))
+    verb_itself = import_module(f"hermitex.face.verbs.{verb}").run
+    with contextlib.redirect_stdout(sys.stderr) if _writes_there(args) else contextlib.nullcontext():
+        return int(verb_itself(args))
+
+
+def _writes_there(args: argparse.Namespace) -> bool:
+    """True if a file that is asked for is the standard output, which also is called -: what else is said is talk then."""
+    there = False
+    for name in FILES & vars(args).keys():
+        place = getattr(args, name)
+        if place == "-":
+            setattr(args, name, STDOUT)
+        there |= place == "-" or (place is not None and number_of(place) == 1)
+    return there
 
 
 def _seconds(text: str) -> float:

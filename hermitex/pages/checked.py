@@ -14,6 +14,7 @@ PROVED, AGREES, TESTED, FAILS, OPEN, REFUTED = "proved", "agrees", "tested", "fa
 KINDS = (PROVED, AGREES, TESTED, "quoted", "assumed", "defined", REFUTED)   # of a page's lines, as they are counted
 _HOLDS = (PROVED, AGREES, TESTED, REFUTED)
 _SAID = {AGREES: "to N digits at k points"}
+_BAD = {FAILS: "does not hold", OPEN: "not established"}
 
 
 def digits_of(gap: float) -> int:
@@ -44,7 +45,7 @@ class Checked:
     def badge(self) -> str:
         """How far the line is established, as it is printed beside it."""
         if self.status not in (AGREES, TESTED):
-            return {FAILS: "does not hold", OPEN: "not established"}.get(self.status, self.status)
+            return _BAD.get(self.status, self.status)
         said = "tested" if self.status == TESTED else ""
         said += f" to {self.digits} digits" if self.digits is not None else ""
         said += f" at {counted(self.points, 'point')}" if self.points is not None else ""
@@ -84,8 +85,9 @@ class ResultCheck:
         return {k: self.given.get(k, 0) + sum(s.status == k for s in self.steps) for k in KINDS}
 
     def tally(self) -> str:
-        """The same in words."""
-        said = ", ".join(f"{n} {_SAID.get(k, k)}" for k, n in self.kinds.items() if n)
+        """The same in words, and how many do not hold."""
+        bad = {said: sum(s.status == k for s in self.steps) for k, said in _BAD.items()}
+        said = ", ".join(f"{n} {_SAID.get(k, k)}" for k, n in {**self.kinds, **bad}.items() if n)
         said += f"; printed but not checked: {', '.join(self.unbound)}" if self.unbound else ""
         return said + (f"; letters without a notation: {', '.join(self.unnamed)}" if self.unnamed else "")
 

@@ -1,18 +1,25 @@
 """Files that are whole or not there: written beside their place and moved into it; every failure is one line.
 
 A file that is there is replaced, and keeps its mode; through a link, the file that the link points to. What is no file takes
-the bytes as they come if it is a terminal, a pipe or another device (/dev/stdout), and is refused otherwise.
+the bytes as they come if it is a terminal, a pipe or another device (/dev/stdout), and is refused otherwise. An open file that
+is named by its number is written where it stands: opened again, it would stand at its beginning.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
+import sys
 import tempfile
 from pathlib import Path
 from typing import NoReturn
 
 from hermitex.errors import BadInput
+
+STDOUT = "/dev/stdout"
+_STREAMS = {STDOUT: 1, "/dev/stderr": 2}
+_NUMBERED = re.compile(r"/(?:dev|proc/self)/fd/(\d{1,6})\Z")
 
 
 def check_place(path: str | os.PathLike[str] | None) -> None:
@@ -67,7 +74,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
 
     Raises
     ------
-    BadInput : it cannot be written (no room, no right, no folder); one line.
+    BadInput : it cannot be written (no room, no right, no folder); one line. BrokenPipeError : the reader has what it wanted.
     """
     raw = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     check_place(path)
@@ -75,7 +82,10 @@ def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
     try:
         target, mode = _place(path)
         if _direct(target, mode):
-            with open(target, "ab", buffering=0) as device:
+            number = number_of(path)
+            for stream in filter(None, (sys.stdout, sys.stderr) if number is not None else ()):
+                stream.flush()  # what was said before comes before
+            with open(target if number is None else number, "ab", buffering=0, closefd=number is None) as device:
                 while raw:
                     raw = raw[device.write(raw):]
             return Path(path)
@@ -87,12 +97,20 @@ def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
         os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
         os.replace(temporary, target)
         temporary = ""
+    except BrokenPipeError:
+        raise
     except (OSError, ValueError) as error:
         _refuse(path, error)
     finally:  # an interrupt leaves nothing either
         if temporary:
             Path(temporary).unlink(missing_ok=True)
     return Path(path)
+
+
+def number_of(path: str | os.PathLike[str]) -> int | None:
+    """The number of an open file that a path names by it, 1 for /dev/stdout; None for all others."""
+    named = _NUMBERED.match(str(path))
+    return int(named[1]) if named else _STREAMS.get(str(path))
 
 
 def _place(path: str | os.PathLike[str]) -> tuple[Path, int | None]:

@@ -75,6 +75,27 @@ def test_a_link_stays_a_link_and_a_mode_stays_a_mode(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["link", "spec.toml", "target"]
 
 
+def test_an_open_file_is_written_where_it_stands(folder):
+    with open("f", "wb", buffering=0) as file:
+        for part in (b"a", b"b", b"c"):
+            write_whole(f"/dev/fd/{file.fileno()}", part) if part == b"b" else file.write(part)
+    assert (folder / "f").read_text() == "abc"
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb"), pytest.raises(BrokenPipeError):
+        write_whole(f"/dev/fd/{writer}", "x")
+
+
+@pytest.mark.parametrize("place", ["-", "/dev/stdout"])
+def test_the_standard_output_as_a_file_holds_nothing_else(folder, capfd, place):
+    (folder / "page.py").write_text("import hermitex as hx\npage = hx.Result('A', 'b')\npage.step('no', 1, 2)\n")
+    assert cli.main(["check", "page.py", "--markdown", place]) == 1
+    out, err = capfd.readouterr()
+    assert out.startswith("## A") and out.endswith("** 1 does not hold.\n")
+    assert "in all: 1 does not hold\n" in err and "/dev/stdout" in err
+    assert sorted(p.name for p in folder.iterdir() if p.is_file()) == ["page.py", "spec.toml"]
+
+
 @pytest.mark.parametrize("call", ["os.replace", "os.fsync", "tempfile.mkstemp", "os.chmod"])
 @pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(28, "No space left"), KeyboardInterrupt()])
 def test_a_failure_of_the_disk_leaves_the_old_file(folder, monkeypatch, call, error):

@@ -8,7 +8,6 @@ from hermitex.errors import MissingExtra
 from hermitex.face import cli, output
 
 SHELLS = ("bash", "zsh")
-_FILES = ("-o", "--output", "--plot", "--csv", "--bib", "--latex", "--markdown")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +43,7 @@ def script(shell: str) -> str:
                 from hermitex.face.curve_options import THEORIES
 
                 action.choices = list(THEORIES)
-            if {*action.option_strings} & {*_FILES}:
+            if action.dest in cli.FILES:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
         verbs.add_parser(verb, help=line, parents=[one], add_help=False, conflict_handler="resolve")
     return str(shtab.complete(whole, shell=shell))
