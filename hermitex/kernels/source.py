@@ -93,6 +93,7 @@ class Writer:
         self.parts = 0
         self.printer = NumPyPrinter(self.names)
         self.state: set[Symbol] = set()  # unknowns: `s` holds them but where they are said to be absent
+        self.still: AbstractSet[Symbol] = frozenset()  # what no unknown enters, nodes too: such a factor weighs the nodes
         self.functions: list[str] = []
         self.docs: dict[str, str] = {}
 
@@ -253,7 +254,8 @@ class Writer:
         return above if below == "1" else f"np.divide({above}, {below})"
 
     def _line(self, s: Statement, *, clipped: bool) -> str:
-        text = self._text(s.expr)
+        moving, table = self._parted(s)
+        text = self._text(moving)
         # What is known not to be negative is not by rounding either: its root is taken further on.
         if clipped and s.target.is_nonnegative and not s.target.is_positive and not s.axes:
             text = f"not_negative({text}, {self._text(magnitude(s.expr))})"
@@ -261,12 +263,24 @@ class Writer:
         text = f"np.float64({float(s.expr)!r})" if s.expr.is_Rational and not s.axes else text
         for axis in reversed(s.axes):
             place = 1 + self.axes.index(axis)
-            text = f"total({text}, {place}, block_size)" if axis.summed else f"average({text}, {self.weights[axis]}, {place})"
+            weighed = f", {self._text(table)}" if table != 1 else ""
+            text = f"total({text}, {place}, block_size)" if axis.summed else (
+                f"average({text}, {self.weights[axis]}, {place}{weighed})")
         line = f"{self.names(s.target)} = {text}"
         if not s.axes or len(line) > _WIDTH - _NOTE or s.target not in self.lowered.notes:
             return line
         note = comment(self.lowered.notes[s.target]())
         return f"{line}  # {note}" if len(line) + len(note) <= _WIDTH - 8 else line
+
+    def _parted(self, s: Statement) -> tuple[Expr, Expr]:
+        """What is averaged over one axis, and its factor that is a table along that axis: the unknowns are not in it."""
+        if len(s.axes) != 1 or s.axes[0].summed:
+            return s.expr, S.One
+        along = s.axes[0].symbol
+        moving = [f for f in Mul.make_args(s.expr) if f.free_symbols and not (
+            f.free_symbols <= self.still and any(v == along or along in self.reach.get(v, ()) for v in f.free_symbols))]
+        table = Mul(*(f for f in Mul.make_args(s.expr) if f not in moving))
+        return (Mul(*moving), table) if moving and table.free_symbols else (s.expr, S.One)
 
     def source(self) -> str:
         """The module text: imports, helpers, functions."""
@@ -316,6 +330,7 @@ def load(source: str, **replace: Callable) -> dict[str, Any]:
     Raises BadInput where something else than formulas stands in it, see `whitelist`: it may come from a file or a pickle.
     """
     namespace: dict[str, Any] = {}
+    np.empty(4_000_000)  # free at once: from then on glibc keeps the pages of what is freed for the next arrays
     exec(checked(source)[0], namespace)
     namespace.update(replace)
     return namespace

@@ -104,7 +104,7 @@ class Program:
         if key not in self._loaded:
             self._loaded[key] = load(self.source)
         if average is not None:
-            self._loaded[key]["average"] = average
+            self._loaded[key]["average"] = lambda v, weights, axis, *table: average(v*table[0] if table else v, weights, axis)
         if self.nested and quad:
             require_room(self.nested, quad, max((np.shape(v)[0] for v in s.values() if np.ndim(v)), default=1))
         return self._loaded[key][name]({**self.given, **s} if self.given else s, quad)
@@ -165,7 +165,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     settled = fixed - lowered.along_axes()
     fixed -= lowered.along_indices  # that is computed again for every block of entries, however many there are
     writer = Writer(lowered, set(parameters) | settled | set(lowered.entries), places)
-    writer.state = set(unknowns)
+    writer.state, writer.still = set(unknowns), fixed | set(parameters) | resting
     for name in (*parameters, *unknowns, *where, *observables):
         writer.names(name)  # refuses what is no name
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns), rounded, early)

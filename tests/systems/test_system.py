@@ -86,3 +86,10 @@ def test_subs_diff_and_substitute():
     assert put.diff(put) == {} and list(put.diff(written)) == ["a"]
     fixed = put.subs(b=1)
     assert fixed.parameters == () and fixed.solve()["a"] == pytest.approx(put.solve(b=1)["a"], rel=1e-12)
+
+
+def test_a_factor_without_unknowns_weighs_the_nodes_of_an_average():
+    system, spikes = one_step("tanh", "sin"), [0.5, 1.0, 2.0]  # with many of these it is a table with a row for each point
+    assert "average(Q, w_kappa, 1, mu_22)" in system.compile().source
+    found = system.solve(alpha=1.0, **{**NOTEBOOK, "r": spikes})
+    assert found["q2"] == pytest.approx([system.solve(alpha=1.0, **{**NOTEBOOK, "r": r})["q2"] for r in spikes], rel=1e-12)
