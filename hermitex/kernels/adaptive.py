@@ -203,8 +203,9 @@ class Quadratures:
         taken: list[tuple] = []
 
         def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
-            rule = self.rules[self.axes[axis - 1].identifier]
-            result, size = records.setdefault(axis, Record()).add(values, weights, axis, rule, floor)
+            if axis not in records:
+                records[axis] = Record(self.rules[self.axes[axis - 1].identifier])
+            result, size = records[axis].add(values, weights, axis, floor)
             taken.append((axis, result, size))
             sizes.append(np.size(values))
             shapes.add(np.shape(values))
@@ -218,6 +219,8 @@ class Quadratures:
         self._instead(self._noting(notes), run, average)
         self.largest, self._sizes[part] = max(sizes), max(each)
         self._taken[part] = taken
+        for record in records.values():
+            record.measure()
         self._tails[part] = conjunction(*(r.tail for r in records.values()))
         self._errors[part] = conjunction(*(r.error for r in records.values()), self._tails[part])
         felt = self._felt_within(records, coarsely, taken, tolerance)

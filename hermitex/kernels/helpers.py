@@ -81,8 +81,10 @@ def spread(rule, kinks, narrow, fast):
     "off": ((), '''
 def off(part, *terms):
     """The sum of some terms, off by that part of their sizes; what is infinite stays so."""
-    total = sum(terms)
-    return np.where(np.isinf(total), total, total + part*sum(map(np.abs, terms)))
+    total, size = terms[0], np.abs(terms[0])
+    for term in terms[1:]:
+        total, size = total + term, size + np.abs(term)
+    return total + part*np.minimum(size, 1e300)
 '''),
     "cleared": ((), '''
 def cleared(x, *terms):

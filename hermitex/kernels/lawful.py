@@ -27,9 +27,11 @@ def unlawful(outputs: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:
         if key.startswith(LAW):
             low, rest = key[len(LAW) + 1:].split(", ", 1)
             end = min(rest.find(c) for c in ")]" if c in rest.split(" ", 1)[0])
-            x = np.broadcast_to(np.asarray(value, dtype=float).reshape(-1) if np.ndim(value) else value, shape)
+            x = np.asarray(value, dtype=float).reshape(-1)
             under = x <= float(low) if key[len(LAW)] == "(" else x < float(low)
             above = x >= float(rest[:end]) if rest[end] == ")" else x > float(rest[:end])
-            for k in np.flatnonzero((under | above) & (why == "")):
-                why[k] = f"{rest[end + 2:]}, not {x[k]:.6g}"
+            if np.any(bad := under | above):
+                x = np.broadcast_to(x, shape)
+                for k in np.flatnonzero(bad & (why == "")):
+                    why[k] = f"{rest[end + 2:]}, not {x[k]:.6g}"
     return why

@@ -21,57 +21,64 @@ _SAFETY = 4.0  # on the rate at which the error shrinks
 class Record:
     """The worst error over all averages along one axis, the tail at the window's end, and the panels to be halved."""
 
-    def __init__(self) -> None:
+    def __init__(self, rule: quadrature.Rule) -> None:
+        self.rule = rule
         self.error = np.full(1, _ROUNDING)
         self.outer = np.zeros(1)  # of what is averaged over all axes
         self.tail = np.zeros(1)
         self.undefined = np.zeros(1, dtype=bool)
         self.first = 0.0
         self.suspects: np.ndarray | None = None
+        self._taken: dict[tuple[int, bool], list[tuple[np.ndarray, ...]]] = {}  # by points, and whether over all axes
 
-    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, rule: quadrature.Rule, floor: float
-            ) -> tuple[np.ndarray, np.ndarray]:
+    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
         """The average and E|F|, both with the axis kept."""
-        moving = rule.kind == "unit"
+        rule = self.rule
         if np.ndim(values) == 0 or values.shape[axis] == 1:  # constant along the axis
             result = contracted(values, weights, axis)
             return result, np.maximum(np.abs(result), floor)
         v = values.swapaxes(axis, -1)
-        if moving:  # the nodes, and with them the weights, differ from point to point
+        if rule.kind == "unit":  # the nodes, and with them the weights, differ from point to point
             w = weights.swapaxes(axis, -1)
             v, levels = v * w, np.tile(rule.ratios, (1, w.shape[-1] // len(rule))).T
-            size = np.maximum(np.abs(v).sum(axis=-1), floor)
+            own = np.maximum(np.abs(v).sum(axis=-1), floor)
         else:
             levels = rule.levels
-            size = np.maximum(np.abs(v) @ rule.weights, floor)
-        own = size
-        if size.size > len(size):
-            # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
-            size = np.maximum(size, _NEGLIGIBLE * size.max(axis=tuple(range(1, size.ndim)), keepdims=True))
-        sums = v @ levels
-        self.undefined = self.undefined | np.isnan(sums[..., 0]).reshape(len(sums), -1).any(axis=1)
-        steps = np.abs(sums[..., :-1] - sums[..., 1:]) / size[..., None]
-        if rule.kind == "counting":  # nothing but 0 so far: the first terms may be too small for a number, and the rest not
-            steps = np.where(size[..., None] > 1e-290, steps, 1.0)
-        first, second = steps[..., 0], steps[..., 1]
-        rate = first / np.maximum(second, 1e-300)
-        if rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
-            rate = np.maximum(rate, _LEAST_RATE)
-        error = worst_of(first * np.minimum(1.0, _SAFETY * rate))
-        self.error = np.maximum(self.error, error)
-        if size.size == len(size):
-            self.outer = np.maximum(self.outer, error)
-        self.first = max(self.first, float(first.max()))
-        if not moving:
-            # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
-            last = [-1] if rule.kind == "counting" else [0, -1]
-            ends = np.abs(v[..., last]) * rule.weights[last]
-            self.tail = np.maximum(self.tail, _BEYOND * worst_of(ends.max(axis=-1) / size))
+            own = np.maximum(np.abs(v) @ rule.weights, floor)
+        sums = (v.reshape(-1, v.shape[-1]) @ levels).reshape(*own.shape, 3)
+        size = own.reshape(len(own), -1)
+        # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
+        size = size if size.shape[1] == 1 else np.maximum(size, _NEGLIGIBLE * size.max(axis=1, keepdims=True))
+        last = [-1] if rule.kind == "counting" else [0, -1]
+        ends = np.abs(v[..., last]) * (rule.weights[last] if rule.kind != "unit" else 0.0)
+        self._taken.setdefault((len(size), size.shape[1] == 1), []).append(
+            (sums.reshape(*size.shape, 3), size, ends.max(axis=-1).reshape(size.shape)))
         if rule.kind == "panels":
-            parts = rule.panel_errors(v) / size[..., None]
+            parts = rule.panel_errors(v) / size.reshape(own.shape)[..., None]
             worst = parts.max(axis=tuple(range(1, parts.ndim - 1)))
             self.suspects = worst if self.suspects is None else np.maximum(self.suspects, worst)
         return sums[..., :1].swapaxes(axis, -1), own[..., None].swapaxes(axis, -1)
+
+    def measure(self) -> None:
+        """The errors of all that was taken, at once."""
+        for (_, outer), taken in self._taken.items():
+            sums, size, ends = (np.concatenate(part, axis=1) for part in zip(*taken, strict=True))
+            self.undefined = self.undefined | np.isnan(sums[..., 0]).any(axis=1)
+            steps = np.abs(sums[..., :-1] - sums[..., 1:]) / size[..., None]
+            if self.rule.kind == "counting":  # nothing but 0 so far: the first terms may be too small for a number, not the rest
+                steps = np.where(size[..., None] > 1e-290, steps, 1.0)
+            first, second = steps[..., 0], steps[..., 1]
+            rate = first / np.maximum(second, 1e-300)
+            if self.rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
+                rate = np.maximum(rate, _LEAST_RATE)
+            error = worst_of(first * np.minimum(1.0, _SAFETY * rate))
+            self.error = np.maximum(self.error, error)
+            if outer:
+                self.outer = np.maximum(self.outer, error)
+            self.first = max(self.first, float(np.fmax.reduce(first, axis=None)))
+            if self.rule.kind != "unit":
+                # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
+                self.tail = np.maximum(self.tail, _BEYOND * worst_of(ends / size))
 
     def suspects_of(self, points: np.ndarray) -> np.ndarray | None:
         """The worst error of each panel over some of the points."""

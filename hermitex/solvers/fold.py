@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .batch import Array
+from .linear import regular
 
 CLEAR = 1e-10  # a root that its slopes determine to that part is measured by these alone
 _FARTHEST = 0.1
@@ -20,6 +21,7 @@ _CORRECTIONS = 12
 _GROWS = 1.5
 _RESTS = 0.1
 _MOST = 1.5  # in units of the rounding
+_SURELY = 10.0  # times as large as it has to be: no singular value is asked for
 
 
 def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, size: Array,
@@ -46,7 +48,8 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     n, clear = len(x), max(clear, CLEAR)
     d = np.zeros(x.shape)
     G = np.moveaxis(J*size/r[:, None], -1, 0)
-    fine = np.flatnonzero(np.isfinite(G).all(axis=(1, 2)) & (size > 0).any(axis=0))
+    with np.errstate(all="ignore"):
+        fine = np.flatnonzero(np.isfinite(G).all(axis=(1, 2)) & (size > 0).any(axis=0) & ~(regular(G) > _SURELY/clear))
     if not fine.size:
         return d
     still = np.eye(n)*np.where(size.T[fine] > 0, 0.0, 1/CLEAR**2)[:, None]  # unknowns that stay

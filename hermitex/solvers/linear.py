@@ -52,11 +52,12 @@ def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_o
     with np.errstate(all="ignore"):
         left = np.abs(np.einsum("ijb,jb->ib", A, x) - b)
         size = np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b)
-        # A solution of least norm is good to the rounding of its largest entry.
-        size = np.where(rank < n, np.maximum(size, np.abs(A).sum(axis=1) * np.abs(x).max(axis=0, initial=0.0)), size)
-        # Noise is measured against the largest row, with unknowns of a size of _SMALL at least: all may be 0.
-        largest = np.maximum(size.max(axis=0, initial=0.0), _SMALL * np.abs(A).max(axis=(0, 1), initial=0.0))
-        size = np.where(dead_rows(A), largest, size)
+        if not (left <= ROUNDING * size).all():
+            # A solution of least norm is good to the rounding of its largest entry.
+            size = np.where(rank < n, np.maximum(size, np.abs(A).sum(axis=1) * np.abs(x).max(axis=0, initial=0.0)), size)
+            # Noise is measured against the largest row, with unknowns of a size of _SMALL at least: all may be 0.
+            largest = np.maximum(size.max(axis=0, initial=0.0), _SMALL * np.abs(A).max(axis=(0, 1), initial=0.0))
+            size = np.where(dead_rows(np.abs(A).max(axis=1, initial=0.0).T).T, largest, size)
         residual = (left / np.where(size > 0, size, 1.0)).max(axis=0, initial=0.0)
     residual = np.where(np.isfinite(residual), residual, np.inf)
     ok = residual <= max(rtol, ROUNDING)
@@ -117,17 +118,16 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
     M, v = np.moveaxis(A, -1, 0), np.moveaxis(b, -1, 0)
     with np.errstate(all="ignore"):
         rows = np.abs(M).max(axis=2)
-        dead = dead_rows(A).T
-        weight = np.where(dead, 0.0, 1 / np.where(dead, 1.0, rows))
+        weight = np.where(dead_rows(rows), 0.0, 1 / rows)
         M, v = M * weight[:, :, None], v * weight
         columns = np.abs(M).max(axis=1)
         unit = np.where(columns > n * _EPS * columns.max(axis=1, keepdims=True), 1 / columns, 1.0)
         M = M * unit[:, None, :]
-        finite = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(v).all(axis=1)
-        inverse = _inverse(np.where(finite[:, None, None], M, np.eye(n)))
+        finite = np.isfinite(M.sum(axis=(1, 2)) + v.sum(axis=1))
+        inverse = _inverse(M if finite.all() else np.where(finite[:, None, None], M, np.eye(n)))
         condition = np.abs(inverse).sum(axis=2).max(axis=1) * np.abs(M).sum(axis=2).max(axis=1)
         good = finite & (condition < 1 / (8 * n * _EPS))
-        x = np.einsum("bij,bj->bi", inverse, np.where(finite[:, None], v, np.nan))
+        x = np.einsum("bij,bj->bi", inverse, v)
         x += np.einsum("bij,bj->bi", inverse, v - np.einsum("bij,bj->bi", M, x))  # one step of refinement
     for k in np.flatnonzero(finite & ~good):
         x[k], _, rank[k], _ = np.linalg.lstsq(M[k], v[k], rcond=8 * n * _EPS)
@@ -137,10 +137,9 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
     return np.moveaxis(x * unit, 0, -1), rank
 
 
-def dead_rows(A: Array) -> Array:
-    """The rows (n, B) of A (n, n, B) that are zero to the rounding of the largest row."""
-    rows = np.abs(A).max(axis=1, initial=0.0)
-    return np.asarray(rows <= len(rows) * _EPS * rows.max(axis=0, initial=0.0))
+def dead_rows(sizes: Array) -> Array:
+    """Which of the rows, of the sizes (B, n), are zero to the rounding of the largest row."""
+    return np.asarray(sizes <= sizes.shape[1] * _EPS * sizes.max(axis=1, keepdims=True, initial=0.0))
 
 
 def _inverse(M: Array) -> Array:
@@ -152,6 +151,13 @@ def _inverse(M: Array) -> Array:
         regular = np.linalg.matrix_rank(M) == M.shape[-1]
         out[regular] = np.linalg.inv(M[regular])
         return out
+
+
+def regular(M: Array) -> Array:
+    """A lower bound of the least singular value of each M (B, n, n): its determinant over the most that the others come to."""
+    n = M.shape[-1]
+    norm = np.sqrt((M * M).sum(axis=(1, 2)))
+    return np.asarray(norm * np.abs(np.linalg.det(M / norm[:, None, None])) * max(n - 1, 1) ** ((n - 1) / 2))
 
 
 def least_singular_value(D: Array, size: Array) -> Array:

@@ -107,7 +107,9 @@ class _NewtonRun:
         self.steps, self.ok = np.zeros(points, dtype=int), np.zeros(points, dtype=bool)
         self.singular, self.before = np.zeros(points, dtype=bool), np.full(points, np.inf)
         self.reason = np.full(points, "", dtype=object)
-        self.logs, self.bends, self.some = np.flatnonzero(mask), np.flatnonzero(rows), bool(mask.any())
+        self.logs, self.some, self.every = np.flatnonzero(mask), bool(mask.any()), bool(mask.all())
+        bends = np.flatnonzero(rows)
+        self.bends, self.diagonal = bends if bends.size < n else slice(None), (bends, bends)
         self.floors = np.where(mask, 0.0, self.floor)[:, None]
         self.unit, self.size_F, self.G = np.abs(x), np.abs(x), self.J_final
 
@@ -170,11 +172,11 @@ class _NewtonRun:
         R, G = F, J
         if self.some:
             i = self.bends
-            G = J * np.where(self.mask[:, None], self.x, 1.0)
+            G = J * (self.x if self.every else np.where(self.mask[:, None], self.x, 1.0))
             t = F[i] / self.x[i]
             # d(F_i/x_i)/dlog x_j = x_j J_ij/x_i - delta_ij F_i/x_i
             G[i] /= self.x[i][:, None]
-            G[i, i] -= t
+            G[self.diagonal] -= t
             G[i] *= bend_slope(t)[:, None]
             R = np.array(F)
             R[i] = bend(t)
@@ -203,13 +205,16 @@ class _NewtonRun:
     def move(self, x: Array, d: Array) -> Array:
         if not self.some:
             return np.asarray(x + d)
+        if self.every:
+            return np.asarray(x * np.exp(d))
         return np.where(self.mask[:, None], x * np.exp(np.where(self.mask[:, None], d, 0.0)), x + d)
 
     def merit(self, R: Array, size: Array) -> Array:
         """|R|^2, ordinary rows relative to the size of their terms when the step began."""
         if self.some:
             size = np.where(self.rows[:, None], 1.0, size)
-        return np.asarray(((R / size) ** 2).sum(axis=0))
+        part = R / size
+        return np.asarray((part * part).sum(axis=0))
 
     def nearer(self, R: Array, d: Array, t: Array, G: Array) -> Array:
         """The natural test: the next step with the old Jacobian is shorter, so the solution is nearer."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from .batch import ROUNDING, Array, Params, scale, take
+from .linear import regular
 from .problem import START, Problem
 
 _EPS = 16*float(np.finfo(float).eps)
@@ -144,7 +145,10 @@ def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:
     """The same where several rows together say nothing beside x: the combinations w with w J = 0 to rounding."""
     said, size = [""]*x.shape[1], scale(x, q.positive, 1e-14/q.rtol)
     scaled = np.moveaxis(J*size/T[:, None], -1, 0)
-    fine = np.flatnonzero(np.isfinite(scaled).all(axis=(1, 2)))
+    with np.errstate(all="ignore"):
+        fine = np.flatnonzero(np.isfinite(scaled).all(axis=(1, 2)) & ~(regular(scaled) > _CLEAR*_NEARLY))
+    if not fine.size:
+        return said
     left, values, _ = np.linalg.svd(scaled[fine])
     for which, j in np.argwhere(values <= _NEARLY):
         i, u, least = fine[which], left[which][:, j], values[which, j]

@@ -45,17 +45,18 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
                          for u in program.unknowns if u not in program.implicit}}
         there = {n: row(v) for name in ("right_hand_sides", "observables") for n, v in run.ask(name, s, run.used).items()}
         gaps = {n: np.fmax(gaps[n], np.abs(v)*_ROUNDED) for n, v in shifts(s, there).items()}
-    state, home = {u: row(run.s[u]) for u in program.unknowns}, {u: k for k, b in enumerate(program.blocks) for u in b.unknowns}
-    kinds = {u: program.blocks[k].kind for u, k in home.items()}
+    blocks = {u: k for k, b in enumerate(program.blocks) for u in b.unknowns}
+    unknowns, kinds = program.unknowns, np.array([program.blocks[blocks[u]].kind for u in program.unknowns])[:, None]
+    state, positive = np.stack([row(run.s[u]) for u in unknowns]), np.array([u in program.positive for u in unknowns])[:, None]
+    at_end = (state == 0) & (np.abs(radius) < _STABLE) & (kinds != "explicit") & positive
 
-    def part(u: str, gap: np.ndarray) -> np.ndarray:
-        at_end = (state[u] == 0) & (np.abs(radius) < _STABLE) & (kinds[u] != "explicit" and u in program.positive)
-        return np.where(at_end, 0.0, _part(state[u], gap, kinds[u], u in program.positive))  # what it does to others counts there
+    def part(gap: np.ndarray) -> np.ndarray:
+        return np.where(at_end, 0.0, _part(state, gap, kinds, positive))  # what it does to others counts there
 
     seen = [gaps[o]/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
-    direct = {u: gaps[f"rhs/{u}"]/(_slope(run, u, home[u]) if u in program.implicit else 1.0) for u in program.unknowns}
-    own = _worst([_digitless(state[u], gap) for u, gap in direct.items() if kinds[u] == "explicit"], run.points)
-    first = _worst([*(part(u, gap) for u, gap in direct.items()), *seen], run.points)
+    direct = np.stack([gaps[f"rhs/{u}"]/(_slope(run, u, blocks[u]) if u in program.implicit else 1.0) for u in unknowns])
+    own = _worst([*np.where(kinds == "explicit", _digitless(state, direct), 0.0)], run.points)
+    first = _worst([*part(direct), *seen], run.points)
     if not np.any(first > _PART*run.tolerance*np.clip(np.nan_to_num(np.abs(1 - radius), nan=1.0), _FEEDS_BACK, 1.0)):
         return first, np.zeros(run.points), own, gaps
 
@@ -71,7 +72,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     before = {k: {**out, **{f"rhs/{u}": here[f"rhs/{u}"] for u in program.blocks[k].unknowns}} for k, out in run.outputs.items()}
     s = moved(program.blocks, call, run.s, before, run.points)
     last = run.ask("observables", s, run.used) if program.observables else {}
-    parts = [part(u, np.abs(row(s[u]) - state[u])*_ROUNDED) for u in program.unknowns]
+    parts = list(part(np.abs(np.stack([row(s[u]) for u in unknowns]) - state)*_ROUNDED))
     parts += [np.abs(row(last[o]) + shift[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     return first, _worst(parts, run.points), own, gaps
 
@@ -81,16 +82,16 @@ def _digitless(x: np.ndarray, gap: np.ndarray) -> np.ndarray:
     return np.where(gap < np.abs(x), gap/np.maximum(np.abs(x), 1e-300), np.where(x == 0, 0.0, gap/_SMALL))
 
 
-def _part(x: np.ndarray, gap: np.ndarray, kind: str, positive: bool) -> np.ndarray:
+def _part(x: np.ndarray, gap: np.ndarray, kinds: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """What part of an unknown an error of it is: of a positive one that nothing feeds back into, however small that is.
 
     What vanishes but for rounding needs an absolute accuracy; one that feeds back, below its transition, is the more amplified
     the nearer that is: it counts as an observable.
     """
-    if kind == "explicit" and positive:
-        return gap/np.maximum(np.abs(x), np.where(x == 0, _SMALL, 1e-300))
-    least = 1.0 if kind in ("explicit", "linear") else _FLOOR
-    return gap/np.maximum(np.abs(x), np.where((x == 0) | (np.abs(x) <= gap), least, _SMALL))
+    least = np.where((kinds == "explicit") | (kinds == "linear"), 1.0, _FLOOR)
+    floor = np.where((x == 0) | (np.abs(x) <= gap), least, _SMALL)
+    floor = np.where((kinds == "explicit") & positive, np.where(x == 0, _SMALL, 1e-300), floor)
+    return np.asarray(gap/np.maximum(np.abs(x), floor))
 
 
 def _slope(run: Any, u: str, k: int) -> np.ndarray:

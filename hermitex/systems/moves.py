@@ -9,6 +9,7 @@ taken of it: the error of the solution is how far it moves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,9 @@ def matrix_of(block: BlockCode, out: Mapping[str, Any], points: int) -> tuple[np
     n = len(block.unknowns)
     A, b = np.zeros((n, n, points)), np.zeros((n, points))
     for i, u in enumerate(block.unknowns):
-        b[i] = -_row(out[f"constant/{u}"], points)
+        b[i] = -np.ravel(out[f"constant/{u}"])
         for j, v in enumerate(block.unknowns):
-            A[i, j] = _row(out[f"matrix/{u}/{v}"], points)
+            A[i, j] = np.ravel(out[f"matrix/{u}/{v}"])
     return A, b
 
 
@@ -162,11 +163,15 @@ def _totals(rows: Sequence[str], block: BlockCode, partials: Mapping[str, Mappin
 def _partials(out: Mapping[str, Any], points: int) -> dict[str, dict[str, Any]]:
     """{u: {v: dF_u/dv}} of those that are not 0."""
     found: dict[str, dict[str, Any]] = {}
-    for label, value in out.items():
-        if label.startswith("d/"):
-            _, u, v = label.split("/")
-            found.setdefault(u, {})[v] = _flat(value, u, points)
+    for label, u, v in _slopes_in(tuple(out)):
+        found.setdefault(u, {})[v] = _flat(out[label], u, points)
     return found
+
+
+@lru_cache(maxsize=256)
+def _slopes_in(labels: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """(label, u, v) of the d/u/v among the labels that a block function returns: read once, not at every step."""
+    return tuple((label, *label.split("/")[1:]) for label in labels if label.startswith("d/"))  # type: ignore[misc]
 
 
 def _flat(value: Any, u: str, points: int) -> np.ndarray:

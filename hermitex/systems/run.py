@@ -309,15 +309,15 @@ class Run:
         members = [place[u] for u in block.members]
         torn = [place[u] for u in block.torn]
         for k in members:  # row k reads x_k + sum_j A_kj x_j = b_k
-            for i in (*torn, *(j for j in members if j != k)):
-                factor = A[i, k].copy()
-                A[i] -= factor * A[k]
-                b[i] -= factor * b[k]
+            factor = A[:, k].copy()
+            factor[k] = 0.0
+            A -= factor[:, None]*A[k]
+            b -= factor*b[k]
         rest = np.ix_(torn, torn)
         found = linear(A[rest], b[torn], names=block.torn, raise_on_failure=False)
         x = found.state
-        values = {u: b[k] - np.einsum("jb,jb->b", A[k][torn], x) for u, k in zip(block.members, members, strict=True)}
-        found = replace(found.extended(values), unknowns=block.unknowns)
+        values = dict(zip(block.members, b[members] - np.einsum("ijb,jb->ib", A[np.ix_(members, torn)], x), strict=True))
+        found = found.extended(values, unknowns=block.unknowns)
         solution = np.array([found[u] for u in block.unknowns])
         self.rounding |= dict(zip(block.unknowns, rounding_of_rows(*rows, solution, members), strict=True))
         return found
@@ -523,17 +523,18 @@ class Run:
 
     def _residual(self, verdict: State) -> np.ndarray:
         """max over the equations of |x - rhs|/|x|, undamped; of an implicit equation relative to the size of its terms."""
-        worst = np.zeros(self.points)
-        for k, block in enumerate(self.program.blocks):
-            for u in block.unknowns:
-                value, x = self._row(verdict[f"rhs/{u}"]), self._row(self.s[u])
-                size = np.maximum(np.abs(x), SMALL)
-                gap = np.abs(value if u in self.program.implicit else x - value)
-                if u in self.program.implicit:
-                    size = self._size_of_terms(block, self.outputs[k], u)
-                gap = np.maximum(gap - np.minimum(self.rounding.get(u, 0.0), EXCUSED*size), 0.0)
-                worst = np.maximum(worst, np.where(gap == 0, 0.0, np.nan_to_num(gap / size, nan=np.inf)))
-        return worst
+        unknowns = [(k, block, u) for k, block in enumerate(self.program.blocks) for u in block.unknowns]
+        if not unknowns:
+            return np.zeros(self.points)
+        value = np.stack([self._row(verdict[f"rhs/{u}"]) for _, _, u in unknowns])
+        x = np.stack([self._row(self.s[u]) for _, _, u in unknowns])
+        size, gap = np.maximum(np.abs(x), SMALL), np.abs(x - value)
+        for i, (k, block, u) in enumerate(unknowns):
+            if u in self.program.implicit:
+                size[i], gap[i] = self._size_of_terms(block, self.outputs[k], u), np.abs(value[i])
+            if u in self.rounding:
+                gap[i] = np.maximum(gap[i] - np.minimum(self.rounding[u], EXCUSED*size[i]), 0.0)
+        return np.max(np.where(gap == 0, 0.0, np.nan_to_num(gap/size, nan=np.inf)), axis=0)
 
     def _size_of_terms(self, block: BlockCode, out: Mapping[str, Any], u: str) -> np.ndarray:
         """Of an implicit equation: the sum of its |terms|, or of |dF/dv| |v|, an unknown near 0 counting as one of 1e-3.
