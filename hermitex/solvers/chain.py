@@ -19,7 +19,7 @@ from .boundary import at_zero, drowned
 from .fixed_point import GROWS
 from .limit import over
 from .newton import Both, newton
-from .problem import START, Problem
+from .problem import SOUND, START, Problem
 from .solution import Solution
 from .sound import run_out, touches
 from .starts import tried
@@ -118,6 +118,7 @@ def robust(
 
     slow_ones = [slow(fixed_point.anderson, 5 * max_steps), slow(fixed_point.damped, 20 * max_steps, damping=0.5)]
     found = polished(x, p) if exact else slow_ones.pop(0)(x, p)
+    p.pop(SOUND, None)  # no other start was looked at before
     if problem is not None:
         found = _at_boundary(found, problem, x, p, found.state, 0.0)
         if zero is not None and zero.any():

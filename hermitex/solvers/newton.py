@@ -18,6 +18,7 @@ import numpy as np
 from . import linear
 from .batch import ROUNDING, Array, Field, Params, feasible, finite_params, positive_mask, start, take, worst
 from .limit import over, ran_out
+from .problem import SOUND
 from .solution import NOWHERE, Solution
 
 _LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
@@ -327,7 +328,7 @@ class _NewtonRun:
 
     def check(self, sound: Callable[[Array, Array, Params], list[str]], p: Params) -> None:
         """Points where an equation holds because it ran out of digits are not solved."""
-        k = np.flatnonzero(self.ok)
+        k = np.flatnonzero(self.ok & ~((self.steps == 0) & p.get(SOUND, False)))
         if k.size:
             for point, named in zip(k, sound(self.final[:, k], self.J_final[..., k], take(p, k)), strict=True):
                 if named:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .batch import Array, Field, Params
 
 START = "_start"  # the parameter that holds the first start, (n, B), whatever start a solver is given later
+SOUND = "_sound"  # that of the points whose start was found, and found sound, by coarser averages: where it stays, it is
 
 
 class Problem(NamedTuple):

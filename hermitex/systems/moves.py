@@ -27,15 +27,19 @@ _ROUNDED = 4*_EPS  # of the terms of a row: no more is known of it on any nodes
 
 
 def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: State, outputs: Mapping[int, State], points: int,
-          held: Mapping[int, State] | None = None) -> State:
+          held: Mapping[int, State] | None = None, there: State | None = None) -> State:
     """The state `s` after one step of Newton's method of every block in order, as `call(name, s)` has them.
 
     outputs : of the block functions at the solution, on the nodes on which it was found
     held : where some blocks are put in place of their step
+    there : the right-hand sides that `call` would have at `s`, if they are known: the first block needs no more, but for slopes
     """
     s = dict(s)
     for k, block in enumerate(blocks):
-        out = {} if held and k in held else call(f"block_{k + 1}", s)
+        if k == 0 and there is not None and block.kind == "nonlinear":
+            out = {**outputs[k], **{m: there[f"rhs/{m}"] for m in block.members}, **there}
+        else:
+            out = {} if held and k in held else call(f"block_{k + 1}", s)
         if held and k in held:
             values = dict(held[k])
         elif block.kind == "explicit":

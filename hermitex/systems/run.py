@@ -19,7 +19,7 @@ from hermitex.solvers.fixed_point import GROWS
 from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.limit import OutOfTime, over, ran_out, timed
 from hermitex.solvers.linear import linear
-from hermitex.solvers.problem import START
+from hermitex.solvers.problem import SOUND, START
 from hermitex.solvers.solution import Solution, combined
 from hermitex.solvers.sound import AROUND, BESIDE, LEAST_HELD, STEEPEST, steepest
 from hermitex.solvers.starts import off_poles
@@ -61,6 +61,7 @@ class Run:
         self.guess = guess
         self.first: State = {}  # where each block began before any rule was refined
         self.zero: State = {}  # and which of its unknowns were given 0, or found there
+        self.held: State = {}  # and what was found of it, where that was sound
         self.before: State = {}
         self.moved = self.unsettled = np.full(points, np.inf)
         self.asked = max(tolerance/3, 1e-15)  # of every average
@@ -132,7 +133,7 @@ class Run:
                     done &= agreed | (resting & (shift <= quality)) | end
                     self.drift = np.where(found.converged, self._amplified(), 0.0)
                     done &= end | ~self._wanting(done & ~end)
-                ended = self._finish(found, verdict, done)
+                ended = self._finish(found, verdict, done) if done.any() else found
             if done.all():
                 return ended
             # What needs finer rules goes on without the others, and what is not solved without what is.
@@ -154,7 +155,7 @@ class Run:
         other.outputs = {k: {n: some(v) for n, v in out.items()} for k, out in self.outputs.items()} if outputs else {}
         other.place = self.place[points]
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
-        other.first, other.zero = ({n: v[:, points] for n, v in d.items()} for d in (self.first, self.zero))
+        other.first, other.zero, other.held = ({n: v[:, points] for n, v in d.items()} for d in (self.first, self.zero, self.held))
         other.moved, other.drift, other.least, other.idle, other.stopped = (
             some(v) for v in (self.moved, self.drift, self.least, self.idle, self.stopped))
         return other
@@ -231,7 +232,7 @@ class Run:
         if first:
             arrays = self.quad.arrays()
             s = moved(self.program.blocks, lambda name, s: self.ask(name, s, arrays), {**self.s, **tables}, self.outputs,
-                      self.points)
+                      self.points, there=out)
             seen = self.ask("observables", s, arrays) if self.program.observables else {}
             # What vanishes but for rounding, an overlap with nothing, moves by all of itself: it needs an absolute accuracy.
             self.drifts.append(self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0))
@@ -400,7 +401,7 @@ class Run:
             np.broadcast_to(np.equal(self.guess.get(u, np.nan), 0.0) & p & (u not in self.program.domain), (self.points,))
             for u, p in zip(block.torn, positive, strict=True)])
         self.zero[name] = zero
-        begun = {"point": everything, START: self.first[name]}
+        begun = {"point": everything, START: self.first[name], SOUND: np.equal(self.held.get(name, np.nan), begin).all(axis=0)}
         found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, bent=line.plain(len(x0)), zero=zero,
                        rtol=self.tolerance, raise_on_failure=False, **functions)
         if line.some:
@@ -408,7 +409,9 @@ class Run:
             if not over():
                 found = at_ends(found, begin, domains, list(block.positive), explicit=list(block.explicit), rtol=self.tolerance,
                                 **plain)
-        out = outputs(np.array([found[u] for u in block.torn]), {"point": everything})
+        x = np.array([found[u] for u in block.torn])
+        self.held[name] = np.where(found.converged, x, np.nan)
+        out = outputs(x, {"point": everything})
         return found.extended({m: self._row(out[m]) for m in block.members}), out
 
     def _beside(self, k: int, size: float) -> State:
@@ -531,32 +534,37 @@ class Run:
         size, gap = np.maximum(np.abs(x), SMALL), np.abs(x - value)
         for i, (k, block, u) in enumerate(unknowns):
             if u in self.program.implicit:
-                size[i], gap[i] = self._size_of_terms(block, self.outputs[k], u), np.abs(value[i])
+                gap[i] = np.abs(value[i])
+                size[i] = self._size_of_terms(block, self.outputs[k], u, gap[i])
             if u in self.rounding:
                 gap[i] = np.maximum(gap[i] - np.minimum(self.rounding[u], EXCUSED*size[i]), 0.0)
         return np.max(np.where(gap == 0, 0.0, np.nan_to_num(gap/size, nan=np.inf)), axis=0)
 
-    def _size_of_terms(self, block: BlockCode, out: Mapping[str, Any], u: str) -> np.ndarray:
+    def _size_of_terms(self, block: BlockCode, out: Mapping[str, Any], u: str, gap: np.ndarray) -> np.ndarray:
         """Of an implicit equation: the sum of its |terms|, or of |dF/dv| |v|, an unknown near 0 counting as one of 1e-3.
 
+        The least that it can be where a `gap` is small even beside that.
         A row of a linear block that is rounding of the others says nothing: it counts as one of their size.
         """
-        size = self._own_size(block, out, u)
+        size = self._own_size(block, out, u, gap)
         if block.kind != "linear":
             return size
-        largest = np.max([self._own_size(block, out, v) for v in block.unknowns], axis=0)
+        largest = np.max([self._own_size(block, out, v, gap) for v in block.unknowns], axis=0)
         return np.where(size <= OF_TERMS*largest, largest, size)
 
-    def _own_size(self, block: BlockCode, out: Mapping[str, Any], u: str) -> np.ndarray:
+    def _own_size(self, block: BlockCode, out: Mapping[str, Any], u: str, gap: np.ndarray) -> np.ndarray:
         total, near = np.zeros(self.points), np.zeros(self.points)
         for v in block.unknowns:
             slope = out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))
             total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + AROUND)
             near = near + np.abs(self._row(slope))*AROUND
         terms = np.abs(self._row(out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))))
-        if f"terms/{u}" in out and np.any(total > STEEPEST*terms + near):  # cos(x) where it is 0: its terms are, too
-            sides = [self._row(self._around(block, 1 + part)[f"terms/{u}"]) for part in (-BESIDE, BESIDE)]
-            total = np.minimum(total, steepest(terms, *sides) + near)  # far out it moves by all of them within the rounding of x
+        if f"terms/{u}" in out and np.any(steep := total > STEEPEST*terms + near):  # cos(x) where it is 0: its terms are, too
+            least = steep & (gap <= self.tolerance*near)
+            if np.any(steep & ~least):
+                sides = [self._row(self._around(block, 1 + part)[f"terms/{u}"]) for part in (-BESIDE, BESIDE)]
+                total = np.minimum(total, steepest(terms, *sides) + near)  # far out it moves by all within the rounding of x
+            total = np.where(least, near, total)
         return np.fmax(terms, total)  # where the slope is inf 0, as of tanh(x/T) at T = 0, its terms are known
 
 
