@@ -268,7 +268,8 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
     except HermitexError as err:
         raise BadInput(f"channel {name}: {text!r} is not a number ({err}); type e.g. {example}") from None
     low, high = {"variance": (S.Zero, _LARGEST), "probability": (S.Zero, S.One)}[role]
-    if value.free_symbols or not (value.is_extended_real and low <= value <= high):
+    inside = value.is_extended_real and (low <= value) is S.true and (value <= high) is S.true  # an average is not compared
+    if value.free_symbols or not inside:
         bound = "in [0, 1]" if role == "probability" else "a positive number up to 10**12"
         raise BadInput(f"channel {name}: the {role} {text} is not {bound}")
     if role == "variance" and value == 0:

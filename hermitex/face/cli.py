@@ -67,13 +67,15 @@ class Parser(argparse.ArgumentParser):
                 if known[name].dest in seen:
                     self.error(f"{name} is given twice; give it once")
                 seen.add(known[name].dest)
+            if word == f"{name}=--" and name in known:
+                self.error(f"{name} needs a value")
             if word == "--":
                 expressions.extend(words)
             elif name in known and (equals or known[name].nargs == 0):
                 options.append(word)
             elif word in known:
                 value = next(words, None)
-                if value is None:
+                if value in (None, "--"):  # which argparse takes for no value, however it is joined to its option
                     self.error(f"{word} needs a value")
                 # One word, so that a value may begin with a minus too.
                 options.append(f"{word}={value}" if word.startswith("--") else word + value)
@@ -156,6 +158,8 @@ def report(error: BaseException, about: str = "") -> int:
         text = str(error).partition(DECLARING)[0].partition(", or give hx.parse(")[0]  # as one does in Python
     elif isinstance(error, HermitexError):
         text = str(error).splitlines()[0] if isinstance(error, NoClosedForm) else str(error)  # its advice is Python
+    elif isinstance(error, OverflowError):
+        text = f"a number is too large: {error}; a float ends at 1.8e308"
     elif isinstance(error, OSError) and error.strerror:
         text = error.strerror.lower() + (f": {error.filename}" if error.filename else " (standard output)")
     else:

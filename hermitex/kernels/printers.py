@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from math import isinf
 from typing import Any, Protocol
 
 from sympy import Add, Expr, Float, Integer, Mul, Pow, Rational, S, Symbol, default_sort_key
 from sympy.printing.printer import Printer as SymPyPrinter
 
-from hermitex.errors import NoClosedForm
+from hermitex.errors import BadInput, NoClosedForm
 from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.conditioning import no_mass
+from hermitex.symbolic.text.bounded import short
 
 _NUMPY = {
     "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
@@ -121,23 +123,26 @@ class NumPyPrinter(SymPyPrinter):
     _print_Dummy = _print_Bound = _print_Symbol
 
     def _print_Rational(self, e: Any) -> str:
-        return f"{self._print_Integer(e.numerator)}/{self._print_Integer(e.denominator)}" if e.q != 1 else self._print_Integer(e)
+        exact = max(abs(e.p), e.q) < 2**53
+        return (str(e.p) if e.q == 1 else f"{e.p}/{e.q}") if exact else self._print_Float(e)
 
-    def _print_Integer(self, e: Any) -> str:
-        return str(int(e)) if abs(int(e)) < 2**53 else repr(float(e))
+    def _print_int(self, e: Any) -> str:
+        return self._print_Rational(Integer(e))
 
-    _print_int = _print_Integer
+    _print_Integer = _print_Rational
 
     def _print_Float(self, e: Any) -> str:
-        return repr(float(e))
+        value = float(e)
+        if isinf(value):
+            raise BadInput(f"{short(e)} is beyond the largest number that a float holds, 1.8e308; measure in another unit")
+        return repr(value)
+
+    _print_ComplexRootOf = _print_Float
 
     def _print_NumberSymbol(self, e: Any) -> str:
-        return {"pi": "np.pi", "E": "np.e"}.get(str(e)) or repr(float(e))
+        return {"pi": "np.pi", "E": "np.e"}.get(str(e)) or self._print_Float(e)
 
     _print_Pi = _print_Exp1 = _print_EulerGamma = _print_Catalan = _print_GoldenRatio = _print_NumberSymbol
-
-    def _print_ComplexRootOf(self, e: Any) -> str:
-        return repr(float(e))
 
     def _print_Infinity(self, e: Any) -> str:
         return "np.inf"

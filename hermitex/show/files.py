@@ -60,7 +60,9 @@ def check_source(path: str | os.PathLike[str], most: int | None = None) -> None:
     """
     try:
         found = os.stat(path)
-    except (OSError, ValueError, TypeError):
+    except ValueError as error:  # a 0, or half a character
+        raise BadInput(f"{path} is no name of a file: {error}") from None
+    except (OSError, TypeError):
         return
     if not stat.S_ISREG(found.st_mode):
         kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no file but a device or a pipe"

@@ -34,6 +34,17 @@ class _Alarm(BaseException):
     """Raised in the thread whose time is over."""
 
 
+class _Unraisable:
+    """What Python prints where no exception can pass, as when garbage is collected; but for alarms, which ring again."""
+
+    def __init__(self, hook: Callable[[sys.UnraisableHookArgs], object]) -> None:
+        self._hook = hook
+
+    def __call__(self, what: sys.UnraisableHookArgs) -> None:
+        if not issubclass(what.exc_type, _Alarm):
+            self._hook(what)
+
+
 class _Starting:
     """Held while a thread starts: until it runs it bears the number of the one that starts it, and would hear its alarms."""
 
@@ -93,6 +104,8 @@ class _Deadline(AbstractContextManager[None]):
     def __enter__(self) -> None:
         self._held = held()
         self._bound.__enter__()
+        if not isinstance(sys.unraisablehook, _Unraisable):
+            sys.unraisablehook = _Unraisable(sys.unraisablehook)
         around = ends() if self._cpu else None
         self._watched = self.seconds is not None or around is not None
         if self._watched:

@@ -12,10 +12,11 @@ from itertools import product as cartesian
 from math import factorial
 from typing import Any
 
-from sympy import Add, Expr, ImmutableDenseNDimArray, Mul, Poly, Rational, S, Symbol, expand, sympify
+from sympy import Add, Expr, ImmutableDenseNDimArray, Mul, Poly, Rational, S, Symbol, expand
 
 from hermitex.errors import BadInput
 from hermitex.show.display import Shown, latex
+from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.series.coefficients import coefficient, target
 from hermitex.symbolic.series.polynomials import index_factorial, multi_indices, order_of, to_hermite
 from hermitex.symbolic.subspaces import Matrix, is_zero, matrix, span
@@ -96,7 +97,7 @@ class SymmetricTensor(Shown):
         entries = {}
         for a in multi_indices(self.dimension, self.order - 1):
             up = (tuple(n + (i == j) for j, n in enumerate(a)) for i in range(self.dimension))
-            entries[a] = expand(Add(*(sympify(v, strict=True)*self.entries[b] for v, b in zip(vector, up, strict=True))))
+            entries[a] = expand(Add(*(expression(v)*self.entries[b] for v, b in zip(vector, up, strict=True))))
         return SymmetricTensor(self.order - 1, self.dimension, entries)
 
     def fibres(self) -> Matrix:

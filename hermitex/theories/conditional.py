@@ -28,12 +28,12 @@ from sympy import (
     expand,
     factor,
     sqrt,
-    sympify,
 )
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import c, kappa, r, z
 
@@ -97,7 +97,7 @@ class Coefficient(Shown):
         """
         if any(isinstance(v, Basic) for v in (kappa, r, c, bias)):
             # The formulas know kappa and r through r kappa alone, to which a bias is added.
-            kappa, r, c, bias = (sympify(v, strict=True) for v in (kappa, r, c, bias))
+            kappa, r, c, bias = map(expression, (kappa, r, c, bias))
             return _substitute(self.formula, kappa if bias == 0 else r*kappa + bias, r if bias == 0 else 1, c)
         return values_at(self, (kappa, r, c, bias), parameters)
 

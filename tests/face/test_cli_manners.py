@@ -53,6 +53,11 @@ def test_the_package_runs_as_its_script_does():
     (["--versoin"], "did you mean --version"),
     (["mu", "tanh", "--oder", "2"], "did you mean --order"),
     (["mu", "tanh", "--order"], "--order needs a value"),
+    (["mu", "tanh", "--order", "--"], "--order needs a value"),
+    (["bounds", "--sigma=--", "--target", "z"], "--sigma needs a value"),
+    (["generate", "a\0.toml"], "no name of a file"),
+    (["check", "\ud800.py"], "no name of a file"),
+    (["exponents", "z", "--channel", "gaussian:E(z**2)"], "not a positive number"),
     (["mu", "tanh", "--order", "two"], "invalid int value"),
     (["mu"], "SIGMA"),
     (["hermite", "z", "--order", "2"], "--basis"),
@@ -105,7 +110,7 @@ def test_the_value_of_an_option_may_begin_with_a_minus():
 @pytest.mark.parametrize("error, status", [
     (BadInput("a\nb"), 2), (UnknownName("x", ["y"]), 2), (BudgetExceeded(1.0, "waiting"), 2),
     (NotConverged(None, "no"), 1), (RecursionError("deep"), 2), (MemoryError(), 2), (ValueError("odd " * 1000), 2),
-    (ZeroDivisionError("x"), 2)])
+    (ZeroDivisionError("x"), 2), (OverflowError("int too large to convert to float"), 2)])
 def test_every_error_is_one_short_line(capsys, error, status):
     assert cli.report(error, "here") == status
     err = capsys.readouterr().err

@@ -31,6 +31,20 @@ def bounded(seconds=0.1):
     return time.monotonic() - start
 
 
+def test_an_alarm_where_no_exception_can_pass_is_not_printed(monkeypatch):
+    printed = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+
+    class Garbage:
+        def __del__(self):
+            forever(0.6)
+
+    with pytest.raises(BudgetExceeded), hx.budget(0.05):
+        Garbage()
+        forever()
+    assert not printed
+
+
 @pytest.mark.parametrize("seconds", [1e12, float("inf")])
 def test_a_budget_longer_than_a_clock_can_wait(monkeypatch, seconds):
     failed = []
