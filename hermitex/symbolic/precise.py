@@ -12,11 +12,13 @@ from typing import Any
 
 import sympy as sp
 from sympy import Dummy, Expr, Symbol
+from sympy.core.relational import Relational
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.bounds.integrability import dangers
+from hermitex.symbolic.breaks.switches import STEPS
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
@@ -161,23 +163,42 @@ def _at_bits(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], bits: i
     """(value, error, size of the terms) with the nodes to `bits`; first-order propagation of their errors."""
     with mp.workprec(bits + 30):
         sums = [_summed(node, bits) if isinstance(node, ArraySum) else integrate(node, bits) for node in names]
-        values = [s.value for s in sums]
-        program = LastDigitMoved(outer, list(names.values()), MPMATH).prepare()
-        value = program(*values)
-        error = scale = mpf(0)
-        for i, s in enumerate(sums):
-            for step in (s.error, -s.error):
-                moved = [*values[:i], values[i] + step, *values[i + 1:]]
-                error += abs(program(*moved) - value)
-            scale += abs(program(*values[:i], values[i] + s.scale, *values[i + 1:]) - value)
-        with mp.workprec(2 * bits + 60):  # rounding, measured
-            finer = StraightLine(outer, list(names.values()), MPMATH).prepare()(*values)
-            error += 2 * abs(finer - value)
-        if outer.is_Rational or outer.is_Symbol:
-            return value, error + abs(value) * mpf(2) ** (-bits - 10), scale
-        if abs(finer) <= error and outer.is_Add:  # of what rounds to 0 it is its terms that have digits
-            scale += sum(abs(StraightLine(a, list(names.values()), MPMATH).prepare()(*values)) for a in outer.args)
-        return finer, error + abs(value) * mpf(2) ** (-bits - 10), max(scale, abs(value))
+        value, error, scale = _of_sums(outer, names, sums, bits)
+        return value, mp.inf if _may_jump(outer, names, sums, bits) else error, scale
+
+
+def _of_sums(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Sum], bits: int) -> tuple[Any, Any, Any]:
+    values = [s.value for s in sums]
+    program = LastDigitMoved(outer, list(names.values()), MPMATH).prepare()
+    value = program(*values)
+    error = scale = mpf(0)
+    for i, s in enumerate(sums):
+        for step in (s.error, -s.error):
+            moved = [*values[:i], values[i] + step, *values[i + 1:]]
+            error += abs(program(*moved) - value)
+        scale += abs(program(*values[:i], values[i] + s.scale, *values[i + 1:]) - value)
+    with mp.workprec(2 * bits + 60):  # rounding, measured
+        finer = StraightLine(outer, list(names.values()), MPMATH).prepare()(*values)
+        error += 2 * abs(finer - value)
+    if outer.is_Rational or outer.is_Symbol:
+        return value, error + abs(value) * mpf(2) ** (-bits - 10), scale
+    if abs(finer) <= error and outer.is_Add:  # of what rounds to 0 it is its terms that have digits
+        scale += sum(abs(StraightLine(a, list(names.values()), MPMATH).prepare()(*values)) for a in outer.args)
+    return finer, error + abs(value) * mpf(2) ** (-bits - 10), max(scale, abs(value))
+
+
+def _may_jump(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Sum], bits: int) -> bool:
+    """Is it not known on which side of a jump the formula stands: is what sign(u) compares with 0 not known to be beside 0?"""
+    for e in outer.atoms(sp.sign, sp.Heaviside, Relational, *STEPS):
+        u = e.lhs - e.rhs if isinstance(e, Relational) else e.args[0]
+        if u.is_number and not u.is_comparable and not isinstance(e, Relational):
+            continue  # sign(i)
+        value, error, _ = _of_sums(u, names, sums, bits)
+        if isinstance(e, STEPS):
+            value -= mp.nint(value)
+        if not isinstance(value, mp.mpc) and abs(value) <= error and (error or isinstance(e, (sp.Lt, sp.Gt, sp.Eq, sp.Ne))):
+            return True
+    return False
 
 
 def _real(expr: Expr, value: Any, error: Any) -> Any:

@@ -25,6 +25,7 @@ from sympy import (
     gamma,
     log,
     pi,
+    sech,
     sign,
     sin,
     sqrt,
@@ -32,7 +33,7 @@ from sympy import (
     tanh,
 )
 
-from hermitex.errors import Divergent, NoClosedForm
+from hermitex.errors import Divergent, NoClosedForm, NotConverged
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.majorants import MajorantRules
 from hermitex.symbolic.breaks.monotone import by_order
@@ -220,3 +221,12 @@ def test_what_is_read_off_an_integrand_is_known_when_more_digits_are_asked_for(m
 def test_a_tail_whose_factor_is_beyond_every_bound():
     """e^5000 E[exp(-1000 z) 1(z > 5)]: exp(-4000), below which no bound went, left it a window of 2^2000."""
     assert abs(E(exp(-1000*(z - 5))*Heaviside(z - 5), z).evalf(20)*10**9 - 1.4793214355975969518) < 1e-15
+
+
+def test_a_jump_that_stands_within_the_error_of_what_it_compares_has_no_digits():
+    """E cos(z) = exp(-1/2): its sign beside that number was -1, with an error of 3e-20."""
+    for jump in (sign(E(cos(z), z) - exp(-Rational(1, 2))), floor(E(tanh(z)**2 + sech(z)**2, z))):
+        with pytest.raises(NotConverged):
+            evaluate(jump, 15)
+    assert evaluate(Heaviside(E(tanh(z), z)), 15) == 0.5
+    assert evaluate(sign(E(cos(z), z) - exp(-Rational(1, 2)) - Rational(1, 10**9)), 15) == -1

@@ -17,12 +17,12 @@ from hermitex.symbolic.special import owen_t, sign_correlation
 NodeRule = Callable[[Expectation, Sequence[Symbol]], Callable[..., Any]]
 
 
-def _step(x: Any) -> Any:
-    return mpf(1) if x > 0 else mpf(0)
+def _step(x: Any, *at_0: Any) -> Any:
+    return mpf(1) if x > 0 else mpf(0) if x < 0 else at_0[0] if at_0 else mpf(1)/2
 
 
 _NAMED: dict[str, Callable[..., Any]] = {
-    "Abs": abs, "Heaviside": lambda x, *_: _step(x), "sign": mp.sign, "Max": max, "Min": min,
+    "Abs": abs, "Heaviside": _step, "sign": mp.sign, "Max": max, "Min": min,
     "ceiling": mp.ceil, "loggamma": mp.loggamma, "digamma": mp.digamma, "polygamma": mp.polygamma,
     "uppergamma": lambda s, x: mp.gammainc(s, x), "lowergamma": lambda s, x: mp.gammainc(s, 0, x),
     "LambertW": mp.lambertw, "Ei": mp.ei, "expint": mp.expint, "OwenT": owen_t,
