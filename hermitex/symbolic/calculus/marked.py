@@ -14,6 +14,7 @@ from typing import Any
 from sympy import (
     Abs,
     Derivative,
+    DiracDelta,
     Dummy,
     Expr,
     Function,
@@ -137,7 +138,8 @@ class Marked:
         if isinstance(e, (sign, Heaviside)):
             found = e.func(self._signed(e.args[0], within) + self._thrown(e, within), *e.args[1:])
         else:
-            found = e.func(*(self._marked(a, within) for a in e.args)) if e.args else e
+            # an order is no number to be altered: that of a derivative of a delta has to be an integer
+            found = e.func(*(a if isinstance(e, DiracDelta) and a.is_Integer else self._marked(a, within) for a in e.args))
         self.rough = before
         return found
 

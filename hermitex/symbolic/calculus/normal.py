@@ -243,7 +243,7 @@ def _over_arguments(core: Expr, variables: Sequence[Symbol], cov: ImmutableDense
     def walk(e: Any) -> Any:
         if not e.has_free(*variables):
             return e
-        if e.is_polynomial(*variables) and all(not e.diff(v).has_free(*variables) for v in variables):
+        if isinstance(e, Expr) and e.is_polynomial(*variables) and all(not e.diff(v).has_free(*variables) for v in variables):
             mean = e.subs(dict.fromkeys(variables, 0))
             form = expand(e - mean)
             for known, slot in zip(forms, slots, strict=True):
