@@ -72,8 +72,9 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
 
     It agrees where each side is known to `digits` digits of its own and the two differ by no more than their errors, at
     every point: some near 1, as many (more where no integral is left) of sizes from 0.001 to 1000 and of both signs within
-    what is assumed, and between the places where a switch, a root, a pole or a branch can turn. Fewer digits, fewer points, or
-    0 = 0 everywhere is "undetermined". Symbols of one name are one; a plain one that bears a field's name is the field's.
+    what is assumed, between the places where a switch, a root, a pole or a branch can turn, and, proved or not, at numbers where
+    a jump compares 0 with 0. Fewer digits, fewer points, or 0 = 0 everywhere is "undetermined". Symbols of one name are one; a
+    plain one that bears a field's name is the field's.
     Derivative, Subs, Limit and Integral may stand unevaluated; matrices are compared entry by entry.
 
     Parameters
@@ -117,6 +118,13 @@ def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: 
 
 
 def _checked(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int, points: int) -> Check:
+    found = _judged(left, right, needed, digits, points)
+    if not found or left == right or left.has(ArraySum) or right.has(ArraySum):
+        return found
+    return Test(left, right, digits, needed).at_jumps(found)
+
+
+def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int, points: int) -> Check:
     if (left.has(ArraySum) or right.has(ArraySum)) and left != right:
         return _with_short_arrays(left, right, digits, points, needed)
     try:

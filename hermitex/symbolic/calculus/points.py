@@ -10,8 +10,10 @@ from functools import partial
 from itertools import zip_longest
 from random import Random
 
-from sympy import Expr, Integer, Pow, Rational, S, Symbol, cosh, exp, factorial, gamma, sinh
+from sympy import Dummy, Expr, Integer, Pow, Rational, S, Symbol, cosh, exp, factorial, gamma, oo, sinh
 
+from hermitex.errors import HermitexError
+from hermitex.symbolic.breaks.roots import Where, Window, zeros
 from hermitex.symbolic.calculus.turning import MOST, Ray, turning
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
@@ -21,6 +23,7 @@ DECADES = 3
 _LOWERED = 6     # parameters that are moved together
 HIGHEST = 12    # order of a Hermite polynomial whose order is a letter
 LARGEST = 10**7  # of an exponent
+_ZEROS, _NEARBY = 3, Integer(5)  # numbers at which a jump stands that are tried, and within which they are if they are endless
 _PLAIN = tuple(Rational(v, 10) for v in (7, 13, 9, 16, 4, 11, 18, 6, 14, 8))
 _SIZES = (Rational(1, 20), Rational(1, 5), S.One, Integer(2), Integer(5))
 _WHOLE = (1, 5, 0, 7, 2, 11, 3, 30, 4, 101, 6, 17, 1009, 8, 9, 64, 10, 250, 12)  # odd, even, prime and composite ones of all sizes
@@ -75,6 +78,21 @@ class Points:
             if a not in turned and len(a.free_symbols) > 1 and not (a.is_positive or a.is_negative):
                 yield from self._lower(a, start)
 
+    def zeros(self, equations: Sequence[Expr], point: Point, free: Sequence[Symbol]) -> Iterator[Point]:
+        """The point with some of the free letters moved to numbers that solve the equations, some that are found exactly."""
+        if not equations:
+            yield point
+            return
+        first, *rest = equations
+        if first.xreplace(point) == 0:
+            yield from self.zeros(rest, point, free)
+            return
+        for s in free:
+            for place in _zeros(first.xreplace({t: v for t, v in point.items() if t != s}), s):
+                moved = {**point, s: place}
+                if fits(s, place) and first.xreplace(moved).expand() == 0:
+                    yield from self.zeros(rest, moved, [t for t in free if t != s])
+
     def _around(self, lines: Sequence[Ray], start: Point) -> Iterator[Point]:
         found = []
         for line in lines:
@@ -110,6 +128,17 @@ class Points:
                 if fits(s, v):
                     return v
         return S.Zero if fits(s, S.Zero) else S.One
+
+
+def _zeros(u: Expr, s: Symbol) -> list[Expr]:
+    """Some zeros of u as exact numbers, the smallest."""
+    x = Dummy("x", real=True)
+    for end in (oo, _NEARBY):
+        try:
+            return sorted(zeros(u.xreplace({s: x}), Where(x, Window(-end, end))), key=lambda v: abs(float(v)))[:_ZEROS]
+        except (HermitexError, TypeError):
+            continue
+    return []
 
 
 def fits(symbol: Symbol, value: Expr) -> bool:

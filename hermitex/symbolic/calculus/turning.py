@@ -20,9 +20,11 @@ from typing import Any
 import sympy as sp
 from sympy import Expr, Integral, Rational, Symbol, preorder_traversal
 from sympy.core.function import AppliedUndef
+from sympy.core.relational import Relational
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, isfinite, mp, mpf
+from hermitex.symbolic.breaks import switches
 from hermitex.symbolic.breaks.algebraic import near_roots
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 from hermitex.symbolic.budget import checkpoint
@@ -32,6 +34,7 @@ from hermitex.symbolic.precise import MPMATH
 from hermitex.symbolic.sums import ArraySum, Index
 
 INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
+_JUMPS = (sp.sign, sp.Heaviside, Relational, *STEPS)
 SATURATING = (sp.exp, sp.tanh, sp.coth, sp.sech, sp.csch, sp.cosh, sp.sinh, sp.erf, sp.erfc, sp.erfi)  # faster than any power
 _STEEP = 10  # a number, or its inverse, beyond which draws near 1 may all be where such a function has come to its limit
 _RATE = 0.4  # E g(z) = int (g(e^t) + g(-e^t)) e^t phi(e^t) dt by steps of so much: to 4 digits, and steep as g may be about 0
@@ -127,6 +130,30 @@ def compared(expr: Expr) -> Iterable[Expr]:
             u = e.args[0]
             yield from (u, u - 1, u + 1)
             yield from (u.diff(s) for s in u.free_symbols if not isinstance(s, Bound))  # asin(sin(s)) turns where cos(s) = 0
+
+
+def jumps(*sides: Expr) -> Iterator[list[Expr]]:
+    """For each jump the equations in the parameters under which it compares 0 with 0, whatever the bound variables are.
+
+    Examples
+    --------
+    >>> from sympy import Heaviside, sign
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import kappa, z
+    >>> list(jumps(Heaviside(kappa - 1), E(sign(kappa*z)**2, z), E(sign(1 + kappa*z), z)))
+    [[kappa - 1], [kappa]]
+    """
+    found: dict[tuple[Expr, ...], None] = {}
+    for side in sides:
+        for e in sorted(side.atoms(*_JUMPS), key=sp.default_sort_key):
+            for u in switches.compared(e):
+                for level in (u, u - 1, u + 1) if isinstance(e, STEPS) else (u,):
+                    bound = sorted(level.free_symbols - side.free_symbols, key=str)
+                    if not bound:
+                        found[(level,)] = None
+                    elif level.is_polynomial(*bound):
+                        found[tuple(sp.Poly(level, *bound).coeffs())] = None
+    yield from (list(equations) for equations in found if not any(q.is_nonzero for q in equations))
 
 
 def _crossed(expr: Expr) -> Iterable[Expr]:
