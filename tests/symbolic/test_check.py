@@ -780,3 +780,9 @@ def test_a_claim_that_holds_at_jumps_is_passed():
 def test_the_branches_of_undefined_functions_and_derivatives_of_deltas_are_read():
     assert hx.check(E(Piecewise((f(z), z < mu), (g(z), True)), z), E(f(z)*Heaviside(z - mu), z)).status == "fails"
     assert hx.check(E(DiracDelta(z - 1, 1)*tanh(z), z), exp(-Rational(1, 2))/sqrt(2*pi)*(2*tanh(1) - 1 + tanh(1)**2 - tanh(1)))
+
+
+def test_a_number_of_many_digits_in_an_exponential_is_no_high_power():
+    """exp(30000000000003/4000000000000) was the power of a letter: its polynomial took all memory, or ended Python."""
+    near = Rational(30000000000003, 4000000000000)
+    assert hx.check(tanh(mu + near), tanh(mu + Rational(15, 2))).status == "fails"

@@ -50,6 +50,7 @@ from hermitex.symbolic.terms import terms
 from hermitex.symbolic.undefined import tidy
 
 _DEGREE = 10**4  # of polynomials in exponentials
+_POWER = 10**5  # of exp(1/q), or of a letter
 _EXCHANGED = 4  # variables that are exchanged
 _MANY = 5000  # terms beyond which nothing is multiplied out
 SMALL = 400  # operations up to which cancel may be tried
@@ -124,7 +125,9 @@ def _terms_of(expr: Expr) -> int:
 
 
 def _finely_graded(expr: Expr) -> bool:
-    """Would exp(z/10^40) and exp(z) be powers of one letter, the one the 10^40-th of the other?"""
+    """Would exp(z/10^40) and exp(z) be powers of one letter, the one the 10^40-th of the other, or is exp(p/q) a high power?"""
+    if any(e.exp.is_Rational and abs(e.exp.p) > _POWER for e in expr.atoms(exp, Pow)):
+        return True
     rates = [c for e in expr.atoms(exp, Pow) if e.exp.free_symbols for c in e.exp.atoms(Rational)]
     return bool(rates) and int(ilcm(1, *(c.q for c in rates)))*max(abs(c) for c in rates) > _DEGREE
 
