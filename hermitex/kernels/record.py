@@ -5,6 +5,7 @@ The error is that of the same average by coarser weights on the same nodes, rela
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,11 @@ def contracted(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
     if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:
         return np.asarray((values * weights).sum(axis=axis, keepdims=True))
     return np.asarray((values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1))
+
+
+def weighed(average: Callable) -> Callable:
+    """An average that generated code may give a table beside the weights: here the values are multiplied by it."""
+    return lambda values, weights, axis, *table: average(values*table[0] if table else values, weights, axis)
 
 
 def sizes_of(values: Any) -> np.ndarray:

@@ -26,6 +26,7 @@ from hermitex.kernels.lawful import LAW
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import Marks, marks
+from hermitex.kernels.record import weighed
 from hermitex.kernels.rounding import cancels
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
@@ -104,7 +105,7 @@ class Program:
         if key not in self._loaded:
             self._loaded[key] = load(self.source)
         if average is not None:
-            self._loaded[key]["average"] = lambda v, weights, axis, *table: average(v*table[0] if table else v, weights, axis)
+            self._loaded[key]["average"] = weighed(average)
         if self.nested and quad:
             require_room(self.nested, quad, max((np.shape(v)[0] for v in s.values() if np.ndim(v)), default=1))
         return self._loaded[key][name]({**self.given, **s} if self.given else s, quad)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.errors import BadInput
+from hermitex.kernels.record import weighed
 from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import REFUSED
 from hermitex.systems.iterate import solved_by
@@ -74,7 +75,7 @@ class Code(NamedTuple):
         plain = self.functions.get("average")
         try:
             if average is not None:
-                self.functions["average"] = average
+                self.functions["average"] = weighed(average)
             return self.functions[name + self.behind]({**self.given, **s}, quad)
         finally:
             self.functions["average"] = plain
