@@ -211,6 +211,64 @@ def test_against_plain_lambdify_with_damped_iteration(benchmark):
     assert ratios[False] >= 100 and ratios[True] >= 350
 
 
+def by_hand(alpha, beta, lam, r, c, gamma, Delta):
+    """(test error, training error) of tanh and sin at all points of alpha: the same quadrature and blocks, nothing verified."""
+    x, z = np.arange(-100, 101)*0.1, np.arange(-68, 69)*0.15
+    w, wz = (np.exp(-v*v/2)/np.exp(-v*v/2).sum() for v in (x, z))
+    S = np.tanh(r*x[:, None] + np.sqrt(c)*z)
+    m0, m1 = S @ wz, S @ (wz*z)/np.sqrt(c)
+    m22 = np.square(S - m0[:, None] - np.sqrt(c)*m1[:, None]*z) @ wz
+    rho, k = 1 - gamma**2, alpha/beta
+    h, h1 = np.exp(-rho/2)*np.sin(gamma*x), np.exp(-rho/2)*np.sqrt(rho)*np.cos(gamma*x)
+    h2 = 0.5 + Delta - np.cos(2*gamma*x)*np.exp(-2*rho)/2
+    once, twice = np.stack([w*m1**2, w*m22], 1), np.stack([w*m1**4, w*m1**2*m22, w*m22**2], 1)
+    Vh1, V2 = np.ones((2, len(alpha)))
+    for _ in range(50):  # Newton's method in the logarithms of Vhat1 and V2
+        u = 1/(1 + c*beta*Vh1*V2)
+        V1 = c*V2*u
+        Q = 1/(1 + V1[:, None]*m1**2 + V2[:, None]*m22)
+        (I1, I2), (D11, D12, D22) = (Q @ once).T, -((Q*Q) @ twice).T
+        G1, G2 = k*I1, 1/(lam + k*I2 + c*Vh1*u)
+        dV1 = -c*c*beta*V2**2*u*u, c*u*u  # by Vhat1 and V2
+        J = np.array([[1 - k*D11*dV1[0]*Vh1/G1, -k*(D11*dV1[1] + D12)*V2/G1],
+                      [G2*(k*D12*dV1[0] + c*u*u)*Vh1, 1 + G2*(k*(D12*dV1[1] + D22) - c*c*beta*(Vh1*u)**2)*V2]])
+        F, det = (np.log(Vh1/G1), np.log(V2/G2)), J[0, 0]*J[1, 1] - J[0, 1]*J[1, 0]
+        d = np.stack([J[0, 1]*F[1] - F[0]*J[1, 1], J[1, 0]*F[0] - J[0, 0]*F[1]])/det
+        d *= np.minimum(1, 4/np.maximum(np.abs(d).max(axis=0), 1e-300))
+        Vh1, V2 = Vh1*np.exp(d[0]), V2*np.exp(d[1])
+        if np.abs(d).max() < 1e-11:
+            break
+    a, b, ab, p, q = (Q @ np.stack([w*m0**2, w*h*m0, w*x*m0*m1, w*h*x*m1, w*(x*m1)**2], 1)).T
+    g, det = alpha*c*V2, a*(1 + alpha*c*V2*q) - alpha*c*V2*ab**2
+    m, zeta, psih = (b*(1 + g*q) - ab*g*p)/det, g*(a*p - ab*b)/det, Q @ (w*m1*h1)
+    B, psi, Q2 = m[:, None]*m0 + zeta[:, None]*(x*m1), alpha*V1*psih, Q*Q
+    e = h2 - 2*B*h + B*B - 2*psi[:, None]*(m1*h1)
+    T0 = V2**2/(1 - beta*(c*Vh1*u*V2)**2)
+    T1, A = c*u*u*T0, np.zeros((len(alpha), 4, 4)) + np.eye(4)
+    T2 = c*u*u*T1 + beta*V1**2
+    A[:, 0, 2], A[:, 0, 3], A[:, 1, 3] = -k*(Q2 @ twice).T
+    A[:, 1, 2], A[:, 2, 0], A[:, 2, 1], A[:, 3, 0], A[:, 3, 1] = A[:, 0, 3], -T2, -T1, -T1, -T0
+    right = [*(k*((e*Q2) @ once).T), *(alpha**2/beta*(c*(zeta/g)**2*s + psih**2*t) for s, t in ((T1, T2), (T0, T1)))]
+    q1, q2 = np.linalg.solve(A, np.stack(right, 1)[:, :, None])[:, 2:, 0].T
+    e = e + q1[:, None]*m1**2 + q2[:, None]*m22
+    return e @ w - Delta, (e*Q2) @ w
+
+
+@pytest.mark.parametrize("points, times", [(5, 16), (500, 10)])
+def test_a_curve_by_hand(points, times, benchmark):
+    """9 and 6 times were measured, 12 and 7 on a busy machine: beside the solution every average is taken with coarser weights, on
+    other nodes, and off by its rounding, and the solution moved with each.
+    """
+    theory = hx.theories.one_step("tanh", "sin")
+    numbers = {**NOTEBOOK, "alpha": np.linspace(0.2, 3, points)}
+    found, plain = theory.solve(**numbers), by_hand(**numbers)
+    assert np.allclose([found["test_error"], found["train_error"]], plain, rtol=1e-11)
+    rounds = 40 if points < 100 else 5
+    ratio = cpu(lambda: theory.solve(**numbers), benchmark, rounds)/cpu(lambda: by_hand(**numbers), rounds=rounds)
+    benchmark.extra_info["ratio"] = round(ratio, 1)
+    assert ratio <= times
+
+
 def independent(n):
     a = Symbol("a", positive=True)
     return {x: a*cos(x)/(2 + k % 7) for k in range(n) for x in [Symbol(f"x{k}", real=True)]}
