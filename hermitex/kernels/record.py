@@ -50,7 +50,7 @@ class Record:
         size = own.reshape(len(own), -1)
         # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
         size = size if size.shape[1] == 1 else np.maximum(size, _NEGLIGIBLE * size.max(axis=1, keepdims=True))
-        last = [-1] if rule.kind == "counting" else [0, -1]
+        last = slice(-1, None) if rule.kind == "counting" else slice(None, None, v.shape[-1] - 1)  # both ends of a window
         ends = np.abs(v[..., last]) * (rule.weights[last] if rule.kind != "unit" else 0.0)
         self._taken.setdefault((len(size), size.shape[1] == 1), []).append(
             (sums.reshape(*size.shape, 3), size, ends.max(axis=-1).reshape(size.shape)))

@@ -555,9 +555,9 @@ class Run:
     def _own_size(self, block: BlockCode, out: Mapping[str, Any], u: str, gap: np.ndarray) -> np.ndarray:
         total, near = np.zeros(self.points), np.zeros(self.points)
         for v in block.unknowns:
-            slope = out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))
-            total = total + np.abs(self._row(slope))*(np.abs(self._row(self.s[v])) + AROUND)
-            near = near + np.abs(self._row(slope))*AROUND
+            slope = np.abs(self._row(out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))))
+            total = total + slope*(np.abs(self._row(self.s[v])) + AROUND)
+            near = near + slope*AROUND
         terms = np.abs(self._row(out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))))
         if f"terms/{u}" in out and np.any(steep := total > STEEPEST*terms + near):  # cos(x) where it is 0: its terms are, too
             least = steep & (gap <= self.tolerance*near)
