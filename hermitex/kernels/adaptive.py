@@ -25,6 +25,7 @@ _GRADES = 20  # panels toward each end of an interval, each a quarter of the one
 _CROWDED = 12  # from that many kinks on an interval between two of them begins with one panel
 _STEPS = (0.1, 0.15)  # of the first trapezoid rule, outer and inner: fine enough for most, and verified for all
 _COARSE = (0.2, 0.3)  # the same where every step of a solver averages over a grid of several axes: its cost is the grid's
+_OF_FIELDS = (0.25, 8.0)  # the same, and its window, of an axis that stands for several: it is verified only
 _SURELY = 1e-8  # a panel whose two rules differ by more is halved, however much worse another one is
 _STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
@@ -32,6 +33,7 @@ _FURTHER = 3.0  # a window is widened by that much
 _STIR = 2.0**-49  # of a node in verification, some ten times its rounding, which a narrow integrand feels
 _STIR_AGAIN = 1.375*_STIR  # with another pattern
 _NOISE = 1e-14
+_CANCELLED = 4e-15  # of E|F|: rounding of a sum
 _GRID = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
 _MOST_NUMBERS = 10**8  # in one array, of which there are some at once
 _FITS = 60_000_000  # numbers in one array that no finer rule may exceed
@@ -71,6 +73,7 @@ class Quadratures:
         self.kinked = kinked
         self.rules = {a.identifier: quadrature.counting() if a.counting else
                       quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if kinked.get(a.identifier) else
+                      quadrature.trapezoid(*_OF_FIELDS) if a.fields > 1 else
                       quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0])
                       for a in self.axes if not a.summed}
         self._between = tuple(i for i, a in enumerate(self.axes, start=1) if not a.summed)
@@ -201,15 +204,23 @@ class Quadratures:
         """
         records: dict[int, Record] = {}
         taken: list[tuple] = []
+        inner: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # averages, and E|F| of them; what is kept has an id of its own
 
-        def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
+        def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: Any = 1e-300) -> np.ndarray:
+            rule = self.rules[self.axes[axis - 1].identifier]
             if axis not in records:
-                records[axis] = Record(self.rules[self.axes[axis - 1].identifier])
+                records[axis] = Record(rule, self.axes[axis - 1].fields == 1)
+            _, whole = inner.get(id(values), (None, None))
+            if whole is not None:  # an average of averages: where those cancel, what rounding leaves of them is no error
+                whole = contracted(whole, weights, axis)
+                floor = np.maximum(floor, min(_CANCELLED/tolerance, 1.0)*whole)
             result, size = records[axis].add(values, weights, axis, floor)
+            inner[id(result)] = result, size if whole is None else np.maximum(size, whole)
             taken.append((axis, result, size))
-            sizes.append(np.size(values))
+            behind = len(rule)**(self.axes[axis - 1].fields - 1)  # of what was averaged over before
+            sizes.append(np.size(values)*behind)
             shapes.add(np.shape(values))
-            each.append(np.size(values) // max(np.shape(values)[:1] or (1,)))
+            each.append(np.size(values)*behind // max(np.shape(values)[:1] or (1,)))
             return result
 
         self.felt = np.full(1, np.inf)  # what was seen was seen of other rules

@@ -31,6 +31,7 @@ class NodeAxis:
     summed: bool = False
     first: int = 0
     counting: bool = False  # its nodes are 0, 1, 2, ..., as many as a sum over them needs
+    fields: int = 1  # along how many axes its nodes are laid out, see `correlated`
 
     @property
     def identifier(self) -> str:
@@ -127,7 +128,8 @@ class Lowered:
         """The axes of every array along three and more, sums over arrays aside."""
         reach, nodes = self.reach(), {a.symbol: a.identifier for a in self.axes if not (a.summed or a.counting)}
         along = (reach[s.target] | {a.symbol for a in s.axes} for s in self.statements if s.axes)
-        found = (sorted(nodes[v] for v in symbols if v in nodes) for symbols in along)
+        more = {a.symbol: a.fields for a in self.axes}
+        found = (sorted(nodes[v] for v in symbols if v in nodes for _ in range(more[v])) for symbols in along)
         return tuple(dict.fromkeys(tuple(names) for names in found if len(names) > 2))
 
     def along_axes(self) -> set[Symbol]:

@@ -36,6 +36,7 @@ from sympy import (
 
 from hermitex.errors import BadInput
 from hermitex.kernels.cancellation import may_cancel
+from hermitex.kernels.correlated import Conditioned, correlated
 from hermitex.kernels.exact import exact_or_none, independent, promising
 from hermitex.kernels.gathered import gathered
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
@@ -201,7 +202,7 @@ class _Lowering:
         checkpoint("lowering an expectation")
         if (signs := four_signs(node)) is not None:
             return self.flat(signs, outer)
-        node = independent(node)
+        given, node = node, independent(node)
         if far := _apart(node):
             return Add(*(self.flat(e, outer) for e in far))
         if not node.free_symbols & self.hiding:  # what does not depend on an axis around it is shared with other places
@@ -220,6 +221,11 @@ class _Lowering:
                 return self._form(done)
         if not node.free_symbols & self.hiding and not node.body.has(ArraySum) and (short := over_fewer(node)) is not None:
             return self.flat(short, outer)
+        if not outer and not given.free_symbols & self.hiding and (product := correlated(given)) is not None:
+            before, factors = product
+            axis = self._axis("u", 1, fields=len(factors.functions) - 1)
+            law = [self.flat(given.covariance[i, j], outer) for i in range(len(given.bound)) for j in range(i + 1)]
+            return self.flat(before, outer)*self._contracted(Conditioned(factors, axis.symbol, *law), (axis,))
         if not whole.free_symbols & self.hiding:
             wider = drawn_wider(whole, [a.symbol for a in axes], [a.symbol for a in outer])
             wider = through_powers(behind_switches(wider), [a.symbol for a in axes], [a.symbol for a in outer])
@@ -271,12 +277,13 @@ class _Lowering:
             around[b] = b.name
         return found
 
-    def _axis(self, name: str, depth: int, beside: tuple[str, ...] = ()) -> NodeAxis:
+    def _axis(self, name: str, depth: int, beside: tuple[str, ...] = (), fields: int = 1) -> NodeAxis:
+        name = name if fields == 1 else f"{name}{fields}"
         if (name, depth, beside) not in self.axes:
             printed = name if depth == 0 else f"{name}_{depth}"
             while printed in self.taken or any(printed == a.identifier for a in self.axes.values()):
                 printed += "_"
-            self.axes[name, depth, beside] = NodeAxis(name, depth, Symbol(printed, real=True), beside)
+            self.axes[name, depth, beside] = NodeAxis(name, depth, Symbol(printed, real=True), beside, fields=fields)
         return self.axes[name, depth, beside]
 
     # -- statements ------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class NumPyPrinter(SymPyPrinter):
         super().__init__()
         self._rename = rename or (lambda s: s.name)
         self.special: set[str] = set()
-        self.solvers: dict[Any, tuple[str, str]] = {}  # a loss -> the name and source of the function that minimises it
+        self.solvers: dict[Any, tuple[str, str]] = {}  # a loss -> the name and source of its minimiser, likewise
 
     def imports(self) -> list[str]:
         """Import lines for all that was printed."""
@@ -161,6 +161,16 @@ class NumPyPrinter(SymPyPrinter):
             name = f"prox_{len(self.solvers) + 1}"
             self.solvers[e.loss] = (name, function_source(name, e.loss, self.doprint, self._rename))
         return f"{self.solvers[e.loss][0]}({', '.join(self._print(a) for a in e.args[1:])})"
+
+    def _print_Conditioned(self, e: Any) -> str:
+        """Likewise."""
+        from hermitex.kernels.correlated import function_source
+
+        factors = e.args[0]
+        if factors not in self.solvers:
+            name = f"fields_{len(self.solvers) + 1}"
+            self.solvers[factors] = (name, function_source(name, factors, self.doprint))
+        return f"{self.solvers[factors][0]}({', '.join(self._print(a) for a in e.args[1:])})"
 
     # -- arithmetic --------------------------------------------------------------------------------------------------
     def _print_Add(self, e: Any, order: Any = None) -> str:

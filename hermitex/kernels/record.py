@@ -22,8 +22,9 @@ _SAFETY = 4.0  # on the rate at which the error shrinks
 class Record:
     """The worst error over all averages along one axis, the tail at the window's end, and the panels to be halved."""
 
-    def __init__(self, rule: quadrature.Rule) -> None:
+    def __init__(self, rule: quadrature.Rule, estimated: bool = True) -> None:
         self.rule = rule
+        self.estimated = estimated  # an axis that stands for several has other nodes for all of them, and no other weights
         self.error = np.full(1, _ROUNDING)
         self.outer = np.zeros(1)  # of what is averaged over all axes
         self.tail = np.zeros(1)
@@ -32,13 +33,13 @@ class Record:
         self.suspects: np.ndarray | None = None
         self._taken: dict[tuple[int, bool], list[tuple[np.ndarray, ...]]] = {}  # by points, and whether over all axes
 
-    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, floor: Any) -> tuple[np.ndarray, np.ndarray]:
         """The average and E|F|, both with the axis kept."""
         rule = self.rule
         if np.ndim(values) == 0 or values.shape[axis] == 1:  # constant along the axis
             result = contracted(values, weights, axis)
             return result, np.maximum(np.abs(result), floor)
-        v = values.swapaxes(axis, -1)
+        v, floor = values.swapaxes(axis, -1), np.swapaxes(floor, axis, -1)[..., 0] if np.ndim(floor) else floor
         if rule.kind == "unit":  # the nodes, and with them the weights, differ from point to point
             w = weights.swapaxes(axis, -1)
             v, levels = v * w, np.tile(rule.ratios, (1, w.shape[-1] // len(rule))).T
@@ -73,8 +74,8 @@ class Record:
             if self.rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
                 rate = np.maximum(rate, _LEAST_RATE)
             error = worst_of(first * np.minimum(1.0, _SAFETY * rate))
-            self.error = np.maximum(self.error, error)
-            if outer:
+            self.error = np.maximum(self.error, error) if self.estimated else self.error
+            if self.estimated and outer:
                 self.outer = np.maximum(self.outer, error)
             self.first = max(self.first, float(np.fmax.reduce(first, axis=None)))
             if self.rule.kind != "unit":

@@ -127,7 +127,7 @@ class _Rounded(ast.NodeTransformer):
             return ast.Call(ast.Name("far_off"), [value, a, ast.Constant(self._part(node))], [])
         elif name == "exp" and len(terms := _terms(node.args[0])) > 1 and not all(map(self._is_exact, terms)):
             return ast.Call(ast.Name("exp_off"), [ast.Constant(self._part(node.args[0])), *map(self.visit, terms)], [])
-        elif name in _PLAIN or name.startswith("prox_"):
+        elif name in _PLAIN or name.startswith(("prox_", "fields_")):
             node.args = [self.visit(a) for a in node.args]
         elif name != "spread":  # nodes are where they are
             node.args = [self._off(a, tail=name in _TAILS) for a in node.args]

@@ -285,7 +285,8 @@ class Writer:
     def source(self) -> str:
         """The module text: imports, helpers, functions."""
         solvers = self.printer.solvers
-        bodies = [*([SOLVER] if solvers else []), *(text for _, text in solvers.values()), *self.functions]
+        minimises = any(name.startswith("prox_") for name, _ in solvers.values())
+        bodies = [*([SOLVER] if minimises else []), *(text for _, text in solvers.values()), *self.functions]
         helpers = used("\n".join(bodies))
         self.printer.special.update(n for name in helpers for n in HELPERS[name][0])
         parts = [HELPERS[name][1] for name in helpers] + bodies

@@ -8,6 +8,7 @@ else is found is refused: there is no list of what is forbidden.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import CodeType
@@ -88,6 +89,9 @@ def functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
             known.add(node.name)
         elif node.name.startswith("prox_") and reserved(node.name):
             docs[node.name] = _Minimiser(node, known).doc
+            known.add(node.name)
+        elif node.name.startswith("fields_") and reserved(node.name):
+            docs[node.name] = _Factors(node, known).doc
             known.add(node.name)
         elif node.name.startswith("sum_") and reserved(node.name):
             docs[node.name] = _BlockSums(node, known).doc
@@ -241,6 +245,28 @@ class _Minimiser(_Formulas):
             raise _refused(getattr(node, "lineno", None), "it does not end with its minimiser")
         for k in call.keywords:
             self.formula(k.value)
+
+
+class _Factors(_Formulas):
+    """A function fields_k(x, c1, c2, ...): formulas f1(u), f2(u), ... for `conditioned`."""
+
+    def begin(self, node: ast.FunctionDef) -> None:
+        self.given, self.factors = _arguments(node), list[str]()
+        if any(map(reserved, self.given)):
+            raise _refused(node.lineno, f"{node.name} takes other arguments")
+
+    def statement(self, node: ast.stmt) -> None:
+        if not (isinstance(node, ast.FunctionDef) and re.fullmatch(r"f\d+", node.name) and _arguments(node) == ["u"]
+                and len(node.body) == 1):
+            raise _refused(node.lineno, f"a statement {type(node).__name__}")
+        self.factors.append(node.name)
+        self.known = {"u"}
+        _Inside(self, self.known, "").last(node.body[0])
+
+    def last(self, node: ast.AST) -> None:
+        meant = f"return conditioned(({', '.join(self.factors)}), ({', '.join(self.given[1:])}), x)"
+        if self.given[:1] != ["x"] or ast.dump(node) != ast.dump(ast.parse(meant).body[0]):
+            raise _refused(getattr(node, "lineno", None), "it does not end with its average")
 
 
 class _Inside(_Formulas):

@@ -205,7 +205,11 @@ def _tuple(names: Iterable[Any]) -> str:
 
 
 def _axis(a: Any) -> str:
-    return f"Axis({literal(a.identifier)}, {a.depth}{', True' if a.summed else ', False, True' if a.counting else ''}),"
+    return f"Axis({literal(a.identifier)}, {a.depth}{_kind(a)}),"
+
+
+def _kind(a: Any) -> str:
+    return ", True" if a.summed else ", False, True" if a.counting else f", False, False, {a.fields}" if a.fields > 1 else ""
 
 
 def _code(program: Any) -> str:
@@ -253,7 +257,7 @@ def _later(other: Any) -> str:
 def _apart(source: str) -> str:
     """The functions of a module under names of their own."""
     text = re.sub(r"(?m)^def (\w+)\(s, quad\)", rf"def \1{INTEGRATED}(s, quad)", source)
-    return re.sub(r"\b(prox|sum)_(\d+)\b(?=\(|, )", lambda m: f"{m[1]}_{int(m[2]) + _OTHERS}", text)
+    return re.sub(r"\b(prox|fields|sum)_(\d+)\b(?=\(|, )", lambda m: f"{m[1]}_{int(m[2]) + _OTHERS}", text)
 
 
 def _domain(domain: Mapping[str, tuple[float, float]]) -> str:

@@ -27,6 +27,7 @@ class Axis(NamedTuple):
     depth: int
     summed: bool = False
     counting: bool = False
+    fields: int = 1
 
 
 class Code(NamedTuple):

@@ -76,7 +76,7 @@ class Committee(Theory):
     def flow(self) -> Flow:
         """The equations as a `Flow` of Q11, ..., M11, ..., its parameters gamma, Delta, P11, ..., a1, ..., v1, ...; for export.
 
-        With averages over several fields that have no closed form (tanh, two students and more) it shows the equations alone.
+        Where functions with kinks have no closed form in averages over several fields it shows the equations alone.
         """
         return flow(self)
 

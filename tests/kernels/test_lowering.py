@@ -1,11 +1,14 @@
 """Formulas -> statements: closed forms first, shared work once, names kept, radicals positive."""
 
+from math import prod
+
 import numpy as np
 import pytest
 from sympy import Abs, Max, Piecewise, Symbol, exp, sign, sqrt, symbols, tanh
 
+import hermitex as hx
 from hermitex import E
-from hermitex.errors import Divergent
+from hermitex.errors import BadInput, Divergent
 from hermitex.kernels.exact import exact_or_none, promising
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.source import Writer, load
@@ -93,3 +96,34 @@ def test_a_root_elsewhere_tells_nothing_of_a_sign(root, average, truth):
 
 def test_a_root_that_drops_out_leaves_its_radicand_as_it_was():
     assert value(E(sqrt(a)*z + Abs(z)*sign(a), z), a=-1.0) != pytest.approx(np.sqrt(2/np.pi))
+
+
+def test_products_of_correlated_fields_are_conditioned():
+    """Four fields of which two are one are three: the pivot that vanishes costs no digits; another covariance is another number."""
+    fields = symbols("u1:5", real=True)
+    C = {(i, j): Symbol(f"c{i}{j}", real=True, positive=i == j or None) for i in range(4) for j in range(i, 4)}
+
+    def averaged(*functions):
+        cov = {(fields[i], fields[j]): c for (i, j), c in C.items() if j < len(functions)}
+        return hx.compile(E(prod(f(u) for f, u in zip(functions, fields, strict=False)), *fields[:len(functions)], cov=cov))
+
+    def slope(u):
+        return 1 - tanh(u)**2
+
+    four, three = averaged(slope, slope, tanh, tanh), averaged(slope, slope, lambda u: tanh(u)**2)
+    numbers = {"c00": 1.2, "c01": 0.5, "c02": 0.3, "c11": 0.8, "c12": 0.2, "c22": 1.0}
+    expected = three(**numbers)
+    assert four(**numbers, c03=0.3, c13=0.2, c23=1.0, c33=1.0) == pytest.approx(expected, rel=1e-11)
+    assert abs(four(**numbers, c03=0.3, c13=0.2, c23=0.9, c33=1.0) - expected) > 0.01
+    assert "conditioned(" in four.source and four.error < 1e-11
+
+
+def test_a_file_with_another_product_is_refused():
+    text = """def fields_1(x, c1, c2, c3):
+    def f1(u):
+        return open(u)
+    return conditioned((f1), (c1, c2, c3), x)
+"""
+    for source in (text, text.replace("open(u)", "np.tanh(u)").replace("(c1, c2, c3), x)", "(c1, c2, c3), x, open)")):
+        with pytest.raises(BadInput, match="not written by this version"):
+            load(source)

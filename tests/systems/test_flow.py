@@ -354,3 +354,10 @@ def test_a_flow_shows_its_rates_and_reads_back():
     assert r"\frac{d m}{dt} &= - a m" in flow.latex()
     assert flow.to_dict()["flow"] == {"m": "-a*m"}
     assert flow.subs(a=2).solve(t=1)["m"] == pytest.approx(np.exp(-2), rel=1e-9)
+
+
+def test_an_average_that_cancels_where_the_flow_starts():
+    """E[tanh(z1) tanh(u)] of independent z1, u: what rounding leaves of the inner averages was refined without end."""
+    flow = hx.Flow({m: 1 - m + hx.E(tanh(z1)*tanh(m*z1 + sqrt(1 - m**2)*z2), z1, z2)}, domain={m: (-1, 1)})
+    found = flow.solve(t=0.1, start={m: 0}, budget=30, tolerance=1e-8)
+    assert found.origin["nodes"] == {"z1": 105, "z2": 105} and found["m"] == pytest.approx(0.0969006635, rel=1e-8)

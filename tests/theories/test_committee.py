@@ -1,5 +1,6 @@
 """Committees: the equations of Saad and Solla, their special cases, references, quadrature against closed forms, experiment."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from hermitex.experiments.statistics import agreement
 from hermitex.symbolic.budget import work
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbols import z, z1, z2, z3
+from hermitex.systems.states import States
 from hermitex.theories import committee, sgd
 from hermitex.theories.committees import plateau
 from hermitex.theories.committees.products import product
@@ -361,6 +363,34 @@ def test_the_written_file_runs_alone_and_agrees(sigma, g, readout, tmp_path):
         assert value == pytest.approx(line[name][-1], rel=1e-6), name
 
 
+@pytest.mark.slow
+def test_the_flow_of_tanh_is_solved_and_written(tmp_path):
+    """Averages over three fields without a closed form: session, file and `.solve` agree; a file that errs fails."""
+    theory, path = committee("tanh", students=2, teachers=1), tmp_path/"alone.py"
+    start = {"Q11": 1.0, "Q12": 0.0, "Q22": 1.0, "M11": 0.2, "M21": 0.1}
+    numbers = {"gamma": 1.0, "Delta": 0.1, "P11": 1.0, "a1": 1.0, "a2": 1.0, "v1": 1.0}
+    theory.flow.export(path, reference={**numbers, "t": 0.2}, start=start, tolerance=1e-7)
+    rates = theory.rates.rate(np.eye(2), np.array([[0.2], [0.1]]), np.ones(2), np.eye(1), v=np.ones(1), gamma=1.0, Delta=0.1)
+    states = States(theory.flow.compile(), numbers, 1e-10)
+    assert states.examine({**start, "t": 0.0})
+    found = states.call("right_hand_sides", {**start, "t": 0.0})
+    for name, value in zip(theory.order_parameters, theory.rates.packed(*rates[:2], np.ones(2)), strict=True):
+        assert found[f"rhs/{name}"][0] == pytest.approx(value, abs=1e-8), name
+    line = theory.solve(t=0.2, tolerance=1e-8, gamma=1, Delta=0.1, M=[[0.2], [0.1]])
+    spec = importlib.util.spec_from_file_location("alone", path)
+    alone = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(alone)
+    assert alone.selftest() < 1e-9
+    (_, reached), = alone.REFERENCE
+    for name in (*theory.order_parameters, "risk"):
+        assert reached[name] == pytest.approx(line[name], abs=1e-8), name
+    text, right = path.read_text(), "functions[k](fields[k][0])*values"
+    assert text.count(right) == 1
+    (tmp_path/"wrong.py").write_text(text.replace(right, "functions[k](fields[k][0]*0.999)*values"))
+    done = subprocess.run([sys.executable, str(tmp_path/"wrong.py"), "--selftest"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "FAILED" in done.stdout
+
+
 def test_the_command_line(capsys):
     from hermitex.face.cli import main
 
@@ -484,7 +514,8 @@ def test_a_run_holds_its_numbers():
         ({"gamma": "x"}, "finite number"), ({"students": []}, "one of sizes"), ({"students": [1.5]}, "whole number"),
         ({"gamma": []}, "positive"), ({"t": "x"}, "finite"), ({"students": [60]}, "Take fewer"))),
     (lambda: committee(ERF, students=100_000), "Take fewer"),
-    (lambda: committee("tanh", students=1, teachers=4).flow.export("no.py"), r"^committee tanh: .*`.solve\(t=...\)` and `.curve"),
+    (lambda: committee("tanh", "Max(tanh(z), 0)", students=1, teachers=4).flow.export("no.py"),
+     r"^committee tanh: .*`.solve\(t=...\)` and `.curve"),
     (lambda: committee(ERF, students=1.5), "whole number"),
 ])
 def test_refusals(make, words):

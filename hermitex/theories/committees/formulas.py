@@ -8,27 +8,29 @@ from typing import Any
 from sympy import Add, Expr, Rational, Symbol
 
 from hermitex.errors import BadInput
+from hermitex.kernels.correlated import FIELD, smooth
+from hermitex.symbols import z
 from hermitex.systems.flow import Flow
 from hermitex.theories.committees.products import Product, entry, product, slope
 from hermitex.theories.committees.rates import Pair, Rates, label
 
-_FEW = 3  # averages over three fields, on a grid at every step: one takes 0.02 s
+_FEW = 3  # averages of kinked functions over three fields, on a grid at every step: one takes 0.02 s
 
 
 class Written(Flow):
-    """Rates with more averages over three fields and four than a step can take on grids: formulas to read, no numbers."""
+    """Rates with more averages of kinked functions over three and four fields than a step can take: formulas alone."""
 
     def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> Any:
         """Refuses, and says what does it."""
-        raise BadInput(f"{self.name}: its flow averages over three or four fields at once, which has no closed form here and is "
-                       "too much for .flow.solve and for a file. `.solve(t=...)` and `.curve(t=...)` of the committee itself "
-                       "(hermitex curve committee) integrate it; a file takes erf, relu, polynomials, or one student and teacher")
+        raise BadInput(f"{self.name}: its flow averages kinked functions of three or four fields, without a closed form here: that "
+                       "is too much for .flow.solve and a file. `.solve(t=...)` and `.curve(t=...)` of the committee itself "
+                       "(hermitex curve committee) integrate it; a file takes smooth functions, relu, or one student and teacher")
 
 
 def flow(theory: Any) -> Flow:
     """The `Flow` of a committee: unknowns Q_jl (j <= l), M_jr and, where it is trained, a_j; the risk is an observable.
 
-    A `Written` one where most of its averages over several fields have no closed form.
+    A `Written` one where kinked functions have no closed form in many averages over several fields.
     """
     rates: Rates = theory.rates
     p, k = rates.p, rates.k
@@ -66,7 +68,8 @@ def flow(theory: Any) -> Flow:
     # students of norm 1 that lean a little to one teacher each
     start = {u: 1 if u.is_positive or u in a else 0 for u in equations} | {
         C[j][p + r]: 0.2 if r == j % k else 0.1 for j in range(p) for r in range(k)}
-    open_ = [(len(q.functions), len(which)) for q, _, which in rates.steps if len(q.functions) > 2 and q.formula is None]
+    open_ = [(len(q.functions), len(which)) for q, _, which in rates.steps
+             if len(q.functions) > 2 and q.formula is None and not all(smooth(f.xreplace({z: FIELD})) for f in q.functions)]
     kind = Written if any(n > 3 for n, _ in open_) or sum(count for _, count in open_) > _FEW else Flow
     return kind(equations, observables={"risk": risk}, source="saadsolla1995", name=f"committee {theory.sigma.name}", start=start)
 
