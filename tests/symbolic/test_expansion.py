@@ -217,3 +217,15 @@ def test_a_target_of_two_variables_has_its_levels_and_those_of_its_partial_sums(
 def test_one_even_branch_makes_no_even_function():
     found = hermite_expand(Piecewise((z**2, Abs(z) < 1), (z + 2, True)), order=1, basis="monic")
     assert abs((found.coefficients[1] - sqrt(2/(pi*exp(1))) - erfc(1/sqrt(2))).evalf(20)) < 1e-18
+
+
+def test_a_line_works_out_no_more_than_it_shows(monkeypatch):
+    asked, numeric = [], Expansion.numeric
+    monkeypatch.setattr(Expansion, "numeric", lambda self, expr, digits=15: asked.append(expr) or numeric(self, expr, digits))
+    assert repr(hermite_expand(tanh(z), order=11, basis="orthonormal")).endswith("-0.0314454 h_7, ...)") and len(asked) == 4
+
+
+def test_a_number_that_takes_long_stands_as_its_formula(monkeypatch):
+    monkeypatch.setattr("hermitex.symbolic.series.expansion.SOON", 0.05)
+    slow = hermite_expand(tanh(z1*z2) + z1, order=2, basis="orthonormal")
+    assert repr(slow).endswith("1 h_(1, 0), (E(z1*z2*tanh(z1*z2), z1, z2)) h_(1, 1))")

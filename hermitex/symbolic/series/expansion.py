@@ -19,6 +19,7 @@ from hermitex.symbolic.series.coefficients import coefficients, has_nodes, targe
 from hermitex.symbolic.series.polynomials import He, Index, h, index_factorial, order_of
 
 BASES = ("monic", "orthonormal")
+SHOWN, SOON = 8, 1  # digits of a coefficient in a picture or a line, and the seconds that one may take in a line
 RANGE, PLANE = 4, 2.5  # a standard normal leaves [-4, 4] once in 16000; of two, 24 in 25 lie within a circle of 2.5
 _CHOOSE = ('say which basis: basis="monic" gives c_k = E[g He_k] with g = sum c_k/k! He_k; '
            'basis="orthonormal" gives c_k = E[g He_k]/sqrt(k!) with g = sum c_k h_k')
@@ -143,10 +144,10 @@ class Expansion:
         at = self.variables[0] if isinstance(index, int) else self.variables
         return h(index, at) if self.basis == "orthonormal" else He(index, at)/index_factorial(index)
 
-    def evaluate(self, *points: Any, k: int | None = None) -> Any:
+    def evaluate(self, *points: Any, k: int | None = None, digits: int = 15) -> Any:
         """The partial sum at numbers or arrays, one for each variable, by the three-term recurrence.
 
-        Any arithmetic will do: floats and NumPy arrays take float coefficients, mpmath numbers those of their own.
+        Any arithmetic will do: floats and NumPy arrays take float coefficients (to `digits`), mpmath numbers those of their own.
         """
         if len(points) != len(self.variables):
             raise BadInput(f"{len(points)} points for the variables {', '.join(map(str, self.variables))}")
@@ -157,7 +158,7 @@ class Expansion:
             if c == 0 or _total(index) > k:
                 continue
             chat = c if self.basis == "orthonormal" else c/sqrt(index_factorial(index))
-            term = self._number_like(chat, points[0])
+            term = self._number_like(chat, points[0], digits)
             for table, n in zip(tables, (index,) if isinstance(index, int) else index, strict=True):
                 term = term*table[n]
             total = total + term
@@ -165,12 +166,12 @@ class Expansion:
 
     __call__ = evaluate
 
-    def _number_like(self, expr: Expr, point: Any) -> Any:
+    def _number_like(self, expr: Expr, point: Any, digits: int) -> Any:
         if isinstance(point, Expr):
             return expr
         if hasattr(point, "_mpf_"):  # the digits that its own context works with
             return point.context.make_mpf(self.numeric(expr, point.context.dps).value._mpf_)
-        return float(self.numeric(expr).value)
+        return float(self.numeric(expr, digits).value)
 
     # -- showing ---------------------------------------------------------------------------------------------------
     def plot(self, ax: Any = None, *, orders: Any = None) -> Any:
@@ -191,7 +192,8 @@ class Expansion:
             grid = linspace(-PLANE, PLANE, 65)
             at = [float(p) for p in grid]
             first, second = (f"${latex(v)}$" for v in self.variables)
-            sums = {f"order {k}": [[self.evaluate(p, q, k=k) for p in at] for q in at] for k in orders or [self.order]}
+            sums = {f"order {k}": [[self.evaluate(p, q, k=k, digits=SHOWN) for p in at] for q in at]
+                    for k in orders or [self.order]}
             return level_lines(at, at, [[g(p, q) for p in grid] for q in grid], sums, ax, xlabel=first, ylabel=second,
                                quantity=f"$g({first[1:-1]}, {second[1:-1]})$")
         if orders is None:
@@ -199,7 +201,7 @@ class Expansion:
             orders = sorted({*nonzero[:3], self.order})
         points = linspace(-RANGE, RANGE, 241)
         lines = {"target": [g(p) for p in points]}
-        lines |= {f"order {k}": [self.evaluate(float(p), k=k) for p in points] for k in orders}
+        lines |= {f"order {k}": [self.evaluate(float(p), k=k, digits=SHOWN) for p in points] for k in orders}
         name = self.variables[0].name
         return curves([float(p) for p in points], lines, ax, xlabel=f"${name}$", ylabel=f"$g({name})$", reference="target")
 
@@ -207,7 +209,7 @@ class Expansion:
         """The absolute coefficients, order by order, on a logarithmic scale; returns the axes."""
         from hermitex.show.plots import stem
 
-        values = [float(self.value(a)) for a in self.coefficients]
+        values = [float(self.value(a, SHOWN)) for a in self.coefficients]
         label = r"$\hat c_k$" if self.basis == "orthonormal" else "$c_k$"
         return stem(list(self.coefficients), values, ax, ylabel=label, log=True)
 
@@ -257,13 +259,16 @@ class Expansion:
 
     def __repr__(self) -> str:
         letter = "h" if self.basis == "orthonormal" else "He"
-        shown = [f"{self._short(c)} {letter}_{a}" for a, c in self.coefficients.items() if c != 0]
-        series = ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
+        nonzero = [(a, c) for a, c in self.coefficients.items() if c != 0]
+        series = ", ".join(f"{self._short(c)} {letter}_{a}" for a, c in nonzero[:4]) + (", ..." if len(nonzero) > 4 else "")
         return f"Expansion({self.target}; {self.basis}, order {self.order}: {series or 'all zero'})"
 
     def _short(self, expr: Expr) -> str:
+        from hermitex.symbolic.deadline import deadline
+
         try:
-            return str(expr) if len(str(expr)) <= 8 else nstr(self.numeric(expr, 8).value, 6)
+            with deadline(SOON):
+                return str(expr) if len(str(expr)) <= 8 else nstr(self.numeric(expr, SHOWN).value, 6)
         except HermitexError:
             return f"({expr})" if len(str(expr)) <= 40 else "(...)"
 
