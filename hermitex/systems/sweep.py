@@ -1,6 +1,6 @@
 """A system over a grid of parameters, chunk by chunk along continuation lines.
 
-    the first point of a piece from the default start  ->  the others from its solution, all at once
+    the first point of a piece from the default start  ->  the others from its solution (or the system's start), all at once
                                                        ->  what failed, alone, from its nearest solved neighbour
 
 Only the piece and the formulas enter, so a piece gives the same bits wherever and whenever it is solved.
@@ -47,7 +47,8 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     ----------
     system : System, or a theory: its letters are those of its `.solve` (alpha0 and eta for r, c and gamma, say); or a `Flow` that
         has its start: t, in the grid or in `parameters`, is the time to reach from 0
-    grid : {parameter: values}; their product, in order. The first key is the continuation line.
+    grid : {parameter: values}; their product, in order. Along the first key points start from the solution of the first one;
+        where there are several solutions, the system's own start, which then holds at every point, says which is meant
     executor : any concurrent.futures executor or a Dask client; default: a process pool if workers > 1, else here
     parameters : the numbers of the parameters that are not swept, and the arrays that are summed over
     progress : True writes a line on stderr; or a function of a `Progress`
@@ -213,7 +214,9 @@ class GridLine:
         """The first point alone, all others at once from its solution, then what failed from its neighbours."""
         table = self._columns(self._solve(piece, [0], {}), 1)
         if points > 1:
-            rest = self._columns(self._solve(piece, range(1, points), self._start(table, 0)), points - 1)
+            # A start that the system is given chooses one of several solutions, at every point as in `.solve`.
+            near = {} if getattr(self.program, "start", None) else self._start(table, 0)
+            rest = self._columns(self._solve(piece, range(1, points), near), points - 1)
             table = {n: np.concatenate([v, rest[n]]) for n, v in table.items()}
         for order in (range(points), range(points - 1, -1, -1)):
             self._alone(piece, table, order)

@@ -149,3 +149,10 @@ def test_a_dask_cluster_gives_the_same_bits(table):
         with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
             for executor in (client, client.get_executor()):
                 assert hx.sweep(ridge(), GRID, executor, parameters=RIDGE, chunk=5).to_csv() == table.to_csv()
+
+
+def test_the_start_of_a_system_holds_at_every_point():
+    magnet = hx.System({"m": "tanh(J*m + h)"}, symbols="J, h>0", start={"m": 0.9})
+    strengths = np.linspace(0.5, 3, 12)  # from J = 1.2 on there are three solutions
+    assert np.allclose(hx.sweep(magnet, {"J": strengths}, parameters={"h": 0.1})["m"],
+                       magnet.solve(J=strengths, h=0.1)["m"], rtol=1e-10)
