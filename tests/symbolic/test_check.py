@@ -33,6 +33,7 @@ from sympy import (
     Symbol,
     asin,
     atan,
+    atan2,
     beta,
     binomial,
     cos,
@@ -764,7 +765,7 @@ def test_what_begins_beyond_three_entries_of_an_array_is_not_passed(left, right)
 @pytest.mark.parametrize(("left", "right"), [
     (Heaviside(mu)**2, Heaviside(mu)), (Heaviside(mu)*sign(mu), Heaviside(mu)),
     (E(sign(mu*z)**2, z), 1), (Heaviside(exp(mu) - 2)**2, Heaviside(exp(mu) - 2)), (Heaviside(f(mu))**2, Heaviside(f(mu))),
-    (f(Heaviside(mu)), Heaviside(mu)*f(1) + Heaviside(-mu)*f(0))])
+    (f(Heaviside(mu)), Heaviside(mu)*f(1) + Heaviside(-mu)*f(0)), (atan2(w, mu), -atan2(-w, mu))])
 def test_where_a_jump_compares_0_with_0_a_claim_is_tried_too(left, right):
     """Heaviside(0) is 1/2 and sign(0) is 0; an average is proved for most numbers of its letters."""
     found = hx.check(left, right)
@@ -775,6 +776,12 @@ def test_a_claim_that_holds_at_jumps_is_passed():
     assert hx.check(Heaviside(mu)*Max(0, mu), Max(0, mu))
     assert hx.check(E(sign(mu*z)*z, z), sign(mu)*E(abs(z), z))
     assert "not tried where a jump" in hx.check(sign(mu**3 - mu - 1)*(mu**3 - mu - 1), abs(mu**3 - mu - 1)).how
+
+
+def test_a_delta_of_the_letters_is_not_0_where_it_was_tried():
+    claim = hx.check(E(z**2, z) + DiracDelta(mu - 1)*E(abs(z), z), 1)
+    assert claim.status == "undetermined" and "DiracDelta(mu - 1)" in claim.how
+    assert hx.check(E(z**2, z)*DiracDelta(mu - 1), DiracDelta(mu - 1)).status == "proved"
 
 
 def test_the_branches_of_undefined_functions_and_derivatives_of_deltas_are_read():

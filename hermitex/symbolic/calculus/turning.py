@@ -34,7 +34,7 @@ from hermitex.symbolic.precise import MPMATH
 from hermitex.symbolic.sums import ArraySum, Index
 
 INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
-_JUMPS = (sp.sign, sp.Heaviside, Relational, *STEPS)
+_JUMPS = (sp.sign, sp.Heaviside, sp.KroneckerDelta, sp.acot, sp.atan2, sp.arg, sp.Pow, Relational, *STEPS)
 SATURATING = (sp.exp, sp.tanh, sp.coth, sp.sech, sp.csch, sp.cosh, sp.sinh, sp.erf, sp.erfc, sp.erfi)  # faster than any power
 _STEEP = 10  # a number, or its inverse, beyond which draws near 1 may all be where such a function has come to its limit
 _RATE = 0.4  # E g(z) = int (g(e^t) + g(-e^t)) e^t phi(e^t) dt by steps of so much: to 4 digits, and steep as g may be about 0
@@ -145,8 +145,8 @@ def jumps(*sides: Expr) -> Iterator[list[Expr]]:
     """
     found: dict[tuple[Expr, ...], None] = {}
     for side in sides:
-        for e in sorted(side.atoms(*_JUMPS), key=sp.default_sort_key):
-            for u in switches.compared(e):
+        for e in sorted((e for e in side.atoms(*_JUMPS) if not e.is_Pow or e.base.is_zero), key=sp.default_sort_key):
+            for u in [e.exp] if e.is_Pow else [e.args[0] - e.args[1]] if isinstance(e, sp.KroneckerDelta) else switches.compared(e):
                 for level in (u, u - 1, u + 1) if isinstance(e, STEPS) else (u,):
                     bound = sorted(level.free_symbols - side.free_symbols, key=str)
                     if not bound:
