@@ -49,6 +49,7 @@ class StepOutput(FiniteOutput):
         inner = V[:2, :2] - np.outer(c, c)*v
         z, dz = panels(cuts[2], 2.5*fineness*np.sqrt(v), 8)
         cell = np.searchsorted(cuts[2], z)
+        z, dz, cell = (x[cell < len(cuts[2])] for x in (z, dz, cell))  # beyond the last step is what all other cells leave
         total = [np.zeros((len(cuts[0]) + 1, len(cuts[1]) + 1, len(cuts[2]) + 1, len(omega))) for _ in range(4)]
         for x, w, k in zip(z, dz, cell, strict=True):
             away = x - omega[:, 2]
@@ -60,6 +61,9 @@ class StepOutput(FiniteOutput):
             P, one, two = boxes(cuts[0], cuts[1], omega[near, :2] + t[:, None]*c, inner)
             for out, value in zip(total, (P, one, two, P*t/v - c[0]*one - c[1]*two), strict=True):
                 out[:, :, k, near] += p*value
+        whole = (*boxes(cuts[0], cuts[1], omega[:, :2], V[:2, :2]), 0.0)
+        for out, value in zip(total, whole, strict=True):
+            out[:, :, -1] = value - out.sum(axis=2)
         return total
 
 

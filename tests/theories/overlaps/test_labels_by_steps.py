@@ -23,6 +23,15 @@ def test_two_floors_at_no_overlap_by_the_law_of_a_sum():
     np.testing.assert_allclose(found, np.sum(A[P > 0]**2/P[P > 0]), rtol=1e-7)
 
 
+def test_the_chance_beyond_the_last_step_is_what_the_others_leave():
+    """Three steps at a full M: the chances of all cells add up to one, and F is that of nodes twice as dense."""
+    output = hx.theories.multi_index("sign(z1) + sign(z2) + sign(z3)").output
+    M = np.full((3, 3), 0.2) + 0.1*np.eye(3)
+    np.testing.assert_allclose(output.second(M)[0, :2], [0.40089735219126, 0.38160660015190], atol=1e-11)
+    chances, *slopes = output.chances(output.cells(np.eye(3) - M, 1.0), np.array([[0.3, -1.0, 2.0]]), np.eye(3) - M, 1.0)
+    assert chances.sum() == pytest.approx(1.0, abs=1e-14) and abs(slopes[2].sum()) < 1e-14
+
+
 def test_a_border_that_jumps_where_the_order_of_the_labels_stays():
     """sign(z2 + sign(z1)): P = 1/2, E[z2; +] = phi(1), E[z1; +] = phi(0) (Phi(1) - Phi(-1)), F = 4 A A^T."""
     A = np.array([norm.pdf(0)*(norm.cdf(1) - norm.cdf(-1)), norm.pdf(1)])
