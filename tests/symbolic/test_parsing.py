@@ -312,3 +312,11 @@ def test_errors_are_of_the_tree():
     with pytest.raises(ParseError):
         parse("z +")
     assert issubclass(ParseError, BadInput) and issubclass(UnknownName, BadInput)
+
+
+@pytest.mark.parametrize("end", ["(k, 0, 3)", "(k, 1, 3)", "(k, 0, N)", "(k, 1, N - 1)", "(k, 1, oo)", "(k, 1, M)"])
+def test_a_sum_ends_where_its_array_ends(end):
+    """The end was not read: sums to 3 and to 5 were proved to be the same."""
+    with pytest.raises(ParseError):
+        parse(f"Sum(eta[k], {end})", symbols="M>0")
+    assert parse("Sum(eta[k], (k, 0, N - 1))") == parse("Sum(eta[k], k)")

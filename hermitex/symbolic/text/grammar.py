@@ -279,8 +279,13 @@ class Reader:
                 self.fail(a, "after the summand stand its indices: Sum(eta[k], k), or (k, 1, N) where they count from 1")
             if name.id in [i.name for i in found] or name.id in CONSTANTS or field.is_normal_name(name.id):
                 self.fail(a, "an index has a name of its own, such as k")
-            last = parts[2] if len(parts) == 3 else None
-            found.append(Index(name.id, first.value, isinstance(last, ast.Name) and last.id == "oo" and first.value == 0))
+            last = ast.unparse(parts[2]) if len(parts) == 3 else None
+            length = last if last is None or last == "oo" or first.value else last.removesuffix(" - 1")
+            if length is not None and not (length.isidentifier() and (length == "oo") == (length == last and not first.value)):
+                self.fail(a, f"a sum of a text runs over a whole array, not to {last}: Sum(eta[k], k), (k, 0, N - 1) or (k, 1, N)")
+            if any(isinstance(s.get(length), Symbol) for s in self.scopes):
+                self.fail(a, f"{length} is declared as a letter, and the length of an array comes with its numbers: Sum(eta[k], k)")
+            found.append(Index(name.id, first.value, last == "oo" and first.value == 0))
         if len(self.scopes) > MAX_EXPECTATIONS:
             self.fail(node, f"more than {MAX_EXPECTATIONS} sums and expectations within each other")
         self.scopes.append({i.name: i for i in found})
