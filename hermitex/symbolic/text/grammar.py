@@ -283,7 +283,7 @@ class Reader:
             length = last if last is None or last == "oo" or first.value else last.removesuffix(" - 1")
             if length is not None and not (length.isidentifier() and (length == "oo") == (length == last and not first.value)):
                 self.fail(a, f"a sum of a text runs over a whole array, not to {last}: Sum(eta[k], k), (k, 0, N - 1) or (k, 1, N)")
-            if any(isinstance(s.get(length), Symbol) for s in self.scopes):
+            if length is not None and any(isinstance(s.get(length), Symbol) for s in self.scopes):
                 self.fail(a, f"{length} is declared as a letter, and the length of an array comes with its numbers: Sum(eta[k], k)")
             found.append(Index(name.id, first.value, last == "oo" and first.value == 0))
         if len(self.scopes) > MAX_EXPECTATIONS:
