@@ -144,7 +144,7 @@ class _Functions(dict):
     def __missing__(self, name: str) -> NamedFunction:
         match = _HERMITE.fullmatch(name) if isinstance(name, str) else None
         if match is None:
-            raise UnknownName(str(name)[:60], [*self, "He2", "He3"], what="function")
+            raise UnknownName(str(name)[:60], [*self, "He2", "He3"], what="function", meant=["z"] if name in ("x", "X") else ())
         order = int(match[1])
         if order > _MAX_ORDER:
             raise BadInput(f"{name}: a Hermite polynomial is called by name up to He{_MAX_ORDER}")

@@ -216,7 +216,7 @@ def test_activation_from_anything():
 
 @pytest.mark.parametrize("wrong, error, text", [
     ("rleu", UnknownName, "relu"), (z1*z2, BadInput, "one variable"), ("Max", BadInput, "expression in z"),
-    ("He1000", BadInput, "He500"), ("tahn", UnknownName, "tanh"),
+    ("He1000", BadInput, "He500"), ("tahn", UnknownName, "tanh"), ("x", UnknownName, r"mean z\?"),
 ])
 def test_wrong_names_are_answered(wrong, error, text):
     with pytest.raises(error, match=text):
