@@ -13,7 +13,7 @@ import pytest
 import hermitex
 
 ROOT = Path(hermitex.__file__).parent
-ORDER = {"errors": 0, "symbols": 0, "show": 1, "solvers": 2, "symbolic": 2, "kernels": 3, "systems": 4, "pages": 5,
+ORDER = {"errors": 0, "symbols": 0, "hints": 0, "show": 1, "solvers": 2, "symbolic": 2, "kernels": 3, "systems": 4, "pages": 5,
          "exponents": 6, "theories": 7, "experiments": 8, "face": 9,
          "__main__": 10}
 # The floors of symbolic: the longest name that fits tells a file's floor, which may use any before it, and its own.

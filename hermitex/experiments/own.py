@@ -10,14 +10,16 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.experiments.statistics import over_seeds, seeds_of
+from hermitex.hints import Numbers
 from hermitex.systems.system import System
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
 
 
-def experiment(system: Any, sample: Callable[..., Mapping[str, float]], *, seeds: int | Iterable[int] = 16, at: Any = None,
-               start: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+def experiment(system: System, sample: Callable[..., Mapping[str, float]], *, seeds: int | Iterable[int] = 16,
+               at: Numbers | None = None, start: Mapping[str, Any] | None = None,
+               progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
     """Solve a System along one of its parameters and put an experiment beside it -> Curve with `.simulation`.
 
     Parameters

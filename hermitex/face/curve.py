@@ -16,6 +16,7 @@ from typing import Any, overload
 import numpy as np
 
 from hermitex.errors import BadInput, NoValue, UnknownName, brief
+from hermitex.hints import Numbers, Watched
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.show.progress import reporter
@@ -23,6 +24,7 @@ from hermitex.symbols import z
 from hermitex.theories import THEORIES
 from hermitex.theories.curve import Curve
 from hermitex.theories.curves import Curves
+from hermitex.theories.theory import Theory
 
 # theory's name -> (module, function) that simulates it: one entry for each experiment there is
 EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step", "simulate"),
@@ -45,13 +47,15 @@ _TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of
 
 
 @overload
-def curve(theory: Any, alpha: Any = None, *, each: None = None, simulate: bool | Mapping[str, Any] = False, progress: Any = None,
-          title: str | None = None, **numbers: Any) -> Curve: ...
+def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: None = None, simulate: bool | Mapping[str, Any] = False,
+          progress: Watched = None, title: str | None = None, **numbers: Any) -> Curve: ...
 @overload
-def curve(theory: Any, alpha: Any = None, *, each: str | Sequence[str], simulate: bool | Mapping[str, Any] = False,
-          progress: Any = None, title: str | None = None, **numbers: Any) -> Curves: ...
-def curve(theory: Any, alpha: Any = None, *, each: str | Sequence[str] | None = None, simulate: bool | Mapping[str, Any] = False,
-          progress: Any = None, title: str | None = None, **numbers: Any) -> Curve | Curves:
+def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Sequence[str],
+          simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
+          **numbers: Any) -> Curves: ...
+def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Sequence[str] | None = None,
+          simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
+          **numbers: Any) -> Curve | Curves:
     r"""The learning curve of a theory along alpha and, beside it, of the experiment.
 
     Parameters
@@ -90,29 +94,29 @@ def curve(theory: Any, alpha: Any = None, *, each: str | Sequence[str] | None = 
     """
     if each is not None:
         return _of_each(theory, alpha, each, numbers, simulate=simulate, progress=progress, title=title)
-    theory, numbers = _theory(theory, numbers)
-    axis = getattr(theory, "axis", "alpha")
+    made, numbers = _theory(theory, numbers)
+    axis = getattr(made, "axis", "alpha")
     if axis == "alpha":
         numbers["alpha"] = alpha
     elif alpha is not None:
-        raise BadInput(f"{theory.name}: its curve runs along {axis}, not along alpha; write {axis}=[0.5, 1, 2]")
+        raise BadInput(f"{made.name}: its curve runs along {axis}, not along alpha; write {axis}=[0.5, 1, 2]")
     if numbers.get(axis) is None:
-        raise NoValue(theory.name, axis, "[0.5, 1, 2]")
-    if strangers := [k for k in OPTIONS if k in numbers and k not in theory.letters()]:
-        raise BadInput(f"{theory.name}: {strangers[0]} is of the experiment; write simulate={{{strangers[0]!r}: "
+        raise NoValue(made.name, axis, "[0.5, 1, 2]")
+    if strangers := [k for k in OPTIONS if k in numbers and k not in made.letters()]:
+        raise BadInput(f"{made.name}: {strangers[0]} is of the experiment; write simulate={{{strangers[0]!r}: "
                        f"{brief(numbers[strangers[0]])}}}")
     options, line = _options(simulate, axis), numbers.pop(axis)
-    if options and _starts_at_dimension(theory, numbers) and "dimension" in options:
+    if options and _starts_at_dimension(made, numbers) and "dimension" in options:
         numbers["dimension"] = options["dimension"]  # the one d that is said is that of both
-    found = theory.curve(line, title=title or "", **numbers)
+    found = made.curve(line, title=title or "", **numbers)
     if title is None and (auto := _title(numbers)):
         found = replace(found, title=auto)
     if options is not None and (found.axis != axis or "optimise" in numbers):
-        raise BadInput(f"{theory.name}: the experiment is made along {axis} alone; give the other numbers one value each")
+        raise BadInput(f"{made.name}: the experiment is made along {axis} alone; give the other numbers one value each")
     if options is None:
         return found
-    measured = experiment(theory, line, options, progress, **numbers)
-    if said := theory.of_experiment(found, measured):
+    measured = experiment(made, line, options, progress, **numbers)
+    if said := made.of_experiment(found, measured):
         measured = replace(measured, parameters={**measured.parameters, "remark": said})
     return found.with_simulation(measured)
 
@@ -218,7 +222,7 @@ class Baselines(Shown):
         return f"best linear predictor {self.best_linear:.6g}; {self.random_features!r}"
 
 
-def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
+def baselines(theory: str | Theory, alpha: Numbers | None = None, **numbers: Any) -> Baselines:
     r"""The reference lines of a learning-curve figure: random features (r = 0, c = 1) and the best linear predictor.
 
     Parameters
@@ -232,19 +236,19 @@ def baselines(theory: Any, alpha: Any = None, **numbers: Any) -> Baselines:
     >>> round(lines.best_linear, 10), lines.random_features.test_error.round(4)
     (0.3633802276, array([0.9173, 0.7553]))
     """
-    theory, numbers = _theory(theory, numbers)
-    if theory.name != "one-step":  # another letter alpha, or no error beside it
-        raise BadInput(f"{theory.name}: the reference lines are those of one-step; draw a curve of random-features beside it")
-    if str(theory.loss) != "square":
-        raise BadInput(f"{theory.name}: the reference lines are those of the square loss")
+    made, numbers = _theory(theory, numbers)
+    if made.name != "one-step":  # another letter alpha, or no error beside it
+        raise BadInput(f"{made.name}: the reference lines are those of one-step; draw a curve of random-features beside it")
+    if str(made.loss) != "square":
+        raise BadInput(f"{made.name}: the reference lines are those of the square loss")
 
     step = (*_TITLE, "dimension", *(("optimise", "bounds") if numbers.get("optimise") in _TITLE else ()))
     kept = {k: v for k, v in numbers.items() if k not in step}
-    plain = THEORIES["one-step"](theory.sigma, theory.g)  # without a spike the vocabulary does not show
+    plain = THEORIES["one-step"](made.sigma, made.g)  # without a spike the vocabulary does not show
     if "optimise" in kept:
-        kept["lam"] = _best_ridge(theory, alpha, kept.pop("optimise"), kept.pop("bounds", (1e-6, 1e3)), kept)
+        kept["lam"] = _best_ridge(made, alpha, kept.pop("optimise"), kept.pop("bounds", (1e-6, 1e3)), kept)
     line = plain.curve(alpha, title="random features", r=0, c=1, gamma=0, **kept)
-    return Baselines(line, best_linear(theory.g, kept))
+    return Baselines(line, best_linear(made.g, kept))
 
 
 def _best_ridge(theory: Any, alpha: Any, letter: str, bounds: Any, numbers: Mapping[str, Any]) -> list[float]:

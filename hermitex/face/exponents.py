@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from math import inf
@@ -11,10 +12,14 @@ from typing import TYPE_CHECKING, Any, overload
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
+from hermitex.hints import Covariance, Formula
 from hermitex.symbolic.budget import DEFAULT_BUDGET, work
 from hermitex.symbolic.deadline import deadline
 
 if TYPE_CHECKING:
+    from sympy import Symbol
+
+    from hermitex.exponents.channels import Channel
     from hermitex.exponents.result import Exponents
     from hermitex.exponents.table import ExponentsTable
     from hermitex.theories.overlaps.reached import Reached
@@ -23,12 +28,15 @@ _STEPS = 200  # of work for each second of the budget, about a tenth of it: nois
 
 
 @overload
-def exponents(target: list[Any] | tuple[Any, ...], channel: Any = None, *, variables: Any = None, covariance: Any = None,
+def exponents(target: list[Formula] | tuple[Formula, ...], channel: str | Channel | None = None, *,
+              variables: Sequence[str | Symbol] | str | None = None, covariance: Covariance | None = None,
               budget: float | None = DEFAULT_BUDGET) -> ExponentsTable: ...
 @overload
-def exponents(target: Any, channel: Any = None, *, variables: Any = None, covariance: Any = None,
+def exponents(target: Formula, channel: str | Channel | None = None, *,
+              variables: Sequence[str | Symbol] | str | None = None, covariance: Covariance | None = None,
               budget: float | None = DEFAULT_BUDGET) -> Exponents: ...
-def exponents(target: Any, channel: Any = None, *, variables: Any = None, covariance: Any = None,
+def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None = None, *,
+              variables: Sequence[str | Symbol] | str | None = None, covariance: Covariance | None = None,
               budget: float | None = DEFAULT_BUDGET) -> Exponents | ExponentsTable:
     """Every exponent of a target g(z), its class, its sample complexities, and a certificate for each statement.
 

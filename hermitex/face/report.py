@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.exponents.channels import Named
+from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.face.curve import OPTIONS
 from hermitex.face.sheet import words
 from hermitex.face.sheet.page import Block, Section
 from hermitex.face.sheet.parts import Model, compose, setting
 from hermitex.face.sheet.writers import WRITERS, Sheet, body
+from hermitex.hints import Formula, Watched
 from hermitex.show.cite import bibtex
 from hermitex.show.display import Shown, counted
 from hermitex.show.files import check_place, write_whole
@@ -106,9 +107,9 @@ class Report(Shown):
         return f"{self.title}: {counted(len(self.sections) - len(self.absent), 'part')}{told}"
 
 
-def report(sigma: Any, g: Any, *, channel: Any = None, alpha: Sequence[float] | None = None,
-           simulate: bool | Mapping[str, Any] = False, budget: float | None = DEFAULT_BUDGET, patience: float | None = None,
-           progress: Any = None, **numbers: float) -> Report:
+def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Channel | None = None,
+           alpha: Sequence[float] | None = None, simulate: bool | Mapping[str, Any] = False, budget: float | None = DEFAULT_BUDGET,
+           patience: float | None = None, progress: Watched = None, **numbers: float) -> Report:
     """The sheet of a model: a target's exponents, coefficients, learning curve after one gradient step, bounds, spectrum, papers.
 
     Parameters

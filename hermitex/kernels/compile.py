@@ -11,9 +11,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Function, Rational
+from sympy import Expr, Function, Rational, Symbol
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
+from hermitex.hints import Formula, Letters
 from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.lawful import LAW, unlawful
 from hermitex.kernels.lowering import SWITCHES, lower
@@ -294,7 +295,7 @@ def _number(name: str, value: Any) -> np.ndarray:
     return number
 
 
-def compile(expr: Any, *parameters: Any, tolerance: float = 1e-12, symbols: Any = None) -> Kernel:
+def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, symbols: Letters | None = None) -> Kernel:
     """Compile a formula to a Kernel.
 
     Parameters

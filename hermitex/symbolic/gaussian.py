@@ -19,6 +19,7 @@ from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput
+from hermitex.hints import Covariance, Formula, Letters
 from hermitex.symbolic import hooks
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
 from hermitex.symbolic.deadline import deadline
@@ -269,7 +270,7 @@ def _opened(node: Expectation, names: tuple[str, ...]) -> tuple[Expr, tuple[Symb
     return node.open()  # by their names, too: nodes are equal up to them
 
 
-def E(expr: Any, *variables: Any, cov: Any = None, symbols: Any = None) -> Expr:
+def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Letters | None = None) -> Expr:
     """The Gaussian expectation of `expr` over `variables`, unevaluated.
 
     E[f] = int f(z) phi(z) dz for independent standard normals, or with the declared covariance.

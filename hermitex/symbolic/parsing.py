@@ -13,6 +13,7 @@ from sympy import Basic, Expr, I, Lambda, Pow, Rational, sympify
 
 from hermitex import symbols as field
 from hermitex.errors import DECLARING, BadInput, UnknownName, brief
+from hermitex.hints import Letters
 from hermitex.symbolic.conditional import worked_out
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.laws import refuse_loose
@@ -30,7 +31,7 @@ __all__ = ["check_real", "expression", "formula", "from_tree", "parse", "parse_w
            "to_tree"]
 
 
-def parse(text: str, symbols: Any = None, variables: Iterable[Any] | str | None = None) -> Expr:
+def parse(text: str, symbols: Letters | None = None, variables: Iterable[Any] | str | None = None) -> Expr:
     """The expression that a text writes, in the house's symbols; exact numbers, real for real variables.
 
     Parameters

@@ -12,6 +12,7 @@ from sympy import DiracDelta, Dummy, Expr, S, Symbol, expand
 
 from hermitex import symbols
 from hermitex.errors import BadInput
+from hermitex.hints import Formula
 from hermitex.symbolic import hooks
 from hermitex.symbolic.calculus import rules
 from hermitex.symbolic.derivation import Derivation, Step
@@ -24,7 +25,7 @@ _ORDER: tuple[tuple[str, rules.Rule], ...] = (
 )
 
 
-def stein(expr: Any, *variables: Any) -> Derivation:
+def stein(expr: Formula, *variables: str | Symbol) -> Derivation:
     """Integrate by parts until no power of a normal variable stands in front of a function.
 
     E[z_i f(z)] = sum_j C_ij E[d_j f(z)], with weak derivatives: E[z sign(z)] = 2 E[delta(z)] = sqrt(2/pi).

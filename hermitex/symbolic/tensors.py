@@ -15,6 +15,7 @@ from typing import Any
 from sympy import Add, Expr, ImmutableDenseNDimArray, Mul, Poly, Rational, S, Symbol, expand
 
 from hermitex.errors import BadInput
+from hermitex.hints import Formula, Variables
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.series.coefficients import coefficient, target
@@ -149,7 +150,7 @@ class SymmetricTensor(Shown):
         return f"SymmetricTensor(order={self.order}, dimension={self.dimension}, {{{inside}}})"
 
 
-def tensor(g: Any, k: int, x: Any = None) -> SymmetricTensor:
+def tensor(g: Formula, k: int, x: Variables | None = None) -> SymmetricTensor:
     """C_k = E[g He_k(z)], the symmetric tensor of Hermite coefficients of order k (He_2 = z z^T - I).
 
     Parameters

@@ -17,6 +17,7 @@ from typing import Any
 from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol, erf, exp
 
 from hermitex.errors import BadInput, brief
+from hermitex.hints import Formula
 from hermitex.show.display import latex
 from hermitex.symbolic.calculus.rules import SOURCES
 from hermitex.symbolic.derivation import Derivation, Step
@@ -30,7 +31,7 @@ from hermitex.systems.fields import settle, variation
 from hermitex.systems.system import System
 
 
-def free_energy(phi: Any, pairs: Mapping[Any, Any], *, parameters: Iterable[Any] | None = None,
+def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[Any] | None = None,
                 observables: Mapping[Any, Any] | None = None, source: str = "", **options: Any) -> System:
     """The stationarity conditions of a replica-symmetric free energy, as a System.
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hermitex.hints import Formula
+    from hermitex.theories.theory import Theory
 
 # public name -> (module, its name there)
 _PUBLIC: dict[str, tuple[str, str]] = {
@@ -53,8 +57,9 @@ _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm":
             "mean-field-parity": "mean_field_parity"}
 
 
-def one_step(sigma: Any, g: Any, *, loss: Any = "square", network: str = "srf", vocabulary: Any = None, fractions: Any = None,
-             norms: Any = None, rows: str = "sphere") -> Any:
+def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: str = "srf",
+             vocabulary: Sequence[float] | None = None, fractions: Sequence[float] | None = None,
+             norms: Sequence[float] | None = None, rows: str = "sphere") -> Theory:
     """The theory of one giant gradient step; functions and structure here, numbers in ``.solve`` and ``.curve``.
 
     Test and train error of the readout a_hat = argmin sum (y - <a, phi>/sqrt(p))^2 + lam |a|^2 after one gradient step of

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, brief
+from hermitex.hints import Formula, Numbers
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
 from hermitex.theories.risks.path import optimised
@@ -26,9 +27,10 @@ Array = np.ndarray[Any, Any]
 _LARGEST = 1e100  # of r and c, whose squares are numbers
 
 
-def bounds(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: Any = None, alpha0: Any = None, eta: Any = None,
-           beta: Any = None, Delta: Any = 0.0, optimise: bool = False, bias: bool = False,
-           vocabulary: Sequence[float] | None = None, norms: Sequence[float] | None = None) -> Bounds:
+def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers | None = None, gamma: Numbers | None = None,
+           alpha0: Numbers | None = None, eta: Numbers | None = None, beta: Numbers | None = None, Delta: Numbers = 0.0,
+           optimise: bool = False, bias: bool = False, vocabulary: Sequence[float] | None = None,
+           norms: Sequence[float] | None = None) -> Bounds:
     """Upper and lower bound on the risk after one giant gradient step.
 
     Parameters

@@ -18,6 +18,7 @@ import numpy as np
 from sympy import DiracDelta, Symbol
 
 from hermitex.errors import BadInput, NotConverged, NoValue
+from hermitex.hints import Formula
 from hermitex.show.display import shorten
 from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
@@ -380,7 +381,8 @@ def _replaced(found: Trajectory, value: Mapping[str, Any], held: bool, error: fl
     return replace(found, value=dict(value), converged=held, error=error, residual=error, reason=why)
 
 
-def committee(sigma: Any, g: Any = None, *, students: Any = 2, teachers: Any = 1, readout: str = "fixed") -> Committee:
+def committee(sigma: Formula, g: Formula | None = None, *, students: int = 2, teachers: int = 1, readout: str = "fixed"
+              ) -> Committee:
     """Online SGD of a two-layer network with several neurons against a teacher of several: the flow of its overlaps.
 
     Parameters

@@ -31,6 +31,7 @@ from sympy import (
 )
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
+from hermitex.hints import Formula
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.parsing import expression
@@ -248,7 +249,7 @@ class Residual(Coefficient):
         return value**0.5
 
 
-def mu(sigma: Any, k: int) -> Conditional:
+def mu(sigma: Formula, k: int) -> Conditional:
     """Conditional Gaussian-equivalence coefficient of order k, as a formula of (kappa, r, c).
 
     mu_k(kappa) = E[He_k(z) sigma(r kappa + sqrt(c) z)] / c^{k/2},   z ~ N(0, 1);   d mu_0/d kappa = r mu_1
@@ -283,7 +284,7 @@ def mu(sigma: Any, k: int) -> Conditional:
     return Conditional(activation_of(sigma), int(k))
 
 
-def mu_star(sigma: Any) -> Residual:
+def mu_star(sigma: Formula) -> Residual:
     """The residual of the conditional equivalence, as a formula of (kappa, r, c).
 
     mu_star(kappa) = sqrt(E[sigma(u)^2] - mu_0(kappa)^2 - c mu_1(kappa)^2),   u = r kappa + sqrt(c) z

@@ -17,6 +17,7 @@ import numpy as np
 from sympy import Idx, IndexedBase, S, Sum, Symbol, sign, sqrt, symbols
 
 from hermitex.errors import NO_NUMBER, BadInput
+from hermitex.hints import Formula
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -285,8 +286,8 @@ def _vector(name: str, value: Any, size: int) -> np.ndarray:
     return found
 
 
-def covariate(loss: Any = "square", link: Any = "linear", *, features: Any = None, teacher: Any = None, labels: Any = None
-              ) -> Covariate:
+def covariate(loss: Formula = "square", link: Formula = "linear", *, features: np.ndarray | None = None,
+              teacher: np.ndarray | None = None, labels: np.ndarray | None = None) -> Covariate:
     r"""Ridge-penalised learning on Gaussian features: a student whose features are not the teacher's.
 
     Vhat = alpha E[-d s/d omega], qhat = alpha E[s^2], mhat = alpha E[d P/d nu s], s = (f* - omega)/V, f* the proximal operator;

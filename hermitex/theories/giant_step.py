@@ -21,6 +21,7 @@ from sympy import Abs, Add, DiracDelta, Expr, ImmutableMatrix, Rational, Symbol,
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.leap import leap
+from hermitex.hints import Formula
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.bounds.integrability import integrable
@@ -338,7 +339,7 @@ class GiantStep(Theory):
         return f"{self.sigma.name}, {self.g}, order {self.order}"
 
 
-def giant_step(sigma: Any, g: Any) -> GiantStep:
+def giant_step(sigma: Formula, g: Formula) -> GiantStep:
     r"""One gradient step of size u d^((l-1)/2) on n = samples d^l examples: which directions the first layer learns, how well.
 
     cos = |s|/sqrt(s^2 + 1 + u^2 tau^2), s = u mu_l/(l-1)! |C_l[Z^(l-1)]|, tau^2 = (Var g + Delta) E sigma'^2/samples. Orders, span

@@ -15,6 +15,7 @@ import numpy as np
 from sympy import Expr, sqrt
 
 from hermitex.errors import BadInput
+from hermitex.hints import Formula
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.moreau import Moreau
@@ -159,7 +160,7 @@ class Glm(Theory):
             **({"fraction": r"\mathrm{fraction}"} if "fraction" in numbers else {}))))
 
 
-def glm(loss: Any = "square", labels: str = "linear", *, intercept: bool = False) -> Glm:
+def glm(loss: Formula = "square", labels: str = "linear", *, intercept: bool = False) -> Glm:
     """Ridge-penalised empirical risk minimisation on Gaussian data, n = alpha d -> oo.
 
     theta_hat = argmin sum l(y, <theta, x>/sqrt(d)) + lam/2 |theta|^2 with x ~ N(0, I_d); q = |theta_hat|^2/d,

@@ -14,6 +14,7 @@ import numpy as np
 from sympy import Add, Expr, Symbol
 
 from hermitex.errors import BadInput
+from hermitex.hints import Formula
 from hermitex.show.display import latex, shorten
 from hermitex.symbolic.series.coefficients import target
 from hermitex.symbolic.series.expansion import Expansion, expand
@@ -110,7 +111,7 @@ class KernelLimit(Plateaus):
         return shorten(str(self.g), 60)
 
 
-def kernel_limit(g: Any) -> KernelLimit:
+def kernel_limit(g: Formula) -> KernelLimit:
     r"""What a kernel learns of g from n = d^kappa samples: its part of degree <= kappa, and nothing else.
 
     test_error = ||P_{>l} g||^2, l = floor(min(kappa, kappa_p)), ||P_k g||^2 = sum_{|a| = k} E[g He_a]^2/a!. Theorem [MMM22], for

@@ -20,6 +20,7 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as channel_of
 from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.exponents.label import label as canonical
+from hermitex.hints import Formula
 from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.budget import budget as bounded
@@ -269,7 +270,7 @@ def _informed(start: Any) -> bool:
     return bool(start == "informed")
 
 
-def multi_index(g: Any, channel: Any = None, *, branch: str = "uninformed") -> MultiIndex:
+def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str = "uninformed") -> MultiIndex:
     r"""State evolution of Bayes-AMP for a target g(z1, ..., zr), r <= 3, and its channel.
 
     V = 1 - M, omega ~ N(0, M), z ~ N(omega, V), y ~ P(.|z); g_out = V^{-1}(E[z|y, omega] - omega);

@@ -16,6 +16,7 @@ import numpy as np
 from sympy import Eq, Max, Piecewise, Rational, S, sqrt, symbols
 
 from hermitex.errors import BadInput, HermitexError, NoValue, brief
+from hermitex.hints import Formula
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
@@ -242,7 +243,7 @@ def _vanishes(sigma: Activation) -> bool:
         return not free_parameters(sigma) and abs(evaluate(mean, 17)) <= Rational(1, 10**13)
 
 
-def random_features(sigma: Any, g: Any = None, *, loss: Any = "square", link: str | None = None,
+def random_features(sigma: Formula, g: Formula | None = None, *, loss: Formula = "square", link: str | None = None,
                     labels: str | None = None) -> RandomFeatures:
     """The theory of random features: an untrained first layer and a ridge-penalised readout, n, p, d -> oo together.
 

@@ -18,6 +18,7 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.labels.levels import constant_value
 from hermitex.exponents.leap import leap
+from hermitex.hints import Formula
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.activations import activation
 from hermitex.symbolic.bounds.integrability import integrable
@@ -187,7 +188,7 @@ class Repetition(Shown):
         return f"{self.g}: {rows}; generative {self.generative_exponent}"
 
 
-def repetition(g: Any, repetitions: int = 2) -> Repetition:
+def repetition(g: Formula, repetitions: int = 2) -> Repetition:
     r"""What seeing each sample `repetitions` times makes of a target: min_{p <= p_max} l(g^p), with exact numbers.
 
     Parameters

@@ -18,6 +18,7 @@ from sympy import Add, Expr, Symbol, factorial
 from hermitex.errors import BadInput
 from hermitex.exponents.labels.levels import polynomial
 from hermitex.exponents.leap import leap
+from hermitex.hints import Formula
 from hermitex.show.display import latex
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.parsing import expression
@@ -171,7 +172,7 @@ class SGD(OverlapFlow):
         return f"{self.sigma.name}, {self.g.name}, loss={self.loss}"
 
 
-def sgd(sigma: Any, g: Any, *, loss: str = "correlation", order: int | None = None) -> Any:
+def sgd(sigma: Formula, g: Formula, *, loss: str = "correlation", order: int | None = None) -> SGD | SGDDirections:
     r"""One-pass SGD of one neuron on the sphere: the flow of its overlaps with the directions of the target.
 
     dm/dt = (1 - m^2) sum_{k>=1} c_k s_k/(k-1)! m^(k-1),  c_k = E[g He_k], s_k = E[sigma He_k],  t = gamma n. In several

@@ -16,6 +16,7 @@ import numpy as np
 from sympy import Abs, Max, Piecewise, Rational, Symbol, sqrt
 
 from hermitex.errors import BadInput
+from hermitex.hints import Formula
 from hermitex.show.plots import critical, curves
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -123,7 +124,7 @@ class SmallStep(Theory):
         return ax
 
 
-def small_step(sigma: Any, g: Any) -> SmallStep:
+def small_step(sigma: Formula, g: Formula) -> SmallStep:
     r"""One gradient step of size O(1) on the first layer: outlier, alignments, critical step.
 
     theta = eta |mu_1| sqrt(c_1^2 + E y^2/psi1), mu_1 = E[z sigma], c_1 = E[z g], E y^2 = E g^2 + Delta. Above theta = psi2^(1/4)

@@ -279,7 +279,7 @@ def _width(n: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.where(np.isinf(q), np.inf, n**np.where(np.isinf(q), 1.0, q))
 
 
-def source_capacity(capacity: Any = alpha, source: Any = r) -> SourceCapacity:
+def source_capacity(capacity: str | float | Expr = alpha, source: str | float | Expr = r) -> SourceCapacity:
     """Ridge regression with eigenvalues k^-capacity and target coefficients k^(-capacity source - 1/2): its rates.
 
     Parameters

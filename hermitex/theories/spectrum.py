@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
+from hermitex.hints import Formula
 from hermitex.show.display import Shown, formula_table
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import z as _z
@@ -140,7 +141,7 @@ class Spectrum(Shown):
         return bibtex(["cui2024"])
 
 
-def spectrum(sigma: Any, *, r: float, c: float = 1.0, alpha: float, beta: float, normalisation: str = "p", points: int = 400,
+def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: float, normalisation: str = "p", points: int = 400,
              dimension: float | None = None) -> Spectrum:
     """The spectrum of the features' covariance after one giant gradient step.
 

@@ -17,6 +17,7 @@ from sympy import Basic, DiracDelta, Expr, Rational, S, Symbol, oo, sqrt, sympif
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import NO_NUMBER, BadInput, Divergent, NoClosedForm, NoValue, UnknownName
+from hermitex.hints import Formula
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -155,7 +156,7 @@ class Spike(Shown):
         return bibtex(["cui2024"])
 
 
-def spike(sigma: Any, g: Any) -> Spike:
+def spike(sigma: Formula, g: Formula) -> Spike:
     """What one giant gradient step makes of random weights: (r, c, gamma) as formulas.
 
     r = t sigma_1 N_v,   c = (1 + t sigma_2 Rbar)^2 + t^2 (R_2/alpha0) Var sigma',   gamma = g_1/N_v,   t = eta/beta

@@ -18,6 +18,7 @@ from sympy import Add, Expr, Integer, Max, Rational, Symbol, ceiling, log
 
 from hermitex.errors import BadInput
 from hermitex.exponents.leap import leap
+from hermitex.hints import Formula
 from hermitex.show.display import shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.series.coefficients import coefficient
@@ -201,7 +202,7 @@ class SpikedCovariance(SpikedFlow):
         return shorten(f"{'any target' if self.g is None else self.g.name}, k = {self.k}", 60)
 
 
-def spiked_covariance(g: Any = None, sigma: Any = None, *, flow: str = "normalised") -> SpikedCovariance:
+def spiked_covariance(g: Formula | None = None, sigma: Formula | None = None, *, flow: str = "normalised") -> SpikedCovariance:
     """Learning one direction from data with one strong direction: kernels, samples and time of a neuron.
 
     n ~ d^(1 - 2 (k - 1) e_0), e_0 = -1/2 + (gamma_2 - gamma_1)_+ - (gamma_2 - 2 gamma_1)_+/2. Theorem [mousavi2023].

@@ -14,6 +14,7 @@ import numpy as np
 from sympy import Basic, Expr, S, sqrt, sympify
 
 from hermitex.errors import BadInput, NoClosedForm
+from hermitex.hints import Formula
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -145,7 +146,7 @@ class TargetMoments(Shown):
         return bibtex(["cui2024"])
 
 
-def target_moments(g: Any) -> TargetMoments:
+def target_moments(g: Formula) -> TargetMoments:
     """The target seen from its projection on the spike: h, h_1, h_2 as formulas of (kappa, gamma, Delta).
 
     h = E g(u),   h_1 = E z g(u),   h_2 = E g(u)^2 + Delta,   u = gamma kappa + sqrt(1 - gamma^2) z,   z ~ N(0, 1)

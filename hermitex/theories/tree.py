@@ -22,6 +22,7 @@ import numpy as np
 from sympy import Add, Expr, Poly, Symbol
 
 from hermitex.errors import BadInput, NoValue, UnknownName
+from hermitex.hints import Formula
 from hermitex.show.display import latex
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -218,7 +219,8 @@ def checked_scenario(scenario: Any) -> str:
     return str(scenario)
 
 
-def tree(g: Any, P: Any = None, epsilon1: Any = None, scenario: str = "I") -> Tree:
+def tree(g: Formula, P: Mapping[int, str | float | Expr] | str | None = None, epsilon1: str | float | Expr | None = None,
+          scenario: str = "I") -> Tree:
     r"""A target over groups of d^epsilon1 directions, y = r^(-1/2) sum_i g(h_i): which part is learned at n = d^kappa.
 
     sum_D P_D t^D = sum_m ghat_m^2 (sum_q c_q^2 t^q)^m; scenario I fits D <= kappa; II, beyond kappa_1 = 1 + epsilon1, D <=

@@ -7,6 +7,7 @@ from typing import Any
 
 from hermitex.errors import AssumptionNeeded, BudgetExceeded, Divergent, NoClosedForm
 from hermitex.face import cli, guard, output
+from hermitex.hints import Formula
 from hermitex.symbolic.budget import DEFAULT_BUDGET, budget
 
 NAMES = ("mu_0", "mu_1", "mu_star")
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def constants(sigma: Any, digits: int = 15, *, budget: float | None = DEFAULT_BUDGET) -> dict[str, Any]:
+def constants(sigma: Formula, digits: int = 15, *, budget: float | None = DEFAULT_BUDGET) -> dict[str, Any]:
     """The constants of random features: mu_0 = E sigma(z), mu_1 = E[z sigma(z)], mu_star^2 = E[sigma(z)^2] - mu_0^2 - mu_1^2.
 
     Parameters

@@ -33,6 +33,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex import symbols as field
 from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, Divergent, HermitexError, NoClosedForm, brief
+from hermitex.hints import Formula, Letters
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
@@ -66,7 +67,7 @@ _MORE = 12  # beside what counts them
 _LONGER = (*range(4, 21), *(10**k for k in range(2, 10)))
 
 
-def check(lhs: Any, rhs: Any, *, symbols: Any = None, digits: int = 30, points: int = 4,
+def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits: int = 30, points: int = 4,
           to: Mapping[Any, Any] | None = None, budget: float | None = None) -> Check:
     """Test an equality: a proof, agreement where it was tried, or a counter-example with the factor that is missing.
 

@@ -17,6 +17,7 @@ from sympy import expand as multiply_out
 
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm
+from hermitex.hints import Formula, Variables
 from hermitex.symbolic import hooks
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
@@ -33,7 +34,7 @@ from hermitex.symbolic.series.polynomials import (
 from hermitex.symbolic.terms import by_core
 
 
-def coefficient(g: Any, k: int | Sequence[int], x: Any = None) -> Expr:
+def coefficient(g: Formula, k: int | Sequence[int], x: Variables | None = None) -> Expr:
     """c_k = E[g He_k] (c_a = E[g He_a] for a multi-index), exact where a rule applies, else over unevaluated nodes.
 
     Parameters

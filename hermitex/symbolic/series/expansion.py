@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from sympy import Add, Expr, Float, S, Symbol, sqrt
 
 from hermitex.errors import BadInput, ConventionError, Divergent, HermitexError, NoClosedForm
+from hermitex.hints import Formula, Variables
 from hermitex.show.display import latex
 from hermitex.symbolic.arithmetic import linspace, mp, mpf, nstr
 from hermitex.symbolic.gaussian import E, Expectation
@@ -273,7 +274,7 @@ class Expansion:
             return f"({expr})" if len(str(expr)) <= 40 else "(...)"
 
 
-def expand(g: Any, x: Any = None, *, order: int = 8, basis: str | None = None) -> Expansion:
+def expand(g: Formula, x: Variables | None = None, *, order: int = 8, basis: str | None = None) -> Expansion:
     """The Hermite expansion of a square-integrable target, exact where it can be.
 
     monic: c_k = E[g He_k], g = sum_k c_k/k! He_k;  orthonormal: c_k = E[g He_k]/sqrt(k!), g = sum_k c_k h_k.

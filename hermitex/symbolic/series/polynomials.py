@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import product as cartesian
 from math import comb, factorial, prod
@@ -37,7 +37,7 @@ def _pairings(j: int) -> int:
     return factorial(2*j) // (2**j * factorial(j))
 
 
-def He(k: int | Sequence[int], x: Any, *, horner: bool = False) -> Expr:
+def He(k: int | Sequence[int], x: Expr | float | Sequence[Expr | float], *, horner: bool = False) -> Expr:
     """The monic (probabilists') Hermite polynomial: He_0 = 1, He_1 = x, He_{k+1} = x He_k - k He_{k-1}.
 
     The first are 1, x, x^2 - 1, x^3 - 3x, x^4 - 6x^2 + 3. E[He_j(z) He_k(z)] = k! delta_jk.
@@ -63,7 +63,7 @@ def He(k: int | Sequence[int], x: Any, *, horner: bool = False) -> Expr:
     k*He(k - 1, z)
     """
     if isinstance(k, (tuple, list)):
-        points = tuple(x)
+        points = tuple(x) if isinstance(x, Iterable) else (x,)
         if len(points) != len(k):
             raise BadInput(f"He: {len(k)} orders for {len(points)} variables")
         return Mul(*(He(i, p, horner=horner) for i, p in zip(k, points, strict=True)))

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sympy import DiracDelta, Expr, Symbol, asin, atan, diff, simplify, sqrt
 
 from hermitex.errors import BadInput, HermitexError
+from hermitex.hints import Formula
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
@@ -183,7 +184,7 @@ def _by_degree(f: tuple[Callable[[Array], Array], Array], degrees: int, radius: 
     return found
 
 
-def dual_kernel(sigma: Any, kind: str = "features") -> DualKernel:
+def dual_kernel(sigma: Formula, kind: str = "features") -> DualKernel:
     r"""The kernel of infinitely many neurons with random weights w ~ N(0, I_d), as a formula and as a spectrum.
 
     "features": E_w sigma(<w, x>/sqrt(d)) sigma(<w, x'>/sqrt(d)) (for relu the arc-cosine kernel of [cho2009]); "ntk": the tangent

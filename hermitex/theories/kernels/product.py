@@ -10,6 +10,7 @@ import numpy as np
 from sympy import Add, Expr, Mul, Pow, SympifyError, cos, cosh, erf, erfi, exp, factorial, simplify, sin, sinh, sympify
 
 from hermitex.errors import BadInput
+from hermitex.hints import Formula
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.activations import activation
 from hermitex.symbolic.arithmetic import mp
@@ -89,7 +90,7 @@ class InnerProduct(InnerKernel):
         return self._of(cosine*one[:, None]*two)
 
 
-def inner_product_kernel(h: Any) -> InnerProduct:
+def inner_product_kernel(h: Formula) -> InnerProduct:
     """K(x, x') = h(<x, x'>/d) for a formula h in t, whose power series has no negative coefficient.
 
     Raises

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hermitex.errors import BadInput
+from hermitex.hints import Formula
 from hermitex.show.columns import ridge
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -221,7 +222,7 @@ def _spectrum(kernel: InnerKernel, g: Activation, data: str, d: float, degrees: 
     return kernel.spectrum(d, g, data=data, degrees=degrees)  # type: ignore[arg-type]
 
 
-def kernel_ridge(sigma: Any, g: Any, *, kernel: str | None = None, data: str = "sphere") -> KernelRidge:
+def kernel_ridge(sigma: Formula, g: Formula, *, kernel: str | None = None, data: str = "sphere") -> KernelRidge:
     r"""What ridge regression with a kernel learns of g(<theta, x>) from n samples in d dimensions, between the plateaus, too.
 
     Minimise sum_i (y_i - f(x_i))^2 + lam |f|^2_K, y = g(<theta, x>) + sqrt(noise) Z, |theta| = 1; with p, on p random features.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
+from hermitex.hints import Formula, Numbers
 from hermitex.show.display import Shown, letter, number, words_table
 from hermitex.theories.bounds import bounds
 from hermitex.theories.risks.result import Bounds, as_numbers
@@ -98,8 +99,8 @@ def _bottom(r: Any, values: Any) -> float:
     return float(r[i] - b/(2*a)) if a > 0 else float(r[i])
 
 
-def bounds_map(sigma: Any, g: Any, *, r: Any = None, c: Any = None, gamma: float = 1.0, eta: Any = None, alpha0: Any = None,
-               beta: float = 1.0, Delta: float = 0.0) -> BoundsMap:
+def bounds_map(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers | None = None, gamma: float = 1.0,
+               eta: Numbers | None = None, alpha0: Numbers | None = None, beta: float = 1.0, Delta: float = 0.0) -> BoundsMap:
     """The bounds over a grid of (r, c), or along the learning rates `eta` of a gradient step.
 
     Parameters
