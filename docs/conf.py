@@ -19,6 +19,7 @@ project, author, release = "hermitex", "The hermitex developers", hx.__version__
 extensions = ["myst_nb", "sphinxcontrib.bibtex"]
 html_theme = "furo"
 html_title = "hermitex"
+html_show_copyright = False
 bibtex_bibfiles = ["../hermitex/show/references.bib"]
 nb_execution_mode = "off"  # the notebooks hold their outputs, which the tests compute anew
 myst_enable_extensions = ["dollarmath", "amsmath"]

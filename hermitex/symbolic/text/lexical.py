@@ -121,7 +121,8 @@ def _explain_bars(source: Source, place: int, token: str, before: str) -> None:
     """Bars that stand where no `or` can, and braces that follow a number, mean something on paper."""
     after = source.text[place + 1:].lstrip()
     if token == "|" and (not before or not after or after[0] in ")|*/+,"):
-        source.fail(place, "write abs(z1) for |z1|", token)
+        inside = after.partition("|")[0].strip() or "z"
+        source.fail(place, f"write abs({inside[:40]}) for |{inside[:40]}|", token)
     if token == "{" and before == "1":
         source.fail(place, "write Heaviside(z) for the indicator of z > 0, or Piecewise((1, z > 0), (0, True))", "1{")
 

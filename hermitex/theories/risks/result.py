@@ -105,7 +105,8 @@ class Bounds(Tabled, Shown):
 
     def _one(self, what: str) -> None:
         if np.ndim(self.upper):
-            raise BadInput(f"bounds: .{what} belongs to one point (r, c, gamma); these are {np.size(self.upper)} points")
+            drawn = "; hx.theories.bounds_map(sigma, g, r=[...], c=[...]).plot() draws many" if what == "plot" else ""
+            raise BadInput(f"bounds: .{what} belongs to one point (r, c, gamma); these are {np.size(self.upper)} points{drawn}")
 
     # -- showing -----------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:
