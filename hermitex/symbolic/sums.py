@@ -25,12 +25,16 @@ from sympy import (
     IndexedBase,
     Integer,
     Limit,
+    Mul,
+    Poly,
     Rational,
     S,
     Subs,
     Sum,
     Symbol,
+    fraction,
     oo,
+    together,
 )
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.printing.precedence import PRECEDENCE
@@ -212,7 +216,18 @@ def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) ->
 def _done(e: Sum) -> Expr | None:
     """Its value; of a sum of very many terms that of powers only, for SymPy would add up all others one by one."""
     many = any(_WRITTEN < high - low < oo for _, low, high in e.limits if (high - low).is_number and (high - low).is_real)
+    if _meets_pole(e):
+        raise BadInput(f"a term of {e} is divided by zero")
     return None if many and not e.function.is_polynomial(*e.variables) else e.doit()
+
+
+def _meets_pole(e: Sum) -> bool:
+    """Is a term divided by zero? SymPy telescopes over it: Sum(1/((k - 2)*(k - 3)), (k, 1, M)) was M/(2*(M - 2))."""
+    bottoms = {f.as_base_exp()[0] for f in Mul.make_args(fraction(together(e.function))[1])}
+    return any(f.free_symbols == {k} and f.is_polynomial(k)
+               and any((r - low).is_nonnegative is not False and r.is_integer and (high - r).is_negative is not True
+                       for r in Poly(f, k).ground_roots())
+               for k, low, high in e.limits for f in bottoms)
 
 
 def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Expr:

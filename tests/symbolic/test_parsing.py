@@ -320,3 +320,25 @@ def test_a_sum_ends_where_its_array_ends(end):
     with pytest.raises(ParseError):
         parse(f"Sum(eta[k], {end})", symbols="M>0")
     assert parse("Sum(eta[k], (k, 0, N - 1))") == parse("Sum(eta[k], k)")
+
+
+SUMS = ["Sum(n, (n, 1, M)) = M*(M + 1)/2", "Sum(n, (n, 0, M - 1)) = M*(M - 1)/2", "Sum(i*j, (i, 1, j), (j, 1, 3)) = 25",
+        "Sum(E(z**n), (n, 0, 4)) = 5", "Sum(1/n**2, (n, 1, oo)) = pi**2/6",
+        "Sum(eta[k]**n, (n, 1, 2), k) = Sum(eta[k]**2 + eta[k], k)"]
+
+
+@pytest.mark.parametrize("claim", SUMS)
+def test_a_sum_without_arrays_has_ends(claim):
+    """Whole numbers and letters declared as integers, which were taken for lengths of arrays, or refused."""
+    left, right = claim.split(" = ")
+    assert hx.check(left, right, symbols="M:integer").status == "proved"
+    assert not hx.check(left, f"{right} + 1", symbols="M:integer")
+
+
+@pytest.mark.parametrize("text", ["Sum(n, (n, 1, m))", "Sum(n, (n, 1, z))", "Sum(1/n, (n, 1, oo))", "Sum(10**10**n, (n, 9, M))",
+                                  "Sum(n, n, n)", "Sum(1/((n - 2)*(n - 3)), (n, 1, M))", "Sum(1/(n - 2), (n, 1, 3))",
+                                  "Sum(10**n, (n, 1, 10**9))"])
+def test_what_has_no_sum_is_refused(text):
+    """SymPy telescopes over a pole, and adds up any number of terms of any size."""
+    with pytest.raises(BadInput):
+        parse(text, symbols="M:integer, m:real")

@@ -1,6 +1,6 @@
 """syntax tree -> expression: the grammar of `parse`, one method a kind of node; what has no method is refused.
 
-expr = number | name | expr (+ - * / **) expr | name(expr, ...) | Piecewise(...) | E(expr, ...) | Sum(name[index], index)
+expr = number | name | expr (+ - * / **) expr | name(expr, ...) | Piecewise(...) | E(expr, ...) | Sum(expr, index)
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from sympy import And, CRootOf, Expr, Integer, Not, Or, Piecewise, Rational, Symbol
+from sympy import And, CRootOf, Expr, Integer, Not, Or, Piecewise, Rational, Symbol, oo
+from sympy import Sum as SymPySum
 from sympy.core.function import UndefinedFunction
 from sympy.core.relational import Eq, Ge, Gt, Le, Lt, Ne
 from sympy.logic.boolalg import Boolean, false, true
@@ -21,7 +22,7 @@ from hermitex.errors import DECLARING, BadInput, HermitexError, ParseError, Unkn
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.laws import is_random
-from hermitex.symbolic.sums import ArraySum, Element, Index
+from hermitex.symbolic.sums import ArraySum, Element, Index, read_sums
 from hermitex.symbolic.text import bounded
 from hermitex.symbolic.text.lexical import Source, excerpt
 from hermitex.symbolic.text.names import CONSTANTS, call, function_names, is_function
@@ -31,6 +32,7 @@ from hermitex.symbolic.undefined import prime
 MAX_NODES = 10_000
 MAX_DEPTH = 130
 MAX_EXPECTATIONS = 6  # one within another
+MAX_WRITTEN = 1000  # terms of a sum that are written out
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SLOPES = {"Derivative": derivative, "Subs": substituted}
 _SPECIAL = ("E", "Sum", "Piecewise", "Eq", "Ne", "CRootOf")
@@ -142,7 +144,7 @@ class Reader:
     def _name(self, node: ast.Name, depth: int) -> Any:
         name = node.id
         for scope in reversed(self.scopes):
-            if name in scope and (isinstance(scope[name], Symbol) or is_random(scope[name])):
+            if name in scope and (isinstance(scope[name], Symbol | Integer) or is_random(scope[name])):
                 return scope[name]
         if field.is_normal_name(name):
             return field.normal(name)
@@ -267,35 +269,55 @@ class Reader:
         return value
 
     def _sum(self, node: ast.Call, depth: int) -> Any:
-        """Sum(eta[k]/(eta[k] + nu), k): over all entries of arrays that come with the numbers; (k, 1, N) counts them from 1."""
+        """Sum(eta[k]/(eta[k] + nu), k): over all entries of arrays that come with the numbers; (k, 1, N) counts them from 1.
+
+        Without arrays the ends are numbers or declared integers: Sum(n**2, (n, 1, 10)), Sum(n**2, (n, 1, M)).
+        """
         if len(node.args) < 2 or node.keywords:
             self.fail(node, "Sum(...) needs a summand and its index, e.g. Sum(eta[k]/(eta[k] + nu), k)")
-        found: list[Index] = []
-        for a in node.args[1:]:
-            parts = a.elts if isinstance(a, ast.Tuple) else [a]
-            name, first = parts[0], parts[1] if len(parts) > 1 else ast.Constant(0)
-            if not (isinstance(name, ast.Name) and len(parts) in (1, 3) and isinstance(first, ast.Constant)
-                    and type(first.value) is int and first.value in (0, 1)):
-                self.fail(a, "after the summand stand its indices: Sum(eta[k], k), or (k, 1, N) where they count from 1")
-            if name.id in [i.name for i in found] or name.id in CONSTANTS or field.is_normal_name(name.id):
-                self.fail(a, "an index has a name of its own, such as k")
-            last = ast.unparse(parts[2]) if len(parts) == 3 else None
-            length = last if last is None or last == "oo" or first.value else last.removesuffix(" - 1")
-            if length is not None and not (length.isidentifier() and (length == "oo") == (length == last and not first.value)):
-                self.fail(a, f"a sum of a text runs over a whole array, not to {last}: Sum(eta[k], k), (k, 0, N - 1) or (k, 1, N)")
-            if length is not None and any(isinstance(s.get(length), Symbol) for s in self.scopes):
-                self.fail(a, f"{length} is declared as a letter, and the length of an array comes with its numbers: Sum(eta[k], k)")
-            found.append(Index(name.id, first.value, last == "oo" and first.value == 0))
         if len(self.scopes) > MAX_EXPECTATIONS:
             self.fail(node, f"more than {MAX_EXPECTATIONS} sums and expectations within each other")
-        self.scopes.append({i.name: i for i in found})
+        return self._summed(node.args[0], node.args[1:], depth)
+
+    def _summed(self, summand: ast.expr, over: list[ast.expr], depth: int) -> Any:
+        """The last index is the outermost one, as in SymPy: the ends of those before it may depend on it."""
+        if not over:
+            return self.expr(summand, depth)
+        a = over[-1]
+        names = [i.elts[0] if isinstance(i, ast.Tuple) and len(i.elts) == 3 else i for i in over]
+        name, first, last = (*a.elts,) if isinstance(a, ast.Tuple) and len(a.elts) == 3 else (a, ast.Constant(0), None)
+        if not isinstance(name, ast.Name):
+            self.fail(a, "after the summand stand its indices: Sum(eta[k], k), or (k, 1, N) where they count from 1")
+        if name.id in map(ast.unparse, names[:-1]) or name.id in CONSTANTS or field.is_normal_name(name.id):
+            self.fail(a, "an index has a name of its own, such as k")
+
+        def at(place: Expr) -> Any:
+            self.scopes.append({name.id: place})
+            try:
+                return self._summed(summand, over[:-1], depth)
+            finally:
+                self.scopes.pop()
+
+        begin, end = ast.unparse(first), "" if last is None else ast.unparse(last)
+        length = end if begin == "1" or end == "oo" else end.removesuffix(" - 1")
+        whole = not end or (length.isidentifier() and (length == "oo") == (length == end and begin == "0"))
+        declared = field.is_normal_name(length) or any(isinstance(s.get(length), Expr) for s in self.scopes)
+        if whole and not declared and begin in ("0", "1"):
+            k = Index(name.id, int(begin), end == "oo")
+            return ArraySum(at(k), k)
+        counted = Symbol(name.id, integer=True)
         try:
-            body = self.expr(node.args[0], depth)
-        finally:
-            self.scopes.pop()
-        for i in found:
-            body = ArraySum(body, i)
-        return body
+            low, high = self.expr(first, depth), oo if end == "oo" or last is None else self.expr(last, depth)
+        except UnknownName:
+            at(counted)   # an array under this sum says more than that N is not declared
+            raise
+        if not low.is_integer or not (high == oo or high.is_integer):
+            self.fail(a, "a sum runs over whole numbers; what its ends depend on is declared as an integer")
+        if (high - low).is_Integer and -1 <= high - low < MAX_WRITTEN:
+            return bounded.total([at(low + j) for j in range(int(high - low) + 1)])
+        if low.is_Integer:
+            at(low)    # SymPy puts it in where nothing is bounded
+        return bounded.exists(read_sums(SymPySum(at(counted), (counted, low, high))))
 
     def _subscript(self, node: ast.Subscript, depth: int) -> Any:
         """eta[k], A[i, j]: entries of arrays, real or as declared."""
@@ -303,7 +325,8 @@ class Reader:
         indices = [next((s[p.id] for s in reversed(self.scopes) if p.id in s), None) if isinstance(p, ast.Name) else None
                    for p in places]
         if not isinstance(node.value, ast.Name) or not all(isinstance(i, Index) for i in indices):
-            self.fail(node, "write ( ) for brackets; an entry of an array is eta[k], inside a sum over the index k: Sum(eta[k], k)")
+            self.fail(node, "write ( ) for brackets; an entry of an array is eta[k], under a sum over all of it: Sum(eta[k], k), "
+                            "or (k, 0, N - 1) or (k, 1, N), whose N comes with the numbers and is not declared")
         name = node.value.id
         if name in CONSTANTS or field.is_normal_name(name) or is_function(name) or name in _SPECIAL:
             self.fail(node, f"{name} has a meaning of its own and cannot be an array")
