@@ -66,11 +66,10 @@ class Points:
         random = Random(6131*(i + 1))
         return {s: v if s.is_integer or s not in self.correlations else v*random.choice(_SIZES) for s, v in point.items()}
 
-    def turns(self, parts: Sequence[Expr], i: int) -> Iterator[Point]:
-        """A point for each formula that the parts are, one parameter moving (in turn) and the others as they are near 1, or far."""
+    def turns(self, parts: Sequence[Expr], start: Point) -> Iterator[Point]:
+        """A point for each formula that the parts are, one parameter moving (in turn) and the others as they are at the start."""
         args = turning(*parts)
         self.unread = max(self.unread, len(args) - MOST)
-        start = self.near(0) if i == 0 else self.far(2*i - 1)
         lines = [Ray(args[:MOST], s, start) for s in self.parameters]
         yield from self._around(lines, start)
         turned = {p.expr for line in lines for p in line.profiles if p.places}

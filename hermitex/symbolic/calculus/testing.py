@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -277,7 +278,10 @@ class Test:
         for i in range(2 if self.elementary and not self.long else 1):
             functions = self.assignment(count + i)
             concrete = [put(p, {f: t.build for f, t in functions.items()}) for p in self.parts]
-            for parameters in self.points.turns(concrete, i):
+            draws = self._draws(self.points.near, 0) if i == 0 else self._draws(self.points.far, 2*i - 1)
+            # From where no root is real, or no covariance is one, no turn of another parameter would be tried.
+            allowed = filter(self._admissible, chain(draws, tried.points[::1 if i == 0 else -1]))
+            for parameters in self.points.turns(concrete, next(allowed, self.points.near(0))):
                 if len(tried.unturned) > ENOUGH or tried.turns >= TURNS:  # what is not tried there leaves it open
                     tried.unturned.append(parameters)
                     continue
@@ -305,17 +309,18 @@ class Test:
         return 6*count + 2*min(60, max((p.total_degree() for p in degrees if p), default=0))
 
     def _one(self, draw: Callable[[int, Expr], Point], i: int, kind: str) -> Iterator[tuple[Point, Functions, str]]:
-        """The i-th draw; one that is not admissible is drawn nearer to 1, or to 0, and then with a size for each parameter."""
-        tries = [partial(draw, i, shrink) for shrink in _SHRINK]
-        if self.points.correlations:
-            tries += [partial(self.points.mixed, draw(i, S.One), MIXED*i + k) for k in range(MIXED)]
-        for made in tries:
-            parameters = made()
+        for parameters in self._draws(draw, i):
             if self._admissible(parameters):
                 yield parameters, self.assignment(i + 4*(kind == FAR)), kind
                 return
             if self._one_is_real(parameters):
                 yield parameters, self.assignment(i), HALF
+
+    def _draws(self, draw: Callable[[int, Expr], Point], i: int) -> Iterator[Point]:
+        """The i-th draw; one that is not admissible is drawn nearer to 1, or to 0, and then with a size for each parameter."""
+        yield from (draw(i, shrink) for shrink in _SHRINK)
+        if self.points.correlations:
+            yield from (self.points.mixed(draw(i, S.One), MIXED*i + k) for k in range(MIXED))
 
     def assignment(self, i: int) -> dict[UndefinedFunction, Trial]:
         """A function for each undefined one, smooth enough for the derivatives that occur."""
