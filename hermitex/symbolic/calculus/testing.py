@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from random import Random
 from typing import Any
 
@@ -60,6 +59,7 @@ DEEPLY = 48_000  # the same, where a switch that is absorbed asks for hundreds o
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
 ENOUGH = 3  # places about a turn that are left as too long, before the others are left with them
 TURNS = 400  # points between turns, before the others are left
+STARTS = 8  # draws for a point from which one parameter moves
 MIXED = 12  # draws of which each parameter has a size of its own, where no common one makes a covariance
 
 NEAR, FAR, TURN, HALF = "near", "far", "turn", "one side is not real"
@@ -235,7 +235,7 @@ class Test:
             how = f"{found.how}, and {plain(min(deltas, key=str))} counts where it has no number to be tried"
             return replace(found, status=OPEN, how=f"the sides agree to {found.digits} digits ({how})")
         letters = {f: Dummy(f.__name__, real=True) for f in self.functions}
-        near = self.points.near(0)
+        near = self._start(self.points.near, 0)
         starts = [near | dict.fromkeys(letters.values(), S.One), {s: -v if fits(s, -v) else v for s, v in near.items()} |
                   dict.fromkeys(letters.values(), S.NegativeOne)]
         for equations in jumps(*(put(side, {f: _constant(c).build for f, c in letters.items()}) for side in self.sides)):
@@ -278,10 +278,8 @@ class Test:
         for i in range(2 if self.elementary and not self.long else 1):
             functions = self.assignment(count + i)
             concrete = [put(p, {f: t.build for f, t in functions.items()}) for p in self.parts]
-            draws = self._draws(self.points.near, 0) if i == 0 else self._draws(self.points.far, 2*i - 1)
-            # From where no root is real, or no covariance is one, no turn of another parameter would be tried.
-            allowed = filter(self._admissible, chain(draws, tried.points[::1 if i == 0 else -1]))
-            for parameters in self.points.turns(concrete, next(allowed, self.points.near(0))):
+            start = self._start(self.points.near, 0) if i == 0 else self._start(self.points.far, 2*i - 1)
+            for parameters in self.points.turns(concrete, start):
                 if len(tried.unturned) > ENOUGH or tried.turns >= TURNS:  # what is not tried there leaves it open
                     tried.unturned.append(parameters)
                     continue
@@ -321,6 +319,11 @@ class Test:
         yield from (draw(i, shrink) for shrink in _SHRINK)
         if self.points.correlations:
             yield from (self.points.mixed(draw(i, S.One), MIXED*i + k) for k in range(MIXED))
+
+    def _start(self, draw: Callable[[int, Expr], Point], first: int) -> Point:
+        """A draw at which the sides are real, if there is one: from others no turn, and no jump, of another parameter is tried."""
+        draws = (p for i in range(first, first + STARTS) for p in self._draws(draw, i))
+        return next(filter(self._admissible, draws), draw(first, S.One))
 
     def assignment(self, i: int) -> dict[UndefinedFunction, Trial]:
         """A function for each undefined one, smooth enough for the derivatives that occur."""
