@@ -45,30 +45,43 @@ def total(values, axis, size):
 '''),
     "conditioned": ((), '''
 def conditioned(functions, covariance, x):
-    """f_1(u_1) E[f_2(u_2) ... f_n(u_n) | u_1] at u_1 = sqrt(C_11) x, u ~ N(0, C), C by rows to its diagonal; x equally spaced."""
+    """f_1(u_1) E[f_2(u_2) ... f_n(u_n) | u_1] at u_1 = sqrt(C_11) x, u ~ N(0, C), C by rows to its diagonal; x equally spaced.
+
+    The fields are taken in the order of a pivoted Cholesky factor: what of a covariance is rounding stands last.
+    """
     shape, x, last = np.shape(x), np.ravel(x), len(functions) - 1
     w = np.exp(-x*x/2)/np.exp(-x*x/2).sum()
-    signs = [next((s for s in (1, -1) if np.array_equal(f(-x), s*f(x))), 0) for f in functions]
+    signs = [next((s for s in (1, -1) if np.array_equal(g(-x), s*g(x))), 0) for g in functions]
     half = x.size//2 if all(signs) and np.array_equal(x, -x[::-1]) else 0  # what lies below 0 is what lies above
     laws = np.stack(np.broadcast_arrays(*(np.ravel(c) for c in covariance)), axis=-1)
     out = np.empty((len(laws), x.size))
     for row, law in enumerate(laws):
-        C, L = np.zeros((last + 1, last + 1)), np.zeros((last + 1, last + 1))
+        C, L, order = np.zeros((last + 1, last + 1)), np.zeros((last + 1, last + 1)), np.arange(last + 1)
         C[np.tril_indices(last + 1)] = law
-        for j in range(last + 1):  # a field that the others settle has a pivot of 0, up to rounding, and no spread
-            square = C[j, j] - L[j, :j] @ L[j, :j]
-            L[j, j] = np.sqrt(square) if not np.abs(square) <= 1e-13*C[j, j] else 0.0
-            for i in range(j + 1, last + 1):
-                L[i, j] = (C[i, j] - L[i, :j] @ L[j, :j])/L[j, j] if L[j, j] else 0.0
+        C += np.tril(C, -1).T
+        size = np.sqrt(np.diag(C))
+        unit = np.where(size > 0, size, 1.0)
+        C = C/unit/unit[:, None]
+        for j in range(last + 1):  # next the field that those before settle least
+            rest = C - L @ L.T
+            k = j + np.argmax(np.diag(rest)[j:])
+            for rows in (C, C.T, rest, rest.T, L, order):
+                rows[[j, k]] = rows[[k, j]]
+            if rest[j, j] > 1e-13:
+                L[j:, j] = rest[j:, j]/np.sqrt(rest[j, j])
+            elif not np.max(np.abs(rest[j:, j:])) <= 1e-12:  # more than rounding is left beside a variance of 0: no covariance
+                L[j, j] = np.nan
+        L *= size[order, None]
+        own = [functions[k] for k in order]
         parts = []
         for part in np.array_split(x[half:], 1 + x.size**last//4000000):
             fields = [L[:, 0, None]*part]  # the k-th and all later ones, along x_1, ..., x_k
             for k in range(1, last):
                 fields.append(fields[-1][1:, ..., None] + L[k:, k].reshape((-1,) + (1,)*(k + 1))*x)
-            values = smoothed(functions[last], fields[-1][1], L[last, last], x, w)
+            values = smoothed(own[last], fields[-1][1], L[last, last], x, w)
             for k in range(last - 1, 0, -1):
-                values = (functions[k](fields[k][0])*values) @ w
-            parts.append(functions[0](fields[0][0])*values)
+                values = (own[k](fields[k][0])*values) @ w
+            parts.append(own[0](fields[0][0])*values)
         out[row, half:] = np.concatenate(parts)
         out[row, :half] = np.prod(signs)*out[row, -1:-1 - half:-1]
     return out.reshape((-1,) + shape[1:])
@@ -79,7 +92,7 @@ def smoothed(f, mean, spread, x, w):
     shape, mean = np.shape(mean), np.ravel(mean)
     reach, step, eight = np.max(np.abs(mean)), 0.04, np.arange(-3.0, 5.0)
     through = np.linalg.inv(np.vander(eight, increasing=True))  # eight values to their polynomial
-    while 2*(2*reach/step + 18) < mean.size:
+    while 2*(2*reach/step + 18) < min(mean.size, 200000):
         places = step*np.arange(-np.ceil(reach/step) - 8, np.ceil(reach/step) + 10)
         table = f(places[:, None] + spread*x) @ w
         coarse = np.lib.stride_tricks.sliding_window_view(table[::2], 8) @ (0.5**np.arange(8) @ through)
@@ -93,6 +106,8 @@ def smoothed(f, mean, spread, x, w):
                 found = found*place + np.ascontiguousarray(column).take(cell)
             return found.reshape(shape)
         step /= 2
+    if mean.size*x.size > 500000000:  # beside a pole there is no table, and at every mean it is too much: no value
+        return np.full(shape, np.nan)
     parts = np.array_split(mean, 1 + mean.size*x.size//2000000)
     return np.concatenate([f(part[:, None] + spread*x) @ w for part in parts]).reshape(shape)
 '''),

@@ -8,11 +8,11 @@ from sympy import Abs, Max, Piecewise, Symbol, exp, sign, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex import E
-from hermitex.errors import BadInput, Divergent
+from hermitex.errors import BadInput, Divergent, NotConverged
 from hermitex.kernels.exact import exact_or_none, promising
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.source import Writer, load
-from hermitex.symbols import kappa, z, z1, z2
+from hermitex.symbols import kappa, z, z1, z2, z3
 
 a, b = symbols("a b", real=True)
 
@@ -116,6 +116,17 @@ def test_products_of_correlated_fields_are_conditioned():
     assert four(**numbers, c03=0.3, c13=0.2, c23=1.0, c33=1.0) == pytest.approx(expected, rel=1e-11)
     assert abs(four(**numbers, c03=0.3, c13=0.2, c23=0.9, c33=1.0) - expected) > 0.01
     assert "conditioned(" in four.source and four.error < 1e-11
+
+
+def test_fields_that_are_almost_one_and_what_is_no_covariance():
+    """u, u + 1e-7 v and v: where the pivot was called 0, so was the average, b E[tanh (tanh^2)'] E[tanh'] at b = 1e-7."""
+    body, (s, b) = tanh(z1)*tanh(z2)**2*tanh(z3), symbols("s b")
+    kernel = hx.compile(E(body, z1, z2, z3, cov={(z1, z2): 1, (z2, z2): s, (z2, z3): b}), tolerance=1e-7)
+    slope = 1 - tanh(z)**2
+    expected = 1e-7*hx.compile(2*E(tanh(z)**2*slope, z)*E(slope, z))()
+    assert kernel(s=1 + 1e-14, b=1e-7) == pytest.approx(expected, rel=1e-7)
+    with pytest.raises(NotConverged, match="no finite value"):
+        kernel(s=1, b=0.5)
 
 
 def test_a_file_with_another_product_is_refused():
