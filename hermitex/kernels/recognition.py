@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from sympy import (
+    Abs,
     Add,
     Expr,
     Float,
@@ -259,6 +260,8 @@ def _log_of_term(t: Expr) -> Expr | None:
 def _sum(e: Expr) -> Expr:
     """c + c erf(a) and 2c - c erfc(a) are c erfc(-a); c f - c is written without the difference, near f = 1 (`_beyond_one`);
     a^2 - b^2 is (a - b)(a + b), in which a difference of two given numbers is exact."""
+    if (fallen := _below_largest(e)) is not None:
+        return fallen
     if len(e.args) != 2:
         return _paired(_complement(e))
     roots = [root for t in e.args if (root := _square_root(t)) is not None]
@@ -277,6 +280,25 @@ def _sum(e: Expr) -> Expr:
     if isinstance(rest, erfc) and number == -2*coefficient:
         return -coefficient*tail(-rest.args[0])
     return _paired(e)
+
+
+def _below_largest(e: Add) -> Expr | None:
+    """log(e^a + e^b) - m = log(1 + e^(...)) for m = a, b, max(a, b): what falls to zero is no difference.
+
+    >>> from sympy.abc import x
+    >>> _below_largest(3*logaddexp(x, -x) - 3*x)
+    3*logaddexp(0, -2*x)
+    """
+    for t in e.args:
+        c, f = t.as_coeff_Mul()
+        if not isinstance(f, logaddexp):
+            continue
+        a, b = f.args
+        for m, left in ((a, b - a), (b, a - b), (Max(a, b), -Abs(a - b)), (Abs(a), -2*Abs(a)) if b == -a else (b, a - b)):
+            taken = Add.make_args(expand_mul(-c*m))
+            if m != 0 and all(v in e.args for v in taken):
+                return Add(*(v for v in e.args if v is not t and v not in taken), c*logaddexp(S.Zero, left))
+    return None
 
 
 def _square_root(t: Expr) -> tuple[Expr, Expr] | None:
@@ -357,7 +379,8 @@ def _complement(e: Expr) -> Expr:
 
 
 def beside_growth(e: Expr) -> Expr:
-    """c - c tanh(u) = 2c/(1 + exp(2u)) and c - c tanh(u)^2 = c/cosh(u)^2 where they fall beside what grows, or divide.
+    """c - c tanh(u) = 2c/(1 + exp(2u)), c - c tanh(u)^2 = c/cosh(u)^2 and log(2 cosh(u)) - u = log(1 + exp(-2u)) where they fall
+    beside what grows, or divide.
 
     >>> from sympy import tanh
     >>> from sympy.abc import x
@@ -373,7 +396,9 @@ def beside_growth(e: Expr) -> Expr:
 
 
 def _fallen(e: Expr) -> Expr | None:
-    """A sum that is 0 to a float where tanh is 1, as a quotient that is not."""
+    """A sum that is 0 to a float where tanh is 1, or a logarithm its argument, as a quotient or a logarithm that is not."""
+    if e.is_Add and e.has(log) and isinstance((own := recognise(e)).as_coeff_Mul()[1], logaddexp):
+        return plain(own)
     number, other = e.as_coeff_Add()
     c, t = other.as_coeff_Mul()
     base, n = t.as_base_exp()
