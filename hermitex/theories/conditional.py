@@ -17,6 +17,7 @@ from sympy import (
     Basic,
     Dummy,
     Expr,
+    Float,
     Function,
     Mul,
     Poly,
@@ -33,13 +34,14 @@ from sympy import (
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
 from hermitex.hints import Formula
 from hermitex.show.display import WIDE, Shown, latex, shorten
-from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import c, kappa, r, z
 
 MEAN, DEVIATION = Symbol("m", real=True), Symbol("s", positive=True)
 _LARGEST_ORDER = 60
+_HELD = Float("1e154")  # the root of the largest float
 _LONG = 400  # operations beyond which a formula is left as it was derived
 _REACH = 48  # standard deviations within which a kink can matter
 
@@ -321,6 +323,25 @@ def activation_of(sigma: Any) -> Any:
         raise BadInput(f"the activation uses {', '.join(sorted(clash))}, which mean the spike, the bulk and the bias here; "
                        "name its parameters otherwise")
     return made
+
+
+def in_floats(f: Any) -> Any:
+    """The same function, if the square of each number that stands in it is one that a float holds.
+
+    >>> in_floats(activation_of("z/10"))
+    z/10: z -> z/10
+    """
+    parts = [f.expr]
+    while parts:
+        e = parts.pop()
+        if e.free_symbols:
+            parts.extend(e.args)
+        elif isinstance(e, Expr) and not e.has(Expectation):
+            size = abs(e.evalf(5))
+            if size.is_Float and size and not 1/_HELD < size < _HELD:
+                raise BadInput(f"{shorten(f.name, 60)} holds the number {shorten(str(e), 30)}, whose square is beyond what a float "
+                               "holds, 2.2e-308 to 1.8e308; measure in another unit")
+    return f
 
 
 def simplest(asked: Coefficient, node: Expr) -> Expr:

@@ -26,6 +26,7 @@ from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import Delta, alpha0, beta, eta, z
+from hermitex.theories.conditional import in_floats
 from hermitex.theories.theory import Theory
 
 _VANISHES = 1e-15  # of sqrt(E g^2): a coefficient that small is a zero that was not proved
@@ -197,7 +198,8 @@ def _made(sigma: Activation, g: Activation) -> Spike:
 
 
 def require_square_integrable(asking: str, role: str, f: Activation) -> None:
-    """Raise one clear line if E f(z)^2 was proved to be infinite."""
+    """Raise one clear line if E f(z)^2 was proved to be infinite, or is beyond what a float holds."""
+    in_floats(f)
     if f.in_L2 is False:
         raise BadInput(f"{asking}: the {role} {shorten(f.name, 60)} is not square integrable: E[f(z)^2] = oo for z ~ N(0, 1)")
 

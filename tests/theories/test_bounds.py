@@ -219,6 +219,15 @@ def test_hostile_numbers_get_one_line(wrong):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["10**400*z", "exp(1000)", "z/10**400", "tanh(exp(2000)*z)"])
+def test_numbers_that_no_float_holds_are_refused(text):
+    """Of exp(1000) the spectrum said that mu_0 is 0; the bounds ended in NumPy's words."""
+    for ask in (lambda: hx.spectrum(text, r=1, c=1, alpha=1, beta=1), lambda: hx.bounds(text, "sin", r=1),
+                lambda: hx.bounds("tanh", text, optimise=True), lambda: hx.theories.one_step("tanh", text)):
+        with pytest.raises(BadInput, match="beyond what a float holds"):
+            ask()
+
+
 def test_a_target_outside_L2_is_refused():
     with pytest.raises(BadInput, match="square integrable"):
         bounds("tanh", "exp(z**2/2)", r=1)

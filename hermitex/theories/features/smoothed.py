@@ -16,7 +16,7 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbols import kappa, r, z
-from hermitex.theories.conditional import activation_of, mu
+from hermitex.theories.conditional import activation_of, in_floats, mu
 
 Array = np.ndarray[Any, Any]
 
@@ -38,11 +38,11 @@ class Smoothed:
 
     Raises
     ------
-    BadInput : the activation has parameters without values.
+    BadInput : the activation has parameters without values, or numbers that no float holds.
     """
 
     def __init__(self, sigma: Any) -> None:
-        self.activation = activation_of(sigma)
+        self.activation = in_floats(activation_of(sigma))
         if free := self.activation.letters:
             raise BadInput(f"the activation's {', '.join(map(str, free))} must have a value: put it in, e.g. leaky_relu(z, 1/10)")
         self._kernels: Any = None

@@ -18,7 +18,7 @@ from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.kernels import quadrature
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbols import z
-from hermitex.theories.conditional import activation_of, mu, mu_star
+from hermitex.theories.conditional import activation_of, in_floats, mu, mu_star
 from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
@@ -57,7 +57,7 @@ class Target:
     """
 
     def __init__(self, g: Any, gamma: float = 1.0) -> None:
-        self.activation = activation_of(g)
+        self.activation = in_floats(activation_of(g))
         free = sorted(str(s) for s in self.activation(z).free_symbols - {z})
         if free:
             raise BadInput(f"the target's {', '.join(free)} must have a value")
