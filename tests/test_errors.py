@@ -62,3 +62,15 @@ def test_what_is_no_number_in_double_precision_is_told_in_a_line(what):
         with pytest.raises(HermitexError) as error:
             TAKES_A_NUMBER[what](number)
         assert "\n" not in str(error.value) and len(str(error.value)) < 300
+
+
+def test_a_message_does_not_quote_a_text_of_any_length():
+    for ask in (lambda: hx.parse("a"*100_000), lambda: hx.mu("b"*100_000, 1), lambda: hx.exponents("He3(z) + "*20_000)):
+        with pytest.raises(HermitexError) as caught:
+            ask()
+        assert len(str(caught.value)) < 2_100
+
+
+def test_a_derivative_by_what_is_no_letter_gets_a_line():
+    with pytest.raises(errors.BadInput, match=r"z\*\*2"):
+        hx.E("tanh(a*z)", z, symbols={"a": "real"}).diff("z**2")

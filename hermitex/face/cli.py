@@ -158,6 +158,7 @@ def report(error: BaseException, about: str = "") -> int:
         text = str(error).partition(DECLARING)[0].partition(", or give hx.parse(")[0]  # as one does in Python
     elif isinstance(error, HermitexError):
         text = str(error).splitlines()[0] if isinstance(error, NoClosedForm) else str(error)  # its advice is Python
+        text = text.partition("\n  The last state is in .solution")[0]
     elif isinstance(error, OverflowError):
         text = f"a number is too large: {error}; a float ends at 1.8e308"
     elif isinstance(error, OSError) and error.strerror:

@@ -18,7 +18,7 @@ from sympy.logic.boolalg import And, BooleanAtom, BooleanFunction
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols as field
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, HermitexError
 from hermitex.hints import Covariance, Formula, Letters
 from hermitex.symbolic import hooks
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
@@ -131,7 +131,12 @@ class Expectation(Expr):
     n = evalf
 
     def diff(self, *symbols: Any, **assumptions: Any) -> Any:
-        return super().diff(*map(self._read, symbols), **assumptions)
+        try:
+            return super().diff(*map(self._read, symbols), **assumptions)
+        except HermitexError:
+            raise
+        except ValueError as error:  # SymPy's, on what is no letter
+            raise BadInput(f"E(...).diff: {str(error).strip().rstrip('.')}; name a letter, or a letter and how often") from None
 
     def _read(self, given: Any) -> Any:
         """What is given, with the texts in it as symbols of this node or as expressions; a symbol of another of its names is it."""
