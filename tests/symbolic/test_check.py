@@ -800,3 +800,9 @@ def test_a_number_of_many_digits_in_an_exponential_is_no_high_power():
 def test_a_turn_beside_a_parameter_that_is_bounded(claim):
     """Turns and jumps of a were looked for at t = 1.3, where no side is real, and so none was tried: these agreed to 30 digits."""
     assert hx.check(*claim, symbols="t:real, a:real").status == "fails"
+
+
+def test_erfc_is_one_less_erf():
+    """Tails were compared to digits only, on which a far threshold does not show."""
+    left, right = "E(Heaviside(z1 - mu)*Heaviside(z2 - 12))", "erfc(mu/sqrt(2))*erfc(12/sqrt(2))/4"
+    assert hx.check(left, right, symbols="mu:real").status == "proved"

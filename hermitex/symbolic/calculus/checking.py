@@ -21,6 +21,8 @@ from sympy import (
     Rational,
     Symbol,
     SympifyError,
+    erf,
+    erfc,
     exp,
     expand,
     floor,
@@ -302,7 +304,7 @@ def _decided(left: Expr, right: Expr, forms: tuple[Expr, Expr] | None) -> Verdic
 
 
 def _is_zero(expr: Expr) -> bool:
-    expr = stein_form(expr) if expr.has(Expectation) else expr
+    expr = (stein_form(expr) if expr.has(Expectation) else expr).replace(erfc, lambda u: 1 - erf(u))
     if short(expr) == 0:
         return True
     if expr.has(Expectation):
