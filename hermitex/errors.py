@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
-_LONGEST = 2_000  # letters of a message
+_MESSAGE = 2_000  # letters of a message
 _FEW = 16  # choices that still fit in a line
 _AS_CLOSE = 0.15  # of the likeness: names that much less like than the closest are not meant
 NO_NUMBER = (TypeError, ValueError, OverflowError)  # what makes a float of something may raise; the last of them at 10**400
@@ -24,7 +24,7 @@ class HermitexError(Exception):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return text if len(text) <= _LONGEST else f"{text[:_LONGEST//2]} ... {text[-_LONGEST//2:]}"
+        return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE//2]} ... {text[-_MESSAGE//2:]}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Not by calling the class: an error is made of its parts, and travels between processes as its text and them.
