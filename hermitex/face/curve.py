@@ -20,6 +20,7 @@ from hermitex.hints import Numbers, Watched
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.show.progress import reporter
+from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z
 from hermitex.theories import THEORIES
 from hermitex.theories.curve import Curve
@@ -270,7 +271,6 @@ def best_linear(g: Any, numbers: Mapping[str, Any] | None = None) -> float:
     """
     from hermitex.kernels.compile import compile
     from hermitex.symbolic.activations import activation
-    from hermitex.symbolic.gaussian import E
 
     made = activation(g)(z)
     kernel = compile(E(made**2, z) - E(made, z)**2 - E(z*made, z)**2)

@@ -39,14 +39,14 @@ _FEWEST = 3  # fields; two are met on a grid
 _ROUGH = (Abs, DiracDelta, Heaviside, Max, Min, Piecewise, sign, floor, ceiling, log)
 
 
-class Factors(AtomicExpr):
+class FieldFactors(AtomicExpr):
     """Functions of `FIELD` as an atom: no substitution and no common subexpression reaches into them."""
 
     __slots__ = ("functions",)
     is_commutative = True
     functions: tuple[Expr, ...]
 
-    def __new__(cls, *functions: Expr) -> Factors:
+    def __new__(cls, *functions: Expr) -> FieldFactors:
         obj = AtomicExpr.__new__(cls)
         obj.functions = functions
         return obj
@@ -68,7 +68,7 @@ class Conditioned(Function):
     """Conditioned(factors, x, C11, C21, C22, ...): what is averaged over x."""
 
 
-def correlated(node: Expectation) -> tuple[Expr, Factors] | None:
+def correlated(node: Expectation) -> tuple[Expr, FieldFactors] | None:
     """(what stands before the average, its factors) of a product of smooth functions of three or more correlated normals, or None.
 
     >>> from sympy import tanh
@@ -85,7 +85,7 @@ def correlated(node: Expectation) -> tuple[Expr, Factors] | None:
     if sum(map(len, found.values())) != len(Mul.make_args(rest)) or not all(found.values()):
         return None
     factors = [Mul(*own).xreplace({v: FIELD}) for v, own in found.items()]
-    return (before, Factors(*factors)) if all(map(smooth, factors)) else None
+    return (before, FieldFactors(*factors)) if all(map(smooth, factors)) else None
 
 
 def smooth(f: Expr) -> bool:
@@ -94,7 +94,7 @@ def smooth(f: Expr) -> bool:
     return f.free_symbols == {FIELD} and not roots and not f.has(*_ROUGH, Expectation, ArraySum)
 
 
-def function_source(name: str, factors: Factors, printed: Any) -> str:
+def function_source(name: str, factors: FieldFactors, printed: Any) -> str:
     """The source of `name(x, c1, c2, ...)`, the conditional average along x."""
     n = len(factors.functions)
     entries = [f"c{k}" for k in range(1, n*(n + 1)//2 + 1)]

@@ -91,7 +91,7 @@ def functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
             docs[node.name] = _Minimiser(node, known).doc
             known.add(node.name)
         elif node.name.startswith("fields_") and reserved(node.name):
-            docs[node.name] = _Factors(node, known).doc
+            docs[node.name] = _FieldFunctions(node, known).doc
             known.add(node.name)
         elif node.name.startswith("sum_") and reserved(node.name):
             docs[node.name] = _BlockSums(node, known).doc
@@ -247,7 +247,7 @@ class _Minimiser(_Formulas):
             self.formula(k.value)
 
 
-class _Factors(_Formulas):
+class _FieldFunctions(_Formulas):
     """A function fields_k(x, c1, c2, ...): formulas f1(u), f2(u), ... for `conditioned`."""
 
     def begin(self, node: ast.FunctionDef) -> None:

@@ -21,6 +21,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import Delta, Vhat, alpha, gamma, lamda, mhat, mu_0, mu_1, mu_star, qhat, rho, z
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
@@ -234,8 +235,6 @@ def _vanishes(sigma: Activation) -> bool:
     """Is E sigma(z) = 0? By parity, by its closed form, or to 13 digits where it has none."""
     if sigma.parity == -1:
         return True
-    from hermitex.symbolic.precise import evaluate
-
     mean = E(sigma(z), z)
     try:
         return bool(closed_form(mean).simplify() == 0)

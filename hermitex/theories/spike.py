@@ -23,6 +23,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import Delta, alpha0, beta, eta, z
@@ -236,8 +237,6 @@ def _mean(e: Expr) -> Expr:
 @cache
 def _constants(asked: Spike, parameters: tuple[tuple[str, float], ...]) -> dict[str, float]:
     """The constants of the formulas in double precision, each from 17 digits."""
-    from hermitex.symbolic.precise import evaluate
-
     k = asked.coefficients
     wanted = {**{n: k[n] for n in ("sigma_0", "sigma_1", "sigma_2", "g_0", "g_1")}, "rest": asked.R_2.subs(Delta, 0),
               "slope": asked.slope_variance}

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.face import cli, guard, output, streams
 from hermitex.show.escape import line
+from hermitex.show.files import check_place, write_whole
 
 BUDGET = 600.0  # a page compiles and solves whole systems
 _MARKS = {"proved": "proved", "agrees": "agrees", "tested": "tested", "refuted": "refuted",
@@ -44,7 +45,6 @@ class _Page:
 def run(args: argparse.Namespace) -> int:
     """Check, print a table, and write what was asked for."""
     from hermitex.show.display import counted
-    from hermitex.show.files import check_place
     from hermitex.show.progress import reporter
 
     for place in (args.latex, args.markdown, args.bib):
@@ -213,7 +213,6 @@ def _write(args: argparse.Namespace, pages: list[_Page]) -> dict[str, str]:
     """The files asked for; a page of which a check did not hold says so under its title."""
     from hermitex.show.appendix import document
     from hermitex.show.cite import bibtex
-    from hermitex.show.files import write_whole
 
     keys = list(dict.fromkeys(k for p in pages for k in p.keys))
     written: dict[str, str] = {}

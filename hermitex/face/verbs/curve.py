@@ -16,6 +16,7 @@ from typing import Any
 from hermitex.errors import BadInput, BudgetExceeded, NoValue, UnknownName
 from hermitex.face import cli, guard, output
 from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
+from hermitex.show.files import check_place, write_whole
 
 EXPERIMENTS = True
 MOST_CURVES, _SEEDS = 40, 16
@@ -135,7 +136,6 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     entry, keywords = _request(args)
     from hermitex.face import curve as face
-    from hermitex.show.files import check_place
     from hermitex.show.plots import FORMATS
     from hermitex.theories import THEORIES as FACTORIES
     from hermitex.theories.curves import Curves
@@ -355,8 +355,6 @@ def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
     if args.csv:
         found.to_csv(args.csv)
     if args.bib:
-        from hermitex.show.files import write_whole
-
         write_whole(args.bib, found.bibtex())
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from hermitex.face import cli, guard, output, streams
 from hermitex.show.display import counted
 from hermitex.show.escape import line
+from hermitex.show.files import check_place
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the file and say what is in it; a file that fails its self-test is not written."""
     from hermitex.face import spec
-    from hermitex.show.files import check_place
     from hermitex.systems import export
     from hermitex.systems.trajectory import OF_A_FLOW
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from hermitex.errors import MissingExtra
 from hermitex.face import cli, guard, output
+from hermitex.show.files import check_place
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Sweep, write the table, and say how it went; status 1 if a point failed."""
     from hermitex.face import spec
-    from hermitex.show.files import check_place
 
     if args.workers is not None and args.workers < 1:
         raise cli.BadInput(f"--workers is 1 or more, not {args.workers}")

@@ -15,6 +15,7 @@ from hermitex.errors import BadInput, ConventionError, Divergent, HermitexError,
 from hermitex.hints import Formula, Variables
 from hermitex.show.display import latex
 from hermitex.symbolic.arithmetic import linspace, mp, mpf, nstr
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.series.coefficients import coefficients, has_nodes, target
 from hermitex.symbolic.series.polynomials import He, Index, h, index_factorial, order_of
@@ -265,8 +266,6 @@ class Expansion:
         return f"Expansion({self.target}; {self.basis}, order {self.order}: {series or 'all zero'})"
 
     def _short(self, expr: Expr) -> str:
-        from hermitex.symbolic.deadline import deadline
-
         try:
             with deadline(SOON):
                 return str(expr) if len(str(expr)) <= 8 else nstr(self.numeric(expr, SHOWN).value, 6)

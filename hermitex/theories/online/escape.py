@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.show.display import Shown, number, number_table, words_table
+from hermitex.symbolic.precise import evaluate
 from hermitex.theories.online.flow import Leading
 
 _GRID = 2001  # points on which the drift is asked for its sign
@@ -113,8 +114,6 @@ class EscapeTimes(Shown):
 
 def escape_times(drift: Callable[..., Any], first: Leading, d: np.ndarray, level: float, step: float, *, label: str) -> EscapeTimes:
     """The integrals, in log m where the drift is a power, panel by panel with Gauss's rule."""
-    from hermitex.symbolic.precise import evaluate
-
     rate = float("nan") if first.order is None or first.value is None else (
         float(evaluate(first.value, 20))/factorial(first.order - 1))
     times = np.array([_time(drift, 1/np.sqrt(x), level, step) for x in d])
