@@ -1,7 +1,8 @@
 """Ctrl-C on the command line: one line and status 130, whatever was being done when it came.
 
 A library that is being imported turns a KeyboardInterrupt into an ImportError, one that calls back into a SystemError, and the
-collection of garbage loses it; so it is written down when it comes.
+collection of garbage loses it; so it is written down when it comes. Where an import may fail without harm (an optional package)
+the ImportError is caught, and nothing is left of the interrupt: it rings again for as long as the process does not end.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import _thread
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
+
+_AGAIN = 5.0  # seconds; what tidies up behind an interrupt takes less
 
 
 @contextmanager
@@ -28,9 +32,22 @@ def interrupts(*, ends: bool) -> Iterator[list[int]]:
         yield came
         return
 
+    over, main = threading.Event(), threading.get_ident()
+
     def ring(number: int, frame: FrameType | None) -> None:
         came.append(number)
+        if ends:
+            _thread.start_new_thread(again, ())  # `threading` may hold a lock of its own here
         raise KeyboardInterrupt
+
+    def again() -> None:
+        time.sleep(_AGAIN)
+        if over.is_set():
+            return
+        if sys.platform == "win32":
+            _thread.interrupt_main()
+        else:  # it wakes what waits, too
+            signal.pthread_kill(main, signal.SIGINT)
 
     def lost(what: Any) -> None:
         if issubclass(what.exc_type, KeyboardInterrupt):
@@ -43,5 +60,6 @@ def interrupts(*, ends: bool) -> Iterator[list[int]]:
     try:
         yield came
     finally:
+        over.set()
         signal.signal(signal.SIGINT, signal.SIG_IGN if came and ends else signal.default_int_handler)
         sys.unraisablehook = hook

@@ -274,6 +274,27 @@ def test_an_interrupt_inside_flint(monkeypatch):
     assert "KeyboardInterrupt" in seen and seen <= {"KeyboardInterrupt", "done"}
 
 
+def test_an_interrupt_that_a_library_swallows_rings_again():
+    """An import that may fail catches what is left of a KeyboardInterrupt; the process then went on to its end."""
+    swallowing = """
+import os, signal, threading, time
+from hermitex.face import cli, signals
+
+def body(argv):
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        time.sleep(20)
+    except BaseException:
+        print("swallowed", flush=True)
+    time.sleep(20)
+
+signals._AGAIN, cli._dispatch = 0.2, body
+raise SystemExit(cli.main())
+"""
+    done = subprocess.run([sys.executable, "-c", swallowing], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "swallowed\n", "hermitex: interrupted\n")
+
+
 @pytest.mark.slow
 def test_an_interrupted_sweep_says_one_line(folder):
     grid = '[grid]\nalpha = "1:2:40000"\nlam = [1, 2, 3]\n[sweep]\nchunk = 5'

@@ -99,6 +99,7 @@ RESULTS = {
     "Solution": lambda: hx.theories.glm().solve(alpha=[1, 2], lam=0.1),
     "Solution, one point": lambda: hx.theories.glm().solve(alpha=1, lam=0.1),
     "Flow": lambda: _sgd().flow,
+    "Flow, formulas alone": lambda: hx.theories.committee("abs(z)*tanh(z)", students=2).flow,
     "Branch": lambda: hx.System({m: m + alpha - m**2}).follow("alpha", (0.1, 1), start={"m": 1}),
     "Trajectory": lambda: _sgd().solve(t=[0, 1], dimension=100),
     "Sweep": lambda: hx.sweep(hx.theories.glm(), {"alpha": [1, 2], "lam": [0.1, 1]}),
