@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
 from sympy import Expr, MatrixBase, Symbol
+
+if TYPE_CHECKING:
+    import numpy as np  # a formula is read without it
 
 #: A formula: a text, a SymPy expression, a number, or a function of SymPy symbols (``lambda x, y: x*y``).
 Formula: TypeAlias = str | float | Expr | Callable[..., Expr]
 #: One number, or one for every point: a list, an array, or an exact number of SymPy.
-Numbers: TypeAlias = float | Expr | Sequence[float] | np.ndarray
+Numbers: TypeAlias = "float | Expr | Sequence[float] | np.ndarray"
 #: Letters that a text may hold: {"mu": "real", "s": "positive"}, "mu, s>0", or the symbols themselves.
 Letters: TypeAlias = Mapping[str, str | Symbol] | str | Iterable[Symbol]
 #: One variable or several, or their names.
 Variables: TypeAlias = Symbol | str | Sequence[Symbol | str]
 #: {("z1", "z2"): "1/2"} with symbols or their names, a matrix in the order of the variables, or a number for one variable.
-Covariance: TypeAlias = Mapping[tuple[str | Symbol, str | Symbol], str | float | Expr] | MatrixBase | Sequence[Sequence[float]] | \
-    np.ndarray | str | float | Expr
+Covariance: TypeAlias = ("Mapping[tuple[str | Symbol, str | Symbol], str | float | Expr] | MatrixBase | "
+                         "Sequence[Sequence[float]] | np.ndarray | str | float | Expr")
 #: Called with (what is done, what there is to do); True writes a line on stderr.
 Watched: TypeAlias = Callable[[int, int], None] | bool | None
