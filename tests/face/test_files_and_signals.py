@@ -278,6 +278,7 @@ def test_an_interrupt_that_a_library_swallows_rings_again():
     """An import that may fail catches what is left of a KeyboardInterrupt; the process then went on to its end."""
     swallowing = """
 import os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 from hermitex.face import cli, signals
 
 def body(argv):
