@@ -23,8 +23,7 @@ class HermitexError(Exception):
     """Base of every error that hermitex raises on purpose; its text is fit to be shown to a user, whatever it quotes."""
 
     def __str__(self) -> str:
-        text = super().__str__()
-        return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE//2]} ... {text[-_MESSAGE//2:]}"
+        return both_ends(super().__str__(), _MESSAGE)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Not by calling the class: an error is made of its parts, and travels between processes as its text and them.
@@ -75,6 +74,15 @@ def close_matches(name: str, known: Iterable[str]) -> list[str]:
     near = get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
     close = [SequenceMatcher(None, k, name.lower()).ratio() for k in near]
     return [lower[k] for k, ratio in zip(near, close, strict=True) if ratio > close[0] - _AS_CLOSE]
+
+
+def both_ends(text: str, most: int) -> str:
+    """A text of at most so many letters, without its middle if it is longer.
+
+    >>> both_ends("0123456789", 10), both_ends("0123456789", 4)
+    ('0123456789', '01 ... 89')
+    """
+    return text if len(text) <= most else f"{text[:most//2]} ... {text[-most//2:]}"
 
 
 def brief(value: Any) -> str:

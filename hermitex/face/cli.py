@@ -15,7 +15,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from hermitex.errors import DECLARING, BadInput, HermitexError, NoClosedForm, NotConverged, SelfTestFailed, UnknownName
+from hermitex.errors import (
+    DECLARING,
+    BadInput,
+    HermitexError,
+    NoClosedForm,
+    NotConverged,
+    SelfTestFailed,
+    UnknownName,
+    both_ends,
+)
 from hermitex.face import signals, streams
 from hermitex.show.escape import line
 from hermitex.show.files import STDOUT, number_of
@@ -171,9 +180,7 @@ def report(error: BaseException, about: str = "") -> int:
 
 def say(text: str) -> None:
     """One line on stderr, whatever the text holds."""
-    said = line(text)
-    if len(said) > _LONGEST_LINE:
-        said = f"{said[:_LONGEST_LINE // 2]} ... {said[-_LONGEST_LINE // 2:]}"
+    said = both_ends(line(text), _LONGEST_LINE)
     with contextlib.suppress(OSError, ValueError):  # a closed or full stderr: there is nobody to be told
         print(f"hermitex: {said}", file=sys.stderr or io.StringIO(), flush=True)
 

@@ -10,33 +10,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import (
-    Abs,
-    AtomicExpr,
-    DiracDelta,
-    Expr,
-    Function,
-    Heaviside,
-    Max,
-    Min,
-    Mul,
-    Piecewise,
-    Pow,
-    S,
-    Symbol,
-    ceiling,
-    floor,
-    log,
-    sign,
-)
+from sympy import AtomicExpr, DiracDelta, Expr, Function, Mul, Pow, S, Symbol, log
 
 from hermitex.kernels.words import prose
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.sums import ArraySum
 
 FIELD = Symbol("u", real=True)
 _FEWEST = 3  # fields; two are met on a grid
-_ROUGH = (Abs, DiracDelta, Heaviside, Max, Min, Piecewise, sign, floor, ceiling, log)
+_ROUGH = (*SWITCHES, DiracDelta, log)
 
 
 class FieldFactors(AtomicExpr):

@@ -8,7 +8,7 @@ scipy.special, and only those are imported.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from math import isinf
 from typing import Any, Protocol
@@ -154,23 +154,22 @@ class NumPyPrinter(SymPyPrinter):
         return "np.nan"
 
     def _print_Prox(self, e: Any) -> str:
-        """A call of a function of the generated module, which is written when it is first called for."""
         from hermitex.kernels.proximal import function_source
 
-        if e.loss not in self.solvers:
-            name = f"prox_{len(self.solvers) + 1}"
-            self.solvers[e.loss] = (name, function_source(name, e.loss, self.doprint, self._rename))
-        return f"{self.solvers[e.loss][0]}({', '.join(self._print(a) for a in e.args[1:])})"
+        return self._call("prox", e.loss, e.args[1:], lambda name: function_source(name, e.loss, self.doprint, self._rename))
 
     def _print_Conditioned(self, e: Any) -> str:
-        """Likewise."""
         from hermitex.kernels.correlated import function_source
 
-        factors = e.args[0]
-        if factors not in self.solvers:
-            name = f"fields_{len(self.solvers) + 1}"
-            self.solvers[factors] = (name, function_source(name, factors, self.doprint))
-        return f"{self.solvers[factors][0]}({', '.join(self._print(a) for a in e.args[1:])})"
+        factors, *numbers = e.args
+        return self._call("fields", factors, numbers, lambda name: function_source(name, factors, self.doprint))
+
+    def _call(self, kind: str, key: Any, args: Iterable[Any], source: Callable[[str], str]) -> str:
+        """A call of a function of the generated module, which is written when it is first called for."""
+        if key not in self.solvers:
+            name = f"{kind}_{len(self.solvers) + 1}"
+            self.solvers[key] = (name, source(name))
+        return f"{self.solvers[key][0]}({', '.join(map(self._print, args))})"
 
     # -- arithmetic --------------------------------------------------------------------------------------------------
     def _print_Add(self, e: Any, order: Any = None) -> str:

@@ -183,7 +183,7 @@ class _NewtonRun:
             R[i] = bend(t)
         self.G = G
         d = linear.step(G, -R)
-        wrong = ~((np.abs(d) / self.unit).max(axis=0) <= _ABSURD)
+        wrong = ~(self.length(d) <= _ABSURD)
         if wrong.any():  # singular there, if only to rounding, or not finite: the step of least norm
             k = np.flatnonzero(wrong)
             d[:, k], rank = linear.solve(G[..., k], -R[:, k])
@@ -192,9 +192,13 @@ class _NewtonRun:
             d[:, ~self.sound] = np.nan  # an infinite slope makes the step zero, which is not convergence
         return R, d
 
+    def length(self, d: Array) -> Array:
+        """Of a step, relative to x."""
+        return np.asarray((np.abs(d) / self.unit).max(axis=0))
+
     def errors(self, F: Array, d: Array) -> tuple[Array, Array]:
         """The residual relative to the terms of its equation, and what the full step and those after it leave, relative to x."""
-        step = (np.abs(d) / self.unit).max(axis=0)
+        step = self.length(d)
         return (np.abs(F) / self.size_F).max(axis=0), step / (1 - np.where(step < self.before, step / self.before, 0.0))
 
     def done(self, F: Array, d: Array) -> Array:
@@ -259,7 +263,7 @@ class _NewtonRun:
             if again.size:
                 J_new[..., again] = self.evaluate(trial[:, again], take(self.p, again))[1]
         self.steps[self.active[~stuck]] += 1
-        self.before = np.where(stuck, self.before, np.where(t == 1, (np.abs(d) / self.unit).max(axis=0), np.inf))
+        self.before = np.where(stuck, self.before, np.where(t == 1, self.length(d), np.inf))
         self.x = trial
         return F_new, J_new, stuck
 

@@ -4,11 +4,12 @@ from math import prod
 
 import numpy as np
 import pytest
-from sympy import Abs, Max, Piecewise, Symbol, exp, sign, sqrt, symbols, tanh
+from sympy import Abs, Max, Piecewise, Rational, Symbol, exp, floor, frac, sign, sin, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex import E
 from hermitex.errors import BadInput, Divergent, NotConverged
+from hermitex.kernels.correlated import correlated
 from hermitex.kernels.exact import exact_or_none, promising
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.source import Writer, load
@@ -127,6 +128,14 @@ def test_fields_that_are_almost_one_and_what_is_no_covariance():
     assert kernel(s=1 + 1e-14, b=1e-7) == pytest.approx(expected, rel=1e-7)
     with pytest.raises(NotConverged, match="no finite value"):
         kernel(s=1, b=0.5)
+
+
+def test_fields_of_a_function_that_jumps_are_not_conditioned():
+    """All that the package knows as a switch: frac was taken for smooth."""
+    law = {(z1, z2): Rational(1, 2), (z2, z3): Rational(1, 3)}
+    assert correlated(E(sin(z1)*tanh(z2)*tanh(z3), z1, z2, z3, cov=law)) is not None
+    for jump in (frac, floor, sign):
+        assert correlated(E(jump(z1)*tanh(z2)*tanh(z3), z1, z2, z3, cov=law)) is None
 
 
 def test_a_file_with_another_product_is_refused():
