@@ -369,14 +369,14 @@ def test_the_flow_of_tanh_is_solved_and_written(tmp_path):
     theory, path = committee("tanh", students=2, teachers=1), tmp_path/"alone.py"
     start = {"Q11": 1.0, "Q12": 0.0, "Q22": 1.0, "M11": 0.2, "M21": 0.1}
     numbers = {"gamma": 1.0, "Delta": 0.1, "P11": 1.0, "a1": 1.0, "a2": 1.0, "v1": 1.0}
-    theory.flow.export(path, reference={**numbers, "t": 0.2}, start=start, tolerance=1e-7)
+    theory.flow.export(path, reference={**numbers, "t": 0.05}, start=start, tolerance=1e-6)
     rates = theory.rates.rate(np.eye(2), np.array([[0.2], [0.1]]), np.ones(2), np.eye(1), v=np.ones(1), gamma=1.0, Delta=0.1)
     states = States(theory.flow.compile(), numbers, 1e-10)
     assert states.examine({**start, "t": 0.0})
     found = states.call("right_hand_sides", {**start, "t": 0.0})
     for name, value in zip(theory.order_parameters, theory.rates.packed(*rates[:2], np.ones(2)), strict=True):
         assert found[f"rhs/{name}"][0] == pytest.approx(value, abs=1e-8), name
-    line = theory.solve(t=0.2, tolerance=1e-8, gamma=1, Delta=0.1, M=[[0.2], [0.1]])
+    line = theory.solve(t=0.05, tolerance=1e-8, gamma=1, Delta=0.1, M=[[0.2], [0.1]])
     spec = importlib.util.spec_from_file_location("alone", path)
     alone = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(alone)
