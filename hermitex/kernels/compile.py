@@ -17,7 +17,7 @@ from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brie
 from hermitex.hints import Formula, Letters
 from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.lawful import LAW, unlawful
-from hermitex.kernels.lowering import SWITCHES, lower
+from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import marks
 from hermitex.kernels.record import contracted
 from hermitex.kernels.rounding import GOLDEN, OFF, cancels, operations
@@ -26,6 +26,7 @@ from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
 from hermitex.solvers.limit import require_tolerance
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.existence import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import apart

@@ -15,13 +15,9 @@ from functools import partial
 from typing import Any
 
 from sympy import (
-    Abs,
     Add,
     Dummy,
     Expr,
-    Heaviside,
-    Max,
-    Min,
     Mul,
     Piecewise,
     Pow,
@@ -31,7 +27,6 @@ from sympy import (
     default_sort_key,
     exp,
     numbered_symbols,
-    sign,
 )
 
 from hermitex.errors import BadInput
@@ -44,14 +39,13 @@ from hermitex.kernels.recognition import recognise
 from hermitex.kernels.singular import behind_switches, through_powers
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.temperature import inward
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import sifted
 from hermitex.symbolic.fewer import four_signs, over_fewer
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.moreau import resolve
 from hermitex.symbolic.sums import ArraySum, Element, Index, elements, said, unsummed
-
-SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),

@@ -8,15 +8,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sympy import (
-    Abs,
     Add,
     Basic,
     Dummy,
     Expr,
-    Heaviside,
-    Max,
-    Min,
-    Piecewise,
     Pow,
     Symbol,
     cancel,
@@ -25,12 +20,12 @@ from sympy import (
     expand,
     floor,
     log,
-    sign,
 )
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import plain
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.scales import scales, size
 
@@ -40,7 +35,7 @@ _MOST_NARROW = 12  # of one axis
 _STEP = 6  # an inverse width k asks for the step of a frequency of 6 k, a third of a width: errors are measured beyond that
 _FAR = 40  # how far out the kinks of a function of one linear form are listed
 _REACH = 9  # and those of sin(100 z), along z
-_ROUGH = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, log)
+_ROUGH = (*SWITCHES, log)
 
 
 class Marks(NamedTuple):

@@ -14,7 +14,8 @@ from sympy import Add, Expr, Max, Min, Mul, Poly, PolynomialError, Pow, S, Symbo
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.recognition import beside_growth, gated
-from hermitex.symbolic.pieces import SWITCHES, pieces
+from hermitex.symbolic.breaks.switches import SWITCHES
+from hermitex.symbolic.pieces import pieces
 
 
 def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:

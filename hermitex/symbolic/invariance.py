@@ -14,17 +14,12 @@ from sympy import (
     Add,
     Basic,
     Expr,
-    Heaviside,
     Mul,
-    Piecewise,
     Poly,
     Rational,
     S,
     Symbol,
-    ceiling,
     factor_list,
-    floor,
-    sign,
     sqrt,
     zeros,
 )
@@ -34,13 +29,12 @@ from sympy.polys.polyerrors import BasePolynomialError
 from hermitex import symbols
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mp, mpf
+from hermitex.symbolic.breaks.switches import JUMPS
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, null_space, stack, tidy
 from hermitex.symbolic.terms import by_core
-
-_JUMPING = (sign, Heaviside, floor, ceiling, Piecewise)
 
 
 def polynomial_parts(g: Basic, variables: Sequence[Symbol]) -> list[Poly]:
@@ -166,9 +160,9 @@ def _by_values(expressions: list[Expr], variables: tuple[Symbol, ...], known: Ma
     for e in expressions:
         if e.free_symbols - set(variables):
             return known
-        rows += [[S(p.coeff_monomial(v)) for v in variables] for s in e.atoms(*_JUMPING)
+        rows += [[S(p.coeff_monomial(v)) for v in variables] for s in e.atoms(*JUMPS)
                  for p in polynomial_parts(s, variables) if p.total_degree() == 1]
-        if any(p.total_degree() > 1 for s in e.atoms(*_JUMPING) for p in polynomial_parts(s, variables)):
+        if any(p.total_degree() > 1 for s in e.atoms(*JUMPS) for p in polynomial_parts(s, variables)):
             return known
     guesses = _numeric_null_space(expressions, variables, rows)
     if guesses is None or guesses.rows <= known.rows:

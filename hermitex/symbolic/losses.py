@@ -16,11 +16,7 @@ from sympy import (
     Dummy,
     Expr,
     Float,
-    Heaviside,
-    Max,
-    Min,
     Mul,
-    Piecewise,
     Pow,
     Rational,
     S,
@@ -34,9 +30,9 @@ from sympy import (
 from sympy.core.expr import AtomicExpr
 
 from hermitex.errors import BadInput
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint
 
-SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 _KNOWN = ("real", "positive", "nonnegative", "negative", "nonpositive", "nonzero", "integer")
 _PROBES = tuple(Rational(k, 4) for k in (0, 1, -1, 2, -2, 4, -4, 8, -8, 20, -20, 60, -60))
 _PLAIN = 12  # largest integers in it
@@ -272,4 +268,4 @@ def require_convex(branch: Expr, f: Symbol, interval: tuple[Expr, Expr]) -> None
                                + (f" with {values}" if values else ""))
 
 
-__all__ = ["SWITCHES", "VARIABLE", "Inner", "Loss", "bind", "inner", "labels", "put", "require_convex"]
+__all__ = ["VARIABLE", "Inner", "Loss", "bind", "inner", "labels", "put", "require_convex"]

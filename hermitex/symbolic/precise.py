@@ -18,7 +18,7 @@ from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.bounds.integrability import dangers
-from hermitex.symbolic.breaks.switches import STEPS
+from hermitex.symbolic.breaks.switches import STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
@@ -296,7 +296,7 @@ def _of_constant(value: Expr, bits: int) -> Sum:
 
 
 _NARROW = 16  # inverse widths from there on are met by panels about their centres, a variable at a time
-_ROUGH = (sp.sign, sp.Heaviside, sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling, Expectation)
+_ROUGH = (*SWITCHES, Expectation)
 _DIRECTIONS, _FARTHEST = 24, 64  # of the plane, and the radius, to which an integrand without a known bound is looked at
 
 

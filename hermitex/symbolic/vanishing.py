@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from sympy import Basic, Expr, Heaviside, Piecewise, Rational, Symbol, ceiling, expand, floor, sign
+from sympy import Basic, Expr, Piecewise, Rational, Symbol, expand
 from sympy.core.relational import Relational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.symbolic.bounds.integrability import dangers
+from hermitex.symbolic.breaks.switches import JUMPS
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.zero import decide
 
-_JUMPING = (sign, Heaviside, floor, ceiling)
 _POINTS = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9))
 
 
@@ -106,7 +106,7 @@ def _tame(node: Expectation, point: dict[Symbol, Expr]) -> bool:
     moving = tuple(point)
     if dangers(body, (*moving, *bound)):
         return False
-    for switch in body.atoms(*_JUMPING, Piecewise):
+    for switch in body.atoms(*JUMPS):
         for argument in _arguments(switch):
             if not argument.is_polynomial(*moving, *bound):
                 return False
@@ -120,7 +120,7 @@ def _outside(h: Basic) -> Iterator[Any]:
     """Switches that jump and are not inside an expectation, and powers and logarithms that may be singular."""
     if isinstance(h, Expectation) or not h.args:
         return
-    if isinstance(h, (*_JUMPING, Piecewise)) or (h.is_Pow and not (h.exp.is_Integer and h.exp > 0)) or h.func.__name__ == "log":
+    if isinstance(h, JUMPS) or (h.is_Pow and not (h.exp.is_Integer and h.exp > 0)) or h.func.__name__ == "log":
         yield h
     for a in h.args:
         yield from _outside(a)

@@ -52,14 +52,11 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Equality, Relational, Unequality
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
-from hermitex.symbolic.breaks.switches import SINGULAR
+from hermitex.symbolic.breaks.switches import JUMPS, SINGULAR, STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, breakpoints, pieces
 from hermitex.symbolic.surfaces import surfaces
-
-_JUMPING = (sign, Heaviside, Piecewise, floor, ceiling, frac)
-_SWITCHES = (*_JUMPING, Abs, Max, Min)
 
 
 def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, oo)) -> Expr:
@@ -93,10 +90,10 @@ def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, 
     if expr.has(acot):
         expr = expr.replace(acot, lambda u: sign(u)*pi/2 - atan(u))              # SymPy's acot jumps at 0
     rough = _may_jump_where_singular(expr, x)
-    if not (rough or _holds(expr, x, _JUMPING)):
+    if not (rough or _holds(expr, x, JUMPS)):
         return off_the_breaks(expr, x)
-    steps = _holds(expr, x, (floor, ceiling, frac))
-    moving = Add(*(a for a in Add.make_args(expr) if _holds(a, x, _JUMPING) or _may_jump_where_singular(a, x)))
+    steps = _holds(expr, x, STEPS)
+    moving = Add(*(a for a in Add.make_args(expr) if _holds(a, x, JUMPS) or _may_jump_where_singular(a, x)))
     try:
         branches = _branches(moving, x, window) if rough else pieces(moving, x, *window)
     except (NoClosedForm, AssumptionNeeded):
@@ -124,7 +121,7 @@ def off_the_breaks(f: Expr, x: Symbol) -> Expr:
     checkpoint("differentiating")
     if x not in f.free_symbols:
         return S.Zero
-    if not _holds(f, x, _SWITCHES):
+    if not _holds(f, x, SWITCHES):
         return f.diff(x)
     if isinstance(f, (sign, Heaviside, floor, ceiling)):
         return S.Zero
@@ -164,7 +161,7 @@ def _may_jump_where_singular(f: Expr, x: Symbol) -> bool:
         return any(_may_jump_where_singular(a, x) for a in f.args)
     singular = [a for a in Mul.make_args(f) if _singular(a, x)]
     poles = all(a.is_Pow and a.exp.is_Integer and not _singular(a.base, x) for a in singular)
-    return bool(singular) and not (poles and not _holds(f, x, _SWITCHES))
+    return bool(singular) and not (poles and not _holds(f, x, SWITCHES))
 
 
 def _singular(f: Basic, x: Symbol) -> bool:
@@ -178,7 +175,7 @@ def _singular(f: Basic, x: Symbol) -> bool:
 def _cancels(product: Mul, x: Symbol) -> bool:
     """Two moving factors, a denominator and a switch."""
     moving = [a for a in product.args if x in a.free_symbols]
-    return len(moving) > 1 and _holds(product, x, _SWITCHES) and any(a.is_Pow and a.exp.is_negative for a in moving)
+    return len(moving) > 1 and _holds(product, x, SWITCHES) and any(a.is_Pow and a.exp.is_negative for a in moving)
 
 
 def _branches(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Piece]:
@@ -237,7 +234,7 @@ def _delta(u: Expr, x: Symbol, size: Expr) -> Expr:
     fixed, moving = u.as_independent(x, as_Add=False)
     if u.is_Mul and fixed != 1:
         return sign(fixed)*_delta(moving, x, size)
-    if _holds(u, x, _SWITCHES):
+    if _holds(u, x, SWITCHES):
         raise NoClosedForm(u, f"the points where {u} vanishes are not known exactly")
     if not _crosses(u, x):
         raise NoClosedForm(u, f"the points where {u} changes sign are not known exactly")

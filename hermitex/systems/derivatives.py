@@ -10,33 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sympy import (
-    Abs,
     Add,
     Basic,
     Derivative,
     DiracDelta,
     Dummy,
     Expr,
-    Heaviside,
-    Max,
-    Min,
-    Piecewise,
     Rational,
     S,
     Subs,
     Symbol,
-    ceiling,
     diff,
     exp,
-    floor,
-    frac,
     pi,
-    sign,
     sqrt,
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.kernels.exact import independent
+from hermitex.symbolic.breaks.switches import STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.moreau import has_nodes, resolve
@@ -46,8 +38,6 @@ from hermitex.symbolic.weak import off_the_breaks
 from hermitex.systems.gradients import Factors, gradient
 
 Node = Expectation | ArraySum
-_STEPS = (floor, ceiling, frac)
-_SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, *_STEPS)
 _UNTAKEN = (Derivative, Subs, DiracDelta)  # a derivative with one of these in it is a name and not a formula
 _SECONDS = 10.0  # of processor time for one exact derivative
 _STEP = Rational(1, 2**18)  # of a difference quotient: five digits of the derivative, and rounding leaves as many
@@ -157,7 +147,7 @@ def partials(expr: Expr, unknowns: Sequence[Symbol], names: KeptNames | None = N
     `missing` and what is raised: as of `derivative`; `share`: as of `gradient`.
     """
     found = None
-    if (names is None or not names.definitions) and not expr.has(Expectation, *_SWITCHES):
+    if (names is None or not names.definitions) and not expr.has(Expectation, *SWITCHES):
         found = gradient(expr, frozenset(unknowns), share)
     if found is not None and not any(d.has(*_UNTAKEN, S.NaN, S.ComplexInfinity) for d in found.values()):
         yield from found.items()
@@ -188,7 +178,7 @@ def _of_flat(flat: Expr, v: Symbol, missing: list[str] | None) -> Expr:
 def _node_derivative(node: Node, v: Symbol, names: KeptNames | None, missing: list[str] | None) -> Expr:
     if isinstance(node, ArraySum):
         return ArraySum(derivative(node.body, v, names, missing), node.index)
-    if node.independent and not has_nodes(node.body) and not any(v in s.free_symbols for s in node.body.atoms(*_SWITCHES)):
+    if node.independent and not has_nodes(node.body) and not any(v in s.free_symbols for s in node.body.atoms(*SWITCHES)):
         return _with_integrand(node, lambda body: derivative(body, v, names, missing))  # mu_1 may stand for mu_1(kappa)
     return _attempted(lambda: _with_jumps(node, v, names), node, v, missing)
 
@@ -208,7 +198,7 @@ def _with_jumps(node: Expectation, v: Symbol, names: KeptNames | None) -> Expr:
     stand = {n: Dummy(real=True) for n in _outermost(body) if v in n.free_symbols}
     back = {d: n for n, d in stand.items()}
     flat = body.xreplace(stand)
-    if any({v, *back} & s.free_symbols for s in flat.atoms(*_STEPS)):
+    if any({v, *back} & s.free_symbols for s in flat.atoms(*STEPS)):
         raise NoClosedForm(node, f"a step function moves with {v}")
     slopes = {d: derivative(n, v, names) for n, d in stand.items()}
 

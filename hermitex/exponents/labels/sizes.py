@@ -14,8 +14,6 @@ from sympy import (
     Dummy,
     Expr,
     Heaviside,
-    Max,
-    Min,
     Mul,
     Piecewise,
     Poly,
@@ -25,13 +23,11 @@ from sympy import (
     Symbol,
     asinh,
     atan,
-    ceiling,
     cos,
     default_sort_key,
     erf,
     erfc,
     exp,
-    floor,
     log,
     preorder_traversal,
     sign,
@@ -41,6 +37,7 @@ from sympy import (
 )
 
 from hermitex.exponents.labels.levels import sign_of
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.pieces import pieces
 
@@ -49,7 +46,6 @@ ANALYTIC = (exp, sin, cos, erfc, *ODD_RISING)
 _COMBINATIONS = 400
 _SIZE, _NAMES = 60, 4
 _BOUNDED = (sin, cos, tanh, erf)  # strictly inside of their bounds, sin and cos but for a null set where the argument is analytic
-_KINKS = (Abs, sign, Heaviside, Max, Min, Piecewise, floor, ceiling)
 
 
 def sign_almost_everywhere(h: Expr) -> int:
@@ -145,7 +141,7 @@ def _finite(e: Expr) -> bool:
             return bool(n.base == S.Exp1 or (n.exp.is_number and n.exp.is_nonnegative)) or nonzero_almost_everywhere(n.base)
         if isinstance(n, log):
             return nonzero_almost_everywhere(n.args[0])
-        return n.is_Atom or isinstance(n, (Add, Mul, *_KINKS, *ANALYTIC))
+        return n.is_Atom or isinstance(n, (Add, Mul, *SWITCHES, *ANALYTIC))
     return all(one(n) for n in preorder_traversal(e) if isinstance(n, Expr))
 
 
@@ -180,7 +176,7 @@ def nonzero_almost_everywhere(factor: Expr) -> bool:
         return not factor.exp.free_symbols and nonzero_almost_everywhere(factor.base)
     if isinstance(factor, (Mul, sign, Abs, *ODD_RISING)):
         return all(map(nonzero_almost_everywhere, factor.args))
-    if len(symbols) > 1 or not factor.has(*_KINKS):
+    if len(symbols) > 1 or not factor.has(*SWITCHES):
         return False
     found = unless_refused(lambda: pieces(factor, next(iter(symbols))))
     return found is not None and all(p.expr.is_nonzero or null_zeros(p.expr) for p in found)

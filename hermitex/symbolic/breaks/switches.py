@@ -37,7 +37,8 @@ from sympy.logic.boolalg import Boolean, BooleanFalse, BooleanTrue
 from hermitex.errors import NoClosedForm
 
 STEPS = (floor, ceiling, frac)
-SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, *STEPS)
+JUMPS = (sign, Heaviside, Piecewise, *STEPS)
+SWITCHES = (*JUMPS, Abs, Max, Min)
 
 # Analytic on the whole real line; and, for the others, what vanishes where they are not.
 _ENTIRE = (exp, sin, cos, sp.sinh, sp.cosh, sp.tanh, sp.sech, sp.erf, sp.erfc, sp.erfi, sp.atan, sp.asinh, sp.sinc)

@@ -18,10 +18,7 @@ from sympy import (
     Dummy,
     Expr,
     Heaviside,
-    Max,
-    Min,
     Mul,
-    Piecewise,
     S,
     Symbol,
     ceiling,
@@ -41,6 +38,7 @@ from sympy import (
 from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.breaks.roots import real_roots
+from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.reading import NotCanonical, read
@@ -52,8 +50,6 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.sums import HIDDEN, hidden
 
-SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise, floor, ceiling, frac)
-_JUMPS = (sign, Heaviside, Piecewise, floor, ceiling, frac)
 _EXPANDABLE = 400  # operations of an integrand that is still multiplied out
 _DECIDABLE = 100   # operations of one whose growth is looked at
 _TOGETHER = "its terms do not exist one by one"
@@ -322,7 +318,7 @@ def _merged(parts: list[Expr]) -> Expr:
 
 def _continuous(f: Expr, x: Symbol, a: Expr, *, all_switches: bool = False) -> None:
     """Refuse if f jumps at a: delta times a jump at the same point is not defined."""
-    kinds = SWITCHES if all_switches else _JUMPS
+    kinds = SWITCHES if all_switches else JUMPS
     for s in f.atoms(*kinds):
         if not depends(s, x):
             continue

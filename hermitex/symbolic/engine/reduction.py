@@ -11,10 +11,11 @@ from sympy import Add, Derivative, Dummy, Expr, Mul, Pow, S, Symbol, default_sor
 
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.bounds.integrability import dangers
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.answers import answer, joined, may_cancel
 from hermitex.symbolic.engine.canonical import Diverges
-from hermitex.symbolic.engine.one_variable import SWITCHES, expectation, provably_finite
+from hermitex.symbolic.engine.one_variable import expectation, provably_finite
 from hermitex.symbolic.engine.several import Matrix, independent_groups, linear_forms
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, root, tidy
 from hermitex.symbolic.engine.together import kept_together

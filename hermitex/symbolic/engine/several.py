@@ -38,8 +38,9 @@ from sympy import (
 from sympy import ImmutableDenseMatrix as Matrix
 
 from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.engine.one_variable import SWITCHES, Answer, expectation, summed
+from hermitex.symbolic.engine.one_variable import Answer, expectation, summed
 from hermitex.symbolic.engine.signs import moments_of_signs
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.engine.tilt import tilted, waves

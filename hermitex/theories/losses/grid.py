@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from sympy import Expr, Rational, Symbol
 
 from hermitex.errors import BadInput, HermitexError
-from hermitex.symbolic.losses import SWITCHES
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbols import f, y, z
 from hermitex.theories.conditional import mu, mu_star

@@ -15,7 +15,7 @@ from sympy.core.relational import Relational
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.label import shown, split_products
 from hermitex.exponents.mean import in_space
-from hermitex.symbolic.text.bounded import SWITCHES
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged, normal_nodes
