@@ -150,14 +150,16 @@ def _sample(sigma: Callable[[Array], Array], m: Array, s: Array,
     kinks, half_width, x = how
     lowest, highest = m - s*half_width, m + s*half_width
     inner = np.clip(np.sort(kinks)[None, :], lowest[:, None], highest[:, None])
-    edges = np.concatenate([lowest[:, None], inner, highest[:, None]], axis=1)
-    left, right = edges[:, :-1, None], edges[:, 1:, None]
-    y = np.pi/2*np.sinh(np.abs(x))
+    edges = np.concatenate([lowest[:, None], inner, highest[:, None]], axis=1)[:, :, None]
+    # In units of s, for m - s t and m + s t are one float where s is far below m.
+    ends = np.clip((edges - m[:, None, None])/s[:, None, None], -half_width[:, None, None], half_width[:, None, None])
+    ends[:, 0, 0], ends[:, -1, 0] = -half_width, half_width
+    y, from_left = np.pi/2*np.sinh(np.abs(x)), x < 0
     # Distances are taken from the nearer end, which keeps a kink's neighbourhood exact to the last bit.
-    distance = (right - left)/(1 + np.exp(2*y))
-    u = np.where(x < 0, left + distance, right - distance)
-    density = np.pi/4*np.cosh(x)/np.cosh(y)**2*(x[1] - x[0])*(right - left)/s[:, None, None]
-    t = (u - m[:, None, None])/s[:, None, None]
-    weights = density*np.exp(-0.5*t*t)/np.sqrt(2*np.pi)
+    width = ends[:, 1:] - ends[:, :-1]
+    distance = np.where(from_left, 1, -1)*width/(1 + np.exp(2*y))
+    u = np.where(from_left, edges[:, :-1], edges[:, 1:]) + s[:, None, None]*distance
+    t = np.where(from_left, ends[:, :-1], ends[:, 1:]) + distance
+    weights = np.pi/4*np.cosh(x)/np.cosh(y)**2*(x[1] - x[0])*width*np.exp(-0.5*t*t)/np.sqrt(2*np.pi)
     shape = (m.size, -1)
     return sigma(u.reshape(shape)), t.reshape(shape), weights.reshape(shape)

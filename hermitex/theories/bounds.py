@@ -25,6 +25,8 @@ from hermitex.theories.risks.result import Bounds, as_numbers
 Array = np.ndarray[Any, Any]
 
 _LARGEST = 1e100  # of r and c, whose squares are numbers
+_SHARPEST = 1e8  # r/sqrt(c) beyond which a deviation of the bulk is few floats of a mean
+_DIGITS = 1e-9  # an error beyond that is said
 
 
 def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers | None = None, gamma: Numbers | None = None,
@@ -86,6 +88,9 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
         for name in Projection.__dataclass_fields__:
             getattr(found, name)[rows] = getattr(part, name)
     biased = over_bias(smoothed, parts, (rs, cs)) if bias else {}
+    notes = list(biased.get("notes", ()))
+    if np.any(found.error > _DIGITS*np.maximum(1, found.upper)):
+        notes.append(f"the bounds hold to +- {np.max(found.error):.0e}: rounding is much of what the columns differ by")
 
     def shaped(v: Array, tail: int = 1) -> Any:
         v = v.reshape(shape + v.shape[1:]) if v.ndim > 1 and tail > 1 else v.reshape(shape)
@@ -96,7 +101,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
         smoothed.activation, next(iter(parts.values()))[1].activation if parts else None, shaped(found.upper), shaped(found.lower),
         shaped(rs), shaped(cs) if sizes is None else tuple(sizes), shaped(gs),
         {"b1": shaped(b1, K), "b": shaped(found.b, 2), "psi": shaped(psi, K)}, shaped(found.error),
-        **{n: shaped(v) for n, v in biased.items() if n != "notes"}, notes=tuple(biased.get("notes", ())), letters=letters)
+        **{n: shaped(v) for n, v in biased.items() if n != "notes"}, notes=tuple(notes), letters=letters)
 
 
 def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple[Any, Any, Any, Any]) -> tuple[Array, Array, Array]:
@@ -126,7 +131,10 @@ def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple
     if not np.all(np.abs(values[2]) <= 1):
         raise BadInput("bounds: gamma is an overlap, between -1 and 1")
     try:
-        np.broadcast_shapes(*(v.shape for v in values))
+        sharp = np.abs(values[0]) > _SHARPEST*np.sqrt(values[1])
+        np.broadcast_shapes(sharp.shape, values[2].shape)
     except ValueError:
         raise BadInput("bounds: r, c and gamma do not broadcast") from None
+    if np.any(sharp):
+        raise BadInput(f"bounds: |r| must be below {_SHARPEST:.0e} sqrt(c)")
     return values

@@ -15,6 +15,7 @@ from typing import Any
 from sympy import (
     Add,
     Basic,
+    DiracDelta,
     Dummy,
     Expr,
     Float,
@@ -22,12 +23,14 @@ from sympy import (
     Mul,
     Poly,
     Rational,
+    S,
     Symbol,
     count_ops,
     diff,
     exp,
     expand,
     factor,
+    factorial,
     sqrt,
 )
 
@@ -44,6 +47,9 @@ _LARGEST_ORDER = 60
 _HELD = Float("1e154")  # the root of the largest float
 _LONG = 400  # operations beyond which a formula is left as it was derived
 _REACH = 48  # standard deviations within which a kink can matter
+_ROUNDING, _HOLDS = 1e-16, 1e-12  # of the values of sigma; of a coefficient, or absolute where it is below 1
+_BY_PARTS = 8  # derivatives of sigma that are taken
+_RESOLVED = 1e-10  # of the mean: deviations within which floats are many, so that rounding of a derivative shows
 
 
 @dataclass(frozen=True, repr=False)
@@ -428,7 +434,19 @@ def _on_nodes(asked: Coefficient, body: Expr, m: Any, s: Any) -> Any:
     if found is None:
         return np.full(m.shape, np.nan)
     value, _ = averages(found[0], m, s, statistic=asked.statistic, kinks=found[1])
-    return asked.scaled(value, s)
+    value = asked.scaled(value, s)
+    if not (k := getattr(asked, "order", 0)):
+        return value
+    # Rounding of sigma stays in E[He_k sigma], and 1/s^k makes it large.
+    with np.errstate(all="ignore"):
+        size = np.max(np.abs(found[0](m + np.multiply.outer((-1, 0, 1), s))), axis=0)
+        rough = ~(_ROUNDING*np.sqrt(float(factorial(k)))*size <= _HOLDS*s**k*np.maximum(1, np.abs(value)))
+    value[rough] = np.nan
+    away = np.all(np.abs(found[1][:, None] - m) > _REACH*s, axis=0) & (s > _RESOLVED*np.abs(m))
+    if k <= _BY_PARTS and np.any(rough & away):
+        slope = body.diff(z, k).replace(DiracDelta, lambda *_: S.Zero)  # E[He_k(z) sigma(u)] = s^k E[sigma^(k)(u)]
+        value[rough & away] = _on_nodes(Conditional(asked.activation, 0), slope, m[rough & away], s[rough & away])
+    return value
 
 
 def _by_mpmath(asked: Coefficient, at: tuple[float, float, float], parameters: Mapping[str, float]) -> float:

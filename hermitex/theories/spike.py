@@ -118,7 +118,10 @@ class Spike(Shown):
         given = {k: np.asarray(v, dtype=float) for k, v in given.items()}
         for name, v in given.items():
             _within("spike", name, v)
-        found = self.features_at(given, _parameters(self, parameters))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.features_at(given, _parameters(self, parameters))
+        if not all(np.all(np.isfinite(v)) for v in found):
+            raise BadInput("spike: r or c of such a step is beyond what a float holds; take less extreme alpha0, eta, beta, Delta")
         return Spiked(*(v if v.ndim else v.item() for v in np.broadcast_arrays(*found)))
 
     def features_at(self, at: Mapping[str, np.ndarray], parameters: tuple[tuple[str, float], ...]) -> tuple[np.ndarray, ...]:

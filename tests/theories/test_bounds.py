@@ -290,3 +290,18 @@ def test_a_target_below_full_overlap_is_averaged_once_at_each_node(overlap, monk
         np.testing.assert_allclose(target(x), plain(other, x), rtol=1e-13, atol=1e-15)
     every = np.concatenate(asked)
     assert every.size == np.unique(every).size == np.union1d(nodes, nodes/2).size
+
+
+@pytest.mark.parametrize("r", [1e-3, 1e-5])
+def test_the_error_of_a_gentle_spike_is_that_of_its_columns(r):
+    found = hx.bounds("tanh", "sin", r=r)
+    upper, lower = 0.0644529172102, 0.0031396771  # what no multiple of kappa, nor of kappa and kappa^3, explains
+    assert abs(found.upper - upper) <= found.error + 1e-6 and abs(found.lower - lower) <= found.error + r*r
+    assert found.error < 1e-6 if r > 1e-4 else found.notes
+
+
+@pytest.mark.parametrize("at", [{"alpha0": 1, "eta": 1e200}, {"alpha0": 1, "eta": 1, "beta": 1e-200}, {"r": 1e20},
+                                {"r": 0.9, "c": 1e-99}])
+def test_numbers_beyond_what_floats_tell_apart_are_refused(at):
+    with np.errstate(all="raise"), pytest.raises(BadInput, match=r"beyond what a float holds|must be below"):
+        hx.bounds("tanh", "sin", **at)

@@ -232,6 +232,13 @@ def test_an_average_that_does_not_exist_is_refused():
         hx.mu("exp(z**2)", 0).expr  # noqa: B018
 
 
+@pytest.mark.parametrize(("k", "kappa_", "c_"), [(0, 1e20, 1.0), (0, 0.5, 1e-100), (1, 1e20, 1.0), (2, 0.3, 1e-12), (4, 0.3, 1e-8)])
+def test_a_variance_far_below_the_mean_keeps_the_digits(k, kappa_, c_):
+    limit = diff(tanh(z), z, k).subs(z, Rational(kappa_)).evalf(30)  # up to c/2 of the derivatives
+    assert hx.mu("tanh", k)(kappa_, r=1, c=c_) == pytest.approx(float(limit), rel=1e-6, abs=1e-6)
+    assert hx.mu("relu", 1)(1e12, r=1, c=1) == 1
+
+
 def test_it_shows_itself():
     formula = hx.mu("relu", 1)
     assert repr(formula).startswith("mu_1(kappa) = ") and "\n" not in repr(formula)

@@ -23,8 +23,10 @@ from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
 
-_DEPENDENT = 1e-10    # of a column's length: what is left of it when it lies in the span of those before
-_NOTHING = 1e-14      # of the activation's size: a column that is zero but for rounding
+_ROUNDING = 2e-16     # of an activation's size: what its conditional coefficients are known to
+_DEPENDENT = 0.1      # of a column's direction: beyond that it is rounding, and the column lies in the span of those before
+_QUICK = 100          # times rounding: the error of the quick quadrature, which a gentle column must rise above
+_GENTLE = 1e-2        # r/sqrt(c) below which columns that are independent look alike
 _TOLERANCE = 2e-15    # of the quadrature over kappa, relative to the lengths of the two factors
 _WIDEST = 37.0        # exp(-kappa^2/2) underflows beyond
 _SHARP = 0.3          # sqrt(1 - gamma^2) below which the target's kinks still show
@@ -110,40 +112,47 @@ def project(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Ar
         h = target(x)
         for rows in np.array_split(chosen, 1 + chosen.size*x.size*K//_NUMBERS):
             columns = [f(r[rows, k, None]*x + b[rows, k, None], c[rows, k]) for k, f in enumerate(known)]
-            _fill(out, rows, (x, w, error), h, columns)
+            gentle = np.any((r[rows] != 0) & (np.abs(r[rows]) < _GENTLE*np.sqrt(c[rows])), axis=1)
+            _fill(out, rows, (x, w, error), h, columns, gentle)
     return out
 
 
 def _fill(out: Projection, rows: Array, rule: tuple[Array, Array, float], h: tuple[Array, Array, Array],
-          columns: list[tuple[Array, Array]]) -> None:
+          columns: list[tuple[Array, Array]], gentle: Array) -> None:
     """The projections of one chunk of points."""
     x, w, error = rule
     root, K = np.sqrt(w), len(columns)
     size = [np.sqrt(np.maximum((w*m0**2).sum(-1), (w*m1**2).sum(-1))) for m0, m1 in columns]
     basis = [root*m0 for m0, _ in columns] + [root*x*m1 for _, m1 in columns]
-    left, b, coefficients = _gram_schmidt(root*h[0], basis, [*size, *size], K)
+    left, b, coefficients, rounding = _gram_schmidt(root*h[0], basis, [*size, *size], K, gentle)
     rest, rest_lower = w @ (h[1]**2 + h[2]), w @ h[2]
     if target_is_seen := bool(np.any(h[1])):
-        seen, psi, _ = _gram_schmidt(root*h[1], [root*m1 for _, m1 in columns], size, K)
+        seen, psi, _, more = _gram_schmidt(root*h[1], [root*m1 for _, m1 in columns], size, K, gentle)
+        rounding = rounding + more
     out.upper[rows] = left[0] + rest
     # More functions explain no less: the order is exact, rounding apart.
     out.lower[rows] = np.minimum(left[1] + rest_lower + (seen[1] if target_is_seen else 0), out.upper[rows])
     out.b1[rows], out.b[rows] = coefficients, b
     out.psi[rows] = psi if target_is_seen else 0
-    out.error[rows] = (error + 4e-16)*(w @ (h[0]**2 + h[1]**2 + h[2]))
+    out.error[rows] = (error + 4e-16)*(w @ (h[0]**2 + h[1]**2 + h[2])) + rounding
 
 
-def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int) -> tuple[list[Array], Array, Array]:
+def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, gentle: Array
+                  ) -> tuple[list[Array], Array, Array, Array]:
     """Project y, shape (nodes,), on columns of shape (points, nodes).
 
     Returns the squared residuals after the first `first` columns and after all, the coefficients on all columns, and
-    those on the first ones; of minimum norm where columns are dependent.
+    those on the first ones; of minimum norm where columns are dependent; and what rounding may be of the residuals.
+
+    size : of the activation behind each column, of which rounding is a part
+    gentle : points at which a column that looks dependent need not be so
     """
     points, K = len(basis[0]), len(basis)
     left = np.broadcast_to(y, basis[0].shape).copy()
     q: list[Array] = []
     R, t = np.zeros((points, K, K)), np.zeros((points, K))
     residuals, early = [], np.zeros((points, first))
+    tilt, error = np.zeros((K, points)), np.zeros(points)  # of the directions, and of the residuals
     for k, column in enumerate(basis):
         v = column.copy()
         for _ in range(2 if k else 0):  # twice is enough
@@ -152,19 +161,23 @@ def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int) -
                 R[:, j, k] += part
                 v -= part[:, None]*q[j]
         length = np.sqrt(np.einsum("pn,pn->p", v, v))
-        whole = np.sqrt(length**2 + (R[:, :k, k]**2).sum(-1))
-        real = (length > _DEPENDENT*whole) & (whole > _NOTHING*size[k])
+        rounding = _ROUNDING*size[k] + np.einsum("jp,pj->p", tilt[:k], np.abs(R[:, :k, k]))
+        real = length*_DEPENDENT > np.where(gentle, _QUICK, 1)*rounding
+        tilt[k] = np.where(real, rounding/np.where(real, length, 1), 0)
         R[:, k, k] = np.where(real, length, 0)
-        R[:, :k, k] *= (whole > _NOTHING*size[k])[:, None]
+        R[:, :k, k] *= (np.sqrt(length**2 + (R[:, :k, k]**2).sum(-1)) > rounding)[:, None]
         v *= np.where(real, 1/np.where(real, length, 1), 0)[:, None]
         t[:, k] = np.einsum("pn,pn->p", v, left)
+        before = np.einsum("pn,pn->p", left, left)
         left -= t[:, k, None]*v
+        now = np.einsum("pn,pn->p", left, left)
+        error += np.where(gentle & ~real, before, 2*np.abs(t[:, k])*np.sqrt(now)*tilt[k] + before*tilt[k]**2)
         q.append(v)
         if k in (first - 1, K - 1):
-            residuals.append(np.einsum("pn,pn->p", left, left))
+            residuals.append(now)
         if k == first - 1:
             early = _solved(R[:, :first, :first], t[:, :first])
-    return [residuals[0], residuals[-1]], _solved(R, t) if first < K else early, early
+    return [residuals[0], residuals[-1]], _solved(R, t) if first < K else early, early, error
 
 
 def _solved(R: Array, t: Array) -> Array:
