@@ -108,6 +108,16 @@ def one_name(*exprs: Any) -> dict[Symbol, Symbol]:
     return {s: one for name, group in groups.items() if (one := _one(name, group)) is not None for s in group if s != one}
 
 
+def fits(symbol: Basic, value: Basic) -> bool:
+    """May the symbol have that value, by what is assumed of it?
+
+    >>> from sympy import Integer
+    >>> fits(alpha, Integer(2)), fits(alpha, Integer(-2))
+    (True, False)
+    """
+    return all(getattr(value, f"is_{k}", None) in (v, None) for k, v in symbol.assumptions0.items())
+
+
 def _shared(symbol: Symbol, expr: Basic) -> bool:
     return any(type(s) is Symbol and s.name == symbol.name and s != symbol for s in expr.free_symbols)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from mpmath.libmp import prec_to_dps
@@ -39,11 +40,13 @@ from sympy import (
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.printing.precedence import PRECEDENCE
 
-from hermitex.errors import BadInput
+from hermitex import symbols as field
+from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic import hooks
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 
 _WRITTEN = 1000  # terms of a sum of numbers that are added up
+_FIRST, _ALIKE = range(-1, 4), Rational(1, 10**9)  # numbers for the end of a sum, at which its value is tried, and how near it is
 _ADVICE = "write Sum(eta[k]/(eta[k] + nu), k) with eta = IndexedBase('eta') and k = Idx('k', Symbol('N', integer=True))"
 
 
@@ -193,7 +196,8 @@ def read_sums(expr: Any, *, part: bool = False) -> Any:
     lengths: dict[Symbol, Expr] = {}
     loose = {i: Index(_name(i), int(i.lower or 0)) for i in expr.atoms(Idx) if (i.lower or 0) in (0, 1)} if part else {}
     done = _read(expr, loose, lengths)
-    swap = {n: e for n, e in lengths.items() if n in done.free_symbols}
+    named = {n.name: e for n, e in lengths.items()}
+    swap = {n: named[n.name] for n in done.free_symbols if n.name in named}
     return done.xreplace(swap) if swap else done
 
 
@@ -218,7 +222,33 @@ def _done(e: Sum) -> Expr | None:
     many = any(_WRITTEN < high - low < oo for _, low, high in e.limits if (high - low).is_number and (high - low).is_real)
     if _meets_pole(e):
         raise BadInput(f"a term of {e} is divided by zero")
-    return None if many and not e.function.is_polynomial(*e.variables) else e.doit()
+    if many and not e.function.is_polynomial(*e.variables):
+        return None
+    value = e.doit()
+    if (fails := _where_it_fails(e, value)) is not None:
+        raise BadInput(f"SymPy's value of {e}, {value}, does not hold at {fails}; write what it is there")
+    return value
+
+
+def _where_it_fails(e: Sum, value: Expr) -> str | None:
+    """Small numbers for the letters of the ends at which the terms add up to something else: Sum((-1)**k*binomial(M, k), (k, 0, M))
+    is 1 at M = 0, and 0 for SymPy."""
+    ends = sorted({s for _, *span in e.limits for end in span for s in end.free_symbols}, key=str)
+    others = {s: sign*Rational(7 + 3*i, 10) for i, s in enumerate(sorted(e.free_symbols - set(ends), key=str))
+              for sign in (1, -1) if field.fits(s, sign*Rational(7 + 3*i, 10))}
+    for shift, k in product(range(len(ends)), _FIRST):
+        point = {s: Integer(k + (i + shift) % len(ends)) for i, s in enumerate(ends)}
+        backwards = any((high - low).xreplace(point) < -1 for _, low, high in e.limits)
+        if backwards or not all(field.fits(s, v) for s, v in point.items()):
+            continue
+        try:
+            terms, found = (u.xreplace({**others, **point}).doit() for u in (e, value))
+        except HermitexError:
+            continue
+        gap = (terms - found).evalf(15)
+        if gap.is_number and gap.is_finite and abs(gap) > _ALIKE*(1 + abs(terms)):
+            return ", ".join(f"{s} = {v}" for s, v in point.items())
+    return None
 
 
 def _meets_pole(e: Sum) -> bool:
@@ -288,6 +318,28 @@ def arrays(*exprs: Basic) -> dict[Symbol, int]:
         if found.setdefault(e.array, len(e.indices)) != len(e.indices):
             raise BadInput(f"{e.array} has {found[e.array]} indices in one place and {len(e.indices)} in another")
     return found
+
+
+def equally_long(given: Iterable[Basic], read: Iterable[Basic]) -> list[set[str]]:
+    """The names of the indices in groups of one length: that of one array, or, in what was given, one letter.
+
+    >>> eta, xi = Symbol("eta"), Symbol("xi")
+    >>> i, j, k = map(Index, "ijk")
+    >>> equally_long([], [ArraySum(Element(eta, i), i) + ArraySum(Element(eta, j), j), ArraySum(Element(xi, k), k)])
+    [{'i', 'j'}, {'k'}]
+    """
+    found: dict[Any, set[str]] = {}
+    for e in elements(*read):
+        for place, i in enumerate(e.indices):
+            found.setdefault((e.array, place), set()).add(i.name)
+    for e in {s for side in given for s in side.atoms(Sum)}:
+        for variable, low, high in e.limits:
+            found.setdefault(str(high - low), set()).add(str(variable))
+    groups = [{i.name} for i in set().union(*(side.atoms(Index) for side in read))]
+    for names in found.values():
+        joined = [g for g in groups if g & names]
+        groups = [g for g in groups if g not in joined] + [set().union(*joined)]*bool(joined)
+    return sorted(groups, key=min)
 
 
 def elements(*exprs: Basic) -> list[Element]:

@@ -259,9 +259,29 @@ def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[..., Any]]) -
 
 def put_at(expr: Expr, point: Mapping[Any, Expr], functions: Mapping[UndefinedFunction, Callable[..., Any]]) -> Expr:
     """The same with numbers for the parameters; functions come first where a partial derivative in one of these is left."""
-    if expr.has(sympy.Derivative, Subs):
-        return put(expr, functions).xreplace(dict(point))
-    return put(expr.xreplace(dict(point)), functions)
+    def done(e: Expr) -> Expr:
+        return put(e, functions).xreplace(dict(point)) if e.has(sympy.Derivative, Subs) else put(e.xreplace(dict(point)), functions)
+
+    return _compared(done, expr)
+
+
+def at_numbers(expr: Expr, point: Mapping[Any, Expr]) -> Expr:
+    """Numbers for letters.
+
+    >>> from sympy import Max, erf
+    >>> from hermitex.symbols import kappa
+    >>> at_numbers(Max(0, erf(kappa) - erf(500)), {kappa: sympy.Integer(600)}).func
+    <class 'sympy.core.add.Add'>
+    """
+    return _compared(lambda e: e.xreplace(dict(point)), expr)
+
+
+def _compared(done: Callable[[Expr], Expr], expr: Expr) -> Expr:
+    """SymPy refuses Max(0, erf(600) - erf(500)), whose digits it does not find, and takes the absolute value of it."""
+    try:
+        return done(expr)
+    except ValueError:
+        return done(expr.replace(lambda e: isinstance(e, sympy.Max | sympy.Min), lambda e: e.rewrite(sympy.Abs)))
 
 
 def _nth_derivative(function: Callable[[Any], Any], order: int, at: Expr) -> Expr:

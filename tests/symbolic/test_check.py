@@ -57,6 +57,7 @@ from sympy.stats import Geometric
 import hermitex as hx
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.symbolic.calculus.turning import Ray, turning
+from hermitex.symbolic.calculus.unevaluated import evaluated
 from hermitex.symbolic.gaussian import Bound
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate_with_error
@@ -749,8 +750,8 @@ def test_a_switch_of_a_steep_average_turns():
     assert hx.check(Max(1, Min(mu, s, w) - 50), 1).status == "fails"
 
 
-ETA, N = IndexedBase("eta"), Symbol("N", integer=True)
-K = Idx("k", N)
+ETA, XI, N = IndexedBase("eta"), IndexedBase("xi"), Symbol("N", integer=True)
+K, I, J = Idx("k", N), Idx("i", N), Idx("j", Symbol("P", integer=True))
 
 
 @pytest.mark.parametrize(("left", "right"), [
@@ -760,6 +761,43 @@ K = Idx("k", N)
 def test_what_begins_beyond_three_entries_of_an_array_is_not_passed(left, right):
     assert hx.check(left, right).status in ("undetermined", "fails")
     assert hx.check(Sum(ETA[K]/(K + 1), K)/N, Sum(ETA[K]/(K*N + N), K))
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (Heaviside(mu)*Heaviside(w), Heaviside(Min(mu, w))), (Heaviside(mu - w)*Heaviside(mu + w), Heaviside(mu - abs(w))),
+    (Piecewise((1, Eq(mu, 3)), (mu, True)), mu), (0**Abs(mu), 0), (sign(mu*w)**2*mu, mu), (sign(mu)**2, 1)])
+def test_two_jumps_at_once_and_claims_that_are_open_elsewhere_are_tried_there(left, right):
+    found = hx.check(left, right)
+    assert found.status == "fails" and "compares 0 with 0" in found.how
+
+
+def test_a_maximum_of_numbers_that_round_to_one_has_a_value():
+    """SymPy refuses Max(0, erf(600) - erf(500)): the check ended in its ValueError."""
+    assert hx.check(Max(0, erf(mu) - erf(w)), erf(Max(mu, w)) - erf(w))
+
+
+@pytest.mark.parametrize(("left", "right", "holds"), [
+    (Sum(ETA[K], K)*Sum(XI[J], J)*N, Sum(ETA[K], K)*Sum(XI[J], J)*Symbol("P"), False),
+    (Sum(Sum(ETA[K], K), J), N*Sum(ETA[K], K), False), (Sum(Sum(ETA[K], K), J), Symbol("P")*Sum(ETA[K], K), True),
+    (Sum(1/(1 + exp(ETA[K])), K) + Sum(1/(1 + exp(-ETA[K])), K), N, True), (Sum(1, K), N, True),
+    (Sum(ETA[K], K), Sum(ETA[I], I), True),
+    (Sum((ETA[K] - Sum(ETA[I], I)/N)**2, K), Sum(ETA[K]**2, K) - Sum(ETA[K], K)**2/Symbol("N"), True)])
+def test_arrays_have_lengths_of_their_own(left, right, holds):
+    """All had one length, so that N was P; and a length that stood alone on the other side was any number."""
+    assert bool(hx.check(left, right)) is holds
+
+
+def test_what_sympy_finds_of_a_sum_is_tried_at_its_first_ends():
+    k, n0 = Symbol("k", integer=True), Symbol("n0", integer=True, nonnegative=True)
+    with pytest.raises(BadInput, match="does not hold at n0 = 0"):
+        hx.check(Sum((-1)**k*binomial(n0, k), (k, 0, n0)), 0)
+    assert hx.check(Sum(k*(-1)**k, (k, 0, n0)), (-1)**n0*(2*n0 + 1 - (-1)**n0)/4)
+
+
+@pytest.mark.slow
+def test_what_sympy_finds_of_an_integral_is_tried_at_negative_letters():
+    assert evaluated(Integral(w**-2, (w, mu, oo))).has(Integral)  # there is none from -1 on
+    assert evaluated(Integral(w**-2, (w, s, oo))) == 1/s
 
 
 @pytest.mark.parametrize(("left", "right"), [

@@ -5,11 +5,12 @@ Undefined functions are part of the claim: a proof holds for all of them, a test
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from sympy import (
+    Basic,
     Dummy,
     Expr,
     Function,
@@ -21,6 +22,7 @@ from sympy import (
     Rational,
     Symbol,
     SympifyError,
+    Tuple,
     erf,
     erfc,
     exp,
@@ -56,7 +58,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition, apart, lawful
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parity import parity
-from hermitex.symbolic.sums import ArraySum, Element, Index, read_sums, written_out
+from hermitex.symbolic.sums import ArraySum, Element, Index, equally_long, read_sums, written_out
 from hermitex.symbolic.undefined import one_function, put, tidy, undefined_functions
 from hermitex.symbolic.zero import Verdict, decide
 
@@ -113,23 +115,18 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
         if isinstance(lhs, MatrixBase | MatrixExpr) or isinstance(rhs, MatrixBase | MatrixExpr):
             return _by_entries(lhs, rhs, digits, points)
         lhs, rhs, claim = approach(lhs, rhs, to)
-        left, right, needed = _one_name(*_read(lhs, symbols), *_read(rhs, symbols))
+        given = _given(lhs, symbols), _given(rhs, symbols)
+        left, right, needed = _one_name(*_read(*given))
         if claim is not None:
             same = field.one_name(left, right, claim.x)
             return check_approach(left.xreplace(same), right.xreplace(same), claim.of(same), points)
-        return _checked(left, right, needed, digits, points)
-
-
-def _checked(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int, points: int) -> Check:
-    found = _judged(left, right, needed, digits, points)
-    if not found or left == right or left.has(ArraySum) or right.has(ArraySum):
-        return found
-    return Test(left, right, digits, needed).at_jumps(found)
+        if left != right and (left.has(ArraySum) or right.has(ArraySum)):
+            return _with_short_arrays(left, right, digits, points, needed, equally_long(given, (left, right)))
+        found = _judged(left, right, needed, digits, points)
+        return found if found.status == FAILS or left == right else Test(left, right, digits, needed).at_jumps(found)
 
 
 def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int, points: int) -> Check:
-    if (left.has(ArraySum) or right.has(ArraySum)) and left != right:
-        return _with_short_arrays(left, right, digits, points, needed)
     try:
         forms = _forms(left, right)
     except Divergent as error:
@@ -167,8 +164,12 @@ def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int,
     return Check(left, right, FAILS, outcome.how, None, outcome.counter_example, factor, _identity(left, right, factor))
 
 
-def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int, needed: tuple[Condition, ...]) -> Check:
-    """Sums over arrays are compared with arrays of a few entries, which are symbols; that is no proof for longer ones."""
+def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int, needed: tuple[Condition, ...],
+                       groups: list[set[str]]) -> Check:
+    """Sums over arrays are compared with arrays of a few entries, which are symbols; that is no proof for longer ones.
+
+    Those of two groups of indices have other lengths at each trial: N sum_k eta_k is not P sum_k eta_k, with N and P entries.
+    """
     indices = left.atoms(Index) | right.atoms(Index)
     if any(i.endless for i in indices):
         if not endless(left, right):
@@ -176,7 +177,8 @@ def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int, needed
         return check_countable(left, right, digits, points, needed)
     found = []
     for size in (*_ENTRIES, *([_MORE] if _counts(left) or _counts(right) else [])):
-        lengths = {i.name: size for i in indices}
+        sizes = [size + n if size == _MORE else (size + n - 1) % max(len(_ENTRIES), len(groups)) + 1 for n in range(len(groups))]
+        lengths = {name: many for group, many in zip(groups, sizes, strict=True) for name in group}
         pair = written_out(left, lengths), written_out(right, lengths)
         if size == _MORE:  # in numbers: too many letters
             letters = sorted((pair[0].free_symbols | pair[1].free_symbols) - left.free_symbols - right.free_symbols, key=str)
@@ -184,7 +186,8 @@ def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int, needed
             pair = pair[0].xreplace(drawn), pair[1].xreplace(drawn)
         one = check(lawful(pair[0], needed), pair[1], digits=digits, points=points)
         if one.status in (FAILS, OPEN):
-            return replace(one, lhs=left, rhs=right, how=f"with {size} entries: {one.how}", factor=None, identity=None)
+            count = " and ".join(map(str, sizes))
+            return replace(one, lhs=left, rhs=right, how=f"with {count} entries: {one.how}", factor=None, identity=None)
         found.append(one)
     if _turns_with_length(left) or _turns_with_length(right):
         return Check(left, right, OPEN, f"with {', '.join(map(str, _ENTRIES))} entries they agree, and with more a side may turn")
@@ -217,8 +220,7 @@ def _turns_with_length(side: Expr) -> bool:
     return False
 
 
-def _read(side: Any, declared: Any) -> tuple[Expr, tuple[Condition, ...]]:
-    """The side, and what the parameters of its laws must satisfy."""
+def _given(side: Any, declared: Any) -> Basic:
     if isinstance(side, str):
         from hermitex.symbolic.parsing import parse_with_letters
 
@@ -227,11 +229,17 @@ def _read(side: Any, declared: Any) -> tuple[Expr, tuple[Condition, ...]]:
         side = sympify(side, strict=True)
     except SympifyError:
         raise BadInput(f"check compares texts, numbers and SymPy expressions, not {brief(side)}") from None
-    expr, needed = apart(read_sums(tidy(side.rewrite(Mod, floor))))
-    refuse_loose(expr)
-    if not isinstance(expr, Expr):
-        raise BadInput(f"check compares expressions, not {type(expr).__name__}; write check(lhs, rhs)")
-    return evaluated(expr), needed
+    if not isinstance(side, Expr):
+        raise BadInput(f"check compares expressions, not {type(side).__name__}; write check(lhs, rhs)")
+    return side
+
+
+def _read(*sides: Expr) -> Iterator[tuple[Expr, tuple[Condition, ...]]]:
+    """Each side, and what the parameters of its laws must satisfy; the length of an array in one is the letter N of both."""
+    for side in read_sums(Tuple(*(tidy(side.rewrite(Mod, floor)) for side in sides))):
+        expr, needed = apart(side)
+        refuse_loose(expr)
+        yield evaluated(expr), needed
 
 
 def _by_entries(lhs: Any, rhs: Any, digits: int, points: int) -> Check:
@@ -271,9 +279,10 @@ def _together(left: Any, right: Any, kind: str, sides: Mapping[str, tuple[Any, .
     return Check(left, right, AGREES, f"every {kind}; {worst.how}", worst.digits, points=worst.points)
 
 
-def _one_name(left: Expr, ours: tuple[Condition, ...], right: Expr, theirs: tuple[Condition, ...],
+def _one_name(one: tuple[Expr, tuple[Condition, ...]], other: tuple[Expr, tuple[Condition, ...]],
               ) -> tuple[Expr, Expr, tuple[Condition, ...]]:
     """Both sides, and all conditions, with one symbol, and one undefined function, to a name."""
+    (left, ours), (right, theirs) = one, other
     same = field.one_name(left, right)
     left, right = left.xreplace(same), right.xreplace(same)
     needed = tuple(dict.fromkeys(c.xreplace(same) for c in (*ours, *theirs)))

@@ -10,13 +10,14 @@ from functools import partial
 from itertools import zip_longest
 from random import Random
 
-from sympy import Dummy, Expr, Integer, Pow, Rational, S, Symbol, cosh, exp, factorial, gamma, oo, sinh
+from sympy import Abs, Dummy, Expr, Integer, Max, Min, Pow, Rational, S, Symbol, cosh, exp, factorial, gamma, oo, sinh
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.breaks.roots import Where, Window, zeros
 from hermitex.symbolic.calculus.turning import MOST, Ray, turning
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
+from hermitex.symbols import fits
 
 Point = dict[Symbol, Expr]
 DECADES = 3
@@ -86,11 +87,19 @@ class Points:
         if first.xreplace(point) == 0:
             yield from self.zeros(rest, point, free)
             return
+        for s in free if rest else ():  # one that is linear in a letter is solved for it in the others
+            slope = first.diff(s)
+            if slope.is_number and slope != 0:
+                there = s - first/slope
+                for p in self.zeros([q.xreplace({s: there}).expand() for q in rest], point, [t for t in free if t != s]):
+                    if fits(s, place := there.xreplace(p).expand()):
+                        yield {**p, s: place}
         for s in free:
             for place in _zeros(first.xreplace({t: v for t, v in point.items() if t != s}), s):
                 moved = {**point, s: place}
                 if fits(s, place) and first.xreplace(moved).expand() == 0:
-                    yield from self.zeros(rest, moved, [t for t in free if t != s])
+                    found = self.zeros(rest, moved, [t for t in free if t != s])
+                    yield from (p for p in found if first.xreplace(p).expand() == 0)
 
     def _around(self, lines: Sequence[Ray], start: Point) -> Iterator[Point]:
         found = []
@@ -131,6 +140,8 @@ class Points:
 
 def _zeros(u: Expr, s: Symbol) -> list[Expr]:
     """Some zeros of u as exact numbers, the smallest."""
+    if isinstance(u, Max | Min | Abs):
+        return [v for a in u.args for v in _zeros(a, s)]
     x = Dummy("x", real=True)
     for end in (oo, _NEARBY):
         try:
@@ -138,11 +149,6 @@ def _zeros(u: Expr, s: Symbol) -> list[Expr]:
         except (HermitexError, TypeError):
             continue
     return []
-
-
-def fits(symbol: Symbol, value: Expr) -> bool:
-    """May the symbol have that value, by what is assumed of it?"""
-    return all(getattr(value, f"is_{k}", None) in (v, None) for k, v in symbol.assumptions0.items())
 
 
 def too_large(expr: Expr, point: Mapping[Symbol, Expr]) -> bool:

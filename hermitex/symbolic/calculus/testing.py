@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations, islice
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from hermitex.symbolic.arithmetic import fabs, mp
 from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.calculus import trials
 from hermitex.symbolic.calculus.paper import plain
-from hermitex.symbolic.calculus.points import Point, Points, fits, ranges, too_large
+from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
 from hermitex.symbolic.calculus.seen import Pair, Place, unseen
 from hermitex.symbolic.calculus.sides import (
     DEEP,
@@ -46,7 +47,8 @@ from hermitex.symbolic.calculus.weightless import weightless
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition
-from hermitex.symbolic.undefined import arguments, derivative_order, put, put_at, undefined_functions, without_slopes
+from hermitex.symbolic.undefined import arguments, at_numbers, derivative_order, put, put_at, undefined_functions, without_slopes
+from hermitex.symbols import fits
 
 PLAIN = 60  # digits where no integral is left
 CONSTANT = 125  # digits of a constant: as far as `zero.decide` looks
@@ -57,6 +59,7 @@ _THIN = Rational(1, 10**6)  # a range of a parameter that no draw falls into
 GIVEN_UP = 12_000  # steps of work, some seconds, after which a point far out is left
 DEEPLY = 48_000  # the same, where a switch that is absorbed asks for hundreds of digits
 _SHRINK = (S.One, Rational(1, 2), Rational(1, 5), Rational(1, 20))
+_PAIRS = 10  # of jumps that are tried where both compare 0 with 0
 ENOUGH = 3  # places about a turn that are left as too long, before the others are left with them
 TURNS = 400  # points between turns, before the others are left
 STARTS = 8  # draws for a point from which one parameter moves
@@ -226,7 +229,7 @@ class Test:
         return Check(left, right, AGREES, tried.words(), tried.digits, points=len(tried.points))
 
     def at_jumps(self, found: Check) -> Check:
-        """What was found, and what becomes of it at numbers where a jump compares 0 with 0: H(0)^2 is 1/4, not H(0).
+        """What was found, and what becomes of it at numbers where a jump, or two, compare 0 with 0: H(0)^2 is 1/4, not H(0).
 
         Constants stand for undefined functions where a jump compares these, and others where it does not.
         """
@@ -238,9 +241,12 @@ class Test:
         near = self._start(self.points.near, 0)
         starts = [near | dict.fromkeys(letters.values(), S.One), {s: -v if fits(s, -v) else v for s, v in near.items()} |
                   dict.fromkeys(letters.values(), S.NegativeOne)]
-        for equations in jumps(*(put(side, {f: _constant(c).build for f, c in letters.items()}) for side in self.sides)):
+        single = list(jumps(*(put(side, {f: _constant(c).build for f, c in letters.items()}) for side in self.sides)))
+        two = [[*p, *q] for pair in list(combinations(single, 2))[:_PAIRS] for p, q in (pair, pair[::-1])]
+        for equations in (*single, *two):
             tried = False
-            for point in (p for start in starts for p in self.points.zeros(equations, start, list(start))):
+            points = (p for start in starts for p in self.points.zeros(equations, start, list(start)))
+            for point in points if equations in single else islice(points, 1):
                 parameters = {s: point[s] for s in self.parameters}
                 tried = True
                 if not self._admissible(parameters) or self._divides_by_0(parameters):
@@ -254,7 +260,7 @@ class Test:
                 if there is not None and there.agree is None:
                     self.texts.update({t.build: t.text for t in functions.values()})
                     return replace(self._refuted(place, there), how=_STANDS)
-            if not tried:
+            if found and not tried and equations in single:
                 stands = " and ".join(f"{plain(q)} = 0" for q in equations)
                 found = replace(found, how=f"{found.how}; not tried where a jump compares 0 with 0, {stands}")
         return found
@@ -456,7 +462,7 @@ def _constant(value: Expr) -> Trial:
 
 def _is_real_at(side: Expr, parameters: Mapping[Symbol, Expr]) -> bool:
     try:
-        put_in = without_slopes(side).xreplace(dict(parameters))
+        put_in = at_numbers(without_slopes(side), parameters)
     except BadInput:  # the numbers make no covariance
         return False
     return put_in.is_finite is not False and put_in.is_real is not False and all(

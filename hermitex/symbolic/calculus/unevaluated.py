@@ -5,6 +5,7 @@ What SymPy finds of a limit or of an integral without a node is believed only if
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 from sympy import (
@@ -39,6 +40,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import is_slope, slopes_done, tidy
+from hermitex.symbols import fits
 
 FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, ConditionalMean)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
@@ -145,9 +147,11 @@ def _limit(e: Limit) -> Expr:
 
 def _approached(body: Expr, x: Expr, at: Expr, side: str, value: Expr) -> bool:
     """Do the numbers of the body near the point come nearer to the value?"""
-    given = _point((body.free_symbols | at.free_symbols) - {x})
-    if given is None or value.has(oo, -oo):
-        return False
+    points = _points((body.free_symbols | at.free_symbols) - {x})
+    return bool(points) and not value.has(oo, -oo) and all(_approached_at(body, x, at, side, value, given) for given in points)
+
+
+def _approached_at(body: Expr, x: Expr, at: Expr, side: str, value: Expr, given: dict[Basic, Expr]) -> bool:
     wanted, gaps = _number(value.xreplace(given)), []
     for h in _NEAR:
         near = 1/h if at is oo else -1/h if at is -oo else at.xreplace(given) + (-h if side == "-" else h)
@@ -158,11 +162,12 @@ def _approached(body: Expr, x: Expr, at: Expr, side: str, value: Expr) -> bool:
     return bool(gaps[1] <= gaps[0]/2 + Rational(1, 10**(_DIGITS - 10)) and gaps[1] <= (1 + abs(wanted))/1000)
 
 
-def _point(symbols: set[Basic]) -> dict[Basic, Expr] | None:
-    """A number for every symbol; None where one of them takes no positive fraction."""
-    if any(s.is_integer or s.is_negative for s in symbols):
-        return None
-    return {s: Rational(7 + 3*i, 10) for i, s in enumerate(sorted(symbols, key=str))}
+def _points(symbols: set[Basic]) -> list[dict[Basic, Expr]]:
+    """Numbers for the symbols: positive ones, negative ones where they may be, and in turn; none where one takes no fraction."""
+    numbers = {s: Rational(7 + 3*i, 10) for i, s in enumerate(sorted(symbols, key=str))}
+    drawn = [{s: sign*v if fits(s, sign*v) else -sign*v for s, v, sign in zip(numbers, numbers.values(), cycle(signs))}
+             for signs in ((1,), (-1,), (1, -1))]
+    return [p for i, p in enumerate(drawn) if p not in drawn[:i]] if all(fits(s, v) for p in drawn for s, v in p.items()) else []
 
 
 def _number(expr: Expr) -> Any:
@@ -183,14 +188,14 @@ def _integral(e: Integral) -> Expr:
         return e
     if value.has(Integral, Piecewise, nan, zoo, oo):
         return e
-    given = _point(e.free_symbols)
-    if given is None:
-        return e
+    points = _points(e.free_symbols)
+    return value if points and all(_integrates_to(e, value, given) for given in points) else e
+
+
+def _integrates_to(e: Integral, value: Expr, given: dict[Basic, Expr]) -> bool:
     number = _number(value.xreplace(given))
     try:
         direct = _number(as_averages(e.xreplace(given)))
     except HermitexError:  # one that converges conditionally only is no average
         direct = _number(e.xreplace(given))
-    if number is None or direct is None:
-        return e
-    return value if abs(number - direct) <= (abs(number) + abs(direct))/10**12 else e
+    return number is not None and direct is not None and bool(abs(number - direct) <= (abs(number) + abs(direct))/10**12)
