@@ -459,3 +459,16 @@ def test_a_slope_of_an_undefined_function_is_done_by_the_chain_rule_and_has_no_n
     for node in (inner, E(sp.Derivative(f(z**2), z), z), E(z*sp.Derivative(f(z, w), z), z)):
         with pytest.raises(NoClosedForm, match="has no closed form"):
             hx.compile(node)
+
+
+@pytest.mark.parametrize("body", [
+    lambda a, x: sign(a*x)**2, lambda a, x: Heaviside(a*x)**2*x**2, lambda a, x: Abs(sign(a*x)), lambda a, x: Heaviside(a*x)*sign(a*x),
+    lambda a, x: Piecewise((x**2, a*x > 0), (3, True)), lambda a, x: sign(a*sp.tanh(x))**2])
+def test_a_letter_that_is_0_is_no_limit_where_a_jump_compares_0_with_0(body):
+    """E sign(a z)^2 was 1, in closed form and in a kernel, and is 0 at a = 0."""
+    a = Symbol("a", real=True)
+    exact, kernel = E(body(a, z), z).doit(), hx.compile(E(body(a, z), z))
+    for value in (0, Rational(1, 2), -3):
+        known = E(body(sp.Integer(0) + value, z), z).doit()
+        assert exact.subs(a, value) == known
+        assert abs(kernel(a=float(value)) - float(known)) < 1e-14

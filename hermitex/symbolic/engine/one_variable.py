@@ -38,7 +38,7 @@ from sympy import (
 from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.breaks.roots import real_roots
-from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES
+from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.reading import NotCanonical, read
@@ -187,7 +187,19 @@ def _either_sign(body: Expr, x: Symbol, a: Expr) -> Answer | None:
         return None
     even, odd = (multiplied_out((up.value + side * down.value) / 2) for side in (1, -1))
     value = even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0)
-    return Answer(multiplied_out(value))
+    return Answer(multiplied_out(value + _lost_at_zero(body, x, a, value)))
+
+
+def _lost_at_zero(body: Expr, x: Symbol, a: Symbol, value: Expr) -> Expr:
+    """What the value lacks at a = 0, where a jump compares 0 with 0: E sign(a x)^2 is 1 on either side, and 0 there."""
+    switched = [u for e in body.atoms(*_JUMPS) for u in compared(e) if depends(u, x)]
+    if a.is_nonzero or not any(u.xreplace({a: S.Zero}).expand() == 0 for u in switched):
+        return S.Zero
+    there, given = (e.subs(a, 0) for e in (value, body))
+    if any(e.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity) for e in (there, given)):
+        return S.Zero
+    alone = _by_rules(given, x)
+    return S.Zero if alone.rest else multiplied_out(alone.value - there)*(1 - sign(a)**2)
 
 
 # -- the rules -------------------------------------------------------------------------------------------------------
