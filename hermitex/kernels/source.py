@@ -83,6 +83,7 @@ class Writer:
         self.parameters = parameters
         self.loose = lowered.temporaries - {v for m in self.marks.values() for v in m.needs}
         self.definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
+        self.out: dict[Expr, Expr] = {}  # written out: one break point is asked for by every function
         formulas = [*(s.expr for s in lowered.statements), *lowered.outputs]
         self.roots = {self._written(p.base).as_coeff_Mul()[1] for e in formulas for p in e.atoms(Pow)
                       if p.exp.is_Rational and p.exp.q == 2 and p.base.free_symbols <= parameters}
@@ -225,9 +226,12 @@ class Writer:
 
     def _written(self, e: Expr) -> Expr:
         """An expression of parameters with the temporaries in it written out."""
-        while here := e.free_symbols & set(self.definitions):
-            e = e.xreplace({v: self.definitions[v] for v in here})
-        return e
+        if e not in self.out:
+            found = e
+            while here := found.free_symbols & self.definitions.keys():
+                found = found.xreplace({v: self.definitions[v] for v in here})
+            self.out[e] = found
+        return self.out[e]
 
     def _from_above(self, base: Expr) -> bool:
         """True if it is a square root, is rooted somewhere, or has the sign of what is: at 0 it comes from above."""

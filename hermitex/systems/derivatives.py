@@ -109,7 +109,7 @@ def _of_node(node: Node, v: Symbol, names: KeptNames, missing: list[str] | None)
     if not any(bound & (names.hidden(slope) | names.hidden(n)) for n, slope in inner.items()):
         # what does not depend on the variables of the node stands before it, so that unknowns share its averages
         return names.partial(node, v, missing) + Add(*(names.partial(node, n, missing) * slope for n, slope in inner.items()))
-    body, fresh = node.open()
+    body, fresh = node.opened()
     inside = through_names(body, v, names, missing)
     # a definition speaks of the bound variables by their names
     same = {s: w for s in inside.free_symbols for w in fresh if s.name == w.name}

@@ -82,7 +82,7 @@ def of_node(node: Expectation) -> Answer:
     cov = None if node.independent else node.covariance
     there, back = _prepared(body if cov is None else body + Add(*cov.free_symbols), variables)
     signed = correlations(body, cov) - set(there)
-    there |= {s: Dummy(s.name, real=True) for s in signed}
+    there |= {s: _stands_for(s, None) for s in signed}
     back |= {there[s]: s for s in signed}
     if there:
         body = body.xreplace(there)
@@ -127,6 +127,12 @@ def _variable(name: str, position: int) -> Symbol:
     return Dummy(name, real=True)
 
 
+@lru_cache(maxsize=1024)
+def _stands_for(e: Expr, positive: bool | None) -> Symbol:
+    """One letter for a symbol or a node, in whatever average it stands: what was found of one is known in the next."""
+    return Dummy(e.name if isinstance(e, Symbol) else "E", positive=positive, real=True)
+
+
 def _same(free: Expr, value: Expr, signed: dict[Symbol, Symbol]) -> bool:
     """Do they agree where the correlations have the other sign? Where |rho| became rho they do not."""
     others = sorted(free.free_symbols - set(signed), key=str)
@@ -150,7 +156,7 @@ def _prepared(body: Expr, variables: tuple[Symbol, ...]) -> tuple[dict[Expr, Exp
     bound = set(variables)
     for n in body.atoms(Expectation):
         if not (n.free_symbols & bound):
-            there[n] = Dummy("E", real=True)
+            there[n] = _stands_for(n, None)
             back[there[n]] = n
     under = {p.base for p in body.atoms(Pow) if p.base.is_Symbol and p.exp.is_Rational and p.exp.q == 2}
     under |= {f for p in body.atoms(Pow) if isinstance(p.base, Mul) and p.exp.is_Rational and p.exp.q == 2
@@ -159,9 +165,9 @@ def _prepared(body: Expr, variables: tuple[Symbol, ...]) -> tuple[dict[Expr, Exp
         if isinstance(s, Bound) and s.is_real:
             continue
         if s.is_positive and s in under:
-            d = Dummy(s.name, positive=True)
+            d = _stands_for(s, True)
             there[s], back[d] = d**2, sqrt(s)
         elif s.is_extended_real is None and s.is_complex is None and s.is_commutative:
-            d = Dummy(s.name, real=True)
+            d = _stands_for(s, None)
             there[s], back[d] = d, s
     return there, back
