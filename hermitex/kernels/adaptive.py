@@ -206,15 +206,15 @@ class Quadratures:
         taken: list[tuple] = []
         inner: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # averages, and E|F| of them; what is kept has an id of its own
 
-        def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: Any = 1e-300) -> np.ndarray:
+        def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: Any = 1e-300, table: Any = None) -> np.ndarray:
             rule = self.rules[self.axes[axis - 1].identifier]
             if axis not in records:
                 records[axis] = Record(rule, self.axes[axis - 1].fields == 1)
-            _, whole = inner.get(id(values), (None, None))
+            _, whole = inner.get(id(values), (None, None)) if table is None else (None, None)
             if whole is not None:  # an average of averages: where those cancel, what rounding leaves of them is no error
                 whole = contracted(whole, weights, axis)
                 floor = np.maximum(floor, min(_CANCELLED/tolerance, 1.0)*whole)
-            result, size = records[axis].add(values, weights, axis, floor)
+            result, size = records[axis].add(values, weights, axis, floor, table)
             inner[id(result)] = result, size if whole is None else np.maximum(size, whole)
             taken.append((axis, result, size))
             behind = len(rule)**(self.axes[axis - 1].fields - 1)  # of what was averaged over before
@@ -326,8 +326,8 @@ class Quadratures:
         ways = iter(before)
         gaps: list[np.ndarray] = []
 
-        def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
-            result = contracted(values, weights, axis)
+        def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300, table: Any = None) -> np.ndarray:
+            result = contracted(values, weights, axis, table)
             known, value, size = next(ways)
             assert known == axis, "the parts are not run in the order in which they were examined"
             if all(result.shape[i] == 1 for i in self._between):  # elsewhere it varies along an axis whose nodes are others too

@@ -32,27 +32,34 @@ class Record:
         self.first = 0.0
         self.suspects: np.ndarray | None = None
         self._taken: dict[tuple[int, bool], list[tuple[np.ndarray, ...]]] = {}  # by points, and whether over all axes
+        self._sizes: tuple[Any, Any] = None, None  # of what was averaged last, which often comes again with another table
 
-    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, floor: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The average and E|F|, both with the axis kept."""
+    def add(self, values: np.ndarray, weights: np.ndarray, axis: int, floor: Any, table: Any = None
+            ) -> tuple[np.ndarray, np.ndarray]:
+        """The average of values, or of values*table, and E|F|, both with the axis kept."""
         rule = self.rule
+        if table is not None and (np.ndim(values) == 0 or values.shape[axis] == 1 or rule.kind in ("unit", "panels")):
+            values, table = values*table, None
         if np.ndim(values) == 0 or values.shape[axis] == 1:  # constant along the axis
             result = contracted(values, weights, axis)
             return result, np.maximum(np.abs(result), floor)
         v, floor = values.swapaxes(axis, -1), np.swapaxes(floor, axis, -1)[..., 0] if np.ndim(floor) else floor
+        t = np.ones(1) if table is None else table.ravel()
         if rule.kind == "unit":  # the nodes, and with them the weights, differ from point to point
             w = weights.swapaxes(axis, -1)
             v, levels = v * w, np.tile(rule.ratios, (1, w.shape[-1] // len(rule))).T
             own = np.maximum(np.abs(v).sum(axis=-1), floor)
         else:
-            levels = rule.levels
-            own = np.maximum(np.abs(v) @ rule.weights, floor)
+            if self._sizes[0] is not values:
+                self._sizes = values, np.abs(v)
+            levels = rule.levels if table is None else rule.levels * t[:, None]
+            own = np.maximum(self._sizes[1] @ (rule.weights * np.abs(t)), floor)
         sums = (v.reshape(-1, v.shape[-1]) @ levels).reshape(*own.shape, 3)
         size = own.reshape(len(own), -1)
         # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
         size = size if size.shape[1] == 1 else np.maximum(size, _NEGLIGIBLE * size.max(axis=1, keepdims=True))
         last = slice(-1, None) if rule.kind == "counting" else slice(None, None, v.shape[-1] - 1)  # both ends of a window
-        ends = np.abs(v[..., last]) * (rule.weights[last] if rule.kind != "unit" else 0.0)
+        ends = np.abs(v[..., last]) * ((rule.weights * np.abs(t))[last] if rule.kind != "unit" else 0.0)
         self._taken.setdefault((len(size), size.shape[1] == 1), []).append(
             (sums.reshape(*size.shape, 3), size, ends.max(axis=-1).reshape(size.shape)))
         if rule.kind == "panels":
@@ -89,16 +96,23 @@ class Record:
         return np.asarray(self.suspects[points].max(axis=0))
 
 
-def contracted(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
-    """The plain average over one axis, which is kept."""
+def contracted(values: Any, weights: np.ndarray, axis: int, table: Any = None) -> np.ndarray:
+    """The plain average of values, or of values*table, over one axis, which is kept."""
+    weights = weights if table is None else weights*table
     if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:
         return np.asarray((values * weights).sum(axis=axis, keepdims=True))
     return np.asarray((values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1))
 
 
 def weighed(average: Callable) -> Callable:
-    """An average that generated code may give a table beside the weights: here the values are multiplied by it."""
-    return lambda values, weights, axis, *table: average(values*table[0] if table else values, weights, axis)
+    """An average that generated code may give a table beside the weights: it is told of one that is the same at all points."""
+    def taken(values: Any, weights: np.ndarray, axis: int, table: Any = None) -> Any:
+        if table is None:
+            return average(values, weights, axis)
+        return average(values, weights, axis, table=table) if np.shape(table) == weights.shape else average(
+            values*table, weights, axis)
+
+    return taken
 
 
 def sizes_of(values: Any) -> np.ndarray:

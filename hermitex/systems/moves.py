@@ -112,11 +112,13 @@ def rounding_of_averages(run: Callable[[Callable], State]) -> State:
     def moving(which: int) -> tuple[State, int]:
         taken = 0
 
-        def average(values: Any, weights: np.ndarray, axis: int) -> np.ndarray:
+        def average(values: Any, weights: np.ndarray, axis: int, table: Any = None) -> np.ndarray:
             nonlocal taken
             taken += 1
-            plain = contracted(values, weights, axis)
-            return plain + OF_AVERAGE*contracted(np.abs(values), weights, axis) if taken == which else plain
+            plain = contracted(values, weights, axis, table)
+            if taken != which:
+                return plain
+            return plain + OF_AVERAGE*contracted(np.abs(values), weights, axis, None if table is None else np.abs(table))
 
         return run(average), taken
 

@@ -306,5 +306,5 @@ def test_the_averages_of_a_file_are_recorded_with_the_tables_that_stand_beside_t
     code = Code({"average": None, "generated": generated}, (), (), (), (), (), None)
     w, table, seen = np.full((1, 3), 1/3), np.array([[1.0, 2.0, 4.0]]), []
     code.call("generated", {"x": np.ones((2, 3))}, {"w": w, "table": table},
-              lambda values, weights, axis, floor=1e-300: seen.append((values.tolist(), weights.tolist(), floor)))
-    assert seen == [([[1.0, 2.0, 4.0]]*2, w.tolist(), 1e-300)]
+              lambda values, weights, axis, table: seen.append(((values*table).tolist(), weights.tolist())))
+    assert seen == [([[1.0, 2.0, 4.0]]*2, w.tolist())]
