@@ -33,6 +33,20 @@ def gathered(e: Expr, moving: AbstractSet[Symbol]) -> Expr:
     return Add(*(Mul(Add(*c), part) for part, c in parts.items()))
 
 
+def common(e: Expr) -> Expr:
+    """A sum with what all of its terms are multiplied by before it: averages of one sum with different weights share it.
+
+    >>> from sympy.abc import a, b, z
+    >>> common(a*z - b*z)
+    z*(a - b)
+    """
+    if not isinstance(e, Add):
+        return e
+    first, *others = (Mul.make_args(t) for t in e.args)
+    shared = [f for f in first if f.free_symbols and all(f in t for t in others)]
+    return Mul(*shared, Add(*(Mul(*(f for f in t if f not in shared)) for t in (first, *others)))) if shared else e
+
+
 def _coefficients(terms: tuple[Expr, ...], moving: AbstractSet[Symbol]) -> dict[Expr, list[Expr]]:
     """{what holds one of the symbols in a term: what it is multiplied by, term by term}."""
     found: dict[Expr, list[Expr]] = {}

@@ -33,7 +33,7 @@ from hermitex.errors import BadInput
 from hermitex.kernels.cancellation import may_cancel
 from hermitex.kernels.correlated import Conditioned, correlated
 from hermitex.kernels.exact import exact_or_none, independent, promising
-from hermitex.kernels.gathered import gathered
+from hermitex.kernels.gathered import common, gathered
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.singular import behind_switches, through_powers
@@ -286,6 +286,7 @@ class _Lowering:
         named = {s: written(e, self.forms) for s, e in named.items()}
         bodies = [written(body, self.forms) for _, body, _ in self.contractions]
         exprs = [recognise(e) for e in (*named.values(), *bodies, *(written(e, self.forms) for e in outputs))]
+        exprs[len(named): len(named) + len(bodies)] = map(common, exprs[len(named): len(named) + len(bodies)])
         given = {s.name for e in exprs for s in e.free_symbols} | self.taken
         fresh = (s for s in numbered_symbols("t", real=True) if s.name not in given)
         shared, reduced = cse(exprs, symbols=fresh, order="canonical", list=True)

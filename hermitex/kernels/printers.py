@@ -97,6 +97,7 @@ class NumPyPrinter(SymPyPrinter):
     def __init__(self, rename: Callable[[Any], str] | None = None) -> None:
         super().__init__()
         self._rename = rename or (lambda s: s.name)
+        self.width: Callable[[Expr], float] = lambda e: 0.0  # of the array that an expression is: narrow factors come first
         self.special: set[str] = set()
         self.solvers: dict[Any, tuple[str, str]] = {}  # a loss -> the name and source of its minimiser, likewise
 
@@ -203,15 +204,22 @@ class NumPyPrinter(SymPyPrinter):
             below += [self._print(Integer(coefficient.q))] if coefficient.q != 1 else []
         else:
             above.append(self._print(abs(coefficient)))
-        for a in Mul.make_args(rest):
-            if isinstance(a, Pow) and a.exp.is_Rational and a.exp.is_negative:
-                inverse = a.base if a.exp == -1 else Pow(a.base, -a.exp, evaluate=False)
-                below.append(_closed(self._print(inverse)) if isinstance(inverse, Mul) else self._factor(inverse))
-            elif a != 1:
-                above.append(self._factor(a))
+        inverses = [a for a in Mul.make_args(rest) if isinstance(a, Pow) and a.exp.is_Rational and a.exp.is_negative]
+        factors = sorted((a for a in Mul.make_args(rest) if a not in inverses and a != 1), key=self.width)
+        for a in sorted(inverses, key=self.width):
+            inverse = a.base if a.exp == -1 else Pow(a.base, -a.exp, evaluate=False)
+            below.append(_closed(self._print(inverse)) if isinstance(inverse, Mul) else self._factor(inverse))
+        # a*F/b is a/b*F where F is wider than a and b: one product along it, and no quotient
+        widest = max(map(self.width, inverses), default=0.0)
+        narrow = [a for a in factors if self.width(a) <= widest] if below else factors
+        above += map(self._factor, narrow)
+        if not above:
+            narrow = factors
+            above += map(self._factor, narrow)
         text = "*".join(above) or "1"
         if below:
             text += f"/{_closed('*'.join(below))}"
+        text = "*".join([text, *map(self._factor, factors[len(narrow):])])
         return f"-{text}" if coefficient.is_negative else text
 
     def _factor(self, e: Any) -> str:

@@ -93,6 +93,7 @@ class Writer:
         self.sizes = {a: Symbol(length(a), integer=True, positive=True) for a in self.axes if a.summed}
         self.parts = 0
         self.printer = NumPyPrinter(self.names)
+        self.printer.width = self._width
         self.state: set[Symbol] = set()  # unknowns: `s` holds them but where they are said to be absent
         self.still: AbstractSet[Symbol] = frozenset()  # what no unknown enters, nodes too: such a factor weighs the nodes
         self.functions: list[str] = []
@@ -218,6 +219,15 @@ class Writer:
 
     def _text(self, e: Expr) -> str:
         return self.printer.doprint(divisions(e, self.parameters, self._from_above))
+
+    def _width(self, e: Expr) -> float:
+        """Along how many axes an expression varies; half a one more where it does from point to point."""
+        along, nodes = set[Symbol](), {a.symbol: a for a in self.axes}
+        for v in e.free_symbols:
+            along |= self.reach.get(v, frozenset()) | ({v} & nodes.keys())
+            if v in nodes and v not in self.still and nodes[v].identifier in self.marks:
+                along |= frozenset().union(*(self.reach.get(w, frozenset()) for w in self.marks[nodes[v].identifier].needs))
+        return len(along) + 0.5*(not e.free_symbols <= self.still)
 
     def _there(self, marks: Marks, absent: AbstractSet[Symbol]) -> Marks:
         """The marks that can be computed; a break point is written out in what is there."""

@@ -1,5 +1,7 @@
 """The 13 naive equations of one gradient step against published numbers; what a System shows, refuses and changes."""
 
+import re
+
 import numpy as np
 import pytest
 from one_step import ALPHAS, CURVE, NAMES, NOTEBOOK, PARAMETERS, REFERENCE, one_step, plain
@@ -86,6 +88,19 @@ def test_subs_diff_and_substitute():
     assert put.diff(put) == {} and list(put.diff(written)) == ["a"]
     fixed = put.subs(b=1)
     assert fixed.parameters == () and fixed.solve()["a"] == pytest.approx(put.solve(b=1)["a"], rel=1e-12)
+
+
+def test_narrow_factors_come_first_and_averages_share_a_sum():
+    """Beside a sum with an unknown at every node, 2*B*h is two products of all points and nodes, 2*h*B one."""
+    from sympy import Symbol, cos, tanh
+
+    from hermitex import E, System
+
+    assert "- 2*h*B -" in one_step("tanh", "sin").compile().source
+    k, q, m = (Symbol(name, real=True) for name in ("kappa", "q", "m"))
+    terms = tanh(k*q), cos(k*q)*tanh(k + q)
+    source = System({q: E(terms[0] + terms[1], k)/3, m: E(k*terms[0] + k*terms[1], k)}).compile().source
+    assert re.search(r"average\(kappa\*t\d+, w_kappa, 1\)", source)
 
 
 def test_a_factor_without_unknowns_weighs_the_nodes_of_an_average():
