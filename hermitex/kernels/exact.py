@@ -42,7 +42,7 @@ def _constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:
     if not isinstance(node, Expectation):  # a constant is its own average
         return node, {}
     letters: dict[Expr, Symbol] = {}
-    body, variables = node.open()
+    body, variables = node.within()
     moving = set(variables)
 
     def letter(e: Expr) -> Expr:

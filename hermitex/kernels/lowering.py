@@ -328,7 +328,7 @@ def _apart(node: Expectation) -> list[Expr]:
     """The averages of the terms of a sum of which exp(b z - b^2/2) moves some, each of these with nodes of its own."""
     if not isinstance(node.body, Add) or not node.body.has(exp):
         return []
-    body, variables = node.open()
+    body, variables = node.within()
 
     def moved(t: Expr) -> bool:
         exponents = [f.args[0] for f in Mul.make_args(t) if isinstance(f, exp)]

@@ -40,9 +40,9 @@ def over_fewer(node: Expectation) -> Expr | None:
     >>> over_fewer(E(z1**4/(z1**2 + z2**2)**2 - cos(z1), z1, z2)) is None
     True
     """
-    body, variables = node.open()
-    if len(variables) < 2 or body.has(Expectation):
+    if len(node.bound) < 2 or node.body.has(Expectation):
         return None
+    body, variables = node.open()
     groups = _connected(body, variables)
     if len(groups) > 1:
         return Mul(*(bind(Mul(*factors), own, None) for own, factors in groups))

@@ -108,6 +108,10 @@ class Expectation(Expr):
         """
         return _opened(self, tuple(b.name for b in self.bound))
 
+    def within(self) -> tuple[Expr, tuple[Symbol, ...]]:
+        """`open` where nodes stand inside; else nothing can be captured, and the integrand stays as it is, known to the caches."""
+        return self.open() if self.body.has(Expectation) else (self.body, tuple(self.bound))
+
     def with_body(self, body: Any, variables: Sequence[Symbol], *, keep: bool = False) -> Expr:
         """The expectation of another integrand over the same law; `variables` are those that `open` gave.
 
@@ -182,7 +186,7 @@ class Expectation(Expr):
 
     def _harmless(self, rule: Mapping) -> bool:
         """Nothing that is put in can be captured here or change a level: then the node need not be opened."""
-        return all(isinstance(k, Symbol) for k in rule) and not any(
+        return all(isinstance(k, Symbol) or not k.has(Bound) for k in rule) and not any(
             v.has(Expectation) or any(b.level <= self.level for b in v.atoms(Bound))
             for v in rule.values() if isinstance(v, Basic))
 

@@ -185,7 +185,7 @@ def _node_derivative(node: Node, v: Symbol, names: KeptNames | None, missing: li
 
 def _with_integrand(node: Expectation, made: Callable[[Expr], Expr]) -> Expr:
     """The average of what is made of the integrand; it is opened where nodes stand in it, which may come to lie otherwise."""
-    body, variables = node.open() if node.body.has(Expectation) else (node.body, node.bound)
+    body, variables = node.within()
     return node.with_body(made(body), variables, keep=True)
 
 
