@@ -75,8 +75,10 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"hermitex.{name}")
     if name in _PUBLIC:
+        from hermitex.errors import public
+
         module, attribute = _PUBLIC[name]
-        value = getattr(import_module(f"hermitex.{module}"), attribute)
+        value = public(getattr(import_module(f"hermitex.{module}"), attribute), "hermitex", name)
     elif name in _ACTIVATIONS:
         value = import_module("hermitex.symbolic.activations").NAMED[name]
     else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from types import FunctionType
 from typing import Any, ClassVar
 
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
@@ -11,6 +13,9 @@ _MESSAGE = 2_000  # letters of a message
 _FEW = 16  # choices that still fit in a line
 _AS_CLOSE = 0.15  # of the likeness: names that much less like than the closest are not meant
 NO_NUMBER = (TypeError, ValueError, OverflowError)  # what makes a float of something may raise; the last of them at 10**400
+#: Keywords that say the same: a function takes one of each row.
+_ALIKE = (("g", "target", "link", "teacher"), ("sigma", "activation", "nonlinearity"), ("k", "order", "degree"),
+          ("x", "variable", "variables"))
 DECLARING = "; or declare it, symbols="  # how the line on an unknown letter goes on, where its text may come with `symbols`
 
 
@@ -107,6 +112,44 @@ def no_attribute(owner: str, name: str, known: Iterable[str], within: Mapping[st
     places = {n: f"{part}.{n}" for part, names in (within or {}).items() for n in names} | {n: n for n in known}
     near = [] if name.startswith("__") else [places[n] for n in close_matches(name, places)]
     return AttributeError(f"{owner} has no {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+
+
+def public(made: Any, room: str, name: str) -> Any:
+    """A function or class under its public name; a keyword that it does not take is an error with those that it does.
+
+    >>> public(close_matches, "hermitex.errors", "close_matches")("a", knwon=["b"])
+    Traceback (most recent call last):
+    hermitex.errors.UnknownName: unknown keyword of close_matches 'knwon'; did you mean known?
+    """
+    if isinstance(made, type):
+        if isinstance(start := vars(made).get("__init__"), FunctionType) and not hasattr(start, "__wrapped__"):
+            made.__init__ = _suggesting(start, name)  # type: ignore[misc]
+        return made
+    if isinstance(made, FunctionType):
+        made = _suggesting(made, name)
+        made.__module__, made.__name__, made.__qualname__ = room, name, name  # pickled as what it is called
+    return made
+
+
+def _suggesting(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @wraps(function)
+    def called(*values: Any, **keywords: Any) -> Any:
+        try:
+            return function(*values, **keywords)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # of something inside
+                raise
+            from inspect import signature
+
+            takes = [p.name for p in signature(function).parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+            strange = [n for n in keywords if n not in takes]
+            free = [n for n in takes[len(values):] if n not in keywords]
+            if not strange:
+                raise
+        meant = [n for row in _ALIKE if strange[0] in row for n in free if n in row]
+        raise UnknownName(strange[0], free, f"keyword of {name}", meant)
+
+    return called
 
 
 class AssumptionNeeded(HermitexError):

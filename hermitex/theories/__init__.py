@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from hermitex.errors import public
 
 if TYPE_CHECKING:
     from hermitex.hints import Formula
@@ -141,9 +144,14 @@ THEORIES: Mapping[str, Any] = _Registry()
 
 
 def _lazy(name: str) -> property:
-    module, attribute = _PUBLIC[name]
+    @cache
+    def made() -> Any:
+        module, attribute = _PUBLIC.get(name, ("", name))
+        found = getattr(import_module(f"{__name__}.{module}"), attribute) if module else globals()[name]
+        return public(found, __name__, name)
+
     # Importing hermitex.theories.one_step would put the module where the function of that name belongs.
-    return property(lambda self: getattr(import_module(f"{__name__}.{module}"), attribute), lambda self, value: None)
+    return property(lambda self: made(), lambda self, value: None)
 
 
 class _Theories(ModuleType):
@@ -156,8 +164,7 @@ class _Theories(ModuleType):
         return sorted(__all__)
 
 
-for _name in _PUBLIC:
+for _name in (*_PUBLIC, "one_step"):
     setattr(_Theories, _name, _lazy(_name))
-_Theories.one_step = property(lambda self: vars(self)["one_step"], lambda self, value: None)  # type: ignore[attr-defined]
 sys.modules[__name__].__class__ = _Theories
 __all__ = ["one_step", *_PUBLIC, "THEORIES"]  # pyright: ignore

@@ -1,6 +1,7 @@
 """What stands in `hermitex` and `hermitex.theories`: counted, each with an example that runs as its doctest."""
 
 import inspect
+import pickle
 import types
 
 import pytest
@@ -32,3 +33,27 @@ def test_parameters_of_public_functions_say_what_they_take(room, name):
         named = [p for p in said.parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         plain = [p.name for p in named if p.annotation in ("Any", p.empty)]
         assert set(plain) <= {"system", "executor"} and said.return_annotation not in ("Any", said.empty)
+
+
+@pytest.mark.parametrize("room, name", _NAMES)
+def test_a_public_function_travels_under_its_public_name(room, name):
+    made = getattr(hx if room == "hermitex" else hx.theories, name)
+    if inspect.isfunction(made):
+        assert pickle.loads(pickle.dumps(made)) is made and (name == "Derivative" or made.__name__ == name)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: hx.theories.one_step(sigma="tanh", target="sin"), "keyword of one_step 'target'; did you mean g?"),
+    (lambda: hx.theories.one_step(activation="tanh", g="sin"), "keyword of one_step 'activation'; did you mean sigma?"),
+    (lambda: hx.report("tanh", target="z"), "keyword of report 'target'; did you mean g?"),
+    (lambda: hx.mu("tanh", order=1), "keyword of mu 'order'; did you mean k?"),
+    (lambda: hx.System({"q": "1"}, observable={}), "keyword of System 'observable'; did you mean observables?"),
+])
+def test_a_keyword_that_is_not_there_suggests_the_one_that_is(call, words):
+    with pytest.raises(hx.errors.UnknownName, match=words):
+        call()
+
+
+def test_an_error_from_within_a_function_stays_what_it_is():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        hx.errors.public(lambda x: x + "1", "room", "name")(x=1)
