@@ -6,7 +6,61 @@ The public names are imported when they are first used (PEP 562); importing the 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to the table below
+    from hermitex import errors as errors
+    from hermitex import symbols as symbols
+    from hermitex import theories as theories
+    from hermitex.experiments.own import experiment as experiment
+    from hermitex.exponents.channels import Channel as Channel
+    from hermitex.exponents.report import Exponents as Exponents
+    from hermitex.exponents.table import ExponentsTable as ExponentsTable
+    from hermitex.face.curve import baselines as baselines
+    from hermitex.face.curve import curve as curve
+    from hermitex.face.exponents import exponents as exponents
+    from hermitex.face.report import Report as Report
+    from hermitex.face.report import report as report
+    from hermitex.face.verbs.constants import constants as constants
+    from hermitex.kernels.compile import Kernel as Kernel
+    from hermitex.kernels.compile import compile as compile
+    from hermitex.pages.result import Result as Result
+    from hermitex.show.cite import bibtex as cite  # noqa: F401
+    from hermitex.solvers.load import load as load
+    from hermitex.solvers.ode import Trajectory as Trajectory
+    from hermitex.solvers.solution import Solution as Solution
+    from hermitex.solvers.table import Sweep as Sweep
+    from hermitex.symbolic.activations import Activation as Activation
+    from hermitex.symbolic.deadline import deadline as budget  # noqa: F401
+    from hermitex.symbolic.derivation import Derivation as Derivation
+    from hermitex.symbolic.derivation import Step as Step
+    from hermitex.symbolic.derivation import check as check
+    from hermitex.symbolic.gaussian import E as E
+    from hermitex.symbolic.gaussian import Expectation as Expectation
+    from hermitex.symbolic.hermite import Expansion as Expansion
+    from hermitex.symbolic.hermite import He as He
+    from hermitex.symbolic.hermite import coefficient as coefficient
+    from hermitex.symbolic.hermite import expand as expand
+    from hermitex.symbolic.hermite import tensor as tensor
+    from hermitex.symbolic.integrals import closed_form as closed_form
+    from hermitex.symbolic.moreau import Moreau as Moreau
+    from hermitex.symbolic.moreau import Prox as Prox
+    from hermitex.symbolic.parsing import parse as parse
+    from hermitex.symbolic.stein import stein as stein
+    from hermitex.symbolic.undefined import Derivative as Derivative
+    from hermitex.systems.flow import Flow as Flow
+    from hermitex.systems.follow import Branch as Branch
+    from hermitex.systems.free_energy import free_energy as free_energy
+    from hermitex.systems.sweep import sweep as sweep
+    from hermitex.systems.system import System as System
+    from hermitex.theories.bounds import bounds as bounds
+    from hermitex.theories.conditional import mu as mu
+    from hermitex.theories.conditional import mu_star as mu_star
+    from hermitex.theories.curve import Curve as Curve
+    from hermitex.theories.curves import Curves as Curves
+    from hermitex.theories.spectrum import spectrum as spectrum
+
+    tanh = erf = relu = leaky_relu = gelu = sign = sigmoid = softplus = silu = elu = Phi = Activation("tanh", "tanh(z)")
 
 __version__ = "0.1.0"
 

@@ -11,9 +11,42 @@ from typing import TYPE_CHECKING, Any
 
 from hermitex.errors import public
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to the table below
     from hermitex.hints import Formula
-    from hermitex.theories.theory import Theory
+    from hermitex.theories.bounds import Bounds as Bounds
+    from hermitex.theories.bounds import bounds as bounds
+    from hermitex.theories.claims import Claims as Claims
+    from hermitex.theories.committee import committee as committee
+    from hermitex.theories.conditional import mu as mu
+    from hermitex.theories.conditional import mu_star as mu_star
+    from hermitex.theories.covariate import covariate as covariate
+    from hermitex.theories.curve import Curve as Curve
+    from hermitex.theories.giant_step import giant_step as giant_step
+    from hermitex.theories.glm import glm as glm
+    from hermitex.theories.kernel_limit import KernelLimit as KernelLimit
+    from hermitex.theories.kernel_limit import kernel_limit as kernel_limit
+    from hermitex.theories.kernels.dual import dual_kernel as dual_kernel
+    from hermitex.theories.kernels.product import inner_product_kernel as inner_product_kernel
+    from hermitex.theories.kernels.ridge import kernel_ridge as kernel_ridge
+    from hermitex.theories.marchenko_pastur import MarchenkoPastur as MarchenkoPastur
+    from hermitex.theories.mean_field_parity import mean_field_parity as mean_field_parity
+    from hermitex.theories.multi_index import multi_index as multi_index
+    from hermitex.theories.random_features import random_features as random_features
+    from hermitex.theories.repetition import Repetition as Repetition
+    from hermitex.theories.repetition import repetition as repetition
+    from hermitex.theories.ridge_equivalent import ridge_equivalent as ridge_equivalent
+    from hermitex.theories.risks.plane import bounds_map as bounds_map
+    from hermitex.theories.sgd import SGD as SGD
+    from hermitex.theories.sgd import sgd as sgd
+    from hermitex.theories.small_step import small_step as small_step
+    from hermitex.theories.source_capacity import source_capacity as source_capacity
+    from hermitex.theories.spectrum import Spectrum as Spectrum
+    from hermitex.theories.spectrum import spectrum as spectrum
+    from hermitex.theories.spike import spike as spike
+    from hermitex.theories.spiked_covariance import spiked_covariance as spiked_covariance
+    from hermitex.theories.target import target_moments as target_moments
+    from hermitex.theories.theory import Theory as Theory
+    from hermitex.theories.tree import tree as tree
 
 # public name -> (module, its name there)
 _PUBLIC: dict[str, tuple[str, str]] = {

@@ -1,5 +1,6 @@
 """What stands in `hermitex` and `hermitex.theories`: counted, each with an example that runs as its doctest."""
 
+import ast
 import inspect
 import pickle
 import types
@@ -18,6 +19,18 @@ def test_every_public_name_has_an_example(room, name):
         return
     said = type(made).__doc__ if room == "hermitex" and name in ("Phi", *hx._ACTIVATIONS) else made.__doc__
     assert said and ">>> " in said, f"{name} has no example in its docstring"
+
+
+@pytest.mark.parametrize("room", [hx, hx.theories], ids=["hermitex", "theories"])
+def test_a_type_checker_sees_what_there_is(room):
+    """Both are imported when they are first used, which no editor follows: what it reads stands beside."""
+    parsed = ast.parse(inspect.getsource(room)).body
+    block = next(node for node in parsed if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    seen = {a.asname: f"{n.module}.{a.name}" for n in block.body if isinstance(n, ast.ImportFrom) for a in n.names if a.asname}
+    table = {name: f"{room.__name__}.{module}.{attribute}" for name, (module, attribute) in vars(room)["_PUBLIC"].items()}
+    modules = {name: f"hermitex.{name}" for name in vars(room).get("_MODULES", ())}
+    named = {t.id for n in block.body if isinstance(n, ast.Assign) for t in n.targets}
+    assert seen == table | modules and named == set(vars(room).get("_ACTIVATIONS", ()))
 
 
 def test_the_public_names_are_counted():
