@@ -15,6 +15,7 @@ import numpy as np
 from hermitex.errors import BadInput, NotConverged
 from hermitex.experiments.sgd import exponent, prepare
 from hermitex.experiments.statistics import mean_and_error, seeds_of
+from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number_table
 
 Array = np.ndarray[Any, Any]
@@ -62,7 +63,7 @@ class Escapes(Shown):
         fit, covariance = np.polyfit(x, y, 1, w=weights, cov="unscaled")
         return float(fit[0]), float(np.sqrt(covariance[0, 0])), float(np.polyfit(x, flow, 1, w=weights)[0])
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Points with error bars and the prediction as a line: n/d against d on a logarithmic axis, or n against d on two."""
         from hermitex.show.plots import REFERENCE, new_axes
 
@@ -85,7 +86,7 @@ class Escapes(Shown):
         return {"dimension": self.dimensions.tolist(), "samples": self.samples.tolist(),
                 "standard_error": self.standard_error.tolist(), "predicted": self.predicted.tolist()}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a dimension."""
         from hermitex.show.tables import to_dataframe
 

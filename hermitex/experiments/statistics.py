@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
+from hermitex.hints import DataFrame
 from hermitex.show.display import Shown, letter, number, words_table
 
 MOST_SEEDS = 10_000
@@ -117,7 +118,7 @@ class Comparison(Shown):
         """The z-scores by name, then rms and worst over the errors."""
         return {"z": {n: np.asarray(v).tolist() for n, v in self.z.items()}, "rms": self.rms(), "worst": self.worst()}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a quantity."""
         from hermitex.show.tables import to_dataframe
 

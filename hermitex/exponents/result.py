@@ -13,6 +13,7 @@ from hermitex.exponents.directions.words import directions_words, staircase_word
 from hermitex.exponents.explain import explain
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
+from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import latex, math, shorten
 from hermitex.symbolic.parsing import parse, to_text
 
@@ -67,14 +68,14 @@ class Exponents(Findings):
         keys = ["BAJ21", *several, "DPLB24", "T24", *(s for r in RATES.values() for s in r.sources)]
         return bibtex(list(dict.fromkeys(keys)))
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """The certificates as a pandas DataFrame."""
         from hermitex.show.tables import to_dataframe
 
         rows = [c.to_dict() for c in self.certificates]
         return to_dataframe({k: [r[k] for r in rows] for k in ("quantity", "order", "status", "value", "how")})
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The staircases: over the directions in the order they are found, the order of the tensor that finds them -> axes.
 
         One line for the information exponent and leap (one pass over the data), one for the generative exponent (data used again).

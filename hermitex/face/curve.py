@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 
 from hermitex.errors import BadInput, NoValue, UnknownName, brief
-from hermitex.hints import Numbers, Watched
+from hermitex.hints import Axes, DataFrame, Numbers, Watched
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.show.progress import reporter
@@ -184,12 +184,13 @@ class Baselines(Shown):
     random_features: Curve
     best_linear: float
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Both as grey lines, dashed and dotted, under the curves."""
         from hermitex.show.plots import REFERENCE, name_lines, new_axes
 
         ax = new_axes(ax)
-        line, grey = self.random_features, {"color": "0.45", "linewidth": 1.3, "zorder": 1, "gid": REFERENCE}
+        line = self.random_features
+        grey: dict[str, Any] = {"color": "0.45", "linewidth": 1.3, "zorder": 1, "gid": REFERENCE}
         ax.plot(line.alpha, line.test_error, linestyle="--", label="random features", **grey)
         ax.axhline(self.best_linear, linestyle=":", label="best linear predictor", **grey)
         ax.set_xlabel(ax.get_xlabel() or r"$\alpha = n/d$")
@@ -201,7 +202,7 @@ class Baselines(Shown):
         """The curve of random features as `Curve.to_dict` has it, and the best linear predictor's error."""
         return {"random_features": self.random_features.to_dict(), "best_linear": self.best_linear}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row an alpha."""
         from hermitex.show.tables import to_dataframe
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hermitex.errors import no_attribute
+
+if TYPE_CHECKING:
+    from hermitex.hints import DataFrame, Dataset, Place
 
 
 def ridge(name: str, known: Collection[str]) -> str:
@@ -53,13 +57,13 @@ class Tabled:
         """Columns of equal length by name."""
         raise NotImplementedError
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame of the columns of `table`, one row a point; pandas sits in the extra `data`."""
         from hermitex.show.tables import to_dataframe
 
         return to_dataframe(self.table())
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self) -> Dataset:
         """An xarray.Dataset of the columns of `table` over those that tell the rows apart, what is one number among its attributes.
 
         Raises
@@ -73,7 +77,7 @@ class Tabled:
         fixed = {n: v[0] for n, v in columns.items() if n not in axes and isinstance(v[0], str | int | float) and not several(v)}
         return dataset(axes, {n: v for n, v in columns.items() if n not in {*axes, *fixed}}, fixed)
 
-    def to_csv(self, path: Any) -> Any:
+    def to_csv(self, path: Place) -> Path | str:
         """Write the columns of `table` to a file, which `hx.load` reads back; returns its path."""
         from hermitex.show.tables import save_csv
 

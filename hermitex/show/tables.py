@@ -12,11 +12,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermitex.errors import BadInput, MissingExtra
 from hermitex.show.escape import cell, visible
 from hermitex.show.files import write_whole
+
+if TYPE_CHECKING:
+    from hermitex.hints import DataFrame
 
 _NUMERIC = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?%?\Z|[-+]?inf\Z|nan\Z|-?\Z|null\Z")
 
@@ -134,7 +137,7 @@ def save_csv(columns: Mapping[str, Sequence[Any]], path: str | os.PathLike[str])
     return write_whole(path, csv_text(columns))
 
 
-def to_dataframe(columns: Mapping[str, Sequence[Any]], index: str | None = None) -> Any:
+def to_dataframe(columns: Mapping[str, Sequence[Any]], index: str | None = None) -> DataFrame:
     """A pandas DataFrame of the columns; `index` names the column that labels the rows.
 
     Raises

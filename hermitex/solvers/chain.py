@@ -135,7 +135,8 @@ def robust(
             good = np.flatnonzero(s.converged)
             found = assemble([(np.arange(x.shape[1]), found), (open_[k[good]], pick(s, good))], x.shape[1], names)
         found = _at_boundary(found, problem, x, p, found.state, 0.0, implicit=True)
-        reasons = [_why(bool(ok), str(r), str(t)) for ok, r, t in zip(found.converged, found.reason, trail, strict=True)]
+        ended = zip(np.ravel(found.converged), np.ravel(found.reason), trail, strict=True)
+        reasons = [_why(bool(ok), str(r), str(t)) for ok, r, t in ended]
         open_ = np.flatnonzero(~np.asarray(found.converged))
         if open_.size:
             y, q = found.state[:, open_], take(p, open_)
@@ -173,7 +174,7 @@ def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: A
             return found
         zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k], implicit=implicit)
         good = np.flatnonzero(zero.converged)
-        zero = replace(zero, iterations=found.iterations[k])
+        zero = replace(zero, iterations=np.asarray(found.iterations)[k])
         return assemble([(np.arange(x.shape[1]), found), (k[good], pick(zero, good))], x.shape[1], found.unknowns)
 
 

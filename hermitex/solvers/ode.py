@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ..errors import BadInput, UnknownName
 from .batch import Array, Params
 from .limit import over, ran_out
 from .solution import Solution, trend
+
+if TYPE_CHECKING:
+    from hermitex.hints import Axes, Value
 
 Rate = Callable[[float, Array, Params], Array]
 Event = Callable[[float, Array, Params], float]
@@ -33,7 +36,7 @@ class Trajectory(Solution):
     (array([1.      , 0.367879, 0.135335]), np.float64(0.606531))
     """
 
-    dense: Callable[[Any], Mapping[str, Any]] | None = None
+    dense: Callable[[Array], Mapping[str, Array]] | None = None
     events: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
     def table(self) -> dict[str, list[Any]]:
@@ -49,7 +52,7 @@ class Trajectory(Solution):
         methods = " + ".join(dict.fromkeys(np.atleast_1d(np.asarray(self.method)).tolist()))
         return f"{done}, error {np.max(self.error):.1g}, {methods}, {int(np.max(self.iterations))} evaluations"
 
-    def at(self, t: Any) -> dict[str, Any]:
+    def at(self, t: Value) -> dict[str, Array]:
         """Every variable at the times t, a scalar or an array, inside the interval that was reached."""
         if self.dense is None:
             raise BadInput("no dense output was kept; integrate with dense=True")
@@ -59,7 +62,8 @@ class Trajectory(Solution):
             raise BadInput(f"t must lie in [{low:g}, {high:g}], the interval that was integrated")
         return dict(self.dense(t))
 
-    def plot(self, ax: Any = None, *, quantity: str | None = None, label: str = "", quantities: Sequence[str] | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str = "",
+             quantities: Sequence[str] | None = None) -> Axes:
         """Every unknown over time as a line, or the quantities named -> axes; `label` stands before their letters."""
         from ..show.display import letter
         from ..show.plots import curves

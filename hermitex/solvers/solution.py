@@ -11,12 +11,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ..errors import BadInput, NotConverged, UnknownName
 from ..show.columns import Columned, ridge, several
+
+if TYPE_CHECKING:
+    from hermitex.hints import Axes, Flag, Letter, Value
 
 _LARGE = 1e-9  # an error that is shown
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
@@ -57,14 +60,14 @@ class Solution(Columned):
     """
 
     value: Mapping[str, Any]
-    residual: Any
-    converged: Any
-    iterations: Any = 0
-    stability: Any = float("nan")
-    error: Any = float("nan")
-    method: Any = ""
-    branch: Any = ""
-    reason: Any = ""
+    residual: Value
+    converged: Flag
+    iterations: int | np.ndarray = 0
+    stability: Value = float("nan")
+    error: Value = float("nan")
+    method: str | np.ndarray = ""
+    branch: str | np.ndarray = ""
+    reason: str | np.ndarray = ""
     unknowns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
@@ -115,12 +118,12 @@ class Solution(Columned):
         return bool(np.all(self.converged))
 
     @property
-    def contraction(self) -> Any:
+    def contraction(self) -> Value:
         """The same number as `stability`."""
         return self.stability
 
     @property
-    def unstable(self) -> Any:
+    def unstable(self) -> Flag:
         """Whether iteration leaves the solution: stability above 1 by more than rounding; False where it is not known."""
         return _scalar(np.asarray(np.asarray(self.stability, dtype=float) > 1 + MARGINAL))
 
@@ -134,7 +137,7 @@ class Solution(Columned):
         versions = {"hermitex": __version__, "numpy": np.__version__, "python": platform.python_version()}
         return {**versions, "method": _plain(self.method), **self.origin}
 
-    def point(self, index: int) -> Solution:
+    def point(self, index: int) -> Self:
         """One point of a batch as a Solution of scalars.
 
         >>> Solution({"q": np.array([1.0, 2.0])}, np.zeros(2), np.array([True, True])).point(1)["q"]
@@ -146,7 +149,7 @@ class Solution(Columned):
         given = {k: _at(v, index) if np.shape(v) == (self.points,) else v for k, v in self.parameters.items()}
         return replace(self, value={k: _at(v, index) for k, v in self.value.items()}, parameters=given, **changes)
 
-    def derivative(self, parameter: Any) -> dict[str, Any]:
+    def derivative(self, parameter: Letter) -> dict[str, Value]:
         """{name: d name/d parameter} of unknowns and observables, in total, by the implicit function theorem.
 
         Exact but for the quadrature; NaN where fewer than six digits of it hold (at a fold and beside one), where the equations
@@ -160,19 +163,19 @@ class Solution(Columned):
         """
         if self.model is None:
             raise BadInput("this solution has no equations behind it whose derivative could be taken; solve a System or a theory")
-        found: dict[str, Any] = self.model.derivative(self, str(parameter))
+        found: dict[str, Value] = self.model.derivative(self, str(parameter))
         return found
 
-    def extended(self, values: Mapping[str, Any], **changes: Any) -> Solution:
+    def extended(self, values: Mapping[str, Any], **changes: Any) -> Self:
         """The same solution with more numbers by name (observables, `where` names)."""
         return replace(self, value={**self.value, **values}, **changes)
 
-    def at_numbers(self, numbers: Mapping[str, Any], inner: Iterable[str] = ()) -> Any:
+    def at_numbers(self, numbers: Mapping[str, Any], inner: Iterable[str] = ()) -> Self:
         """The same with the numbers it was solved at, and the names that only serve the equations."""
         given = {k: np.asarray(v).item() if np.ndim(v) == 0 else np.asarray(v) for k, v in numbers.items()}
         return replace(self, parameters=given, inner=tuple(n for n in inner if n in self.value))
 
-    def with_stability_said(self) -> Solution:
+    def with_stability_said(self) -> Self:
         """The same with a note where it converged to what iteration leaves."""
         away = np.atleast_1d(np.asarray(self.unstable & np.asarray(self.converged, dtype=bool)))
         if not away.any():
@@ -182,7 +185,7 @@ class Solution(Columned):
         note = f"{UNSTABLE}{where}: the spectral radius of the map x -> rhs(x) is {largest:.4g}"
         return replace(self, notes=(*self.notes, note))
 
-    def require(self, advice: str = "") -> Solution:
+    def require(self, advice: str = "") -> Self:
         """Itself if every point converged; otherwise raises `NotConverged` with what happened, carrying itself.
 
         Raises BadInput where the formulas have no meaning at any of the numbers.
@@ -211,7 +214,7 @@ class Solution(Columned):
     def _given(self, rows: int) -> dict[str, Any]:
         return {k: v for k, v in self.parameters.items() if np.shape(v) in ((), (1,), (rows,)) and k not in self.value}
 
-    def plot(self, ax: Any = None, *, quantity: str | None = None, label: str = "") -> Any:
+    def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str = "") -> Axes:
         """A quantity over the parameter that has several values, as a line with its points -> axes.
 
         quantity : default: the test error, or else every unknown

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..show.escape import cell
 from ..show.files import write_whole
 from .grid import Grid
 from .journal import PASSING, Packed, joined, plain
+
+if TYPE_CHECKING:
+    from hermitex.hints import Axes, Dataset, Place
 
 _ENDS = ("residual", "stability", "iterations", "converged", "reason")
 
@@ -73,7 +76,7 @@ class Sweep(Columned):
         sizes = [len(v) for v in self.axes.values()]
         return np.moveaxis(self[name].reshape(*sizes[1:], sizes[0]), -1, 0)
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self) -> Dataset:
         """An xarray.Dataset: every solved column over the swept parameters; it needs the extra `xarray`.
 
         Raises
@@ -94,7 +97,7 @@ class Sweep(Columned):
         fixed = {n: [v]*len(self) for n, v in self.parameters.items() if np.ndim(v) == 0 and n not in self.columns}
         return {**{n: c.tolist() for n, c in self.columns.items()}, **fixed}
 
-    def plot(self, ax: Any = None, *, quantity: str | None = None, log: tuple[bool, bool] | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, quantity: str | None = None, log: tuple[bool, bool] | None = None) -> Axes:
         """One swept parameter: a line. Two: a heat map, or with `quantity` in lines where one has at most six values -> axes.
 
         quantity : default: the test error, or else the first column that was solved for
@@ -122,7 +125,7 @@ class Sweep(Columned):
         error = self.columns.get(f"{simulated}_se")
         return {"x": self[line].tolist(), "y": self[simulated].tolist()} | ({} if error is None else {"error": error.tolist()})
 
-    def to_csv(self, path: str | Path | None = None) -> Any:
+    def to_csv(self, path: Place | None = None) -> Path | str:
         """The table as CSV text, floats with the digits that give the same bits back; or written to `path`, which is returned.
 
         A text that a spreadsheet would compute (a reason that begins with =) gets an apostrophe before it.

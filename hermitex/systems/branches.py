@@ -127,7 +127,7 @@ def _along(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], program:
                     line[k] = s
                     taken.add(i)
         left = [s for i, s in enumerate(row) if i not in taken]
-        for kind in dict.fromkeys(s.branch for s in left):
+        for kind in dict.fromkeys(str(s.branch) for s in left):
             _continue(others, k, [s for s in left if s.branch == kind], kind, program)
     whole = [line for line in [*lines, *others] if line]
     kept = [line for i, line in enumerate(whole) if not any(_equal(line, other) for other in whole[:i])]

@@ -116,7 +116,7 @@ def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], p
     """
     ends = np.array([d is not None and d[0] == 0 for d in domains])
     positive = [p or bool(e) for p, e in zip(positive, ends, strict=True)]
-    state = np.stack([np.broadcast_to(found[u], (len(found.converged),)) for u in found.unknowns])
+    state = np.stack([np.broadcast_to(found[u], (np.size(found.converged),)) for u in found.unknowns])
     k = np.flatnonzero(~np.asarray(found.converged) | (ends[:, None] & (state < _LEAST)).any(axis=0))
     if not (ends.any() and k.size):
         return found
@@ -128,4 +128,5 @@ def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], p
     good = np.flatnonzero(last.converged & (last.state[ends] == 0).any(axis=0) & np.all(inside, axis=0))
     if not good.size:
         return found
-    return assemble([(np.arange(len(found.converged)), found), (k[good], pick(last, good))], len(found.converged), found.unknowns)
+    points = np.size(found.converged)
+    return assemble([(np.arange(points), found), (k[good], pick(last, good))], points, found.unknowns)

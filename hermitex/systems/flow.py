@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 from sympy import Eq, S, Symbol
 
 from hermitex.errors import BadInput, Divergent, brief
+from hermitex.hints import Numbers, Place
 from hermitex.show.display import latex
 from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.names import by_name, listed
-from hermitex.systems.program import compile_program
+from hermitex.systems.program import Program, compile_program
 from hermitex.systems.scope import free_names
 from hermitex.systems.system import System
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
+
+if TYPE_CHECKING:
+    from hermitex.systems.export import Exported
 
 _ADVICE = "a looser tolerance=, a shorter time, or method='Radau'"
 _NOT_HERE = "a Flow has no fixed-point equations: {0} is for a System; .solve(t=...) integrates it"
@@ -92,7 +96,7 @@ class Flow(System):
         return {**self.written, self._time: Equation(self._time, S.One)}
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> Any:
+    def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> Program:
         """The compiled `Program` of the rates and observables; `events` become further observables."""
         more = {Symbol(n, real=True): self._read(e) for n, e in (events or {}).items()}
         cache = self.__dict__.setdefault("_programs", {})
@@ -123,7 +127,7 @@ class Flow(System):
         own = {s.name: s for s in (*self.equations, *self.where, *self.observables, *self.parameters, self._time)}
         return parse(e, symbols=own).xreplace(self.observables)
 
-    def solve(self, numbers: Mapping[str, Any] | None = None, *, t: Any = None,  # type: ignore[override]
+    def solve(self, numbers: Mapping[str, Any] | None = None, *, t: Numbers | None = None,  # type: ignore[override]
               start: Mapping[str, Any] | None = None, tolerance: float = OF_A_FLOW, method: str = "auto",
               events: Mapping[str, Any] | None = None, terminal: Sequence[str] = (), budget: float | None = None,
               raise_on_failure: bool = True, **keywords: Any) -> Trajectory:
@@ -162,23 +166,23 @@ class Flow(System):
         advice = "a looser tolerance= or a shorter time" if "Radau" in np.ravel(found.method) else _ADVICE
         return found.require(advice) if raise_on_failure else found  # type: ignore[return-value]
 
-    def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None,  # type: ignore[override]
-               tolerance: float = OF_A_FLOW, **numbers: Any) -> Any:
+    def export(self, path: Place, *, reference: Any = None, start: Mapping[str, Any] | None = None,  # type: ignore[override]
+               tolerance: float = OF_A_FLOW, **numbers: Any) -> Exported:
         """Write a standalone integrator with the formulas and its own self-test; it needs NumPy and SciPy.
 
         reference : {parameter: number, "t": the time to reach}, one point or several, for the self-test; or as in `solve`
         """
         return super().export(path, reference=reference, start=start, tolerance=tolerance, **numbers)
 
-    def branches(self, *args: Any, **keywords: Any) -> Any:
+    def branches(self, *args: Any, **keywords: Any) -> NoReturn:
         """Not of a flow."""
         raise BadInput(_NOT_HERE.format("branches"))
 
-    def follow(self, *args: Any, **keywords: Any) -> Any:
+    def follow(self, *args: Any, **keywords: Any) -> NoReturn:
         """Not of a flow."""
         raise BadInput(_NOT_HERE.format("follow"))
 
-    def minimise(self, *args: Any, **keywords: Any) -> Any:
+    def minimise(self, *args: Any, **keywords: Any) -> NoReturn:
         """Not of a flow."""
         raise BadInput(_NOT_HERE.format("minimise"))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
+from hermitex.hints import Axes, DataFrame
 from hermitex.kernels.lawful import unlawful
 from hermitex.show.display import Shown, number_table
 from hermitex.show.plots import new_axes
@@ -68,13 +69,13 @@ class Branch(Shown):
         """The table, the folds and why it ends, ready for JSON."""
         return {"parameter": self.parameter, **self.table(), "folds": self.folds, "reason": self.reason}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a point."""
         from hermitex.show.tables import to_dataframe
 
         return to_dataframe(self.table())
 
-    def plot(self, ax: Any = None, *, quantity: str | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, quantity: str | None = None) -> Axes:
         """An unknown (default: the first) along the parameter: a line where stable, dashed elsewhere, dots at the folds."""
         ax, name = new_axes(ax), quantity or self.unknowns[0]
         x, y = self[self.parameter], self[name]

@@ -206,7 +206,8 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
         blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
         good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
-        told = [i for i in _short(better) if not found.converged[k[i]] and k[i] not in _short(found)]  # how many digits hold
+        bad, known = ~np.asarray(found.converged), _short(found)
+        told = [i for i in _short(better) if bad[k[i]] and k[i] not in known]  # how many digits hold
         nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
         unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}
         taken = [*good, *told]
@@ -263,7 +264,7 @@ def _with_advice(program: Program, numbers: dict[str, np.ndarray], guess: dict[s
     reached = float(found.origin["quadrature_error"])
     tolerance = 10.0**np.ceil(np.log10(reached/1e3)) if 0 < reached <= _DIGITS else np.inf
     while tolerance <= _DIGITS and not over():
-        if _attempt(program, numbers, 1, guess, tolerance).converged.all():
+        if _attempt(program, numbers, 1, guess, tolerance).all_converged:
             why = [f"{r}, or tolerance={tolerance:.0e} for the digits that hold" for r in np.ravel(found.reason)]
             return replace(found, reason=np.array(why, dtype=object))
         tolerance *= 10

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sympy import Basic, Derivative, Eq, Expr, Function, S, Subs, Sum, Symbol
 from sympy.core.function import UndefinedFunction
 
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName, brief
+from hermitex.hints import Letters, Place, Variables
 from hermitex.kernels.pythagoras import residuals
 from hermitex.kernels.signs import signs
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
+from hermitex.solvers.solution import Solution
+from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
@@ -31,9 +34,12 @@ from hermitex.systems.letters import assumed, condition, letters, read
 from hermitex.systems.matrices import entrywise, flat_start, pairs
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import begin, by_name, check_distinct, listed
-from hermitex.systems.program import Postponed, compile_program
+from hermitex.systems.program import Postponed, Program, compile_program
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
+
+if TYPE_CHECKING:
+    from hermitex.systems.export import Exported
 
 _FORMULAS = ("equations", "where", "observables")
 
@@ -89,7 +95,7 @@ class System(Shown):
     domain: Mapping[Any, Any] = field(default_factory=dict)
     start: Mapping[Any, Any] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
-    symbols: InitVar[Any] = None
+    symbols: InitVar[Letters | None] = None
 
     is_flow: ClassVar[bool] = False  # whether the right-hand sides are rates
 
@@ -137,7 +143,7 @@ class System(Shown):
 
     # -- reading -----------------------------------------------------------------------------------------------------
     @cached_property
-    def derivation(self) -> Any:
+    def derivation(self) -> Derivation:
         """How the equations follow from the free energy that they came from; made when it is asked for."""
         made = self.__dict__.get("derived")
         if made is None:
@@ -330,7 +336,7 @@ class System(Shown):
         return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own} | signs(numbers, formulas)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def compile(self, *, blocks: bool = True) -> Any:
+    def compile(self, *, blocks: bool = True) -> Program:
         """The compiled `Program`; `blocks=False` keeps all equations in one nonlinear block (for comparison)."""
         cache = self.__dict__.setdefault("_programs", {})
         if blocks not in cache:
@@ -357,7 +363,7 @@ class System(Shown):
 
     def solve(self, numbers: Mapping[str, Any] | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
               budget: float | None = None, blocks: bool = True, raise_on_failure: bool = True, method: str = "newton",
-              damping: float = 1.0, **keywords: Any) -> Any:
+              damping: float = 1.0, **keywords: Any) -> Solution:
         """Solve for the unknowns at given parameters (numbers or arrays, broadcast together) -> Solution.
 
         method : "newton", with further methods behind it; or "iterate": x <- x + damping (rhs(x) - x) from the start, which
@@ -379,8 +385,8 @@ class System(Shown):
         """A start as {unknown: where it begins}, that of a matrix by its entries."""
         return begin(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
 
-    def minimise(self, objective: Any, over: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-                 **numbers: Any) -> Any:
+    def minimise(self, objective: str | Symbol, over: Variables, bounds: Sequence[float] | Mapping[str, Sequence[float]], *,
+                 start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
         """The parameters at which an unknown or observable is least -> Solution; `solution["lam"]` is the best value.
 
         Parameters
@@ -407,7 +413,7 @@ class System(Shown):
         given = by_name("minimise", numbers, parameters=names)
         wanted = [over] if isinstance(over, str) or not isinstance(over, list | tuple) else list(over)
         for name in wanted:
-            if (own := parameter_of(self, name)) in given:
+            if (own := parameter_of(self, str(name))) in given:
                 raise BadInput(f"minimise: {own} is sought and has a value, too")
         inside = {a.name for a in self.arrays}
         if several := [n for n, v in given.items() if n not in inside and getattr(v, "__len__", None)]:
@@ -418,8 +424,8 @@ class System(Shown):
         return minimise(lambda **p: self.solve(given, start=start, tolerance=tolerance, raise_on_failure=False, **p),
                         str(objective), [str(n) for n in wanted], bounds)
 
-    def follow(self, parameter: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-10,
-               **numbers: Any) -> Branch:
+    def follow(self, parameter: str | Symbol, bounds: Sequence[float], *, start: Mapping[str, Any] | None = None,
+               tolerance: float = 1e-10, **numbers: Any) -> Branch:
         """A branch of solutions along a parameter by its arc length, through folds -> Branch.
 
         It begins at the solution that `start` leads to at the lower end of the bounds, or else at the upper, and ends where
@@ -445,8 +451,8 @@ class System(Shown):
         names = {p.name for p in self.parameters}
         return by_name("solve", {k: v for k, v in numbers.items() if ridge(k, names) in names}, parameters=names)
 
-    def export(self, path: Any, *, reference: Any = None, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-               check: bool = True, method: str = "newton", damping: float = 1.0, **numbers: Any) -> Any:
+    def export(self, path: Place, *, reference: Any = None, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+               check: bool = True, method: str = "newton", damping: float = 1.0, **numbers: Any) -> Exported:
         """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`.
 
         reference : the point of the self-test, {"alpha": 2}, or several; one may be given as in `solve`, alpha=2
@@ -460,7 +466,7 @@ class System(Shown):
                      damping=damping)
 
     def branches(self, starts: Mapping[str, Mapping[str, Any]] | None = None, numbers: Mapping[str, Any] | None = None, *,
-                 tolerance: float = 1e-11, **keywords: Any) -> tuple[Any, ...]:
+                 tolerance: float = 1e-11, **keywords: Any) -> tuple[Solution, ...]:
         """The solutions at given parameters: from named starts, {"informed": {"m": 1}, "uninformed": {"m": 1e-3}}, and from
         starts over many scales, along the directions that unstable solutions are left by, and between stable ones.
 

@@ -155,7 +155,7 @@ class _PointFlow:
             found = self._integrated(times, rtol/100, arrays, how, events=self._hooks(arrays, events), terminal=terminal)
             if not found.converged:
                 break
-            how = found.method if how == "auto" else how  # what was stiff is stiff
+            how = str(found.method) if how == "auto" else how  # what was stiff is stiff
             if not self._shown(found):
                 continue
             reached = np.asarray(found[TIME])

@@ -77,6 +77,8 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     if (len(letters) > 1 or sizes is not None) and bias:
         raise BadInput("bounds: a bias with a vocabulary is not supported; leave one of them out")
     shape = np.broadcast_shapes(r.shape, c.shape, gamma.shape)
+    if 0 in shape:
+        raise BadInput("bounds: an array of parameters is empty")
     rs, cs, gs = (np.broadcast_to(v, shape).ravel() for v in (r, c, gamma))
     K = len(letters)
     at = (rs[:, None]*np.array(letters), np.broadcast_to(cs[:, None] if sizes is None else sizes, (rs.size, K)),
@@ -98,7 +100,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
 
     b1, psi = (found.b1, found.psi) if K > 1 else (found.b1[:, 0], found.psi[:, 0])
     return Bounds(
-        smoothed.activation, next(iter(parts.values()))[1].activation if parts else None, shaped(found.upper), shaped(found.lower),
+        smoothed.activation, next(iter(parts.values()))[1].activation, shaped(found.upper), shaped(found.lower),
         shaped(rs), shaped(cs) if sizes is None else tuple(sizes), shaped(gs),
         {"b1": shaped(b1, K), "b": shaped(found.b, 2), "psi": shaped(psi, K)}, shaped(found.error),
         **{n: shaped(v) for n, v in biased.items() if n != "notes"}, notes=tuple(notes), letters=letters)

@@ -14,6 +14,7 @@ from typing import Any
 from sympy import And, Expr, Piecewise, Symbol, oo, simplify, sympify
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.hints import Axes
 from hermitex.show.display import Shown, latex, letter, math
 from hermitex.show.escape import tex
 from hermitex.symbolic.parsing import expression
@@ -208,8 +209,8 @@ class Regimes(Shown):
 
         return bibtex([self.source] if self.source else [])
 
-    def plot(self, across: tuple[Symbol, Sequence[float]], up: tuple[Symbol, Sequence[float]], ax: Any = None,
-             rest: Mapping[Symbol, Any] | None = None) -> Any:
+    def plot(self, across: tuple[Symbol, Sequence[float]], up: tuple[Symbol, Sequence[float]], ax: Axes | None = None,
+             rest: Mapping[Symbol, Any] | None = None) -> Axes:
         """The cells as colours over a grid of two symbols, each named where it is widest; `rest` fixes the other symbols."""
         from hermitex.show.plots import cells
 

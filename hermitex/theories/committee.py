@@ -18,7 +18,7 @@ import numpy as np
 from sympy import DiracDelta, Symbol
 
 from hermitex.errors import BadInput, NotConverged, NoValue
-from hermitex.hints import Formula
+from hermitex.hints import Axes, Formula
 from hermitex.show.display import shorten
 from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
@@ -304,9 +304,12 @@ class Committee(Theory):
         return phases(self, gamma=gamma, students=students, t=t, dimension=dimension, Delta=Delta)
 
     # -- showing -----------------------------------------------------------------------------------------------------------
-    def plot(self, ax: Any = None, *, gamma: tuple[float, ...] = (0.3, 1.0, 3.0), t: float = 20.0, dimension: float = 1000.0,
-             Delta: float = 0.0, points: int = 80) -> Any:
+    def plot(self, ax: Axes | None = None, *, gamma: tuple[float, ...] = (0.3, 1.0, 3.0), t: float = 20.0,
+             dimension: float = 1000.0, Delta: float = 0.0, points: int = 80) -> Axes:
         """The risk over t for a few learning rates, from the start of `dimension`; dotted, the plateau of equal students."""
+        from hermitex.show.plots import new_axes
+
+        ax = new_axes(ax)
         for rate in gamma:
             said: dict[str, Any] = {"gamma": rate, "dimension": dimension, "Delta": Delta, "title": rf"$\gamma = {rate:g}$"}
             ax = self.curve(np.linspace(0, t, points), **said).plot(ax)

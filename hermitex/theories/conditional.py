@@ -35,7 +35,7 @@ from sympy import (
 )
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
-from hermitex.hints import Formula
+from hermitex.hints import Axes, Formula
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.parsing import expression
@@ -125,8 +125,8 @@ class Coefficient(Shown):
             expr = None
         return dict(plain({"name": self.name, "sigma": self.activation(z), "node": self.node, "expr": expr}))
 
-    def plot(self, ax: Any = None, *, kappa: Any = None, r: float = 1.0, c: float = 1.0, label: str | None = None, **numbers: float
-             ) -> Any:
+    def plot(self, ax: Axes | None = None, *, kappa: Any = None, r: float = 1.0, c: float = 1.0, label: str | None = None,
+             **numbers: float) -> Axes:
         """The coefficient over kappa, -4 to 4 where no values are given, as a line -> axes."""
         from numpy import linspace, ravel
 

@@ -238,7 +238,7 @@ def solved(system: System, at: Mapping[str, np.ndarray], start: Mapping[str, np.
         return found
     again = system.solve(some, start=near, tolerance=tolerance, raise_on_failure=False)
     good = np.flatnonzero(found.converged)
-    return assemble([(good, pick(found, good)), (left, again)], len(found.converged), found.unknowns)
+    return assemble([(good, pick(found, good)), (left, again)], np.size(found.converged), found.unknowns)
 
 
 def _usable(v: np.ndarray, positive: bool) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, HermitexError, NotConverged, UnknownName
+from hermitex.hints import Axes, Flag, Value
 from hermitex.show.columns import Columned, ridge
 from hermitex.show.display import Shown, counted, letter, number, number_table, shorten
 from hermitex.solvers.solution import MARGINAL, UNSTABLE
@@ -47,10 +48,10 @@ class Curve(Columned, Shown):
     alpha: np.ndarray
     values: Mapping[str, np.ndarray]
     order_parameters: tuple[str, ...] = ()
-    converged: Any = True
-    residual: Any = float("nan")
-    stability: Any = float("nan")
-    reason: Any = ""
+    converged: Flag = True
+    residual: Value = float("nan")
+    stability: Value = float("nan")
+    reason: str | np.ndarray = ""
     standard_error: Mapping[str, np.ndarray] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
     simulation: Curve | None = None
@@ -166,16 +167,17 @@ class Curve(Columned, Shown):
         """What a legend says: the title, or what stayed fixed."""
         return self.title or self.theory
 
-    def plot(self, ax: Any = None, *, quantity: str | None = None, label: str | None = None,
-             log: tuple[bool, bool] | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str | None = None,
+             log: tuple[bool, bool] | None = None) -> Axes:
         r"""A quantity along the curve on the given axes: a line, the experiment as points with error bars.
 
         quantity : default: the test error; of a curve that has none, every order parameter
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace), and numbers of
             samples over a decade and a half are; errors are where they fall by as much, as powers of n or in time
         """
-        from hermitex.show.plots import axis_of, critical
+        from hermitex.show.plots import axis_of, critical, new_axes
 
+        ax = new_axes(ax)
         if quantity is None and "risk" in self.values:
             quantity, log = "risk", log or (False, True)
         if quantity is None and "samples" in self.values:  # exponents of d: no test error, which its experiment may have

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, overload
 
 from hermitex.errors import HermitexError
+from hermitex.hints import Axes
 from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, counted
 from hermitex.theories.curve import Curve
@@ -57,8 +58,11 @@ class Curves(Tabled, Shown, Sequence[Curve]):
 
         return bibtex([k for one in self.curves for k in one.sources])
 
-    def plot(self, ax: Any = None, **how: Any) -> Any:
+    def plot(self, ax: Axes | None = None, **how: Any) -> Axes:
         """Every curve on the same axes, the keywords those of `Curve.plot`; the legend says what differs between them."""
+        from hermitex.show.plots import new_axes
+
+        ax = new_axes(ax)
         for one in self.curves:
             ax = one.plot(ax, **how)
         return ax

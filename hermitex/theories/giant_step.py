@@ -21,7 +21,7 @@ from sympy import Abs, Add, DiracDelta, Expr, ImmutableMatrix, Rational, Symbol,
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.leap import leap
-from hermitex.hints import Formula
+from hermitex.hints import Axes, Formula
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.bounds.integrability import integrable
@@ -326,9 +326,11 @@ class GiantStep(Theory):
         return {"sigma": self.sigma.name, "target": str(self.g), **shown, "order": self.order, "directions": rows,
                 "status": self.status}
 
-    def plot(self, ax: Any = None, *, u: tuple[float, ...] = (0.5, 1.0, 3.0), Delta: float = 0.0, points: int = 60) -> Any:
+    def plot(self, ax: Axes | None = None, *, u: tuple[float, ...] = (0.5, 1.0, 3.0), Delta: float = 0.0, points: int = 60) -> Axes:
         """The mean |cos| over samples = n/d^l for a few steps u."""
-        line = np.geomspace(1e-2, 1e2, points)
+        from hermitex.show.plots import new_axes
+
+        ax, line = new_axes(ax), np.geomspace(1e-2, 1e2, points)
         for step in u:
             ax = self.curve(line, u=step, Delta=Delta, title=f"$u = {step:g}$").plot(ax)
         ax.set_ylim(0, 1)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, brief
+from hermitex.hints import Axes, Value
 from hermitex.show.display import Shown
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +47,7 @@ class MarchenkoPastur(Shown):
         """1 - 1/gamma if gamma > 1, else 0."""
         return max(0.0, 1 - 1/self.gamma)
 
-    def density(self, s: Any) -> Any:
+    def density(self, s: Value) -> Array:
         """The continuous part, sqrt((s - a)(b - s))/(2 pi gamma s) between the edges a and b, 0 outside."""
         s = np.asarray(s, dtype=float)
         low, high = self.edges
@@ -89,7 +90,7 @@ class MarchenkoPastur(Shown):
         """gamma, the edges and the mass at zero."""
         return {"gamma": float(self.gamma), "edges": list(self.edges), "mass_at_zero": self.mass_at_zero}
 
-    def plot(self, ax: Any = None, *, points: int = 400) -> Any:
+    def plot(self, ax: Axes | None = None, *, points: int = 400) -> Axes:
         """The density between the edges."""
         from hermitex.show.plots import learning_curve
 

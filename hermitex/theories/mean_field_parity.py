@@ -15,6 +15,7 @@ import numpy as np
 from sympy import Expr, Integer, Symbol
 
 from hermitex.errors import BadInput
+from hermitex.hints import Axes
 from hermitex.show.display import latex
 from hermitex.solvers.solution import Solution
 from hermitex.theories.claims import Claim, Claims, exact
@@ -68,7 +69,7 @@ class MeanFieldParity(Theory):
             raise BadInput(f"mean-field-parity: d is a whole number, at least k = {self.k}, not {str(d)[:60]}")
         return self.k + (size - self.k)/size**a
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The exponent of n over alpha, beside the k - 1 of a correlational query."""
         from hermitex.show.plots import curves
 

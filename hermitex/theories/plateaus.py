@@ -13,6 +13,7 @@ import numpy as np
 from sympy import Expr, oo
 
 from hermitex.errors import BadInput
+from hermitex.hints import Axes
 from hermitex.solvers.solution import Solution
 from hermitex.theories.theory import Theory
 
@@ -77,7 +78,8 @@ class Plateaus(Theory):
                         True if one else np.full(shape, True), method="explicit", reason=reason.item() if one else reason,
                         unknowns=("degree",), notes=(*notes, self.status))
 
-    def plot(self, ax: Any = None, *, kappa: tuple[float, float] = (0.0, 4.0), points: int = 801, label: str | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, kappa: tuple[float, float] = (0.0, 4.0), points: int = 801,
+             label: str | None = None) -> Axes:
         """The plateaus of the error over kappa, and the target's norm as the level above them."""
         line = np.linspace(*kappa, points)
         ax = self.curve(line, title=self.name).plot(ax, label=self._label if label is None else label)

@@ -18,7 +18,7 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.labels.levels import constant_value
 from hermitex.exponents.leap import leap
-from hermitex.hints import Formula
+from hermitex.hints import DataFrame, Formula
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.activations import activation
 from hermitex.symbolic.bounds.integrability import integrable
@@ -149,7 +149,7 @@ class Repetition(Shown):
         return {"power": [r.power for r in rows], "c_1": [r.c_1 for r in rows], "c_2": [r.c_2 for r in rows],
                 "information_exponent": [r.order for r in rows]}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a power."""
         from hermitex.show.tables import to_dataframe
 

@@ -16,6 +16,7 @@ import numpy as np
 from sympy import Eq, Idx, IndexedBase, Piecewise, Sum, Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput
+from hermitex.hints import Axes
 from hermitex.kernels.compile import Kernel, compile
 from hermitex.show.plots import curves
 from hermitex.solvers.root import root
@@ -154,7 +155,8 @@ class RidgeEquivalent(Theory):
         tail = {"tail": r"\mathrm{tail}"} if numbers.get("tail") else {}
         return ", ".join(written(numbers, n="n", p="p", lam=r"\lambda", noise=r"\sigma^2", **tail))
 
-    def plot(self, ax: Any = None, *, capacity: float = 2.0, source: float = 0.5, noise: float = 0.1, modes: int = 2000) -> Any:
+    def plot(self, ax: Axes | None = None, *, capacity: float = 2.0, source: float = 0.5, noise: float = 0.1,
+             modes: int = 2000) -> Axes:
         """Bias and variance of kernel ridge regression over n under power laws, for two sizes of the ridge."""
         k = np.arange(1, modes + 1.0)
         line = np.geomspace(5, modes/4, 40)

@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Abs, Max, Piecewise, Rational, Symbol, sqrt
 
 from hermitex.errors import BadInput
-from hermitex.hints import Formula
+from hermitex.hints import Axes, Formula
 from hermitex.show.plots import critical, curves
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -108,7 +108,7 @@ class SmallStep(Theory):
         outlier = float(found["singular_value"]) if float(given["eta"]) > float(found["eta_c"]) else None
         return weight_spectrum(float(given["psi2"]), outlier, points, simulated)
 
-    def plot(self, ax: Any = None, *, psi1: float = 4.0, psi2: float = 1.0, Delta: float = 0.0, points: int = 200) -> Any:
+    def plot(self, ax: Axes | None = None, *, psi1: float = 4.0, psi2: float = 1.0, Delta: float = 0.0, points: int = 200) -> Axes:
         """The outlier and the two alignments along the step, up to three critical steps."""
         at_one = self.solve(psi1=psi1, psi2=psi2, eta=1.0, Delta=Delta)
         eta_c = float(at_one["eta_c"])

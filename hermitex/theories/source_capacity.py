@@ -17,6 +17,7 @@ from scipy.special import zeta
 from sympy import Expr, Max, Min, Rational, Symbol, oo
 
 from hermitex.errors import BadInput
+from hermitex.hints import Axes
 from hermitex.show.plots import curves
 from hermitex.solvers.solution import Solution
 from hermitex.symbols import alpha, r
@@ -216,7 +217,7 @@ class SourceCapacity(Theory):
                            f"'k**(-({a})), 1..10000' --coefficients 'k**(-({b})), 1..10000'")
         return super().minimise(objective, over, bounds, **rest)
 
-    def plot_rates(self, ax: Any = None, *, ell: Any, q: Any = oo, n: Any = None) -> Any:
+    def plot_rates(self, ax: Axes | None = None, *, ell: Any, q: Any = oo, n: Any = None) -> Axes:
         """The slopes of bias and variance along n, and the exponents that they approach as dotted lines."""
         line = np.geomspace(10, 1e6, 40) if n is None else np.asarray(n, dtype=float)
         found, goal = self.curve(n=line, ell=ell, q=q), self.rates(ell, q)
@@ -228,7 +229,8 @@ class SourceCapacity(Theory):
         ax.legend(frameon=False, fontsize="small")
         return ax
 
-    def plot(self, ax: Any = None, *, ells: tuple[float, float] | None = None, qs: tuple[float, float] | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, ells: tuple[float, float] | None = None, qs: tuple[float,
+             float] | None = None) -> Axes:
         """The regimes over ell and q, the optimum as a point, its least width where the line through it ends."""
         self._need_numbers()
         a, (one, half) = self.capacity, self._sources

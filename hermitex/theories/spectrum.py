@@ -6,14 +6,16 @@ outlier is the spike's: n E mu_0^2 + O(1) for Phi^T Phi/p [cui2024, Eq. (191)]; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
-from hermitex.hints import Formula
+from hermitex.hints import Axes, DataFrame, Formula
 from hermitex.show.display import Shown, formula_table
+from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import z as _z
 from hermitex.theories.conditional import mu_star
@@ -42,7 +44,7 @@ class Spectrum(Shown):
     (1, True)
     """
 
-    sigma: Any
+    sigma: Activation
     r: float
     c: float
     alpha: float
@@ -66,7 +68,7 @@ class Spectrum(Shown):
         """int x drho(x) of the bulk, (alpha/beta) E[c mu_1^2 + mu_star^2] in normalisation p."""
         return self._equations.mean*self.unit
 
-    def stieltjes(self, z: Any) -> Any:
+    def stieltjes(self, z: complex | np.ndarray) -> complex | np.ndarray:
         """m(z) = int drho(x)/(x - z) of the bulk (its atom at zero included), for complex z of any shape."""
         given = np.asarray(z, dtype=complex)
         if not np.isfinite(given).all():
@@ -93,7 +95,7 @@ class Spectrum(Shown):
                 "first_moment": self.first_moment, "notes": list(self.notes)}
         return dict(plain(found))
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """x and density as a pandas DataFrame."""
         from hermitex.show.tables import to_dataframe
 
@@ -107,7 +109,8 @@ class Spectrum(Shown):
             rows.append((r"\text{outlier}", rf"{o['coefficient']:.8g}\,{o['times']} + {o['constant']:.8g}"))
         return formula_table(rows, title=rf"Spectrum of $\Phi^\top\Phi/{self.normalisation}$, σ = {self.sigma.name}")
 
-    def plot(self, ax: Any = None, *, histogram: Any = None, bins: int = 60, label: str = "density") -> Any:
+    def plot(self, ax: Axes | None = None, *, histogram: np.ndarray | Sequence[float] | None = None, bins: int = 60,
+             label: str = "density") -> Axes:
         """The density, over a histogram of eigenvalues where some are given (zeros and outliers left out of view).
 
         On axes with densities already the view grows to hold all of them.

@@ -18,7 +18,7 @@ from sympy import Add, Expr, Integer, Max, Rational, Symbol, ceiling, log
 
 from hermitex.errors import BadInput
 from hermitex.exponents.leap import leap
-from hermitex.hints import Formula
+from hermitex.hints import Axes, Formula
 from hermitex.show.display import shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.series.coefficients import coefficient
@@ -162,7 +162,7 @@ class SpikedCovariance(SpikedFlow):
         return Add(*terms)
 
     # -- showing -----------------------------------------------------------------------------------------------------------
-    def plot(self, ax: Any = None, *, points: int = 240) -> Any:
+    def plot(self, ax: Axes | None = None, *, points: int = 240) -> Axes:
         """The regimes over gamma_1 and gamma_2, with lines of equal sample exponent where k is known."""
         xs, ys = ([top*(i + 0.5)/points for i in range(points)] for top in (0.5, 1.0))
         ax = self.regimes.plot((GAMMA_1, xs), (GAMMA_2, ys), ax)
@@ -171,7 +171,8 @@ class SpikedCovariance(SpikedFlow):
             values = [[float(1 - 2*(int(self.k) - 1)*e) for e in row] for row in start]
             lines = ax.contour(xs, ys, values, levels=6, colors="0.25", linewidths=0.8)
             ax.clabel(lines, fontsize="x-small", fmt="%.2f")
-            ax.get_legend().set_title("lines: exponent of $d$ in $n$", prop={"size": "small"})
+            if legend := ax.get_legend():
+                legend.set_title("lines: exponent of $d$ in $n$", prop={"size": "small"})  # type: ignore[arg-type]
         return ax
 
     def _at(self, gamma_1: Any, gamma_2: Any) -> dict[Symbol, Expr]:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, NoValue, UnknownName, brief
+from hermitex.hints import Numbers
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
 from hermitex.solvers.limit import limited, require_tolerance
@@ -19,6 +20,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name
+from hermitex.systems.system import System
 from hermitex.theories.curve import Curve, bends
 from hermitex.theories.optimum import TheoryPoint
 
@@ -48,7 +50,7 @@ class Theory(Shown):
     elsewhere: ClassVar[Mapping[str, str]] = {}  # letters of other structures of this theory: what brings each
 
     @property
-    def system(self) -> Any:
+    def system(self) -> System:
         """The equations, as a `System`."""
         other = "; its equations of motion are .flow, a Flow" if hasattr(type(self), "flow") else ""
         raise AttributeError(f"{self.name}: there is no system of equations that is solved{other}")
@@ -161,8 +163,8 @@ class Theory(Shown):
         """The names of its equations that only serve to write them."""
         return () if type(self).system is Theory.system else tuple(k.name for k in self.system.where)
 
-    def minimise(self, objective: str, over: Any, bounds: Any, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-                 **numbers: Any) -> Solution:
+    def minimise(self, objective: str, over: str | Sequence[str], bounds: Sequence[float] | Mapping[str, Sequence[float]], *,
+                 start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
         """The letters at which an error or order parameter is least -> Solution; as `System.minimise`.
 
         >>> from hermitex.theories import glm
@@ -192,8 +194,9 @@ class Theory(Shown):
                                f"(hx.curve(..., each={name!r}) makes one for each)")
         return {name: float(np.ravel(numbers[name])[0]) for name in names}
 
-    def curve(self, alpha: Any = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, title: str = "",
-              optimise: str | None = None, bounds: Any = (1e-6, 1e3), refine: int = 0, **numbers: Any) -> Curve:
+    def curve(self, alpha: Numbers | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+              title: str = "", optimise: str | None = None, bounds: Sequence[float] = (1e-6, 1e3), refine: int = 0,
+              **numbers: Any) -> Curve:
         """The learning curve along `alpha`, or along whichever letter is given as a list: `.curve(alpha=2, lam=[0.1, 1])`.
 
         Several lists are broadcast: they run along the curve together, the first of them is its axis. A point that did not

@@ -22,7 +22,7 @@ import numpy as np
 from sympy import Add, Expr, Poly, Symbol
 
 from hermitex.errors import BadInput, NoValue, UnknownName
-from hermitex.hints import Formula
+from hermitex.hints import Axes, Formula
 from hermitex.show.display import latex
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -165,11 +165,12 @@ class Tree(Plateaus):
         return {"target": self.g.name, "P": {str(q): str(p) for q, p in self.P}, "epsilon1": str(self.epsilon1), **fixed,
                 "scenario": self.scenario, "status": self.status}
 
-    def plot(self, ax: Any = None, *, kappa: tuple[float, float] = (0.0, 4.0), points: int = 801, label: str | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, kappa: tuple[float, float] = (0.0, 4.0), points: int = 801,
+             label: str | None = None) -> Axes:
         """The error over kappa in the three scenarios, the thresholds as dotted lines."""
-        from hermitex.show.plots import name_lines
+        from hermitex.show.plots import name_lines, new_axes
 
-        line = np.linspace(*kappa, points)
+        ax, line = new_axes(ax), np.linspace(*kappa, points)
         for scenario, words in SCENARIOS.items():
             ax = self.curve(kappa=line, scenario=scenario).plot(ax, label=f"{scenario}: {words}")
         names: dict[Any, str] = {}  # both thresholds may be one

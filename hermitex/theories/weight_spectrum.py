@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
+from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number, words_table
 from hermitex.theories.marchenko_pastur import MarchenkoPastur
 
@@ -39,7 +40,7 @@ class WeightSpectrum(Shown):
                  "outlier": self.outlier}
         return found if self.simulated is None else {**found, "simulated": np.sort(self.simulated).tolist()}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame with the columns x and density."""
         from hermitex.show.tables import to_dataframe
 
@@ -56,7 +57,7 @@ class WeightSpectrum(Shown):
 
         return bibtex(["ba2022"])
 
-    def plot(self, ax: Any = None, *, bins: int = 60) -> Any:
+    def plot(self, ax: Axes | None = None, *, bins: int = 60) -> Axes:
         """The density as a line, the outlier as an arrow, the simulated singular values as a histogram of area 1."""
         from hermitex.show.plots import COLOURS, curves, new_axes
 

@@ -48,6 +48,24 @@ def test_parameters_of_public_functions_say_what_they_take(room, name):
         assert set(plain) <= {"system", "executor"} and said.return_annotation not in ("Any", said.empty)
 
 
+# What a name, a shape or an arithmetic decides is Any, as in NumPy; so are parts of a System that are given in many forms.
+_DECIDED = {"__getitem__", "__getattr__", "get", "value", "error", "evaluate", "__call__", "evalf", "n", "subs", "diff",
+            "mpmath_value", "solved", "parameters", "positive", "kept", "support", "model", "m", "derivative", "escape_time",
+            "samples"}
+
+
+@pytest.mark.parametrize("room, name", _NAMES)
+def test_attributes_of_public_classes_say_what_they_are(room, name):
+    made = getattr(hx if room == "hermitex" else hx.theories, name)
+    for kind in made.__mro__ if inspect.isclass(made) else ():
+        if kind.__module__.startswith("hermitex"):
+            parts = {n: inspect.unwrap(getattr(v, "fget", getattr(v, "func", v)) or v) for n, v in vars(kind).items()}
+            said = {n: inspect.signature(f).return_annotation for n, f in parts.items() if n[0] != "_" and inspect.isfunction(f)}
+            said |= vars(kind).get("__annotations__", {})
+            plain = {n for n, a in said.items() if a in ("Any", inspect.Signature.empty)}
+            assert plain <= _DECIDED, f"{kind.__name__} does not say what {sorted(plain - _DECIDED)} are"
+
+
 @pytest.mark.parametrize("room, name", _NAMES)
 def test_a_public_function_travels_under_its_public_name(room, name):
     made = getattr(hx if room == "hermitex" else hx.theories, name)

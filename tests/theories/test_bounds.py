@@ -211,7 +211,7 @@ def test_degenerate_functions_have_answers():
 
 @pytest.mark.parametrize("wrong", [{"r": 1, "c": 0}, {"r": 1, "c": -1}, {"r": 1, "gamma": 1.2}, {"r": float("nan")},
                                    {"r": 1, "eta": 2}, {"alpha0": 0, "eta": 1}, {"alpha0": 1}, {}, {"r": 1, "optimise": True},
-                                   {"r": float("inf")}, {"r": [1, 2], "c": [1, 2, 3]}, {"r": "x"},
+                                   {"r": float("inf")}, {"r": []}, {"r": [1, 2], "c": [1, 2, 3]}, {"r": "x"},
                                    {"r": 1, "vocabulary": [1, 2], "norms": [1]}])
 def test_hostile_numbers_get_one_line(wrong):
     with pytest.raises(BadInput) as caught:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sympy import Add, Expr, Float, S, Symbol, sqrt
 
 from hermitex.errors import BadInput, ConventionError, Divergent, HermitexError, NoClosedForm
-from hermitex.hints import Formula, Variables
+from hermitex.hints import Axes, DataFrame, Formula, Variables
 from hermitex.show.display import latex
 from hermitex.symbolic.arithmetic import linspace, mp, mpf, nstr
 from hermitex.symbolic.deadline import deadline
@@ -176,7 +176,7 @@ class Expansion:
         return float(self.numeric(expr, digits).value)
 
     # -- showing ---------------------------------------------------------------------------------------------------
-    def plot(self, ax: Any = None, *, orders: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, orders: Any = None) -> Axes:
         """g and its partial sums on the range that a standard normal visits; returns the axes.
 
         Of two variables the level lines of the partial sums are drawn over the target's levels in grey, by default of the
@@ -207,7 +207,7 @@ class Expansion:
         name = self.variables[0].name
         return curves([float(p) for p in points], lines, ax, xlabel=f"${name}$", ylabel=f"$g({name})$", reference="target")
 
-    def plot_coefficients(self, ax: Any = None) -> Any:
+    def plot_coefficients(self, ax: Axes | None = None) -> Axes:
         """The absolute coefficients, order by order, on a logarithmic scale; returns the axes."""
         from hermitex.show.plots import stem
 
@@ -234,7 +234,7 @@ class Expansion:
         value = self.numeric(expr, digits).value
         return float(value) if digits <= 15 else value
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """One row a coefficient: order, exact, value."""
         from hermitex.show.tables import to_dataframe
 

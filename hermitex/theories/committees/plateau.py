@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged
+from hermitex.hints import Axes
 from hermitex.show.display import Shown
 from hermitex.theories.committees.rates import neurons, require_few
 
@@ -49,7 +50,7 @@ class Plateau(Shown):
         """The order parameters, the rate, the numbers."""
         return {**self.values, "rate": self.rate, "escapes": self.escapes, **self.numbers, "status": self.status}
 
-    def plot(self, ax: Any = None, *, dimension: tuple[float, float] = (1e2, 1e6), points: int = 60) -> Any:
+    def plot(self, ax: Axes | None = None, *, dimension: tuple[float, float] = (1e2, 1e6), points: int = 60) -> Axes:
         """Its length over the dimension, between two of them."""
         from hermitex.show.plots import curves
 
@@ -159,7 +160,7 @@ class Phases(Shown):
         return {"gamma": self.gamma.tolist(), "students": list(self.students), "risk": table(self.risk),
                 "plateau_risk": table(self.plateau_risk), "phase": self.phase.tolist(), **self.numbers, "status": self.status}
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The phases as colours over gamma and p."""
         from hermitex.show.plots import cells
 

@@ -10,6 +10,7 @@ import numpy as np
 from sympy import Expr, Rational, S, Symbol, factorial, gamma, pi, sqrt, sympify
 
 from hermitex.errors import NO_NUMBER, BadInput
+from hermitex.hints import Axes
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.text.plain import plain
@@ -191,7 +192,7 @@ class InnerKernel(Shown):
         """p random features of the rows whose mean product is the kernel."""
         raise BadInput(f"{self}: random features are those of an activation and of random weights; leave p out")
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """The kernel on the sphere over t."""
         from hermitex.show.plots import curves
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.hints import Formula
+from hermitex.hints import Axes, Formula
 from hermitex.show.columns import ridge
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -162,7 +162,7 @@ class KernelRidge(Theory):
         return ", ".join((str(self.kernel), self.data, *written(numbers, n="n", dimension="d", p="p", lam=r"\lambda",
                                                                 noise=r"\sigma^2")))
 
-    def plot(self, ax: Any = None, *, dimension: int = 30, lam: float = 1e-3, noise: float = 0.1) -> Any:
+    def plot(self, ax: Axes | None = None, *, dimension: int = 30, lam: float = 1e-3, noise: float = 0.1) -> Axes:
         """The test error over n, with the sizes of the spaces of degree 1, 2, 3 as marks."""
         line = np.geomspace(2, 1.2*dimensions(3, dimension), 50)
         ax = self.curve(n=line, dimension=dimension, lam=lam, noise=noise).plot(ax)

@@ -116,7 +116,7 @@ class Point:
                                    "raise_on_failure": False}
         with np.errstate(all="ignore"):
             found = newton(residual, None, first, {"point": np.zeros(1)}, both=both, **options)
-            if found.converged[0] or self.unbounded:
+            if found.all_converged or self.unbounded:
                 return found
             return robust(first, {"point": np.zeros(1)}, residual=residual, both=both, max_steps=40, **options)
 
@@ -145,9 +145,9 @@ def solved(st: Structure, at: Mapping[str, np.ndarray], start: Mapping[str, np.n
         here = {n: float(v[k]) for n, v in at.items()}
         first = np.array([float(start[n][k]) if n in start else (1.0 if n in _POSITIVE else 0.0) for n in TORN]) if start else near
         found = line.point(here, first)
-        if not found.converged[0] and first is not None:
+        if not found.all_converged and first is not None:
             found = line.point(here, None)
-        near = np.array([found[n][0] for n in TORN]) if found.converged[0] else None
+        near = np.array([found[n][0] for n in TORN]) if found.all_converged else None
         parts.append((np.array([k]), found))
     return assemble(parts, points, UNKNOWNS)
 
@@ -176,8 +176,8 @@ class _InTurn:
         for k in range(_ROUNDS):
             point = Point(self.st, at, self.grid(at, self.rule))
             found = point.solve(x, self.tolerance/10)
-            x, spent = point.full(found.state[:, 0]), spent + int(found.iterations[0])
-            if not found.converged[0]:
+            x, spent = point.full(found.state[:, 0]), spent + int(np.max(found.iterations))
+            if not found.all_converged:
                 break
             axes = [0, *([] if self.st.aligned else [1]), 2, *([] if point.grid.joined else [3]), 4]
             gaps = np.array([_moved(point, Point(self.st, at, self.grid(at, self.rule.finer(axis))), x) for axis in axes])
@@ -198,7 +198,7 @@ class _InTurn:
             point = Point(self.st, {**at, "lamda": max(at["lamda"], low**(k/steps))}, self.grid(at, self.rule))
             found = point.solve(x, _ROUGH)
             x = _usable(point.full(found.state[:, 0]))
-            if not found.converged[0] and point.unbounded:
+            if not found.all_converged and point.unbounded:
                 break
         return x
 
@@ -230,7 +230,7 @@ def _verdict(point: Point, found: Solution, x: Array, gaps: Array, spent: int, t
     with np.errstate(all="ignore"):
         finite = np.all(np.isfinite(point.grid.fields(_state(x, point.at))[3]))
         values = point.everything(x) if finite else dict.fromkeys((*UNKNOWNS, "test_error"), np.nan)
-    met = bool(found.converged[0])
+    met = found.all_converged
     good = met and error <= _ACCEPTED*tolerance
     notes = []
     if good and error > tolerance:
@@ -239,8 +239,8 @@ def _verdict(point: Point, found: Solution, x: Array, gaps: Array, spent: int, t
         values["test_loss"] = np.nan
         notes.append("test_loss is nan: the mean loss of a fresh sample is carried by samples too rare to be resolved")
     poor = f"the averages over a sample hold {error:.1e} only, {tolerance:.0e} asked"
-    reason = "" if good else poor if met else _UNBOUNDED if point.unbounded else str(found.reason[0])
-    far = np.array([max(error, float(found.error[0]))])
+    reason = "" if good else poor if met else _UNBOUNDED if point.unbounded else str(np.ravel(found.reason)[0])
+    far = np.array([max(error, float(np.max(found.error)))])
     return Solution({n: np.array([v]) for n, v in values.items()}, residual=found.residual, converged=np.array([good]),
                     iterations=np.array([spent]), stability=found.stability, error=far, method=found.method,
                     reason=np.array([reason], dtype=object), unknowns=UNKNOWNS, notes=tuple(notes),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.symbolic.precise import evaluate
 from hermitex.theories.online.flow import Leading
@@ -62,7 +63,7 @@ class EscapeTimes(Shown):
             return float("nan")
         return float(np.polyfit(x[keep], y[keep], 1)[0])
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """T against d as points and line, the predicted slope dashed, on the given axes; log d at l = 2 on a linear axis."""
         from hermitex.show.plots import REFERENCE, learning_curve
 
@@ -86,7 +87,7 @@ class EscapeTimes(Shown):
                 "order": self.order, "law": self.law, "predicted": _finite(self.predicted), "fitted": _finite(self.fitted),
                 "level": self.level}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a dimension."""
         from hermitex.show.tables import to_dataframe
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import HermitexError
+from hermitex.hints import Axes
 from hermitex.theories.curve import Curve
 
 
@@ -23,8 +24,8 @@ class OverlapCurve(Curve):
         """The same curve."""
         return cls(**{f.name: getattr(curve, f.name) for f in fields(curve) if f.name != "model"}, model=model)
 
-    def plot(self, ax: Any = None, *, quantity: str | None = None, label: str | None = None,
-             log: tuple[bool, bool] | None = None) -> Any:
+    def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str | None = None,
+             log: tuple[bool, bool] | None = None) -> Axes:
         """The overlaps: the branch of the curve drawn, the other dashed where it differs, transitions dotted, AMP as points.
 
         quantity : one quantity alone, "test_error" or an overlap, as of any curve

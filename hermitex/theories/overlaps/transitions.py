@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number, words_table
 
 
@@ -38,7 +39,7 @@ class Transitions(Shown):
         return {"weak_recovery": self.weak_recovery, "spinodals": [list(s) for s in self.spinodals],
                 "stages": [[a, list(n)] for a, n in self.stages]}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a transition: what happens, at which alpha, to which overlaps."""
         from hermitex.show.tables import to_dataframe
 
@@ -73,7 +74,7 @@ class Transitions(Shown):
         # Whole: what a cut leaves of a number is another number.
         return f"{type(self).__name__}({self._summary()})"
 
-    def plot(self, ax: Any = None, *, alpha: Any = None, points: int = 60) -> Any:
+    def plot(self, ax: Axes | None = None, *, alpha: Any = None, points: int = 60) -> Axes:
         """The overlaps along alpha: the uninformed branch drawn, the informed one dashed where it differs, thresholds dotted."""
         from hermitex.theories.overlaps.picture import overlaps
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.hints import Formula, Numbers
+from hermitex.hints import Axes, DataFrame, Formula, Numbers
 from hermitex.show.display import Shown, letter, number, words_table
 from hermitex.theories.bounds import bounds
 from hermitex.theories.risks.result import Bounds, as_numbers
@@ -43,7 +43,7 @@ class BoundsMap(Shown):
         line = {"eta": np.asarray(self.eta).tolist()} if self.axes == ("eta",) else {}
         return {**line, **self.bounds.table()}
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a point."""
         from hermitex.show.tables import to_dataframe
 
@@ -64,7 +64,7 @@ class BoundsMap(Shown):
                      + f", {len(columns['upper'])} points"))
         return words_table(rows, title=f"Risk bounds, σ = {self.bounds.sigma.name}, target {self.bounds.target.name}")
 
-    def plot(self, ax: Any = None, *, which: str = "lower") -> Any:
+    def plot(self, ax: Axes | None = None, *, which: str = "lower") -> Axes:
         """Over the plane: the bound `which` as colour, logarithmic, with its least value for each c; along eta: both bounds."""
         from hermitex.show.plots import curves, new_axes
 
@@ -72,8 +72,8 @@ class BoundsMap(Shown):
             raise BadInput(f"bounds_map: which is 'upper' or 'lower', not {which!r}")
         ax = new_axes(ax)
         if self.axes == ("eta",):
-            curves(self.eta, {"upper bound": self.bounds.upper, "lower bound": self.bounds.lower}, ax,
-                   xlabel=r"learning rate $\tilde\eta$", ylabel="bound on the test error")
+            lines = {f"{n} bound": np.ravel(getattr(self.bounds, n)).tolist() for n in ("upper", "lower")}
+            curves(self.eta, lines, ax, xlabel=r"learning rate $\tilde\eta$", ylabel="bound on the test error")
             if np.min(self.bounds.lower) > 0:
                 ax.set_yscale("log")
             return ax

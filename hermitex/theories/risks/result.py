@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 import numpy as np
+from sympy import Expr
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
+from hermitex.hints import Axes, Value
 from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, formula_table, number, number_table
+from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.text.plain import plain
 from hermitex.symbols import z
 from hermitex.theories.features.smoothed import Smoothed
@@ -44,33 +47,33 @@ class Bounds(Tabled, Shown):
     True
     """
 
-    sigma: Any
-    target: Any
-    upper: Any
-    lower: Any
-    r: Any
-    c: Any
-    gamma: Any
-    coefficients: Mapping[str, Any]
-    error: Any = 0.0
-    upper_bias: Any = None
-    lower_bias: Any = None
-    b_upper: Any = None
-    b_lower: Any = None
-    optimum: Mapping[str, Any] = field(default_factory=dict)
+    sigma: Activation
+    target: Activation
+    upper: Value
+    lower: Value
+    r: Value | None
+    c: Value | tuple[float, ...] | None
+    gamma: Value
+    coefficients: Mapping[str, Value]
+    error: Value = 0.0
+    upper_bias: Value | None = None
+    lower_bias: Value | None = None
+    b_upper: Value | None = None
+    b_lower: Value | None = None
+    optimum: Mapping[str, Value | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     letters: tuple[float, ...] = (1.0,)
 
     def _summary(self) -> str:
         known = (("r", self.r), ("c", self.c), ("gamma", self.gamma))
-        where = ", ".join(f"{n}={v:.6g}" for n, v in known if np.ndim(v) == 0 and v is not None)
+        where = ", ".join(f"{n}={v:.6g}" for n, v in known if v is not None and np.ndim(v) == 0)
         values = ", ".join(f"{n}={v:.10g}" if np.ndim(v) == 0 else f"{n}: array {np.shape(v)}"
                            for n, v in (("upper", self.upper), ("lower", self.lower)))
         return f"{self.sigma.name} for {self.target.name}: {values}" + (f"; {where}" if where else "")
 
     # -- the functions that realise the bounds ---------------------------------------------------------------------------
     @property
-    def functions(self) -> dict[str, Any]:
+    def functions(self) -> dict[str, Callable[[Value], Array]]:
         """{"target": h, "upper": b_1 mu_0, "lower": b_0 mu_0 + b_1 kappa mu_1}: functions of an array kappa."""
         self._one("functions")
         smoothed = Smoothed(self.sigma)
@@ -96,7 +99,7 @@ class Bounds(Tabled, Shown):
         return found
 
     @property
-    def expr(self) -> dict[str, Any]:
+    def expr(self) -> dict[str, Expr | None]:
         """{"upper", "lower"} in closed form, as formulas of r, c (and gamma where it is not 1); None where there is none."""
         from hermitex.theories.risks.formula import formulas
 
@@ -130,11 +133,11 @@ class Bounds(Tabled, Shown):
     def table(self) -> dict[str, list[Any]]:
         """Columns of equal length: where, and the bounds."""
         names = ("r", "c", "gamma", *self.optimum, "upper", "lower", "upper_bias", "lower_bias", "b_upper", "b_lower")
-        own = {**{n: getattr(self, n, None) for n in names}, **self.optimum}
+        own: dict[str, Any] = {**{n: getattr(self, n, None) for n in names}, **self.optimum}
         shape = np.shape(self.upper)
         return {n: np.broadcast_to(own[n], shape).ravel().tolist() for n in names if own[n] is not None}
 
-    def plot(self, ax: Any = None, *, reach: float = 4.0) -> Any:
+    def plot(self, ax: Axes | None = None, *, reach: float = 4.0) -> Axes:
         """The target against the functions that realise the bounds, over kappa."""
         from hermitex.show.plots import curves
 
