@@ -184,15 +184,19 @@ class Baselines(Shown):
     random_features: Curve
     best_linear: float
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Both as grey lines, dashed and dotted, under the curves."""
+    def plot(self, ax: Axes | None = None, *, colour: str = "") -> Axes:
+        """Both as grey lines, dashed and dotted, under the curves; of several, each line of random features thin in its colour."""
         from hermitex.show.plots import REFERENCE, name_lines, new_axes
 
         ax = new_axes(ax)
         line = self.random_features
-        grey: dict[str, Any] = {"color": "0.45", "linewidth": 1.3, "zorder": 1, "gid": REFERENCE}
-        ax.plot(line.alpha, line.test_error, linestyle="--", label="random features", **grey)
-        ax.axhline(self.best_linear, linestyle=":", label="best linear predictor", **grey)
+        thin: dict[str, Any] = {"linewidth": 1.3, "zorder": 1, "gid": REFERENCE}
+        first = "best linear predictor" not in ax.get_legend_handles_labels()[1]
+        how = {"color": colour, "linestyle": (0, (1, 1)), "linewidth": 1.0} if colour else {"color": "0.45", "linestyle": "--"}
+        said = ("" if first else "_") + "random features" + (", colours as below" if colour else "")
+        ax.plot(line.alpha, line.test_error, label=said, **{**thin, **how})
+        if first:
+            ax.axhline(self.best_linear, linestyle=":", color="0.45", label="best linear predictor", **thin)
         ax.set_xlabel(ax.get_xlabel() or r"$\alpha = n/d$")
         ax.set_ylabel(ax.get_ylabel() or "test error")
         name_lines(ax)

@@ -78,6 +78,9 @@ def test_the_reference_lines():
     known = hx.curve("one-step", sigma="tanh", target="sign", alpha=[1.0, 50.0], lam=0.1, r=0, c=1, gamma=1)
     np.testing.assert_allclose(lines.random_features.test_error, known.test_error, rtol=1e-9)
     assert np.all(lines.random_features.test_error > lines.best_linear)
+    both = lines.plot(lines.plot(colour="C0"), colour="C1")  # of several, each in its colour, and what they share once
+    assert [line.get_color() for line in both.get_lines()] == ["C0", "0.45", "C1"]
+    assert both.get_legend_handles_labels()[1] == ["random features, colours as below", "best linear predictor"]
     wide = hx.baselines("one-step", sigma="tanh", target="sign", alpha=[3000.0], lam=1e-3, beta=100)
     assert wide.random_features.test_error[0] == pytest.approx(wide.best_linear, rel=0.05)
     assert hx.baselines("one-step", sigma="relu", target="1 + z", alpha=1, lam=1).best_linear == pytest.approx(0, abs=1e-12)

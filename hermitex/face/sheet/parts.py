@@ -21,6 +21,7 @@ from hermitex.face.sheet.page import Block, Drawing, Literal, Prose, Section, Ta
 from hermitex.face.sheet.words import keywords, one_line, value
 from hermitex.face.verbs.constants import constants as find_constants
 from hermitex.show.display import latex, number
+from hermitex.show.plots import COLOURS
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.hermite import expand
 from hermitex.symbolic.parsing import parse
@@ -198,12 +199,15 @@ def learning_curve(asked: Model) -> Section:
                 late.append(f"{s}: the experiment is left out: the budget of {asked.patience:g} s was over")
             else:
                 found[s] = found[s].with_simulation(measured)
-    first, made = next(iter(found)), next((c.simulation for c in found.values() if c.simulation is not None), None)
-    ax = asked.baselines(first).plot()
+    made = next((c.simulation for c in found.values() if c.simulation is not None), None)
+    ax: Any = None
+    for k, s in enumerate(found):
+        ax = asked.baselines(s).plot(ax, colour=COLOURS[k % len(COLOURS)] if len(found) > 1 else "")
     for s, c in found.items():
         ax = c.plot(ax, label=s if len(found) > 1 else "after one step")
     spikes = [(Literal(s), *(value(c.parameters[k], 8) for k in ("r", "c", "gamma"))) for s, c in found.items()]
-    caption = "Test error against samples, in grey what needs no feature learning" + (f" ({first})" if len(found) > 1 else "")
+    caption = "Test error against samples, " + ("thin in the colour of each and " if len(found) > 1 else "") + (
+        "in grey what needs no feature learning")
     if made is not None:
         caption += (rf"; points: trained at $d = {int(made.parameters['dimension'])}$, {len(made.seeds)} seeds, with their "
                     "standard error")
