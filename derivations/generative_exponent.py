@@ -15,7 +15,7 @@ page = Result(
     r"Let $\zeta_k(Y)$ be the mean of $h_k(z)$ given the label and $\lambda_k$ its root mean square. The generative exponent, "
     r"the first order $k \ge 1$ with $\lambda_k \ne 0$, is the least information exponent of $T(Y)$ over all transformations $T$ "
     "of the label, and never exceeds that of $Y$. It can exceed two: $#1$ where the orders below vanish.",
-    source="DPLB24",
+    source="damian2024",
     assumptions=[r"$Y \sim P(\cdot\,|\,z)$ with $z \sim \mathcal{N}(0, 1)$; $T(Y)$ square integrable; nothing is asked of $Y$ "
                  "itself"],
 )

@@ -18,7 +18,7 @@ page = Result(
     r"A neuron of norm one that takes the step $u\,d^{(\ell - 1)/2}$ along its gradient on $n$ fresh examples, of the order of "
     r"$d^\ell$ at the information exponent $\ell$, turns towards the target. For the square as target and relu the mean cosine "
     "over neurons is $#1$.",
-    source="DKLPS", place="one giant step",
+    source="dandi2023giant", place="one giant step",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, one direction; the labels are centred and have noise of variance $\Delta$",
                  r"a neuron that starts at random has the overlap $Z/\sqrt d$ with it, $Z \sim \mathcal{N}(0, 1)$",
                  "the noise of the gradient is nearly orthogonal to the direction and to the neuron"],

@@ -14,7 +14,7 @@ page = Result(
     "What a kernel can learn",
     r"A kernel of inner products learns from $d^\kappa$ samples the part of the target of degree below $\kappa$ and nothing of "
     "the rest: for the sign, between the first and the third power, the error is $#1$.",
-    source="MMM22", place="the staircase of kernel ridge regression",
+    source="mei2022hypercontractivity", place="the staircase of kernel ridge regression",
     assumptions=[r"inputs are standard normals in dimension $d$ (or uniform on a sphere), $\kappa$ is no integer",
                  r"the deterministic equivalent of kernel ridge regression: a mode of eigenvalue $\eta$ keeps the share "
                  r"$\nu/(\eta + \nu)$ of its part, with $\nu$ of the order of one over the samples"],

@@ -19,7 +19,7 @@ page = Result(
     r"Two gradient steps on the same sample move the pre-activation by $\gamma$ times the label and the slope in between; the "
     "second step's gradient then sees the powers of the label, to the second order of the step $#1$, and the first of them with "
     "a lower information exponent decides.",
-    source="Dan24",
+    source="dandi2024reusing",
     assumptions=["the step on one sample moves its own pre-activation by order one, the squared norm of the input is near $d$ "
                  "and the step of the order of one over $d$",
                  r"the target is bounded or a polynomial, so that every power is square integrable"],

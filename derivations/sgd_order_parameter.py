@@ -20,7 +20,7 @@ page = Result(
     "A spherical student that follows the correlation loss of a target has an overlap $m$ that moves at the rate $#1$ for the "
     "two slopes. From the equator, where it is one over the root of $d$, it comes away after a time of order one, the logarithm "
     r"of $d$ or its power $\ell/2 - 1$ for the information exponent $\ell$ one, two, more.",
-    source="BAJ21",
+    source="benarous2021",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, fresh in every step; a learning rate small enough for the flow to hold",
                  r"$g$ is square integrable; at the first order $\ell$ with $c_\ell \ne 0$ the student's coefficient $s_\ell$ "
                  "has the same sign"],

@@ -17,7 +17,7 @@ page = Result(
     r"Bayes-optimal message passing on $\alpha$ samples for each dimension leaves zero overlap for $\alpha > \alpha_c$, whose "
     "inverse is the mean square of $G$ for one direction whose mean given the label vanishes, and for several the largest "
     "eigenvalue of the map of a matrix to the mean of itself between two $G$. For the square of $z$ this is $#1$.",
-    source="T24",
+    source="troiani2025",
     assumptions=[r"$x \sim \mathcal{N}(0, I_d)$, $Y \sim P(\cdot\,|\,z)$, and $z$ are the projections of $x$ on orthonormal "
                  "directions",
                  r"state evolution: the conjugate of the overlap is $\alpha$ times the mean square of $g_{out}$, and the next "

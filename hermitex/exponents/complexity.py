@@ -20,21 +20,21 @@ class Rate:
 RATES: dict[str, Rate] = {
     "kernel": Rate("kernel methods and random features",
                    "n = d^k samples learn the part of degree <= k, and no more; error ||P_{>k} g||^2",
-                   "rotation-invariant kernel, isotropic inputs, square loss", ("MMM22",)),
+                   "rotation-invariant kernel, isotropic inputs, square loss", ("mei2022hypercontractivity",)),
     "one_pass_sgd": Rate("one-pass SGD",
                          "n = d if l = 1, d log d if l = 2, d^(l-1) above; l the rotation-invariant leap",
-                         "correlation or square loss, fresh samples, small step", ("BAJ21", "ABM23")),
+                         "correlation or square loss, fresh samples, small step", ("benarous2021", "abbe2023")),
     "csq": Rate("correlational statistical queries", "n >= d^max(1, l/2)",
                 "queries E[Y phi(x)] with tolerance n^(-1/2)",
-                ("DNGL23",)),
+                ("damian2023",)),
     "one_giant_step": Rate("one giant gradient step", "n = d^l1, l1 the first order; learns the span of C_l1 only",
-                           "one step of size growing with d, two-layer network", ("DKLPS",)),
+                           "one step of size growing with d, two-layer network", ("dandi2023giant",)),
     "batch_reuse": Rate("SGD that reuses its batch", "n = d if k* = 1, d log d if k* = 2",
-                        "two passes over each batch; activation generic", ("Dan24", "Arn24")),
+                        "two passes over each batch; activation generic", ("dandi2024reusing", "arnaboldi2024")),
     "low_degree": Rate("low-degree and statistical-query methods", "n = d^max(1, k*/2)",
-                       "low-degree hardness conjecture below; a spectral or tensor method above", ("DPLB24", "DLB25")),
+                       "low-degree hardness conjecture below; a spectral or tensor method above", ("damian2024", "damian2025")),
     "amp": Rate("Bayes-AMP", "weak recovery at n = alpha d for alpha > alpha_c; none if k* >= 3",
-                "proportional regime, Bayes-optimal denoiser", ("T24",)),
+                "proportional regime, Bayes-optimal denoiser", ("troiani2025",)),
 }
 
 

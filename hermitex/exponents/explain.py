@@ -21,22 +21,24 @@ from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parsing import to_text
 
 _ONE = (
-    ("information exponent", "information_exponent", "l = min{k >= 1: E[Y He_k(z)] != 0}", "asks for E[Y|z] in L2", ("BAJ21",)),
+    ("information exponent", "information_exponent", "l = min{k >= 1: E[Y He_k(z)] != 0}", "asks for E[Y|z] in L2",
+     ("benarous2021",)),
     ("generative exponent", "generative_exponent",
      "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T",
-     "no moment of Y is asked for", ("DPLB24",)),
+     "no moment of Y is asked for", ("damian2024",)),
 )
 _SEVERAL = (
     ("information exponent", "information_exponent", "l = min{k >= 1: C_k != 0}, C_k = E[Y He_k(z)] a symmetric tensor",
-     "asks for E[Y|z] in L2", ("BAJ21",)),
+     "asks for E[Y|z] in L2", ("benarous2021",)),
     ("leap", "leap_exponent",
      "max over the stages of k = min{k >= 1: E[Y He_k(P z) | U] != 0}, P the projection off what is known; the tensor's "
-     "span joins U", "rotation invariant: the largest coordinate leap over all bases", ("DKLPS", "ABM23")),
+     "span joins U", "rotation invariant: the largest coordinate leap over all bases", ("dandi2023giant", "abbe2023")),
     ("coordinate leap", "leap_coordinate",
      "min over orderings of max_i of the weight of a_i outside the supports before it, over all a with c_a != 0",
-     "depends on the basis; irrelevant variables left out", ("ABM23",)),
+     "depends on the basis; irrelevant variables left out", ("abbe2023",)),
     ("generative leap", "generative_exponent",
-     "the same recursion for E[He_k(P z) | Y, U]: what any label map T(Y) can show", "no moment of Y is asked for", ("DLB25",)),
+     "the same recursion for E[He_k(P z) | Y, U]: what any label map T(Y) can show", "no moment of Y is asked for",
+     ("damian2025",)),
 )
 
 _CLASSES = {
@@ -97,10 +99,10 @@ def _weak_recovery(found: Findings, several: bool) -> list[str]:
     lines += [f"  {_CLASSES[t.kind]}"] if t.kind in _CLASSES else []
     if not several:
         lines.append("  1/alpha_c = E[(E[z^2|Y] - 1)^2] where E[z|Y] = 0; n = alpha d, Bayes-optimal AMP  "
-                     f"[{cite('T24')}]")
+                     f"[{cite('troiani2025')}]")
         return [*lines, *([f"  found by: {t.method}"] if t.method else []), ""]
     lines.append("  1/alpha_c = largest eigenvalue of E[G (x) G], G = E[z z^T - 1 | Y, U] off what is known, where E[z|Y, U] = 0; "
-                 f"n = alpha d, Bayes-optimal AMP  [{cite('T24')}]")
+                 f"n = alpha d, Bayes-optimal AMP  [{cite('troiani2025')}]")
     for stage in t.stages:
         alpha = "not reached" if stage["alpha_c"] is None else digits_that_hold(stage["alpha_c"], stage.get("error"))
         form = "" if stage.get("exact") is None else to_text(stage["exact"])

@@ -64,8 +64,8 @@ class Exponents(Findings):
         """BibTeX of the papers whose results were used."""
         from hermitex.show.cite import bibtex
 
-        several = ["ABM23", "DKLPS", "DLB25"] if len(self.variables) > 1 else []
-        keys = ["BAJ21", *several, "DPLB24", "T24", *(s for r in RATES.values() for s in r.sources)]
+        several = ["abbe2023", "dandi2023giant", "damian2025"] if len(self.variables) > 1 else []
+        keys = ["benarous2021", *several, "damian2024", "troiani2025", *(s for r in RATES.values() for s in r.sources)]
         return bibtex(list(dict.fromkeys(keys)))
 
     def to_dataframe(self) -> DataFrame:

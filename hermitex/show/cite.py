@@ -68,7 +68,7 @@ def reference(key: str) -> Reference:
 def known(key: str) -> bool:
     """Whether a paper has this key.
 
-    >>> known("T24"), known("my notes")
+    >>> known("troiani2025"), known("my notes")
     (True, False)
     """
     return key in _by_any_key()
@@ -77,8 +77,8 @@ def known(key: str) -> bool:
 def bibtex(keys: str | Iterable[str]) -> str:
     """The BibTeX entries of the keys, each once, in the order in which they are first named.
 
-    >>> print(bibtex("T24").splitlines()[0])
-    @inproceedings{T24,
+    >>> print(bibtex("troiani2025").splitlines()[0])
+    @inproceedings{troiani2025,
     """
     wanted = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else list(keys)
     entries = dict.fromkeys(reference(k).key for k in wanted)
@@ -93,7 +93,7 @@ def _without_ids(text: str) -> str:
 def cite(key: str) -> str:
     """A short text: authors and year.
 
-    >>> cite("T24"), cite("stein1981")
+    >>> cite("troiani2025"), cite("stein1981")
     ('Troiani et al. 2025', 'Stein 1981')
     """
     fields = reference(key).fields
@@ -105,7 +105,7 @@ def cite(key: str) -> str:
 def listing() -> str:
     """Every paper on a line: key, authors and year, title.
 
-    >>> next(line for line in listing().splitlines() if line.startswith("T24")).split("  ", 1)[1].lstrip()[:20]
+    >>> next(line for line in listing().splitlines() if line.startswith("troiani2025")).split("  ", 1)[1].lstrip()[:20]
     'Troiani et al. 2025 '
     """
     from hermitex.show.tables import text_table

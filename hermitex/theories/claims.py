@@ -50,9 +50,9 @@ class Claims(Shown, Mapping[str, Any]):
 
     Examples
     --------
-    >>> found = Claims("an example", {"rate": Claim(exact("rate", "1/2"), "theorem", "MMM22")})
+    >>> found = Claims("an example", {"rate": Claim(exact("rate", "1/2"), "theorem", "mei2022hypercontractivity")})
     >>> found["rate"], found.status["rate"], found.source["rate"]
-    (1/2, 'theorem', 'MMM22')
+    (1/2, 'theorem', 'mei2022hypercontractivity')
     """
 
     title: str

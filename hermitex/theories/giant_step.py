@@ -5,7 +5,7 @@ A neuron of norm 1 moves by u d^((l-1)/2) times the gradient on n = samples d^l 
 only stretch w). Its signal lies in V_l, the span of the higher-order singular vectors of C_l, and depends on its start there,
 Z = sqrt(d) P_V w ~ N(0, 1_r); noise adds tau^2 = (Var g + Delta) E sigma'^2/samples to its squared norm. cos is the norm of its
 projection on V_l over its own norm. In one direction |C_l[Z^(l-1)]| = |mu*_l| |Z|^(l-1). Status: orders, rates and the span are
-theorems [DKLPS]; the law of the cosine is derived here by the leading terms at large d and agrees with simulations.
+theorems [dandi2023giant]; the law of the cosine is derived here by the leading terms at large d and agrees with simulations.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class GiantStep(Theory):
     name: ClassVar[str] = "giant-step"
     axis: ClassVar[str] = "samples"
     ratio: ClassVar[str] = r"n/d^\ell"
-    sources: ClassVar[tuple[str, ...]] = ("DKLPS",)
-    status: ClassVar[str] = "cosine: derived (leading terms at large d); order and directions: theorem (DKLPS)"
+    sources: ClassVar[tuple[str, ...]] = ("dandi2023giant",)
+    status: ClassVar[str] = "cosine: derived (leading terms at large d); order and directions: theorem (dandi2023giant)"
 
     # -- exact -------------------------------------------------------------------------------------------------------------
     @cached_property
@@ -128,7 +128,7 @@ class GiantStep(Theory):
             (v,) = Z
             size = Abs(u)*sqrt(self.signal.subs(v, 1))*Abs(v)**(self.order - 1)
             mean = size/sqrt(size**2 + 1 + u**2*NOISE*self._spread)
-        return System({COSINE: E(mean, *Z)}, parameters=[u, NOISE, Delta], source="DKLPS",
+        return System({COSINE: E(mean, *Z)}, parameters=[u, NOISE, Delta], source="dandi2023giant",
                       name=f"giant_step({self.sigma.name}, {self.g})")
 
     @property
@@ -155,7 +155,8 @@ class GiantStep(Theory):
         k = 1 + u*B*z1**ell/sqrt(DIMENSION)
         s = u*A*z1**(ell - 1) + (k*z1 + u*C*z1**ell + Abs(u)*sqrt(NOISE*along)*z2)/sqrt(DIMENSION)
         rest = (k**2 + u**2*NOISE*self._spread)*(1 - 1/DIMENSION)
-        return System({COSINE: E(Abs(s)/sqrt(s**2 + rest), z1, z2)}, parameters=[u, NOISE, Delta, DIMENSION], source="DKLPS")
+        return System({COSINE: E(Abs(s)/sqrt(s**2 + rest), z1, z2)}, parameters=[u, NOISE, Delta, DIMENSION],
+                      source="dandi2023giant")
 
     @cached_property
     def _fourth(self) -> Expr:
@@ -241,9 +242,9 @@ class GiantStep(Theory):
             raise BadInput(f"giant-step: n = d^(l - delta) with delta above 0, not {delta}")
         ell = self.order
         return Claims(f"one giant step, order {ell}", {
-            "samples": Claim(Rational(ell), "theorem", "DKLPS", "n = d^samples is enough for V_l, and only for it"),
-            "step": Claim(Rational(ell - 1, 2), "theorem", "DKLPS", "the rate is p d^step for p neurons"),
-            "cosine": Claim(-Min(1, less)/2, "theorem", "DKLPS",
+            "samples": Claim(Rational(ell), "theorem", "dandi2023giant", "n = d^samples is enough for V_l, and only for it"),
+            "step": Claim(Rational(ell - 1, 2), "theorem", "dandi2023giant", "the rate is p d^step for p neurons"),
+            "cosine": Claim(-Min(1, less)/2, "theorem", "dandi2023giant",
                             "at n = d^(l - delta) every cosine is at most d^cosine, up to powers of log d")})
 
     # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -345,7 +346,7 @@ def giant_step(sigma: Formula, g: Formula) -> GiantStep:
     r"""One gradient step of size u d^((l-1)/2) on n = samples d^l examples: which directions the first layer learns, how well.
 
     cos = |s|/sqrt(s^2 + 1 + u^2 tau^2), s = u mu_l/(l-1)! |C_l[Z^(l-1)]|, tau^2 = (Var g + Delta) E sigma'^2/samples. Orders, span
-    and rates: theorem [DKLPS]; the law of the cosine: derived.
+    and rates: theorem [dandi2023giant]; the law of the cosine: derived.
 
     Parameters
     ----------
@@ -361,7 +362,7 @@ def giant_step(sigma: Formula, g: Formula) -> GiantStep:
     ------
     BadInput : no order is found, sigma has no part of that order, sigma' is not square integrable, numbers out of range.
 
-    References: DKLPS.
+    References: dandi2023giant.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 r"""test_error = ||P_{>l} g||^2, l = floor(min(kappa, kappa_p)): what fixed features learn of g from n = d^kappa samples.
 
 P_k projects on the Hermite polynomials of total degree k, ||P_k g||^2 = sum_{|a| = k} E[g He_a]^2/a!; p = d^kappa_p features
-[MMM22]. Status: theorem, for kernels of inner products and for random features, kappa and kappa_p no integers.
+[mei2022hypercontractivity]. Status: theorem, for kernels of inner products and for random features, kappa and kappa_p no integers.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class KernelLimit(Plateaus):
     variables: tuple[Symbol, ...]
 
     name: ClassVar[str] = "kernel"
-    sources: ClassVar[tuple[str, ...]] = ("MMM22",)
-    status: ClassVar[str] = "test_error: theorem (MMM22), up to what vanishes as d grows; kappa not an integer"
+    sources: ClassVar[tuple[str, ...]] = ("mei2022hypercontractivity",)
+    status: ClassVar[str] = "test_error: theorem (mei2022hypercontractivity), up to what vanishes as d grows; kappa not an integer"
 
     def letters(self) -> dict[str, Any]:
         """kappa = log n/log d; kappa_p = log p/log d, the width of random features (default: inf, the kernel)."""
@@ -114,8 +114,9 @@ class KernelLimit(Plateaus):
 def kernel_limit(g: Formula) -> KernelLimit:
     r"""What a kernel learns of g from n = d^kappa samples: its part of degree <= kappa, and nothing else.
 
-    test_error = ||P_{>l} g||^2, l = floor(min(kappa, kappa_p)), ||P_k g||^2 = sum_{|a| = k} E[g He_a]^2/a!. Theorem [MMM22], for
-    kappa and kappa_p that are no integers: at an integer the part of that degree is fitted in part.
+    test_error = ||P_{>l} g||^2, l = floor(min(kappa, kappa_p)), ||P_k g||^2 = sum_{|a| = k} E[g He_a]^2/a!. Theorem
+    [mei2022hypercontractivity], for kappa and kappa_p that are no integers: at an integer the part of that degree is
+    fitted in part.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def kernel_limit(g: Formula) -> KernelLimit:
     ------
     BadInput : g holds free parameters. Divergent : it is not square integrable.
 
-    References: MMM22.
+    References: mei2022hypercontractivity.
 
     Examples
     --------

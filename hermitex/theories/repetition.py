@@ -1,7 +1,7 @@
 r"""E[g sigma'(h + gamma g sigma'(h)) h*] = sum_j gamma^j/j! E[g^{j+1} sigma'(h)^j sigma^{(j+1)}(h) h*]: seeing a sample twice.
 
 A second gradient on the same sample sees the powers of the label: the exponent falls to min_{p <= p_max} l(g^p), and over all
-transformations of the label to the generative exponent [Dan24, Arn24, DPLB24].
+transformations of the label to the generative exponent [dandi2024reusing, arnaboldi2024, damian2024].
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Repetition(Shown):
         """BibTeX of the papers whose results are used."""
         from hermitex.show.cite import bibtex
 
-        return bibtex(["Dan24", "Arn24", "DPLB24"])
+        return bibtex(["dandi2024reusing", "arnaboldi2024", "damian2024"])
 
     def latex(self) -> str:
         """min_p l(g^p) as an equation."""
@@ -205,7 +205,7 @@ def repetition(g: Formula, repetitions: int = 2) -> Repetition:
     ------
     BadInput : a target in several variables or with free parameters; a number of repetitions that is none.
 
-    References: Dan24; Arn24; DPLB24.
+    References: dandi2024reusing; arnaboldi2024; damian2024.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def extragradient(order: int = 1, sigma: Any = None, g: Any = None) -> Derivatio
     for j in range(order + 1):
         before = Subs(SymPyDerivative(body, (gamma, j)) if j else body, gamma, 0)
         after = E(y**(j + 1)*derivatives[0](z1)**j*derivatives[j](z1)*z2, z1, z2, cov=law)
-        steps.append(Step("Taylor", before, after, "Dan24"))
+        steps.append(Step("Taylor", before, after, "dandi2024reusing"))
         whole.append(gamma**j/factorial(j)*before)
         claimed.append(gamma**j/factorial(j)*after)
     return Derivation((Add(*whole), Add(*claimed)), tuple(steps), name="repetition of a sample, in powers of the inner step")

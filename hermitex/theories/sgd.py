@@ -1,8 +1,9 @@
 r"""dm/dt = (1 - m^2) sum_{k>=1} c_k s_k/(k-1)! m^(k-1) = (1 - m^2) E[sigma'(h) g'(h*)]: one-pass SGD of one neuron.
 
 Student sigma(<w, x>) on the sphere |w| = 1, target g(<theta, x>), overlap m = <w, theta>, time t = gamma x (number of samples)
-[BAJ21]. With a step gamma = step/d that is not small the norm of the gradients costs -m step/2 E[(dl/dh)^2]; the square loss has
-the same flow, because its other term is odd in what h lacks of h*. With `repetition` each sample is seen twice: online/repeated.py.
+[benarous2021]. With a step gamma = step/d that is not small the norm of the gradients costs -m step/2 E[(dl/dh)^2]; the square
+loss has the same flow, because its other term is odd in what h lacks of h*. With `repetition` each sample is seen twice:
+online/repeated.py.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class SGD(OverlapFlow):
         >>> round(float(sgd("He2", "He2").flow.solve(t=2, start={"m": 0.1})["m"]), 6)
         0.999994
         """
-        return Flow({m: self.rate}, domain={m: (-1, 1)}, source="BAJ21", name=f"sgd {self.sigma.name} {self.g.name}")
+        return Flow({m: self.rate}, domain={m: (-1, 1)}, source="benarous2021", name=f"sgd {self.sigma.name} {self.g.name}")
 
     @property
     def leading(self) -> Leading:
@@ -112,7 +113,7 @@ class SGD(OverlapFlow):
 
     @property
     def step_exponent(self) -> float:
-        """a in gamma ~ d^-a, the largest step that the noise allows: max(1, l/2) [BAJ21]."""
+        """a in gamma ~ d^-a, the largest step that the noise allows: max(1, l/2) [benarous2021]."""
         order = self.leading.order
         return float("nan") if order is None else max(1.0, order/2)
 
@@ -197,7 +198,7 @@ def sgd(sigma: Formula, g: Formula, *, loss: str = "correlation", order: int | N
     ------
     BadInput : sigma or g is not square integrable or holds free parameters; an unknown loss.
 
-    References: BAJ21; ABM23.
+    References: benarous2021; abbe2023.
 
     Examples
     --------

@@ -42,9 +42,15 @@ def test_every_source_named_in_the_package_has_an_entry():
     assert "cui2024" in named
 
 
+def test_keys_are_of_one_style():
+    """Author and year, and a word where that is not enough; what papers are called elsewhere is understood too."""
+    assert not [k for k in keys() if not re.fullmatch(r"[a-z]+\d{4}[a-z]*", k)]
+    assert reference("T24").key == reference("troiani2024").key == "troiani2025" and reference("DKLPS").key == "dandi2023giant"
+
+
 def test_entries_come_once_in_the_order_named():
     text = bibtex(["stein1981", "T24", "troiani2024", "stein1981"])
-    assert re.findall(r"@\w+\{(\w+),", text) == ["stein1981", "T24"]
+    assert re.findall(r"@\w+\{(\w+),", text) == ["stein1981", "troiani2025"]
     assert "ids =" not in text and bibtex([]) == "" and text.endswith("}\n")
 
 

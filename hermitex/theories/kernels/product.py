@@ -28,7 +28,7 @@ class InnerProduct(InnerKernel):
 
     h: Expr
 
-    sources: ClassVar[tuple[str, ...]] = ("MMM22",)
+    sources: ClassVar[tuple[str, ...]] = ("mei2022hypercontractivity",)
 
     def __str__(self) -> str:
         return str(self.h)

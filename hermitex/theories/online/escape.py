@@ -1,6 +1,6 @@
 r"""T(d) = int_{d^(-1/2)}^{level} dm/(dm/dt): how long one-pass SGD stays at the equator; O(1), log(d)/(2 C), d^(l/2-1).
 
-With C = c_l s_l/(l-1)! the first coefficient of the drift, dm/dt = C m^(l-1) near m = 0 [BAJ21].
+With C = c_l s_l/(l-1)! the first coefficient of the drift, dm/dt = C m^(l-1) near m = 0 [benarous2021].
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class EscapeTimes(Shown):
         """BibTeX of the paper whose result this is."""
         from hermitex.show.cite import bibtex
 
-        return bibtex(["BAJ21"])
+        return bibtex(["benarous2021"])
 
     def _html(self) -> str:
         law = {None: "never", 1: "$O(1)$", 2: r"$\log d$"}.get(self.order, f"$d^{{{self.predicted:g}}}$")

@@ -23,7 +23,7 @@ class OverlapFlow(Theory):
 
     name: ClassVar[str] = "sgd"
     axis: ClassVar[str] = "t"
-    sources: ClassVar[tuple[str, ...]] = ("BAJ21", "ABM23")
+    sources: ClassVar[tuple[str, ...]] = ("benarous2021", "abbe2023")
 
     @property
     def symbols(self) -> dict[str, Any]:
