@@ -74,7 +74,8 @@ class Parser(argparse.ArgumentParser):
             name, equals, _ = word.partition("=")
             if name in known and known[name].nargs != 0:
                 if known[name].dest in seen:
-                    self.error(f"{name} is given twice; give it once")
+                    once = "give it once" + (", its values apart by commas" if "several" in (known[name].help or "") else "")
+                    self.error(f"{name} is given twice; {once}")
                 seen.add(known[name].dest)
             if word == f"{name}=--" and name in known:
                 self.error(f"{name} needs a value")

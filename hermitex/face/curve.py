@@ -319,6 +319,8 @@ def build(make: Callable[..., Any], name: str, keywords: Mapping[str, Any]) -> t
         said = "target" if key == "g" and "target" in rest else key
         if said in rest:
             value = rest.pop(said)
+            if isinstance(value, list | tuple) and str(parameter.annotation).startswith("Formula"):
+                raise BadInput(f"{name}: {said} is one function; for a curve of each add each={said!r}")
             if value is not None:
                 taken[key] = value
         if key not in taken and parameter.default is parameter.empty:

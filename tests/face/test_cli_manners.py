@@ -51,6 +51,7 @@ def test_the_package_runs_as_its_script_does():
     (["exponents", "z1", "--variables", ""], "a name is empty in ''"),
     (["exponent", "z"], "did you mean exponents"),
     (["--versoin"], "did you mean --version"),
+    (["curve", "one-step", "--sigma", "tanh", "--sigma", "relu"], "its values apart by commas"),
     (["mu", "tanh", "--oder", "2"], "did you mean --order"),
     (["mu", "tanh", "--order"], "--order needs a value"),
     (["mu", "tanh", "--order", "--"], "--order needs a value"),

@@ -64,6 +64,7 @@ def test_progress_on_stderr(one, capsys):
     (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, simulate={"seed": 3}, **NUMBERS), UnknownName, "seeds"),
     (dict(theory="one-step", sigma="tanh", target="sin", alpha=1, simulate=3, **NUMBERS), BadInput, "simulate"),
     (dict(theory=3, alpha=1), BadInput, "theory"),
+    (dict(theory="one-step", sigma=["tanh", "relu"], target="sin", alpha=[1], **NUMBERS), BadInput, "each='sigma'"),
 ])
 def test_what_is_wrong_is_said_in_one_line(call, kind, word):
     with pytest.raises(kind, match=word) as caught:
