@@ -192,7 +192,7 @@ def _either_sign(body: Expr, x: Symbol, a: Expr) -> Answer | None:
 
 def _lost_at_zero(body: Expr, x: Symbol, a: Symbol, value: Expr) -> Expr:
     """What the value lacks at a = 0, where a jump compares 0 with 0: E sign(a x)^2 is 1 on either side, and 0 there."""
-    switched = [u for e in body.atoms(*_JUMPS) for u in compared(e) if depends(u, x)]
+    switched = [u for e in body.atoms(*JUMPS) for u in compared(e) if depends(u, x)]
     if a.is_nonzero or not any(u.xreplace({a: S.Zero}).expand() == 0 for u in switched):
         return S.Zero
     there, given = (e.subs(a, 0) for e in (value, body))
