@@ -110,16 +110,58 @@ class Coordinates:
 
 def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], positive: Sequence[bool], **problem: Any
             ) -> Solution:
-    """What has no solution inside, or one that is an end to rounding, and has one with an unknown at the end 0: a boundary.
+    """What has no solution inside, or one that is an end to rounding, and has one with an unknown at an end: a boundary.
+
+    An upper end is the 0 of hi - x.
 
     found : the points (B,), in x;  begin : the starts (n, B);  problem : what `robust` takes, in x
     """
     ends = np.array([d is not None and d[0] == 0 for d in domains])
-    positive = [p or bool(e) for p, e in zip(positive, ends, strict=True)]
-    state = np.stack([np.broadcast_to(found[u], (np.size(found.converged),)) for u in found.unknowns])
-    k = np.flatnonzero(~np.asarray(found.converged) | (ends[:, None] & (state < _LEAST)).any(axis=0))
-    if not (ends.any() and k.size):
+    unsolved, x = ~np.asarray(found.converged), _state(found)
+    if ends.any():
+        found = _at_zero(found, unsolved | (ends[:, None] & (x < _LEAST)).any(axis=0), begin, domains, positive, ends, **problem)
+    upper = np.array([d is not None and np.isfinite(d[1]) for d in domains])
+    hi = np.where(upper, [d[1] if d else 0.0 for d in domains], 0.0)[:, None]
+    near = ~np.asarray(found.converged) & (upper[:, None] & (hi - x < _LEAST*np.maximum(np.abs(hi), 1.0))).any(axis=0)
+    if not near.any():
         return found
+    flipped, explicit = upper[:, None], np.array(problem["explicit"])[:, None]
+    sign, rows = np.where(flipped, -1.0, 1.0), np.where(flipped & explicit, -1.0, 1.0)
+
+    def turned(x: Array) -> Array:
+        return np.where(flipped, hi - x, x)
+
+    def both(y: Array, p: Mapping[str, Any]) -> tuple[Array, Array]:
+        F, J = problem["both"](turned(y), p)
+        return rows*F, rows[:, None]*J*sign[None]
+
+    def sized(y: Array, p: Mapping[str, Any]) -> tuple[Array, Array]:
+        F, T = problem["sized"](turned(y), p)
+        return rows*F, np.where(flipped & explicit, np.abs(y) + np.abs(y - rows*F), T)
+
+    mirrored = {**problem, "both": both, "residual": lambda y, p: both(y, p)[0], "sized": sized,
+                "step": lambda y, p: turned(problem["step"](turned(y), p)),
+                "rounding": lambda y, p: problem["rounding"](turned(y), p)}
+    still = replace(found, value={**found.value, **dict(zip(found.unknowns, turned(x), strict=True))})
+    beyond = [(0.0, d[1] - d[0]) if d and up else d for d, up in zip(domains, upper, strict=True)]
+    at = _at_zero(still, near, turned(begin), beyond, positive, upper, **mirrored)
+    good = np.flatnonzero(near & np.asarray(at.converged))
+    at = replace(at, value={**at.value, **dict(zip(at.unknowns, turned(_state(at)), strict=True))}, notes=found.notes)
+    return assemble([(np.arange(len(near)), found), (good, pick(at, good))], len(near), found.unknowns) if good.size else found
+
+
+def _state(found: Solution) -> Array:
+    return np.stack([np.broadcast_to(found[u], (np.size(found.converged),)) for u in found.unknowns])
+
+
+def _at_zero(found: Solution, asked: Array, begin: Array, domains: Sequence[Interval | None], positive: Sequence[bool], ends: Array,
+             **problem: Any) -> Solution:
+    """The points `asked` solved with the unknowns `ends`, which are positive, at 0 where that is a solution."""
+    positive = [p or bool(e) for p, e in zip(positive, ends, strict=True)]
+    k = np.flatnonzero(asked)
+    if not k.size:
+        return found
+    state = _state(found)
     free = ends | np.array([p and d is None for p, d in zip(positive, domains, strict=True)])
     last = robust(begin[:, k], {"point": k, START: begin[:, k]}, names=found.unknowns, positive=positive,
                   zero=free[:, None] & ~(state[:, k] > _SMALL), raise_on_failure=False, **problem)

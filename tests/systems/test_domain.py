@@ -176,3 +176,11 @@ def test_what_is_at_an_end_of_its_domain_says_so():
     found = hx.System({x: exp(-a*x*y), y: 1 - x*exp(-y/3)}, domain={x: (0, 1), y: (0, 1)}).solve(a=0.3)
     assert (found["x"], found["y"]) == (1, 0)
     assert any("y = 0: a boundary" in n for n in found.notes) and "x = 1: an end of its domain 0 < x < 1" in found.notes
+
+
+@pytest.mark.parametrize(("rhs", "domain", "end"), [("1 - exp(-40*a*p)", (0, 1), 1),
+                                                    ("2 - exp(-20*a*(p + 3))", (-3, 2), 2)])
+def test_a_solution_within_rounding_of_the_upper_end_is_that_end(rhs, domain, end):
+    found = hx.System({"p": rhs}, parameters=["a"], domain={"p": domain}).solve(a=1)
+    assert found["p"] == end and found.converged and found.stability < 1
+    assert any("an end of its domain" in note for note in found.notes)
