@@ -33,6 +33,7 @@ from sympy import (
     Subs,
     Sum,
     Symbol,
+    expand,
     fraction,
     oo,
     together,
@@ -41,7 +42,7 @@ from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols as field
-from hermitex.errors import BadInput, HermitexError
+from hermitex.errors import BadInput, Divergent, HermitexError
 from hermitex.symbolic import hooks
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 
@@ -153,6 +154,33 @@ class ArraySum(Expr):
 
     def _eval_is_nonnegative(self) -> bool | None:
         return True if self.body.is_nonnegative else None
+
+    @property
+    def diverges(self) -> bool:
+        """Is it an endless sum of b^n p(n), p polynomials, of which one has |b| >= 1?
+
+        >>> n = Index("n", endless=True)
+        >>> [ArraySum(u, n).diverges for u in (2**n*n/2**(n + 3), (-2)**n/3**n)]
+        [True, False]
+        """
+        n, found = self.index, dict[Expr, Expr]()
+        for term in Add.make_args(expand(self.body)) if n.endless else ():
+            powers = [f for f in Mul.make_args(term) for b, k in (f.as_base_exp(),) if not b.free_symbols and k.is_polynomial(n)]
+            rate = Mul(*(b**k.diff(n) for b, k in (f.as_base_exp() for f in powers)))
+            found[rate] = found.get(rate, S.Zero) + term/Mul(*powers)*Mul(*(f.xreplace({n: S.Zero}) for f in powers))
+        return all(b.is_number and p.is_polynomial(n) for b, p in found.items()) and any(
+            (abs(b) - 1).is_nonnegative and expand(p) != 0 for b, p in found.items())
+
+    def doit(self, **hints: Any) -> Expr:
+        """The parts worked out.
+
+        Raises
+        ------
+        Divergent : the terms do not fall.
+        """
+        if self.diverges:
+            raise Divergent(self, "its terms do not fall")
+        return super().doit(**hints)
 
     def _eval_evalf(self, prec: int) -> Expr:
         """The digits of a sum over a countable law; as it stands where there are letters, or where its tail is not known."""

@@ -8,7 +8,7 @@ from sympy import Abs, Function, Heaviside, I, Max, Rational, S, Symbol, asin, c
 from sympy.stats import Geometric, Poisson
 
 import hermitex as hx
-from hermitex.errors import NoClosedForm
+from hermitex.errors import Divergent, NoClosedForm
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index, written_out
 from hermitex.symbols import z
@@ -156,3 +156,11 @@ def test_a_sum_that_is_not_known_to_digits_is_refused_with_what_helps(node, says
     with pytest.raises(NoClosedForm, match=says) as told:
         node().evalf(15)
     assert "hx.compile" in str(told.value)
+
+
+@pytest.mark.parametrize("average", [E(2**m), E((-2)**m), E(m*3**m), E(Poisson("n3", 3)*2**m), E((m + 1)*2**m - 2**m)])
+def test_an_average_whose_terms_do_not_fall_does_not_exist(average):
+    """The terms of (-2)^m are 1, -1, ...: they added up to -1 after every second one, and that was the value to all digits."""
+    with pytest.raises(Divergent, match="do not fall"):
+        average.doit()
+    assert not hx.check(average, -1, points=1)

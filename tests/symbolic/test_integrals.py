@@ -463,8 +463,7 @@ def test_a_slope_of_an_undefined_function_is_done_by_the_chain_rule_and_has_no_n
 
 @pytest.mark.parametrize("body", [
     lambda a, x: sign(a*x)**2, lambda a, x: Heaviside(a*x)**2*x**2, lambda a, x: Abs(sign(a*x)),
-    lambda a, x: Heaviside(a*x)*sign(a*x),
-    lambda a, x: Piecewise((x**2, a*x > 0), (3, True)), lambda a, x: sign(a*sp.tanh(x))**2])
+    lambda a, x: Heaviside(a*x)*sign(a*x), lambda a, x: Piecewise((x**2, a*x > 0), (3, True)), lambda a, x: sign(a*sp.tanh(x))**2])
 def test_a_letter_that_is_0_is_no_limit_where_a_jump_compares_0_with_0(body):
     """E sign(a z)^2 was 1, in closed form and in a kernel, and is 0 at a = 0."""
     a = Symbol("a", real=True)
