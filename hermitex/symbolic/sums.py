@@ -8,7 +8,8 @@ symbol eta), its entries are real symbols (positive if the array is declared so)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -348,8 +349,11 @@ def arrays(*exprs: Basic) -> dict[Symbol, int]:
     return found
 
 
-def equally_long(given: Iterable[Basic], read: Iterable[Basic]) -> list[set[str]]:
+def equally_long(given: Iterable[Basic | str], read: Iterable[Basic]) -> list[set[str]]:
     """The names of the indices in groups of one length: that of one array, or, in what was given, one letter.
+
+    >>> equally_long(["Sum(1, (i, 0, N - 1))*Sum(1, (j, 1, N))"], [ArraySum(S.One, Index("i")), ArraySum(S.One, Index("j", 1))])
+    [{'i', 'j'}]
 
     >>> eta, xi = Symbol("eta"), Symbol("xi")
     >>> i, j, k = map(Index, "ijk")
@@ -360,14 +364,27 @@ def equally_long(given: Iterable[Basic], read: Iterable[Basic]) -> list[set[str]
     for e in elements(*read):
         for place, i in enumerate(e.indices):
             found.setdefault((e.array, place), set()).add(i.name)
-    for e in {s for side in given for s in side.atoms(Sum)}:
-        for variable, low, high in e.limits:
-            found.setdefault(str(high - low), set()).add(str(variable))
+    for side in given:
+        for name, length in _in_text(side) if isinstance(side, str) else (
+                (str(v), str(high - low + 1)) for e in side.atoms(Sum) for v, low, high in e.limits):
+            found.setdefault(length, set()).add(name)
     groups = [{i.name} for i in set().union(*(side.atoms(Index) for side in read))]
     for names in found.values():
         joined = [g for g in groups if g & names]
         groups = [g for g in groups if g not in joined] + [set().union(*joined)]*bool(joined)
     return sorted(groups, key=min)
+
+
+def _in_text(text: str) -> Iterator[tuple[str, str]]:
+    """The indices of a text with the names of their lengths, which no node keeps: (k, 0, N - 1), or (k, 1, N)."""
+    try:
+        tree = ast.parse(f"({text})", mode="eval")
+    except SyntaxError:  # of another character for a minus, or a name
+        return
+    for t in ast.walk(tree):
+        if isinstance(t, ast.Tuple) and len(t.elts) == 3:
+            name, first, last = map(ast.unparse, t.elts)
+            yield name, last if first == "1" else last.removesuffix(" - 1")
 
 
 def elements(*exprs: Basic) -> list[Element]:

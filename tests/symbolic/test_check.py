@@ -781,6 +781,8 @@ def test_a_maximum_of_numbers_that_round_to_one_has_a_value():
     (Sum(Sum(ETA[K], K), J), N*Sum(ETA[K], K), False), (Sum(Sum(ETA[K], K), J), Symbol("P")*Sum(ETA[K], K), True),
     (Sum(1/(1 + exp(ETA[K])), K) + Sum(1/(1 + exp(-ETA[K])), K), N, True), (Sum(1, K), N, True),
     (Sum(ETA[K], K), Sum(ETA[I], I), True),
+    ("Sum(Sum(eta[k], (k, 1, N)), (j, 1, N))", "Sum(1, (k, 1, N))*Sum(eta[k], (k, 1, N))", True),
+    ("Sum(Sum(eta[k], (k, 1, N)), (j, 1, P))", "Sum(1, (k, 1, N))*Sum(eta[k], (k, 1, N))", False),
     (Sum((ETA[K] - Sum(ETA[I], I)/N)**2, K), Sum(ETA[K]**2, K) - Sum(ETA[K], K)**2/Symbol("N"), True)])
 def test_arrays_have_lengths_of_their_own(left, right, holds):
     """All had one length, so that N was P; and a length that stood alone on the other side was any number."""

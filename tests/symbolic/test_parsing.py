@@ -66,8 +66,9 @@ def test_parameters_carry_their_assumptions():
     assert parse("mu + s*z", symbols={"mu": "real", "s": "positive"}) == parse("mu + s*z", symbols=[mu, s])
     assert parse("f(z)", symbols={"f": "function"}) == sp.Function("f")(z)
     assert parse("sqrt(1 - rho**2)*z1 + rho*z2", symbols="rho").free_symbols >= {z1, z2}
-    with pytest.raises(UnknownName, match="declare it"):
-        parse("mu + z")
+    for text in ("mu + z", "Sum(n, (n, 1, Q))"):
+        with pytest.raises(UnknownName, match="declare it"):
+            parse(text)
     for bad in ("z", "2x", "s>1", "pi", "s:positiv"):
         with pytest.raises(BadInput):
             parse("z", symbols=bad)

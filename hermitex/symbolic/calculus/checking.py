@@ -121,7 +121,8 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
             same = field.one_name(left, right, claim.x)
             return check_approach(left.xreplace(same), right.xreplace(same), claim.of(same), points)
         if left != right and (left.has(ArraySum) or right.has(ArraySum)):
-            return _with_short_arrays(left, right, digits, points, needed, equally_long(given, (left, right)))
+            texts = (side for side in (lhs, rhs) if isinstance(side, str))
+            return _with_short_arrays(left, right, digits, points, needed, equally_long((*given, *texts), (left, right)))
         found = _judged(left, right, needed, digits, points)
         return found if found.status == FAILS or left == right else Test(left, right, digits, needed).at_jumps(found)
 

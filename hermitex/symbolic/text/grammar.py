@@ -304,7 +304,9 @@ class Reader:
         declared = field.is_normal_name(length) or any(isinstance(s.get(length), Expr) for s in self.scopes)
         if whole and not declared and begin in ("0", "1"):
             k = Index(name.id, int(begin), end == "oo")
-            return ArraySum(at(k), k)
+            body = at(k)
+            if length in ("", "oo") or k not in body.free_symbols or body.has(Element):
+                return ArraySum(body, k)  # a sum of the index itself, Sum(n, (n, 1, Q)), has no array that would bring Q
         counted = Symbol(name.id, integer=True)
         try:
             low, high = self.expr(first, depth), oo if end == "oo" or last is None else self.expr(last, depth)
