@@ -115,7 +115,7 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
     rank = np.full(points, n)
     if n == 0:
         return np.zeros((0, points)), rank
-    M, v = np.moveaxis(A, -1, 0), np.moveaxis(b, -1, 0)
+    M, v = A.transpose(2, 0, 1), b.T
     with np.errstate(all="ignore"):
         rows = np.abs(M).max(axis=2)
         weight = np.where(dead_rows(rows), 0.0, 1 / rows)
@@ -134,7 +134,7 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
         if rank[k] < n:  # the least norm is that of the unknowns themselves
             x[k] = np.linalg.lstsq(M[k] / unit[k], v[k], rcond=8 * n * _EPS)[0] / unit[k]
     x[~finite] = np.nan
-    return np.moveaxis(x * unit, 0, -1), rank
+    return (x * unit).T, rank
 
 
 def dead_rows(sizes: Array) -> Array:

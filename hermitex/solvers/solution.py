@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
@@ -277,8 +278,8 @@ def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None)
     """
 
     def worst(name: str) -> Any:
-        entries = np.broadcast_arrays(*[np.asarray(getattr(s, name), dtype=float) for s in parts])
-        return _scalar(np.fmax.reduce(entries))  # fmax: a part that does not know its own does not hide another's
+        # fmax: a part that does not know its own does not hide another's
+        return _scalar(reduce(np.fmax, (np.asarray(getattr(s, name), dtype=float) for s in parts)))
 
     reasons = np.broadcast_arrays(*[np.asarray(s.reason, dtype=object) for s in parts])
     first = reasons[0]
@@ -292,7 +293,7 @@ def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None)
     return Solution(
         {**value, **(values or {})},
         residual=worst("residual"),
-        converged=_scalar(np.logical_and.reduce(np.broadcast_arrays(*[np.asarray(s.converged) for s in parts]))),
+        converged=_scalar(reduce(np.logical_and, (np.asarray(s.converged) for s in parts))),
         iterations=_scalar(sum(np.asarray(s.iterations) for s in parts)),
         stability=worst("stability"),
         error=worst("error"),

@@ -62,14 +62,14 @@ def _linear(block: BlockCode, out: State, before: State, s: State, points: int) 
 
 def _nonlinear(block: BlockCode, out: State, before: State, s: State, points: int) -> State:
     x = np.stack([_row(s[u], points) for u in block.torn])
-    J = chain_of(block, out, x)[1]
+    slopes = slopes_of(block, out, points)
+    J = chain_of(block, out, x, slopes)[1]
     change, noise = np.empty(x.shape), np.empty(x.shape)
     for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True)):
         new, old = (_row(o[f"rhs/{u}"], points) for o in (out, before))  # x - rhs would lose an rhs far below x
         change[i] = new - old if explicit else old - new
         noise[i] = _ROUNDED*(np.abs(old) if explicit else np.abs(_row(before[f"terms/{u}"], points)))
     d = _step(J, change, noise)
-    slopes = slopes_of(block, out, points)
     members = {m: _row(out[m], points) + sum(a*b for a, b in zip(slopes[m], d, strict=True)) for m in block.members}
     return {**dict(zip(block.torn, x + d, strict=True)), **members}
 
@@ -91,12 +91,19 @@ def _row(value: Any, points: int) -> np.ndarray:
 def matrix_of(block: BlockCode, out: Mapping[str, Any], points: int) -> tuple[np.ndarray, np.ndarray]:
     """A and b of a linear block."""
     n = len(block.unknowns)
-    A, b = np.zeros((n, n, points)), np.zeros((n, points))
-    for i, u in enumerate(block.unknowns):
-        b[i] = -np.ravel(out[f"constant/{u}"])
-        for j, v in enumerate(block.unknowns):
-            A[i, j] = np.ravel(out[f"matrix/{u}/{v}"])
-    return A, b
+    A, b = np.empty((n, n, points)), np.empty((n, points))
+    for at, labels in zip((A.reshape(-1, points), b), _entries(block), strict=True):
+        for row, label in zip(at, labels, strict=True):
+            value = out[label]
+            row[:] = value.reshape(-1) if isinstance(value, np.ndarray) else value
+    return A, np.negative(b, out=b)
+
+
+@lru_cache(maxsize=256)
+def _entries(block: BlockCode) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the matrix, row by row, and of the constants."""
+    return (tuple(f"matrix/{u}/{v}" for u in block.unknowns for v in block.unknowns),
+            tuple(f"constant/{u}" for u in block.unknowns))
 
 
 def rounding_of_rows(A: np.ndarray, b: np.ndarray, x: np.ndarray, members: Sequence[int]) -> np.ndarray:
@@ -130,54 +137,42 @@ def rounding_of_averages(run: Callable[[Callable], State]) -> State:
     return total
 
 
-def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
+def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray, rows: Mapping[str, np.ndarray] | None = None
+             ) -> tuple[np.ndarray, np.ndarray]:
+    """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule; `rows`: what `slopes_of` gives."""
     n, points = x.shape
-    partials = _partials(out, points)
-    slopes = _totals(block.members, block, partials, points)
-    rows = _totals(block.torn, block, partials, points, slopes)
+    rows = rows or slopes_of(block, out, points)
     F, J = np.empty((n, points)), np.empty((n, n, points))
-    for i, u in enumerate(block.torn):
+    for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True)):
         rhs = _flat(out[f"rhs/{u}"], u, points)
-        F[i] = x[i] - rhs if block.explicit[i] else rhs
-        J[i] = -rows[u] if block.explicit[i] else rows[u]
-        J[i, i] += float(block.explicit[i])
+        if explicit:
+            np.subtract(x[i], rhs, out=F[i])
+            np.negative(rows[u], out=J[i])
+            J[i, i] += 1.0
+        else:
+            F[i], J[i] = rhs, rows[u]
     return F, J
 
 
 def slopes_of(block: BlockCode, out: Mapping[str, Any], points: int) -> dict[str, np.ndarray]:
-    """d member / d torn unknown, in total: (torn unknowns, points)."""
-    return _totals(block.members, block, _partials(out, points), points)
-
-
-def _totals(rows: Sequence[str], block: BlockCode, partials: Mapping[str, Mapping[str, Any]], points: int,
-            known: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
-    """The slopes of `rows` by the torn unknowns, each with those of the members in it, which are known or stand before it."""
-    place = {v: j for j, v in enumerate(block.torn)}
-    found = dict(known or {})
-    for u in rows:
-        total = np.zeros((len(place), points))
-        for v, slope in partials.get(u, {}).items():
-            if v in place:
-                total[place[v]] += slope
-            elif v in found:
-                total += slope*found[v]
-        found[u] = total
-    return found
-
-
-def _partials(out: Mapping[str, Any], points: int) -> dict[str, dict[str, Any]]:
-    """{u: {v: dF_u/dv}} of those that are not 0."""
-    found: dict[str, dict[str, Any]] = {}
-    for label, u, v in _slopes_in(tuple(out)):
-        found.setdefault(u, {})[v] = _flat(out[label], u, points)
+    """{u: du/d torn unknown, in total} of the members, in their order, and of the torn unknowns: (torn unknowns, points)."""
+    found = {u: np.zeros((len(block.torn), points)) for u in (*block.members, *block.torn)}
+    for label, u, v, place in _slopes_in(block, tuple(out)):
+        slope = _flat(out[label], u, points)
+        if place is None:
+            found[u] += slope*found[v]
+        else:
+            found[u][place] += slope
     return found
 
 
 @lru_cache(maxsize=256)
-def _slopes_in(labels: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
-    """(label, u, v) of the d/u/v among the labels that a block function returns: read once, not at every step."""
-    return tuple((label, *label.split("/")[1:]) for label in labels if label.startswith("d/"))  # type: ignore[misc]
+def _slopes_in(block: BlockCode, labels: tuple[str, ...]) -> tuple[tuple[str, str, str, int | None], ...]:
+    """(label, u, v, the place of v among the torn unknowns) of the d/u/v that a block function returns, member by member."""
+    order = {u: k for k, u in enumerate((*block.members, *block.torn))}
+    place = {v: j for j, v in enumerate(block.torn)}
+    rows = [(label, u, v) for label in labels if label.startswith("d/") for _, u, v in [label.split("/")]]
+    return tuple((label, u, v, place.get(v)) for label, u, v in sorted(rows, key=lambda row: order[row[1]]))
 
 
 def _flat(value: Any, u: str, points: int) -> np.ndarray:
