@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from sympy import (
@@ -309,7 +309,8 @@ class _Lowering:
         def note(body: Expr, over: tuple[NodeAxis, ...]) -> str:
             return f"{'Sum' if over[0].summed else 'E'}({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
 
-        notes = {target: partial(note, body, over) for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
+        notes = {target: cache(partial(note, body, over))  # each is asked for by several functions
+                 for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
         entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}
         return Lowered(tuple(ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes, entries=entries)
 

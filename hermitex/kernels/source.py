@@ -83,6 +83,7 @@ class Writer:
         self.parameters = parameters
         self.loose = lowered.temporaries - {v for m in self.marks.values() for v in m.needs}
         self.definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
+        self.order = {v: k for k, v in enumerate(self.definitions)}  # in which they are computed
         self.out: dict[Expr, Expr] = {}  # written out: one break point is asked for by every function
         formulas = [*(s.expr for s in lowered.statements), *lowered.outputs]
         self.roots = {self._written(p.base).as_coeff_Mul()[1] for e in formulas for p in e.atoms(Pow)
@@ -237,10 +238,14 @@ class Writer:
     def _written(self, e: Expr) -> Expr:
         """An expression of parameters with the temporaries in it written out."""
         if e not in self.out:
-            found = e
-            while here := found.free_symbols & self.definitions.keys():
-                found = found.xreplace({v: self.definitions[v] for v in here})
-            self.out[e] = found
+            needed, left = set[Symbol](), [e]
+            while left:
+                here = left.pop().free_symbols & self.definitions.keys() - needed - self.out.keys()
+                needed |= here
+                left += [self.definitions[v] for v in here]
+            for v in sorted(needed, key=self.order.__getitem__):
+                self.out[v] = self.definitions[v].xreplace(self.out)
+            self.out[e] = e.xreplace(self.out)
         return self.out[e]
 
     def _from_above(self, base: Expr) -> bool:

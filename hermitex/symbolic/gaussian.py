@@ -192,8 +192,8 @@ class Expectation(Expr):
 
     def _still_canonical(self, body: Expr) -> bool:
         """Would `bind` give this body the bound variables that the node has?"""
-        return (self.level == 1 + max((n.level for n in body.atoms(Expectation)), default=-1)
-                and set(self.bound) <= body.free_symbols)
+        inside = body.atoms(Expectation) if self.level else ()  # what is harmless puts none in
+        return self.level == 1 + max((n.level for n in inside), default=-1) and set(self.bound) <= body.free_symbols
 
     def _eval_subs(self, old: Basic, new: Basic) -> Basic:
         if old in self.bound:

@@ -89,6 +89,8 @@ def _write(expr: Basic, where: Mapping[Symbol, Expr], letters: Mapping[str, Symb
             raise BadInput(f"where: {circle} is a circle")
         return _write(where[expr], where, letters, (*inside, expr))
     if isinstance(expr, Expectation):
+        if where.keys().isdisjoint(expr.free_symbols):
+            return expr
         # The bound variables take the names by which the definitions speak of them.
         public = tuple(letters.get(b.name) or Dummy(b.name, real=True) for b in expr.bound)
         body = expr.body.xreplace(dict(zip(expr.bound, public, strict=True)))
@@ -97,6 +99,5 @@ def _write(expr: Basic, where: Mapping[Symbol, Expr], letters: Mapping[str, Symb
             (public[i].name, public[j].name): _write(expr.covariance[i, j], where, letters, inside)
             for i in range(len(public)) for j in range(i, len(public))}
         return E(body, *public, cov=cov)
-    if not expr.args or not expr.atoms(Symbol):
-        return expr
-    return expr.func(*(_write(a, where, letters, inside) for a in expr.args))
+    args = [_write(a, where, letters, inside) for a in expr.args]
+    return expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else expr.func(*args)
