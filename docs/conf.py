@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import runpy
 import shutil
 import sys
@@ -54,9 +55,31 @@ def _derivations() -> None:
         f"every line of them.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n", encoding="utf-8")
 
 
+def _bare(signature: str) -> str:
+    """Types without the quotes around them."""
+    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
+
+
+def _members(kind: type) -> list[str]:
+    """What an object of a class has: its methods and properties with their types and the first line of each documentation."""
+    lines = []
+    for name in (n for n in dir(kind) if not n.startswith("_")):
+        found = inspect.getattr_static(kind, name)
+        function = getattr(found, "fget", None) or getattr(found, "func", None) or getattr(found, "__func__", found)
+        if inspect.isfunction(function) and function.__module__.startswith("hermitex."):
+            said = inspect.signature(function)
+            shown = f" -> {said.return_annotation}" if function is not found and not hasattr(found, "__func__") else str(
+                said.replace(parameters=list(said.parameters.values())[not isinstance(found, staticmethod):]))
+            lines += [f".{name}{_bare(shown)}", f"    {(inspect.getdoc(function) or '').partition(chr(10))[0]}"]
+    return lines
+
+
 def _api() -> None:
-    """Each public name with its signature and its documentation, as `help` shows them."""
-    parts = ["# API", "", "Every public name of `hermitex` and of `hermitex.theories`, as `help` shows it."]
+    """Each public name with its signature and its documentation, as `help` shows them; of a class what its objects have."""
+    types = (ROOT/"hermitex"/"hints.py").read_text(encoding="utf-8").partition("#:")
+    parts = ["# API", "", "Every public name of `hermitex` and of `hermitex.theories`, as `help` shows it; of a class also what "
+             "its objects have.", "", "```{raw} html", "<style>pre { white-space: pre-wrap; }</style>", "```", "", "## Types", "",
+             "What the signatures below call", "", "````python", types[1] + types[2].rstrip(), "````"]
     for owner, prefix, names in ((hx, "hx", hx.__all__), (hx.theories, "hx.theories", hx.theories.__all__)):
         parts += ["", f"## {prefix}", ""]
         for name in sorted(set(names), key=str.lower):
@@ -69,7 +92,8 @@ def _api() -> None:
                 signature = ""
             told = inspect.getdoc(thing) or shorten(repr(thing))
             told = told if inspect.isclass(thing) or inspect.isroutine(thing) else shorten(repr(thing))
-            parts += [f"### {prefix}.{name}", "", "````text", f"{name}{signature.replace(chr(39), '')}", "", told, "````", ""]
+            has = ["", "Methods and properties", "----------------------", *_members(thing)] if inspect.isclass(thing) else []
+            parts += [f"### {prefix}.{name}", "", "````text", f"{name}{_bare(signature)}", "", told, *has, "````", ""]
     (HERE/"api.md").write_text("\n".join(parts), encoding="utf-8")
 
 
