@@ -153,13 +153,19 @@ class _Deadline(AbstractContextManager[None]):
                     _raise_in(self._thread, self._alarm)
 
     def _runs(self) -> bool:
-        """Whether the body runs; a coroutine that waits is not on the stack of its thread."""
-        if self._frame is None:
-            return True
-        frame = sys._current_frames().get(self._thread)
-        while frame is not None and frame is not self._frame:
+        """Whether the body runs: no deadline is being entered or left there, and a coroutine that waits is not on the stack.
+
+        A library that ends with an exception comes to no step of Python before the first of `__exit__`: raised there, the alarm
+        would switch nothing off and ring for ever.
+        """
+        doors = _Deadline.__enter__.__code__, _Deadline.__exit__.__code__
+        frame, found = sys._current_frames().get(self._thread), self._frame is None
+        while frame is not None:
+            if frame.f_code in doors:
+                return False
+            found = found or frame is self._frame
             frame = frame.f_back
-        return frame is not None
+        return found
 
     def _switch_off(self) -> None:
         self._over.set()

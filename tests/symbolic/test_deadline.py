@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
+from itertools import chain, repeat
 
 import pytest
 from sympy import Float
@@ -43,6 +44,14 @@ def test_an_alarm_where_no_exception_can_pass_is_not_printed(monkeypatch):
         Garbage()
         forever()
     assert not printed
+
+
+def test_a_library_that_ends_in_an_error_when_the_time_is_over():
+    """The first step of Python behind it is the exit of the budget: the alarm broke that off, and rang for ever."""
+    with pytest.raises(TypeError), hx.budget(0):
+        max(chain(repeat(0, 10**7), [None]))
+    time.sleep(0.15)
+    assert not [t for t in threading.enumerate() if t.name == "hermitex deadline"]
 
 
 @pytest.mark.parametrize("seconds", [1e12, float("inf")])
