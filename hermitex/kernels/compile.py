@@ -25,6 +25,7 @@ from hermitex.kernels.signs import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
+from hermitex.solvers.grid import reals
 from hermitex.solvers.limit import require_tolerance
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.existence import require_existence
@@ -285,8 +286,7 @@ def _of_value(value: np.ndarray, off: np.ndarray, times: Any) -> np.ndarray:
 
 def _number(name: str, value: Any) -> np.ndarray:
     try:
-        given = np.asarray(value)
-        number = given.astype(float, casting="safe" if given.dtype.kind == "c" else "unsafe")
+        number = reals(value)
     except NO_NUMBER:
         raise BadInput(f"kernel: {name} = {brief(value)} is not a real number or an array of them") from None
     if np.ma.is_masked(value):

@@ -23,6 +23,18 @@ Piece = dict[str, np.ndarray]
 MOST_POINTS = 1_000_000  # a row is kept in memory, some hundred bytes a column
 
 
+def reals(value: Any) -> np.ndarray:
+    """An array of floats; of complex numbers and of dates, of which NumPy would keep a part, what NO_NUMBER lists.
+
+    >>> reals([1, "2"])
+    array([1., 2.])
+    """
+    given = np.asarray(value)
+    if given.dtype.kind in "cmM":
+        raise TypeError("not real numbers")
+    return np.asarray(given, dtype=float)
+
+
 @dataclass(frozen=True)
 class Grid:
     """Axes by name and the size of a chunk.
@@ -115,7 +127,7 @@ def grid(axes: Mapping[str, Any], chunk: int) -> Grid:
     out: dict[str, Any] = {}
     for name, values in axes.items():
         try:
-            v = np.atleast_1d(np.asarray(values, dtype=float))
+            v = np.atleast_1d(reals(values))
         except NO_NUMBER:
             raise BadInput(f"the grid of {name} is not made of numbers") from None
         if v.ndim != 1 or v.size == 0:

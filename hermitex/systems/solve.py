@@ -14,7 +14,7 @@ import numpy as np
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.kernels.lawful import unlawful
 from hermitex.solvers.chain import assemble, pick
-from hermitex.solvers.grid import check_size
+from hermitex.solvers.grid import check_size, reals
 from hermitex.solvers.interval import outside, said
 from hermitex.solvers.limit import limited, over, require_tolerance
 from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
@@ -115,7 +115,7 @@ def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarr
     values = {}
     for name in program.parameters:
         try:
-            value = np.asarray(numbers[name], dtype=float)
+            value = reals(numbers[name])
         except NO_NUMBER:
             raise BadInput(f"solve: {name} = {brief(numbers[name])} is not a number or an array of numbers") from None
         if np.ma.is_masked(numbers[name]):
@@ -134,7 +134,7 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
         if name not in program.unknowns:
             raise UnknownName(name, program.unknowns, "name in start")
         try:
-            value = np.asarray(given, dtype=float)
+            value = reals(given)
             values[name] = np.broadcast_to(value, shape).ravel() if value.ndim else value
         except NO_NUMBER:
             raise BadInput(f"solve: start {name} = {brief(given)} is not a number or an array of the shape {shape} of the "

@@ -405,10 +405,10 @@ def values_at(asked: Coefficient, at: tuple[Any, Any, Any, Any], parameters: Map
 
 def _numbers(name: str, value: Any) -> Any:
     """An array of floats, or one line."""
-    from numpy import asarray
+    from hermitex.solvers.grid import reals
 
     try:
-        return asarray(value, dtype=float)
+        return reals(value)
     except (TypeError, ValueError):
         raise BadInput(f"{name} is a number or an array of numbers, not {str(value)[:60]!r}") from None
 

@@ -15,6 +15,7 @@ from hermitex.errors import NO_NUMBER, BadInput, NotConverged, NoValue, UnknownN
 from hermitex.hints import Numbers
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
+from hermitex.solvers.grid import reals
 from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.solution import Solution
 from hermitex.systems.iterate import require_method
@@ -116,7 +117,7 @@ class Theory(Shown):
             if v is None:
                 continue
             try:
-                array = np.asarray(v, dtype=float)
+                array = reals(v)
             except NO_NUMBER:
                 raise BadInput(f"{self.name}: {key} = {brief(v)} is not a number or an array of numbers") from None
             if np.isnan(array).any() or not array.size:

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 from sympy import Idx, ImmutableMatrix, IndexedBase, Sum, Symbol, eye, symbols, tanh
 from sympy.stats import Bernoulli, Exponential, Poisson, Rademacher, Uniform
@@ -78,4 +79,13 @@ def test_a_tolerance_that_is_none_is_refused(wrong, tmp_path):
 def test_a_budget_that_is_none_is_refused(wrong):
     for way in (lambda: PLAIN.solve(a=1, budget=wrong), lambda: hx.sweep(PLAIN, {"a": [1]}, budget=wrong)):
         with pytest.raises(BadInput, match=r"^budget = .* is not a number of seconds$"):
+            way()
+
+
+@pytest.mark.parametrize("wrong", [np.array([1 + 1j]), np.datetime64("2020-01-01"), np.timedelta64(3)], ids=str)
+def test_numbers_of_which_a_part_would_be_kept_are_refused(wrong):
+    for way in (lambda: PLAIN.solve(a=wrong), lambda: PLAIN.solve(a=1, start={next(iter(PLAIN.equations)): wrong}),
+                lambda: hx.sweep(PLAIN, {"a": [wrong]}), lambda: hx.mu("tanh", 0)(wrong), lambda: hx.bounds("tanh", "sin", r=wrong),
+                lambda: GLM.solve(alpha=wrong, lam=1)):
+        with pytest.raises(BadInput):
             way()
