@@ -15,6 +15,7 @@ from hermitex.symbolic.integrals import closed_form
 
 _CLOSED_FORM_SECONDS = 5.0
 _CLOSED_FORM_OPS = 150
+_LONGEST = 3000  # operations of a closed form: one that is longer costs more than nodes do, and Python compiles no sum of 400 terms
 _HOPELESS = (tanh, tan)
 
 
@@ -34,7 +35,8 @@ def exact_or_none(node: Expr) -> Expr | None:
     except HermitexError:
         checkpoint("searching for a closed form")  # the budget around it is over: that is no answer
         return None
-    return found if all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper)) else None
+    readable = all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper))
+    return found if readable and found.count_ops() <= _LONGEST else None
 
 
 def _constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:

@@ -296,7 +296,8 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
 
     Returns
     -------
-    An `Expectation` (or `expr` itself if it is a number). ``.doit()`` is exact, ``.evalf(30)`` numeric.
+    An `Expectation` (or `expr` itself if it is a number). ``.doit()`` is exact, ``.evalf(30)`` numeric, ``.evalf(30, budget=4)``
+    within four seconds. A sum of nodes, or a number, is SymPy's own: it has its budget around it, ``with hx.budget(4): ...``.
 
     Raises
     ------

@@ -223,3 +223,11 @@ def test_a_search_that_the_budget_cuts_short_is_no_answer():
     with budget(0), pytest.raises(BudgetExceeded):
         exact_or_none(node)
     assert exact_or_none(node) is not None
+
+
+@pytest.mark.slow
+def test_a_closed_form_longer_than_the_nodes_are_many_is_not_compiled():
+    """It has 436 terms, and its sum was a raw RecursionError."""
+    kernel = compile(E(z**2*exp(-Abs(a*z + b) - Abs(1 + b*z)), z))
+    assert abs(kernel(a=1.0, b=2.0) - float(E(z**2*exp(-Abs(z + 2) - Abs(1 + 2*z)), z).evalf(17))) < 1e-14
+    assert kernel.nodes
