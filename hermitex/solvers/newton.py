@@ -25,6 +25,7 @@ _LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
 _NATURAL = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle
 _HALVINGS = 24
 _NEARER = 5  # steps that an unknown near 0 takes to relative accuracy
+_FELT = 1e-13  # a last step that is longer is taken: what is computed from the solution may feel it
 _ABSURD = 1e6  # a step this many times the unknown is a sign of a singular Jacobian
 
 Both = Callable[[Array, Params], tuple[Array, Array]]
@@ -86,6 +87,7 @@ def newton(
     run = _NewtonRun(residual, jacobian, both, x, p, mask, rows, names, rtol, atol)
     with np.errstate(all="ignore"):
         run.iterate(max_steps)
+        run.complete(p)
         run.settle(p)
         if sound is not None:
             run.check(sound, p)
@@ -299,6 +301,24 @@ class _NewtonRun:
         self.active, self.x, self.p = self.active[keep], self.x[:, keep], take(self.p, np.flatnonzero(keep))
         self.size_F, self.unit, self.G = self.size_F[:, keep], self.unit[:, keep], self.G[..., keep]
         self.before = self.before[keep]
+
+    def complete(self, p: Params) -> None:
+        """The last step is taken where it may be felt, if what is left after it is far shorter."""
+        k = np.flatnonzero(self.ok & ~self.singular & (self.forward > _FELT))
+        if not k.size or over():
+            return
+        self.active, self.x = k, self.final[:, k]
+        self.measure(self.J_final[..., k])
+        self.before, self.x = self.length(self.last[:, k]), self.move(self.x, self.last[:, k])
+        F, J = self.evaluate(self.x, take(p, k))
+        self.measure(J)
+        _, d = self.direction(F, J)
+        backward, forward = self.errors(F, d)
+        better = ~self.singular[k] & (forward < self.forward[k]/4) & (backward <= np.maximum(self.backward[k], ROUNDING))
+        self.singular[k] = False
+        k = k[better]
+        self.final[:, k], self.J_final[..., k], self.last[:, k] = self.x[:, better], J[..., better], d[:, better]
+        self.backward[k], self.forward[k] = backward[better], forward[better]
 
     def settle(self, p: Params) -> None:
         """Full steps where an unknown near 0 is known to the least size of an unknown only, as long as each is far shorter.

@@ -236,3 +236,17 @@ def test_a_jacobian_that_is_not_finite_is_said():
     s = newton(lambda x, p: np.cbrt(x) - 1, lambda x, p: 1 / (3 * np.cbrt(x * x))[None], np.array([[0.5, 0.0]]),
                names=["q"], raise_on_failure=False)  # fmt: skip
     assert s.converged.tolist() == [True, False] and "Jacobian is not finite" in s.reason[1]
+
+
+def test_the_last_step_is_taken():
+    """It was only looked at: with it the roots of all points are good to its square."""
+    def residual(x, p):
+        return x - p["a"]/x
+
+    def jacobian(x, p):
+        return (1 + p["a"]/x**2)[None]
+
+    a = np.linspace(2, 90, 50)
+    for positive in (True, False):
+        found = newton(residual, jacobian, [3.0], {"a": a}, names=["V"], positive=positive, rtol=1e-5)
+        assert np.max(np.abs(found["V"]/np.sqrt(a) - 1)) < 1e-10 and np.all(found.error < 1e-9)
