@@ -352,8 +352,14 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
     order = sorted(range(len(names)), key=lambda i: field.natural(Symbol(names[i])))
     names, unbound = [names[i] for i in order], [found[i] for i in order]
     matrix = matrix_of(names, cov) if cov else None
-    fresh = tuple(Dummy(n, real=True) for n in names)
+    fresh = tuple(map(_letter, names))
     return bind(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix, keep=True)
+
+
+@lru_cache(maxsize=256)
+def _letter(name: str) -> Symbol:
+    """Of a variable on its way to be bound: one to a name, so that caches know what is bound a second time."""
+    return Dummy(name, real=True)
 
 
 def _among(value: Expr, needed: Sequence[Condition], variables: Sequence[Any]) -> Expr:
