@@ -15,7 +15,7 @@ from .limit import over, ran_out
 from .solution import Solution, trend
 
 if TYPE_CHECKING:
-    from hermitex.hints import Axes, Value
+    from hermitex.hints import Axes
 
 Rate = Callable[[float, Array, Params], Array]
 Event = Callable[[float, Array, Params], float]
@@ -52,7 +52,7 @@ class Trajectory(Solution):
         methods = " + ".join(dict.fromkeys(np.atleast_1d(np.asarray(self.method)).tolist()))
         return f"{done}, error {np.max(self.error):.1g}, {methods}, {int(np.max(self.iterations))} evaluations"
 
-    def at(self, t: Value) -> dict[str, Array]:
+    def at(self, t: float | np.ndarray) -> dict[str, Array]:
         """Every variable at the times t, a scalar or an array, inside the interval that was reached."""
         if self.dense is None:
             raise BadInput("no dense output was kept; integrate with dense=True")

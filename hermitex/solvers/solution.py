@@ -20,7 +20,7 @@ from ..errors import BadInput, NotConverged, UnknownName
 from ..show.columns import Columned, ridge, several
 
 if TYPE_CHECKING:
-    from hermitex.hints import Axes, Flag, Letter, Value
+    from hermitex.hints import Axes, Letter
 
 _LARGE = 1e-9  # an error that is shown
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
@@ -61,11 +61,11 @@ class Solution(Columned):
     """
 
     value: Mapping[str, Any]
-    residual: Value
-    converged: Flag
+    residual: float | np.ndarray
+    converged: bool | np.ndarray
     iterations: int | np.ndarray = 0
-    stability: Value = float("nan")
-    error: Value = float("nan")
+    stability: float | np.ndarray = float("nan")
+    error: float | np.ndarray = float("nan")
     method: str | np.ndarray = ""
     branch: str | np.ndarray = ""
     reason: str | np.ndarray = ""
@@ -119,12 +119,12 @@ class Solution(Columned):
         return bool(np.all(self.converged))
 
     @property
-    def contraction(self) -> Value:
+    def contraction(self) -> float | np.ndarray:
         """The same number as `stability`."""
         return self.stability
 
     @property
-    def unstable(self) -> Flag:
+    def unstable(self) -> bool | np.ndarray:
         """Whether iteration leaves the solution: stability above 1 by more than rounding; False where it is not known."""
         return _scalar(np.asarray(np.asarray(self.stability, dtype=float) > 1 + MARGINAL))
 
@@ -150,7 +150,7 @@ class Solution(Columned):
         given = {k: _at(v, index) if np.shape(v) == (self.points,) else v for k, v in self.parameters.items()}
         return replace(self, value={k: _at(v, index) for k, v in self.value.items()}, parameters=given, **changes)
 
-    def derivative(self, parameter: Letter) -> dict[str, Value]:
+    def derivative(self, parameter: Letter) -> dict[str, float | np.ndarray]:
         """{name: d name/d parameter} of unknowns and observables, in total, by the implicit function theorem.
 
         Exact but for the quadrature; NaN where fewer than six digits of it hold (at a fold and beside one), where the equations
@@ -164,7 +164,7 @@ class Solution(Columned):
         """
         if self.model is None:
             raise BadInput("this solution has no equations behind it whose derivative could be taken; solve a System or a theory")
-        found: dict[str, Value] = self.model.derivative(self, str(parameter))
+        found: dict[str, float | np.ndarray] = self.model.derivative(self, str(parameter))
         return found
 
     def extended(self, values: Mapping[str, Any], **changes: Any) -> Self:
