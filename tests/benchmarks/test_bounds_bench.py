@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from hermitex.theories.bounds import bounds
+from hermitex import bounds
 
 
 def cpu(run):

@@ -34,8 +34,7 @@ def theirs(name: str, k: int, queue: multiprocessing.Queue) -> None:
 
 
 def ours(name: str, k: int, queue: multiprocessing.Queue) -> None:
-    from hermitex.symbolic.gaussian import E
-    from hermitex.symbolic.integrals import closed_form
+    from hermitex import E, closed_form
 
     node = E(catalogue.He(k) * catalogue.BY_NAME[name].function(catalogue.z), catalogue.z)
     start = time.process_time()
@@ -45,8 +44,7 @@ def ours(name: str, k: int, queue: multiprocessing.Queue) -> None:
 
 def with_modules_imported():
     """One integral on either side, so that a fork finds what it needs imported; the caches of the others stay cold."""
-    from hermitex.symbolic.gaussian import E
-    from hermitex.symbolic.integrals import closed_form
+    from hermitex import E, closed_form
 
     z = catalogue.z
     closed_form(E(sp.Max(z, 1)*sp.erf(z), z))

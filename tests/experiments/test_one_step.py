@@ -104,7 +104,7 @@ def test_the_step_is_result_31():
 @pytest.mark.parametrize("sigma, g", [("tanh", "z + z**2"), ("relu", "relu")])
 def test_the_population_step_is_the_limit_of_large_batches(sigma, g):
     """One network, its expected step against the mean of a large batch, neuron by neuron."""
-    from hermitex.kernels.compile import compile
+    from hermitex import compile
 
     activations = [hx.theories.one_step(sigma, g).sigma, hx.theories.one_step(sigma, g).g]
     f, h = (compile(s.expr) for s in activations)

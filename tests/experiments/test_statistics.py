@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from hermitex import Curve
 from hermitex.errors import BadInput
 from hermitex.experiments.statistics import agreement, mean_and_error, seeds_of
-from hermitex.theories.curve import Curve
 
 
 def test_seeds_are_said():

@@ -7,11 +7,11 @@ from scipy.special import ndtri
 from sympy import Heaviside, Rational
 
 import hermitex as hx
+from hermitex import parse
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.labels.bounded import Bounded, enclosed, thresholds
 from hermitex.exponents.labels.ranges import BENT, Range, ranges
 from hermitex.kernels.arrays import lambdify
-from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z1, z2
 
 FORMS = ["z1*z2 - z2**3", "1/z1 + z2", "tan(z1) + cot(z2)", "exp(z1*z2) - exp(-z1)", "floor(z1*z2)/z2**2",

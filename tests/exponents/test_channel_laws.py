@@ -6,9 +6,9 @@ from scipy.special import gammaln
 from sympy import Abs, Heaviside, I, Piecewise, Rational, S, Symbol, cos, exp, factorial, log, pi, sqrt, tanh
 
 import hermitex as hx
+from hermitex import parse
 from hermitex.errors import BadInput, NoClosedForm
 from hermitex.kernels.arrays import lambdify
-from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z, z1, z2
 
 y = Symbol("y", real=True)

@@ -6,11 +6,11 @@ from scipy.special import erf, wofz
 from sympy import S
 
 import hermitex as hx
+from hermitex import parse
 from hermitex.exponents.channels import channel
 from hermitex.exponents.laws import committees
 from hermitex.exponents.laws.committees import committee, one, panels, plus
 from hermitex.exponents.thresholds import weak_recovery
-from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.subspaces import matrix
 from hermitex.symbols import normals
 

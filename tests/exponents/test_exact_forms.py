@@ -5,8 +5,8 @@ import pytest
 from sympy import S
 
 import hermitex as hx
+from hermitex import parse
 from hermitex.exponents.laws.discrete import arcs, intervals
-from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z1, z2
 
 EXACT = [("sign(Abs(z1) - Abs(z2))", "pi**2/4"), ("sign(Abs(z1) - 2*Abs(z2))", "25*(pi - 2*atan(1/2))*atan(1/2)/8"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import hermitex as hx
+from hermitex import parse
 from hermitex.exponents.channels import channel
 from hermitex.exponents.label import independent_labels
 from hermitex.exponents.labels.forms import plainer, without_constants
@@ -14,7 +15,6 @@ from hermitex.exponents.laws.noisy import noisy_second
 from hermitex.exponents.leap import leap
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.kernels.arrays import lambdify
-from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals, z1, z2, z3
 
 

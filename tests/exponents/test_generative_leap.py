@@ -12,8 +12,9 @@ from scipy.special import ndtri
 from sympy import Rational, exp, sign, sqrt
 
 import hermitex as hx
+from hermitex import Channel, parse
 from hermitex.errors import BudgetExceeded
-from hermitex.exponents.channels import Channel, channel
+from hermitex.exponents.channels import channel
 from hermitex.exponents.directions.intervals import Interval, Rank
 from hermitex.exponents.directions.invariant_tensors import stabiliser, tensor_space, without_sign
 from hermitex.exponents.directions.symmetry import symmetries
@@ -23,7 +24,6 @@ from hermitex.exponents.labels.hidden import vanishing_orders
 from hermitex.exponents.labels.sizes import finite_values
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import budget, patience
-from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.subspaces import Matrix, matrix
 from hermitex.symbols import normal, normals, z1, z2, z3
 

@@ -5,7 +5,8 @@ import pytest
 from sympy import Rational, Symbol, erf, exp, pi, sign, sqrt
 
 import hermitex as hx
-from hermitex.exponents.channels import Channel, channel
+from hermitex import Channel
+from hermitex.exponents.channels import channel
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbols import normal, z1, z2, z3
 

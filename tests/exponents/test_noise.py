@@ -9,8 +9,7 @@ from scipy.special import gammaln, xlogy
 from sympy import Symbol, exp, factorial
 
 import hermitex as hx
-from hermitex import Channel
-from hermitex.exponents.result import Exponents
+from hermitex import Channel, Exponents
 from hermitex.symbols import z
 
 COUNT = Symbol("y", real=True)

@@ -8,11 +8,11 @@ import pytest
 from scipy.integrate import quad
 
 import hermitex as hx
+from hermitex import E
 from hermitex.exponents.directions import numbers as module
 from hermitex.exponents.directions.numbers import number
 from hermitex.exponents.directions.words import directions_words
 from hermitex.face import cli
-from hermitex.symbolic.gaussian import E
 
 # E|z1 + z2 z3| given z2 is sqrt(2/pi) sqrt(1 + z2^2)
 _ENTRY = 1/E(hx.parse("z2**2*abs(z1 + z2*z3)"))

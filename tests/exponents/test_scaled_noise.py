@@ -5,9 +5,8 @@ import pytest
 from sympy import Abs, Symbol, exp, pi, sqrt
 
 import hermitex as hx
-from hermitex.exponents.channels import Channel
+from hermitex import Channel, parse
 from hermitex.exponents.labels.scale import scale
-from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z1, z2
 
 y = Symbol("y", real=True)

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from sympy import Rational, pi
 
 import hermitex as hx
+from hermitex import parse
 from hermitex.exponents.channels import channel
 from hermitex.exponents.label import shown
 from hermitex.exponents.laws.blocks import zeros_by_flips
@@ -18,7 +19,6 @@ from hermitex.exponents.laws.noisy import noisy_label, noisy_second
 from hermitex.exponents.laws.projected import Samples, points, projections
 from hermitex.exponents.laws.scattered import Plan, Sampled, invariant, scattered
 from hermitex.exponents.thresholds import weak_recovery
-from hermitex.symbolic.parsing import parse
 from hermitex.symbols import natural, normals, z1, z2, z3
 
 PRODUCT = 0.59375109822226  # of z1*z2: theory of weak recovery, one-dimensional integral

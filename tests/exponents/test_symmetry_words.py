@@ -3,9 +3,9 @@
 import pytest
 from sympy import Matrix, simplify
 
+from hermitex import parse
 from hermitex.exponents.directions.invariant_tensors import stabiliser, without_sign
 from hermitex.exponents.directions.symmetry import symmetries
-from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normals
 
 

@@ -9,7 +9,8 @@ from mpmath import mpf
 from sympy import Rational, S, Symbol, lambdify, nsimplify, pi, sign, simplify
 
 import hermitex as hx
-from hermitex.exponents.channels import Channel, channel
+from hermitex import Channel, parse
+from hermitex.exponents.channels import channel
 from hermitex.exponents.laws.density import normal, push
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.linearised import largest, sampled, second
@@ -17,7 +18,6 @@ from hermitex.exponents.laws.products import multiplied
 from hermitex.exponents.laws.sums import added
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.budget import budget
-from hermitex.symbolic.parsing import parse
 from hermitex.symbols import normal as variable
 from hermitex.symbols import normals, z1, z2
 

@@ -12,7 +12,7 @@ from scipy.special import erf, erfc, expit, gammaln, xlogy
 from scipy.stats import norm
 
 import hermitex as hx
-from hermitex.exponents.channels import Channel
+from hermitex import Channel
 
 N = 1 << 20
 Z = (np.arange(N) + 0.5)*(18/N) - 9

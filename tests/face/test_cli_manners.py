@@ -171,7 +171,7 @@ def test_json_values():
     import numpy as np
     from sympy import E, Rational, pi
 
-    from hermitex.symbolic.parsing import parse
+    from hermitex import parse
 
     value = {"inf": float("inf"), "minus": -float("inf"), "nan": float("nan"), "exact": E*pi**2/3, "none": None,
              "list": [1, 0.5, Rational(1, 3)], "array": np.array([0.25, np.inf]), "flag": True,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hermitex as hx
+from hermitex import sweep
 from hermitex.errors import BadInput, HermitexError
 from hermitex.face import cli, spec
-from hermitex.systems.sweep import sweep
 
 BASE = {
     "equations": {"V": '"1/(lamda + Vhat)"', "Vhat": '"alpha/(1 + V)"'},

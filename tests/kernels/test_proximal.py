@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from sympy import Abs, Rational, Symbol, cosh, exp, log
 
+from hermitex import E, Moreau, Prox, compile
 from hermitex.errors import NoClosedForm
-from hermitex.kernels.compile import compile
 from hermitex.kernels.printers import NumPyPrinter
 from hermitex.kernels.proximal import function_source
 from hermitex.kernels.source import load
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbols import V, y, z
 from hermitex.symbols import f as F
 

@@ -27,10 +27,10 @@ from sympy import (
 )
 
 import hermitex as hx
+from hermitex import E
 from hermitex.errors import Divergent, NotConverged
 from hermitex.kernels.adaptive import Quadratures
 from hermitex.kernels.lowered import NodeAxis
-from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z, z1, z2
 
 a, b, x = symbols("a b x", real=True)

@@ -10,9 +10,9 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermitex import E
 from hermitex import symbols as field
 from hermitex.show.display import Shown, align, dollars, formula_table, latex, shorten
-from hermitex.symbolic.gaussian import E
 from hermitex.symbols import alpha0, kappa, mu_star, z, zetatilde
 
 

@@ -6,9 +6,10 @@ import pickle
 import numpy as np
 import pytest
 
+from hermitex import Solution
 from hermitex.errors import NotConverged, UnknownName
 from hermitex.solvers.chain import assemble, pick
-from hermitex.solvers.solution import Solution, combined, trend
+from hermitex.solvers.solution import combined, trend
 
 
 def batch(**changes):

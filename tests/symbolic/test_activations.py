@@ -33,10 +33,10 @@ from sympy import (
     tanh,
 )
 
+from hermitex import Activation, E, Expectation
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
-from hermitex.symbolic.activations import NAMED, Activation, activation
+from hermitex.symbolic.activations import NAMED, activation
 from hermitex.symbolic.deadline import deadline as budget
-from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.weak import weak_derivative

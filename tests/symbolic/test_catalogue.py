@@ -7,8 +7,8 @@ import pytest
 from drawn_integrals import FAMILIES, drawn, value
 from sympy import Abs, N, Rational, S, cos, exp, log, tanh
 
+from hermitex import E, Expectation
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
-from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbols import z, z1, z2
 
 QUICK = 11

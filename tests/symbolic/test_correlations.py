@@ -8,7 +8,7 @@ import pytest
 from sympy import Abs, Heaviside, Max, Piecewise, Rational, Symbol, erf, exp, sign, sqrt
 
 import hermitex as hx
-from hermitex.symbolic.gaussian import Expectation
+from hermitex import Expectation
 from hermitex.symbols import rho, z1, z2
 
 

@@ -3,11 +3,8 @@
 import pytest
 from sympy import Function, Max, Rational, Symbol, asin, cos, erf, exp, pi, sign, sin, sqrt, tanh
 
+from hermitex import Derivation, Derivative, E, Step, check, stein
 from hermitex.errors import BadInput
-from hermitex.symbolic.derivation import Derivation, Step, check
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.stein import stein
-from hermitex.symbolic.undefined import Derivative
 from hermitex.symbols import c, kappa, m, r, rho, z, z1, z2
 
 f, g = Function("f"), Function("g")

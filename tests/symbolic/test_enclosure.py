@@ -32,9 +32,9 @@ from sympy import (
     tanh,
 )
 
+from hermitex import E
 from hermitex.errors import Divergent, MissingExtra, NoClosedForm
 from hermitex.symbolic.digits import enclosure, panels
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import Enclosure, enclose, evaluate_with_error, flint_available
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
 from hermitex.symbols import z, z1, z2

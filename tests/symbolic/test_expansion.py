@@ -11,10 +11,10 @@ from mpmath import mp, mpf
 from scipy.special import roots_hermitenorm
 from sympy import Abs, Float, Max, Piecewise, Rational, Symbol, cos, erf, erfc, exp, expand, pi, sign, sin, sqrt, tanh
 
+from hermitex import E, Expansion
+from hermitex import expand as hermite_expand
 from hermitex.errors import BadInput, ConventionError, Divergent
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite import Expansion, h
-from hermitex.symbolic.hermite import expand as hermite_expand
+from hermitex.symbolic.hermite import h
 from hermitex.symbols import z, z1, z2
 
 
@@ -162,7 +162,7 @@ def test_dictionary_frame_and_object_agree():
     answer = json.loads(json.dumps(found.to_dict()))
     assert answer["basis"] == "orthonormal"
     assert {"coefficients", "norm", "tail"} <= set(answer)
-    from hermitex.symbolic.parsing import parse
+    from hermitex import parse
 
     for row in answer["coefficients"]:
         assert expand(parse(row["exact"]) - found.coefficients[row["order"]]) == 0

@@ -6,9 +6,8 @@ import mpmath
 import pytest
 from sympy import Abs, Max, Rational, Symbol, cos, exp, lambdify, pi, sign, sqrt, tanh
 
-from hermitex.kernels.compile import compile
+from hermitex import E, compile
 from hermitex.symbolic.fewer import degree, over_fewer
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import z1, z2, z3
 

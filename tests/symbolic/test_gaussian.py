@@ -28,8 +28,9 @@ from sympy import (
     tanh,
 )
 
+from hermitex import E, Expectation
 from hermitex.errors import BadInput
-from hermitex.symbolic.gaussian import E, Expectation, covariance_items
+from hermitex.symbolic.gaussian import covariance_items
 from hermitex.symbols import c, kappa, m, r, rho, z, z1, z2, z3
 
 f, g = Function("f"), Function("g")
@@ -196,7 +197,7 @@ def test_latex_and_pretty():
 
 
 def test_text_reads_back():
-    from hermitex.symbolic.parsing import parse
+    from hermitex import parse
 
     node = E(tanh(z)*(z - E(z1**2*tanh(z1), z1)), z)
     assert E("z**2*tanh(z)") == E(z**2*tanh(z), z)

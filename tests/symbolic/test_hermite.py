@@ -26,21 +26,9 @@ from sympy import (
     tanh,
 )
 
+from hermitex import E, He, coefficient, tensor
 from hermitex.errors import BadInput
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite import (
-    He,
-    coefficient,
-    coefficients,
-    compose_affine,
-    differentiate,
-    h,
-    linearise,
-    mehler,
-    mehler_kernel,
-    tensor,
-    to_hermite,
-)
+from hermitex.symbolic.hermite import coefficients, compose_affine, differentiate, h, linearise, mehler, mehler_kernel, to_hermite
 from hermitex.symbols import kappa, rho, z, z1, z2, z3
 
 a, b = Symbol("a"), Symbol("b")

@@ -9,9 +9,8 @@ import mpmath
 import pytest
 from sympy import Rational, asinh, cos, cosh, exp, log, sinh, tanh
 
+from hermitex import E, compile
 from hermitex.errors import NotConverged
-from hermitex.kernels.compile import compile
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbols import z, z1, z2
 

@@ -18,9 +18,9 @@ from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, Symbol, cos, er
 from sympy.stats import Geometric, Poisson
 
 import hermitex as hx
+from hermitex import E, Expectation, closed_form
 from hermitex.errors import Divergent, NoClosedForm
-from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.integrals import closed_form, integrate_or_keep, normal_form
+from hermitex.symbolic.integrals import integrate_or_keep, normal_form
 from hermitex.symbolic.special import sign_correlation
 from hermitex.symbols import c, kappa, r, z, z1, z2, z3
 

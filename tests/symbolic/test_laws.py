@@ -14,10 +14,10 @@ from scipy.special import expit
 from sympy import Abs, Expr, Heaviside, Max, Rational, Symbol, cos, exp, expand, lambdify, log, simplify, sqrt, stats, symbols, tanh
 
 import hermitex as hx
+from hermitex import Expectation
 from hermitex.errors import BadInput, HermitexError
 from hermitex.face.spec import from_toml
 from hermitex.symbolic.existence import exists
-from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.text.laws import law
 from hermitex.symbols import z
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Abs, Max, Piecewise, Rational, Symbol, cosh, exp, latex, log, sin
 
+from hermitex import E, Moreau, Prox
 from hermitex.errors import BadInput
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.moreau import Moreau, Prox, resolve
+from hermitex.symbolic.moreau import resolve
 from hermitex.symbols import V, m, y, z
 from hermitex.symbols import f as F
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hermitex as hx
+from hermitex import E, Expectation, parse
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, ParseError, UnknownName
-from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.parsing import expression, from_tree, parse, to_text, to_tree
+from hermitex.symbolic.parsing import expression, from_tree, to_text, to_tree
 from hermitex.symbols import z, z1, z2
 
 mu, s = sp.Symbol("mu", real=True), sp.Symbol("s", positive=True)

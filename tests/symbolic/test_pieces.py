@@ -38,11 +38,11 @@ from sympy import (
     tanh,
 )
 
+from hermitex import E
 from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, NoClosedForm
 from hermitex.symbolic.breaks.order import compare, sign_of
 from hermitex.symbolic.breaks.roots import real_roots
 from hermitex.symbolic.budget import budget
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.pieces import Piece, breakpoints, pieces
 
 x, b, m = sp.symbols("x b m", real=True)

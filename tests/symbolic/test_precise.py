@@ -33,13 +33,12 @@ from sympy import (
     tanh,
 )
 
+from hermitex import E, parse
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.majorants import MajorantRules
 from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.digits.summation import plane
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.parsing import parse
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
 from hermitex.symbols import z, z1, z2
 

@@ -4,9 +4,8 @@ import mpmath
 import pytest
 from sympy import Abs, EulerGamma, Integer, Poly, Rational, Symbol, exp, gamma, log, pi, prod, sign, sqrt, tanh
 
+from hermitex import E, closed_form
 from hermitex.errors import Divergent
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.radial import radial
 from hermitex.symbols import z1, z2, z3

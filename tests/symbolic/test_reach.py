@@ -26,8 +26,8 @@ from sympy import (
 )
 
 import hermitex as hx
+from hermitex import E, Expectation
 from hermitex.errors import Divergent
-from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbols import z, z1, z2, z3
 
 z4 = Symbol("z4", real=True)

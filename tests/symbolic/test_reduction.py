@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sympy import Abs, S, atan, exp, lambdify, log, sin, tan, tanh
 
+from hermitex import E
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.engine.reduction import by_parts
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.growth import majorant
 from hermitex.symbolic.integrals import normal_form
 from hermitex.symbols import z, z1, z2

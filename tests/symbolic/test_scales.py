@@ -6,8 +6,8 @@ import mpmath
 import pytest
 from sympy import Abs, N, Rational, Symbol, cos, exp, log, pi, sin, sqrt, tanh
 
+from hermitex import E
 from hermitex.errors import Divergent, NotConverged
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
 from hermitex.symbolic.scales import roots, scales
 from hermitex.symbols import z, z1, z2

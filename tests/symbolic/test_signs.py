@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from sympy import Abs, Add, Heaviside, Max, Min, Rational, Symbol, atan, pi, sign, sqrt
 
-from hermitex.kernels.compile import compile
+from hermitex import E, closed_form, compile
 from hermitex.symbolic.engine.answers import answer
 from hermitex.symbolic.fewer import four_signs
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.integrals import closed_form
 from hermitex.symbols import z1, z2, z3, z4
 
 FIELDS = (z1, z2, z3, z4)

@@ -31,13 +31,11 @@ from sympy import (
 )
 
 import hermitex as hx
+from hermitex import Derivative, E, He, stein
 from hermitex.errors import BadInput, NoClosedForm
 from hermitex.symbolic.calculus import rules
 from hermitex.symbolic.conditioning import cholesky, sift, sifted, tower
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite import He
-from hermitex.symbolic.stein import stein
-from hermitex.symbolic.undefined import Derivative, prime, put, tidy
+from hermitex.symbolic.undefined import prime, put, tidy
 from hermitex.symbols import c, kappa, m, r, rho, z, z1, z2, z3
 
 f, g = Function("f"), Function("g")
@@ -102,7 +100,7 @@ def test_the_trace_names_the_rules_and_checks():
 
 def test_a_lost_factor_is_seen():
     """Stein without the scale of the argument, without the covariance: both must fail."""
-    from hermitex.symbolic.calculus.checking import check
+    from hermitex import check
 
     assert check(E(z*f(r*z), z), E(prime(f)(r*z), z)).factor == r
     wrong = check(E(z*f(z), z, cov={(z, z): c}), E(prime(f)(z), z, cov={(z, z): c}))
@@ -167,7 +165,7 @@ def test_derivative_under_the_node(u, parameter):
 def test_the_derivative_of_mu_0_is_r_mu_1():
     mu0 = E(f(r*kappa + sqrt(c)*z), z)
     mu1 = E(z*f(r*kappa + sqrt(c)*z), z)/sqrt(c)
-    from hermitex.symbolic.calculus.checking import check
+    from hermitex import check
 
     assert check(mu0.diff(kappa), r*mu1).status == "proved"
     assert check(mu0.diff(kappa), mu1).factor == r

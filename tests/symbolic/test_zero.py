@@ -26,10 +26,10 @@ from sympy import (
 )
 
 import hermitex as hx
+from hermitex import E
 from hermitex.errors import Divergent
 from hermitex.symbolic import zero
 from hermitex.symbolic.digits.constants import is_identically_zero
-from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.zero import decide
 from hermitex.symbols import z
 
@@ -96,7 +96,7 @@ def test_laws_of_roots_logarithms_and_exponentials(a, b, p):
 @given(k=st.integers(1, 6), c=st.fractions(-2, 2, max_denominator=5))
 def test_parity_of_coefficients(k, c):
     """E[He_k f] = 0 for f - c odd and k even, and for f even and k odd."""
-    from hermitex.symbolic.hermite import He
+    from hermitex import He
 
     odd = tanh(z) + Rational(c.numerator, c.denominator)
     g = odd if k % 2 == 0 else Abs(z)*tanh(z)**2

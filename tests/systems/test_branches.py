@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sympy import Eq, Rational, Symbol, exp, sqrt, symbols, tanh
 
+from hermitex import E, System
 from hermitex.errors import UnknownName
-from hermitex.symbolic.gaussian import E
-from hermitex.systems.system import System
 
 q, lamda, beta, tau, alpha, Delta = symbols("q lamda beta tau alpha Delta", positive=True)
 m, mhat, h, z = symbols("m mhat h z", real=True)

@@ -30,8 +30,8 @@ from sympy import (
 )
 
 import hermitex as hx
+from hermitex import Prox
 from hermitex.errors import NotConverged
-from hermitex.symbolic.moreau import Prox
 from hermitex.symbolic.surfaces import surfaces, turning_places
 from hermitex.symbols import alpha, f, z, z1, z2
 from hermitex.systems.derivatives import derivative

@@ -16,12 +16,12 @@ import pytest
 from sympy import Eq, Rational, Symbol, cos
 from written import CATALOGUE, written
 
+from hermitex import System
 from hermitex.errors import BadInput, HermitexError, NotConverged
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import V, Vhat, alpha
 from hermitex.systems import export
 from hermitex.systems.scope import written_out
-from hermitex.systems.system import System
 
 QUICK = [n for n in CATALOGUE if ("step" not in n and "GLM" not in n) or "tanh and sin" in n]
 SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in CATALOGUE if n not in QUICK]

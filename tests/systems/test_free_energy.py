@@ -7,14 +7,12 @@ import pytest
 from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Symbol, acos, erf, exp, log, pi, sign, simplify, sqrt
 
 import hermitex as hx
+from hermitex import E, Moreau, free_energy
 from hermitex.errors import BadInput
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.moreau import Moreau
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z1, z2, z3
 from hermitex.symbols import f as F
 from hermitex.symbols import y as Y
 from hermitex.systems.fields import settle, variation
-from hermitex.systems.free_energy import free_energy
 
 PAIRS = {V: Vhat, q: qhat, m: mhat}
 delta = Symbol("delta", positive=True)

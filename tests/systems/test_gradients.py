@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sympy import Abs, Max, Piecewise, Rational, Symbol, atan, cos, diff, erf, exp, log, sin, sqrt, symbols, tanh
 
+from hermitex import System
 from hermitex.systems.blocks import _acyclic, _acyclic_rest, _order
 from hermitex.systems.gradients import Factors, gradient
-from hermitex.systems.system import System
 
 x = symbols("x:6", real=True)
 a = Symbol("a", positive=True)

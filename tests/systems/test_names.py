@@ -6,9 +6,8 @@ import pytest
 import sympy
 from sympy import Function, Matrix, Symbol, symbols
 
-from hermitex import System, free_energy, parse, sweep, theories
+from hermitex import Solution, System, free_energy, parse, sweep, theories
 from hermitex.errors import BadInput, HermitexError
-from hermitex.solvers.solution import Solution
 from hermitex.symbols import V, Vhat, alpha, lamda, z
 from hermitex.systems.names import DIAGNOSTICS
 

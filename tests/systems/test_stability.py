@@ -8,8 +8,8 @@ import pytest
 from sympy import Eq, Matrix, Symbol, cos, sin, sqrt, symbols, tanh
 
 import hermitex as hx
+from hermitex import System
 from hermitex.errors import NotConverged
-from hermitex.systems.system import System
 
 q, lamda, beta = symbols("q lamda beta", positive=True)
 a, z = symbols("a z", real=True)

@@ -9,10 +9,10 @@ from sympy import Symbol, tanh
 from written import ONE, written
 
 import hermitex as hx
+from hermitex import System
 from hermitex.errors import BadInput, UnknownName
 from hermitex.symbols import V, alpha, beta, m
 from hermitex.systems.sweep import GridLine
-from hermitex.systems.system import System
 
 RIDGE = {"Delta": 0.25, "rho": 1.0}
 GRID = {"alpha": np.geomspace(0.2, 3, 12), "lam": [1e-3, 0.1]}

@@ -13,11 +13,10 @@ import scipy.special
 from scipy.integrate import simpson
 from sympy import Eq, Max, Rational, Symbol, cos, diff, erf, exp, log, pi, sin, sqrt, symbols, tan, tanh
 
+from hermitex import E, System
 from hermitex.errors import BadInput, NotConverged
-from hermitex.symbolic.gaussian import E
 from hermitex.symbols import alpha, beta, lamda, z, z1
 from hermitex.systems.run import Run
-from hermitex.systems.system import System
 
 x, m, b = (Symbol(n, real=True) for n in ("x", "m", "b"))
 p, q, r, C, c = (Symbol(n, positive=True) for n in ("p", "q", "r", "C", "c"))
@@ -305,7 +304,7 @@ def test_what_no_unknown_enters_is_on_the_nodes_in_force_when_the_time_is_up():
 @pytest.mark.slow
 def test_a_budget_holds_where_one_evaluation_is_dear(tmp_path):
     """What is not to be had in the time that is left is not begun: finer nodes of nested averages cost a hundred times as much."""
-    from hermitex.systems.sweep import sweep
+    from hermitex import sweep
 
     nested = System({x: E(tanh(b*(x*z + E(tanh(c*(z1 + z*x))**2, z1)))**2, z)})
     module = module_of(nested, tmp_path, {"b": 1.0, "c": 1.0})
@@ -322,7 +321,7 @@ def test_a_budget_holds_where_one_evaluation_is_dear(tmp_path):
 
 
 def test_a_sweep_whose_time_is_up_is_resumed_where_it_stood(tmp_path):
-    from hermitex.systems.sweep import sweep
+    from hermitex import sweep
 
     system = System({q: E(tanh(beta*sqrt(q)*z + c)**2, z)})
     grid = {"beta": np.linspace(0.5, 3, 6), "c": [0.3, 0.4]}

@@ -5,13 +5,10 @@ from functools import cache
 from one_step import one_step
 from sympy import Abs, Eq, Max, Piecewise, Rational, Symbol, erf, exp, log, pi, sign, sqrt, tanh
 
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.moreau import Moreau, Prox
+from hermitex import E, Moreau, Prox, System, free_energy
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z, z1, z2
 from hermitex.symbols import f as F
 from hermitex.symbols import y as Y
-from hermitex.systems.free_energy import free_energy
-from hermitex.systems.system import System
 from hermitex.theories import one_step as one_step_theory
 
 

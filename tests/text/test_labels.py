@@ -14,6 +14,7 @@ from hostile import ODD, assert_nothing_ran, texts
 from sympy import Symbol
 
 import hermitex as hx
+from hermitex import Sweep
 from hermitex.errors import HermitexError
 from hermitex.face.output import dumps
 from hermitex.show.appendix import document
@@ -21,7 +22,6 @@ from hermitex.show.display import formula_table, latex, letter, math, words_tabl
 from hermitex.show.escape import balanced, cell, line, prose, tex, visible
 from hermitex.show.plots import curves, save
 from hermitex.show.tables import csv_text, markdown_table, text_table
-from hermitex.solvers.table import Sweep
 
 V = Symbol("V", positive=True)
 TEXTS = texts(11, 60)

@@ -13,12 +13,11 @@ import pytest
 from sympy import Abs, Heaviside, Max, Min, Piecewise, cos, erf, exp, sign, sin, sqrt, tanh
 
 import hermitex as hx
-from hermitex import E
+from hermitex import E, closed_form
 from hermitex.errors import BadInput, BudgetExceeded
 from hermitex.experiments.committee import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.symbolic.budget import work
-from hermitex.symbolic.integrals import closed_form
 from hermitex.symbols import z, z1, z2, z3
 from hermitex.systems.states import States
 from hermitex.theories import committee, sgd
