@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hermitex.errors import BadInput, HermitexError, UnknownName
+from hermitex.symbolic.text.lexical import split_equation
 
 SECTIONS = ("symbols", "laws", "functions", "structure", "where", "equations", "flow", "observables", "domain", "start",
             "parameters", "arrays", "grid", "sweep")
@@ -206,28 +207,3 @@ class UnknownSection(BadInput):
             meant = "; a free energy is Python: hermitex generate FILE.py:NAME, where FILE.py has NAME = hx.free_energy(...)"
         super().__init__(f"{where}: [{key[:60]}]: unknown section {key[:60]!r}{meant}; there are "
                          f"{', '.join(SECTIONS)}, and the keys {', '.join(KEYS)}")
-
-
-def split_equation(text: str) -> tuple[str, str] | None:
-    """The two sides of an implicit equation, `Eq(lhs, rhs)` or `lhs = rhs`; None for a right-hand side alone.
-
-    Examples
-    --------
-    >>> split_equation("Eq(m + q, E(z**2, z))"), split_equation("a*b = c"), split_equation("z1 + E(z1, cov={})")
-    (('m + q', 'E(z**2, z)'), ('a*b', 'c'), None)
-    """
-    depth, equals, commas = 0, [], []
-    stripped = text.strip()
-    closed_early = False
-    for i, c in enumerate(stripped):
-        depth += (c in "([{") - (c in ")]}")
-        closed_early |= depth == 0 and c == ")" and i < len(stripped) - 1
-        if c == "=" and depth == 0 and stripped[i - 1:i] not in ("<", ">", "!", "=") and stripped[i + 1:i + 2] != "=":
-            equals.append(i)
-        if c == "," and depth == 1:
-            commas.append(i)
-    if len(equals) == 1:
-        return stripped[:equals[0]].strip(), stripped[equals[0] + 1:].strip()
-    if stripped.startswith("Eq(") and stripped.endswith(")") and not closed_early and len(commas) == 1:
-        return stripped[3:commas[0]].strip(), stripped[commas[0] + 1:-1].strip()
-    return None

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sympy import Symbol
+from sympy import Eq, Symbol
 from sympy.core.symbol import Str
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput, brief
 from hermitex.symbolic.lawful import Condition
 from hermitex.symbolic.parsing import parse
+from hermitex.symbolic.text.lexical import split_equation
 from hermitex.symbolic.text.names import declared
 
 
@@ -54,11 +55,20 @@ def condition(given: Any, known: Mapping[str, Any]) -> Condition:
     return found
 
 
-def read(part: Mapping[Any, Any], known: Mapping[str, Any]) -> dict[Any, Any]:
-    """The same formulas, those that are texts as expressions.
+def read(part: Mapping[Any, Any], known: Mapping[str, Any], *, equations: bool = False) -> dict[Any, Any]:
+    """The same formulas, those that are texts as expressions; of `equations` a text may have two sides.
 
     >>> read({"V": "1/(lamda + Vhat)"}, letters(["V", "Vhat"], None))
     {'V': 1/(Vhat + lamda)}
+    >>> read({"x": "x**3 = 2"}, letters(["x"], None), equations=True)
+    {'x': Eq(x**3, 2)}
     """
     known = declared(known) if any(isinstance(v, str) for v in part.values()) else known
-    return {key: parse(value, symbols=known) if isinstance(value, str) else value for key, value in part.items()}
+
+    def one(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        sides = split_equation(value) if equations else None
+        return parse(value, symbols=known) if sides is None else Eq(*(parse(s, symbols=known) for s in sides), evaluate=False)
+
+    return {key: one(value) for key, value in part.items()}

@@ -50,9 +50,10 @@ class System(Shown):
 
     Parameters
     ----------
-    equations : {unknown: right-hand side, or Eq(lhs, rhs)}; an implicit equation belongs to the unknown it stands under. An
-        unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs [(Matrix, right-hand side)]): its
-        entries are unknowns, those that stand twice are stored once, and solution["Q"] gives the matrix of Q11, Q12, ...
+    equations : {unknown: right-hand side, or Eq(lhs, rhs)}, expressions or texts ("lhs = rhs"); an implicit equation belongs to
+        the unknown it stands under. An unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs
+        [(Matrix, right-hand side)]): its entries are unknowns, those that stand twice are stored once, and solution["Q"] gives
+        the matrix of Q11, Q12, ...
     where : {name: sub-expression}: names that stay in print; their standard normals are those of the expectation around
     parameters : names or symbols that get numbers later (default: whatever else stands in the equations)
     observables : {name: expression} computed from the solution
@@ -111,7 +112,7 @@ class System(Shown):
         self._check_names()
         known = letters((*self.equations, *self.where, *self.observables, *(self.parameters or ())), declared)
         for part in _FORMULAS:
-            put(self, part, read(getattr(self, part), known))
+            put(self, part, read(getattr(self, part), known, equations=part == "equations"))
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})

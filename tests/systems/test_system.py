@@ -108,3 +108,10 @@ def test_a_factor_without_unknowns_weighs_the_nodes_of_an_average():
     assert "average(Q, w_kappa, 1, mu_22)" in system.compile().source
     found = system.solve(alpha=1.0, **{**NOTEBOOK, "r": spikes})
     assert found["q2"] == pytest.approx([system.solve(alpha=1.0, **{**NOTEBOOK, "r": r})["q2"] for r in spikes], rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["x**3 - b = 0", "Eq(x**3, b)", "b = x**3"])
+def test_a_text_may_have_two_sides(text):
+    from hermitex import System
+
+    assert System({"x": text}, symbols={"b": "real"}).solve(b=8, start={"x": 1}).x == pytest.approx(2, rel=1e-10)

@@ -157,3 +157,28 @@ def _refuse_character(source: Source, place: int) -> NoReturn:
     if plain != character and plain.isascii() and plain.isprintable() and plain.strip():
         advice = f"write {plain}"
     source.fail(place, advice, f"{character if character.isprintable() else '?'} ({name})")
+
+
+def split_equation(text: str) -> tuple[str, str] | None:
+    """The two sides of an implicit equation, `Eq(lhs, rhs)` or `lhs = rhs`; None for a right-hand side alone.
+
+    Examples
+    --------
+    >>> split_equation("Eq(m + q, E(z**2, z))"), split_equation("a*b = c"), split_equation("z1 + E(z1, cov={})")
+    (('m + q', 'E(z**2, z)'), ('a*b', 'c'), None)
+    """
+    depth, equals, commas = 0, [], []
+    stripped = text.strip()
+    closed_early = False
+    for i, c in enumerate(stripped):
+        depth += (c in "([{") - (c in ")]}")
+        closed_early |= depth == 0 and c == ")" and i < len(stripped) - 1
+        if c == "=" and depth == 0 and stripped[i - 1:i] not in ("<", ">", "!", "=") and stripped[i + 1:i + 2] != "=":
+            equals.append(i)
+        if c == "," and depth == 1:
+            commas.append(i)
+    if len(equals) == 1:
+        return stripped[:equals[0]].strip(), stripped[equals[0] + 1:].strip()
+    if stripped.startswith("Eq(") and stripped.endswith(")") and not closed_early and len(commas) == 1:
+        return stripped[3:commas[0]].strip(), stripped[commas[0] + 1:-1].strip()
+    return None
