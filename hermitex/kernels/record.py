@@ -50,10 +50,13 @@ class Record:
             v, levels = v * w, np.tile(rule.ratios, (1, w.shape[-1] // len(rule))).T
             own = np.maximum(np.abs(v).sum(axis=-1), floor)
         else:
-            if self._sizes[0] is not values:
-                self._sizes = values, np.abs(v)
-            levels = rule.levels if table is None else rule.levels * t[:, None]
-            own = np.maximum(self._sizes[1] @ (rule.weights * np.abs(t)), floor)
+            if table is None:
+                levels, size = rule.levels, np.abs(v)
+            else:
+                if self._sizes[0] is not values:
+                    self._sizes = values, np.abs(v)
+                levels, size = rule.levels * t[:, None], self._sizes[1]
+            own = np.maximum(size @ (rule.weights * np.abs(t)), floor)
         sums = (v.reshape(-1, v.shape[-1]) @ levels).reshape(*own.shape, 3)
         size = own.reshape(len(own), -1)
         # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
