@@ -1,28 +1,22 @@
 r"""g = V^{-1}(E[z|y, omega] - omega), dg/domega = V^{-1} Cov[z|y, omega] V^{-1} - V^{-1}: the labels of a run at many fields.
 
-An algorithm keeps its labels and moves its fields: what depends on y alone is done once. Labels y = g(z1, z2) keep the points of
-their level curves, monomials the transforms of their factors on a grid of fields; others ask their `Output`
-and take differences.
+An algorithm keeps its labels and moves its fields: what depends on y alone is done once. Monomials keep the transforms of their
+factors on a grid of fields; others ask their `Output` and take differences.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from hermitex.theories.overlaps.channel import FiniteOutput, Output, ratio
-from hermitex.theories.overlaps.contours import ContourOutput
-from hermitex.theories.overlaps.curves import Plane
+from hermitex.theories.overlaps.channel import Output, ratio
 from hermitex.theories.overlaps.products import ProductOutput
 
 Array = np.ndarray
 _SLOPE = 1e-4  # of the width of z given omega: the difference that gives dg/domega
-_WIDE, _SMALL = 2.0, 1e-6  # cells in units of sqrt(V); arcs that count
-_REACH = 11.0  # sqrt(V) away from the field that a curve was cut out for
-_PAIRS = 20_000_000
 _SEEN = 1e-10
 _ROWS = 128
 
@@ -47,12 +41,7 @@ def denoiser(theory: Any, y: Array) -> Denoiser:
     (array([[1.0692, 1.0692]]), (1, 2, 2))
     """
     output = theory.output
-    if isinstance(output, ContourOutput):
-        return LevelCurves(output.plane, np.asarray(y, dtype=float), output.atoms)
     if isinstance(output, ProductOutput):
-        if output.r == 2 and theory.law.name == "deterministic":
-            plane = Plane.of(theory.label[0], theory.reduced.names, theory.space.group, theory.space.odd)
-            return LevelCurves(plane, np.asarray(y, dtype=float))
         return MonomialDenoiser(output, np.asarray(y, dtype=float))
     return Differences(output, np.asarray(y, dtype=float), not theory.space.diagonal)
 
@@ -70,72 +59,6 @@ class Differences:
         small = _SLOPE*np.sqrt(np.diag(V).min())
         moved = [(self.output.g_out(self.y, omega + small*axis, V) - g)/small for axis in np.eye(len(V))]
         return g, np.stack(moved, axis=2)
-
-
-@dataclass(eq=False)
-class LevelCurves:
-    """Labels y = g(z1, z2): sums over the points of their level curves, which are traced anew where V asks for finer ones."""
-
-    plane: Plane
-    y: Array
-    atoms: FiniteOutput | None = None
-    full: bool = True
-    _scale: float = np.inf
-    _anchor: Array = field(default_factory=lambda: np.zeros((0, 2)))
-
-    def __post_init__(self) -> None:
-        near = np.zeros(len(self.y), dtype=bool)
-        if self.atoms is not None:
-            near = np.min(np.abs(self.y[:, None] - self.atoms.labels), axis=1) <= 1e-9*(1 + np.abs(self.y))
-        self._plain, self._flat = np.flatnonzero(~near), np.flatnonzero(near)
-
-    def __call__(self, omega: Array, V: Array) -> tuple[Array, Array]:
-        g, slopes = np.zeros((len(self.y), 2)), np.zeros((len(self.y), 2, 2))
-        if len(self._plain):
-            g[self._plain], slopes[self._plain] = self._summed(omega[self._plain], V)
-        if len(self._flat) and self.atoms is not None:
-            g[self._flat], slopes[self._flat] = Differences(self.atoms, self.y[self._flat], True)(omega[self._flat], V)
-        return g, slopes
-
-    def _summed(self, omega: Array, V: Array) -> tuple[Array, Array]:
-        self._traced(omega, float(np.sqrt(np.linalg.eigvalsh(V)[0])))
-        inverse = np.linalg.inv(V)
-        L = np.linalg.cholesky(inverse)  # |L^T x|^2 = x V^{-1} x
-        away = (self._points - omega[self._row]) @ L
-        power = self._log - np.einsum("ki,ki->k", away, away)/2
-        top = np.maximum.reduceat(power, self._first)
-        p = np.exp(power - top[self._row])
-        z = np.add.reduceat(p, self._first)
-        x1, x2 = away.T
-        one, two, *square = (np.add.reduceat(p*f, self._first)/z for f in (x1, x2, x1*x1, x1*x2, x2*x2))
-        mean = np.stack([one, two], axis=1)
-        second = np.array([[square[0], square[1]], [square[1], square[2]]]).transpose(2, 0, 1)
-        spread = second - mean[:, :, None]*mean[:, None]
-        g, slopes = np.zeros((len(omega), 2)), np.zeros((len(omega), 2, 2))
-        g[self._seen], slopes[self._seen] = mean @ L.T, L @ spread @ L.T - inverse
-        return g, slopes
-
-    def _traced(self, omega: Array, s: float) -> None:
-        """Level curves in cells of the size of s, of which far parts are left out where s is small."""
-        near = np.sqrt(np.sum((omega - self._anchor)**2, axis=1)).max() < 0.3*_REACH*self._scale if len(self._anchor) else False
-        if self._scale <= s*1.001 < 3*self._scale and (near or self._scale > 0.4):
-            return
-        self._scale = float(2.0**(np.floor(2*np.log2(min(1.0, s)) + 1e-9)/2))
-        self._anchor = omega.copy()
-        y = self.y[self._plain]
-        size, wide = float(np.ptp(y)) or 1.0, _WIDE*self._scale
-        chunk = max(1, int(_PAIRS*wide**2/200))
-        curves = [c for k in range(0, len(y), chunk) for c in self.plane.trace(y[k:k + chunk], wide, _SMALL/size)]
-        if self._scale <= 0.4:
-            kept = [np.sum((points - o)**2, axis=1) < (_REACH*self._scale)**2 for (points, _), o in zip(curves, omega, strict=True)]
-            curves = [(p[k], w[k]) if k.any() else (p, w) for (p, w), k in zip(curves, kept, strict=True)]
-        counts = np.array([len(w) for _, w in curves])
-        self._seen = np.flatnonzero(counts)  # a label that the curves do not reach says nothing
-        counts = counts[self._seen]
-        self._points = np.concatenate([p for p, _ in curves])
-        self._log = np.log(np.maximum(np.concatenate([w for _, w in curves]), 1e-300))
-        self._first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        self._row = np.repeat(np.arange(len(counts)), counts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -290,8 +290,8 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
 
     Free choices: overlaps are those of the symmetric start M = eps 1 (a target that cannot tell z1 from z2 has M11 = M22); an
     overlap that the map drives to 1 at a finite alpha (a smooth label without noise) is reported as 1. The `error` of a Solution is
-    how far its overlaps may be off by the quadrature of F, from a second grid; above 1e-6 a note says so. A smooth label of three
-    variables without noise is read through bins, which leaves 1e-5 to 1e-3.
+    how far its overlaps may be off by the quadrature of F, from a second grid; above 1e-6 a note says so. A smooth label of several
+    variables without noise is read through bins, which leaves 1e-6 to 1e-4 for two and 1e-5 to 1e-3 for three.
 
     Raises
     ------

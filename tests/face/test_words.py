@@ -94,5 +94,6 @@ def test_directions_without_closed_form_are_numbers():
 def test_the_transitions_are_shown_whole():
     from hermitex.theories.overlaps.transitions import Transitions
 
-    long = Transitions(None, 0.57516635, ((1.400107, 0.85234, "M11"),), ((2.4674011, ("M22", "M33", "M23")),)*3)
+    theory = hx.theories.multi_index("z1**2 + sign(z1*z2*z3)")
+    long = Transitions(theory, 0.57516635, ((1.400107, 0.85234, "M11"),), ((2.4674011, ("M22", "M33", "M23")),)*3)
     assert "..." not in repr(long) and "M22, M33, M23 at alpha = 2.4674011" in repr(long)

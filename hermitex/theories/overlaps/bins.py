@@ -13,6 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
+from scipy.ndimage import minimum_filter
+from scipy.optimize import root
+from scipy.sparse import csr_array
 from sympy import Expr, Symbol
 
 from hermitex.symbolic.budget import checkpoint
@@ -22,19 +26,25 @@ from hermitex.theories.overlaps.grid import Array, rung
 from hermitex.theories.overlaps.histogram import REACH, Histogram, histogram
 from hermitex.theories.overlaps.structure import axis, values
 
-_CELL = 0.25  # width of a cell, of sqrt(V) along each axis of the frame
-_BINS, _FINE_BINS = 64, 192  # for F, for g_out
-_FIELDS, _FAR = 1.1, 6.5
-_DEAR = 25.0  # prod_i V_i^(-1/2) above which the nodes become coarser
+# by the number of variables: the width of a cell, of sqrt(V) along each axis of the frame, and of a step of the fields
+_CELL, _FIELDS, _FAR = {2: 0.029, 3: 0.25}, {2: 0.54, 3: 1.1}, 6.5
+_BINS, _FINE_BINS = {2: 200, 3: 64}, {2: 800, 3: 192}  # for F, for g_out
+_DEAR = {2: 12.0, 3: 25.0}  # prod_i V_i^(-1/2) above which the nodes become coarser
+_LEVELS, _RUN = 3, 4  # of Romberg's rule; bins that its last level takes together
 _LEAST, _SHARED = 1e-11, 1e-9
 _SAMPLE = 200_000
-_ATOM = 1e-9
+_ATOM, _BESIDE = 1e-9, 1e-11
+_CORE, _SCAN, _STEP = 3.1, {2: 64, 3: 20}, 1e-4
+_NODE, _WEIGHT = (a/2 for a in np.polynomial.legendre.leggauss(3))
+# by the first of three cells, -2, -1 or 0: the parabola that has their means, at the nodes of cell 0
+_MEANS = np.array([_NODE[:, None]**np.arange(3) @ np.linalg.inv([[1, k, k*k + 1/12] for k in range(d, d + 3)])
+                   for d in (-2, -1, 0)])
 _KNOTS = np.linspace(0, 1, 25)
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedOutput(Output):
-    """The label g(z) of three variables (or two); M may be any matrix.
+    """The label g(z) of two variables or three; M may be any matrix.
 
     knots : labels at which the law of the label is singular;  atoms : labels of positive probability
     even, odd : the R with g(R z) = g(z), with g(R z) = -g(z);  coarse : how much wider cells and bins are than usual
@@ -53,6 +63,8 @@ class BinnedOutput(Output):
     nodes: int = 14
     beside: tuple[float, ...] = (1.4, 0.75)
     coarse: float = 1.0
+    cheaper: float = 1.4
+    digits: int = 5
     doubt: float = 3.0  # kinks and plateaus leave errors that fall with the width of the cells and change their sign
     _kept: dict[Any, Any] = field(default_factory=dict)
 
@@ -64,7 +76,7 @@ class BinnedOutput(Output):
     @property
     def cheap(self) -> Output | None:
         """The same with wider cells and bins."""
-        return replace(self, coarse=self.beside[0]) if self.coarse == 1 else None
+        return replace(self, coarse=self.cheaper) if self.coarse == 1 else None
 
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> BinnedOutput:
@@ -73,16 +85,20 @@ class BinnedOutput(Output):
 
         def finite(points: Sequence[Array]) -> Array:
             with np.errstate(all="ignore"):
-                return np.nan_to_num(of(points), nan=0.0, posinf=1e300, neginf=-1e300)
+                return np.nan_to_num(of(points), nan=0.0, posinf=1e290, neginf=-1e290)
 
         z = 1.2*np.random.default_rng(0).standard_normal((r, _SAMPLE))  # wider than z, for the tails
         y = np.sort(finite(list(z[:, np.sum(z**2, axis=0) < REACH**2])))
         label, count = np.unique(np.round(y, 12), return_counts=True)
-        corners = np.meshgrid(*(np.append(axis(g, x).cuts, 0.0) for x in names))
-        special = np.unique(np.round(np.ravel(finite([c.ravel() for c in corners])), 12))
+        beside = [-_BESIDE, 0.0, _BESIDE]  # a label may end at a jump, on one side of it
+        corners = np.meshgrid(*(np.add.outer(np.append(axis(g, x).cuts, 0.0), beside).ravel() for x in names))
+        points = np.concatenate([np.stack([c.ravel() for c in corners], axis=1), critical_points(finite, r)])
+        special = np.unique(np.round(np.ravel(finite(list(points.T))), 9))
         atoms = tuple(float(a) for a in label[count > 20])
         knots = tuple(float(k) for k in special if y[0] < k < y[-1] and not any(abs(k - a) < 1e-6*np.ptp(y) for a in atoms))
-        return cls(finite, r, y, knots, atoms, tuple(even), tuple(odd))
+        found = cls(finite, r, y, knots, atoms, tuple(even), tuple(odd))
+        return found if r > 2 else replace(found, smallest=0.02, together=None, nodes=20, beside=(1.25, 1.4),
+                                                  cheaper=3.0, doubt=2.0)
 
     # -- bins -----------------------------------------------------------------------------------------------------------
     def edges(self, count: int, half: bool) -> list[Array]:
@@ -100,7 +116,7 @@ class BinnedOutput(Output):
             within = [self.sample[(self.sample > a) & (self.sample < b)] for a, b in pairwise(ends)]
             wide = np.diff(ends) > 3*size
             share = np.sqrt([len(p)/len(self.sample) for p in within])*wide
-            self._kept[key] = [self._run(a, b, p, 4*max(1, int(np.ceil(count/4*s))) if s > 1e-2 else 1)
+            self._kept[key] = [self._run(a, b, p, _RUN*max(1, int(np.ceil(count/_RUN*s))) if s > 1e-2 else 1)
                                for (a, b), p, s in zip(pairwise(ends), within, share, strict=True)]
         return list(self._kept[key])
 
@@ -108,8 +124,6 @@ class BinnedOutput(Output):
     def _run(a: float, b: float, within: Array, count: int) -> Array:
         if count == 1:
             return np.array([a, b])
-        from scipy.interpolate import PchipInterpolator
-
         at = np.quantile(within, _KNOTS**2*(3 - 2*_KNOTS))
         at[[0, -1]] = a, b
         at = np.maximum.accumulate(at + 1e-13*max(abs(a), abs(b), b - a)*np.arange(len(at)))
@@ -119,15 +133,16 @@ class BinnedOutput(Output):
 
     def table(self, frame: Frame, v: Array, fineness: float, count: int) -> Histogram:
         """The histogram over cells of this frame; its width changes by steps, so that it can be kept."""
-        h = _CELL*fineness*rung(np.sqrt(v))
+        h = _CELL[self.r]*fineness**(4 - self.r)*rung(np.sqrt(v))  # cells of a plane are cheap against bins and fields
         half = bool(frame.odd)
-        key = (np.round(frame.R, 9).tobytes(), h.tobytes(), count, half)
+        folded = [i for i in range(self.r) if tuple(-1 if i == j else 1 for j in range(self.r)) in frame.even]
+        key = (np.round(frame.R, 9).tobytes(), h.tobytes(), count, half, *folded)
         if key not in self._kept:
-            for old in [k for k in self._kept if len(k) == 4][:-3]:
+            for old in [k for k in self._kept if k[0] != "edges"][:-3]:
                 del self._kept[old]
             runs = self.edges(count, half)
             edges = np.concatenate([runs[0], *(run[1:] for run in runs[1:])])
-            self._kept[key] = histogram(self.g, frame.R, h, edges)
+            self._kept[key] = histogram(self.g, frame.R, h, edges, folded)
         found: Histogram = self._kept[key]
         return found
 
@@ -136,8 +151,8 @@ class BinnedOutput(Output):
         """F(M), in the frame of its eigenvectors."""
         frame = frame_of(M, self.even, self.odd)
         v = 1 - frame.m
-        fineness = self.coarse*fineness*max(1.0, (np.prod(v)**-0.5/_DEAR)**(1/3))
-        count = 4*round(_BINS/fineness/4)
+        fineness *= max(self.coarse, (np.prod(v)**-0.5/_DEAR[self.r])**0.4)
+        count = _RUN*round(_BINS[self.r]/fineness/_RUN)
         table = self.table(frame, v, fineness, count)
         F = self._in_frame(table, frame, fineness, count)
         unseen = self._unseen(frame)
@@ -155,18 +170,18 @@ class BinnedOutput(Output):
 
     def _in_frame(self, table: Histogram, frame: Frame, fineness: float, count: int) -> Array:
         """F in the frame, by Romberg's rule."""
-        nodes = field_nodes(frame.m, _FIELDS*fineness, frame.halved, _FAR)
+        nodes = field_nodes(frame.m, _FIELDS[self.r]*fineness, frame.halved, _FAR)
         weight = tensor_product([w for _, w in nodes])
         moments = _BinMoments(table, [o for o, _ in nodes], 1 - frame.m)
-        found = np.zeros((3, self.r, self.r))  # by bins, by pairs, by quadruples
+        found = np.zeros((_LEVELS, self.r, self.r))  # by bins, by pairs, by quadruples
         for run in self._runs(count, bool(frame.odd)):
             for n, F in self._grouped(moments, run, weight):
                 found[n] += F
         if frame.odd:
             found = 2*found
-        one, two, four = found*frame.shown
-        first, second = one + (one - two)/3, two + (two - four)/3
-        return np.asarray(first + (first - second)/15)
+        for n in range(1, _LEVELS):
+            found = found[:-1] + (found[:-1] - found[1:])/(4**n - 1)
+        return np.asarray(found[0]*frame.shown)
 
     def _symmetric(self, F: Array, M: Array) -> Array:
         """F with the symmetries that M shares, which a frame keeps up to the quadrature only."""
@@ -189,20 +204,16 @@ class BinnedOutput(Output):
 
     @staticmethod
     def _grouped(moments: _BinMoments, run: list[int], weight: Array) -> Iterator[tuple[int, Array]]:
-        """(0, F of each bin), (1, F of each pair), (2, F of each quadruple); of a bin that is alone all three agree."""
-        sums: list[Any] = [0.0, 0.0]
+        """(0, F of each bin), (1, F of each pair), (2, F of each quadruple); of a bin that is alone all agree."""
+        sums: list[Any] = [0.0]*_LEVELS
         for n, k in enumerate(run):
             part = moments.of(k)
             F = outer(part[1:], part[0], weight, _LEAST)
             yield 0, F
-            if len(run) == 1:
-                yield 1, F
-                yield 2, F
-                continue
-            for level in (0, 1):
+            for level in range(1, _LEVELS):
                 sums[level] = sums[level] + part
-                if (n + 1) % 2**(level + 1) == 0:
-                    yield level + 1, outer(sums[level][1:], sums[level][0], weight, _LEAST)
+                if len(run) == 1 or (n + 1) % 2**level == 0:
+                    yield level, F if len(run) == 1 else outer(sums[level][1:], sums[level][0], weight, _LEAST)
                     sums[level] = 0.0
 
     # -- samples --------------------------------------------------------------------------------------------------------
@@ -210,7 +221,7 @@ class BinnedOutput(Output):
         """g_out at labels (n,) and fields (n, r): that of the bin of the label, of which there are many."""
         frame = frame_of(np.eye(self.r) - V)
         v = 1 - frame.m
-        table = self.table(frame, v, 1.0, _FINE_BINS)
+        table = self.table(frame, v, self.coarse, _FINE_BINS[self.r])
         place = np.searchsorted(table.edges, np.asarray(y, dtype=float))
         blurred = np.sqrt(v - table.widths**2/12)
         fields, out = (omega @ frame.R)/blurred, np.zeros(omega.shape)
@@ -225,25 +236,63 @@ class BinnedOutput(Output):
         return out
 
 
+def _inside(x: Array, h: float) -> csr_array:
+    """The integrand at three nodes of each cell, times their weights, from its means over cells: by parabolas on either side of 0.
+
+    A label that jumps or bends at 0 does so between cells.
+    """
+    n, zero, cell = len(x), int(np.searchsorted(x, 0.0)), np.arange(len(x))
+    first = np.clip(cell - 1, np.where(cell < zero, 0, zero), np.where(cell < zero, zero, n) - 3)
+    found = h*_WEIGHT[:, None]*_MEANS[first - cell + 2]
+    places = np.broadcast_to((first[:, None] + np.arange(3))[:, None], found.shape)
+    return csr_array((found.ravel(), places.ravel(), 3*np.arange(3*n + 1)), shape=(3*n, n))
+
+
+def critical_points(g: Callable[[Sequence[Array]], Array], r: int) -> Array:
+    """Points (k, r) near the origin at which the gradient vanishes: the law of the label is singular at their labels.
+
+    >>> abs(critical_points(lambda z: (z[0] - 1)**2 + z[1]**2, 2)).round(6).tolist()
+    [[1.0, 0.0]]
+    """
+    line = np.linspace(-_CORE, _CORE, _SCAN[r])
+    grid = np.stack(np.meshgrid(*[line]*r, indexing="ij"))
+    steps = _STEP*np.eye(r).reshape(r, r, *[1]*r)
+
+    def gradient(z: Array) -> Array:
+        return np.array([g(list(z + e)) - g(list(z - e)) for e in steps.reshape(r, r, *[1]*(z.ndim - 1))])/(2*_STEP)
+
+    size = np.linalg.norm(gradient(grid), axis=0)
+    found: list[Array] = []
+    for at in np.argwhere((size == minimum_filter(size, 3)) & (size < 1) & (size > 0))[:40]:
+        z = root(gradient, line[at])
+        if z.success and np.abs(z.x).max() < _CORE and not any(np.abs(z.x - old).max() < 1e-3 for old in found):
+            found.append(z.x)
+    return np.array(found).reshape(-1, r)
+
+
 class _BinMoments:
     """P_k and its slopes on a tensor grid of fields."""
 
     def __init__(self, table: Histogram, fields: Sequence[Array], v: Array) -> None:
         self.table, self.factors = table, []
         for o, x, h, u in zip(fields, table.sides, table.widths, v, strict=True):
-            s = np.sqrt(u - h*h/12)
-            t = (x - o[:, None])/s
-            p = h*np.exp(-t*t/2)/(np.sqrt(2*np.pi)*s)
-            self.factors.append((p, p*t/s))
-        self.order = sorted(range(len(v)), key=lambda i: len(fields[i])/len(table.sides[i]))
+            s, B = np.sqrt(u), _inside(x, h)
+            p, slope = np.zeros((2, len(o), B.shape[0]))
+            for side in (1, -1) if x[0] > 0 else (1,):  # of a folded axis both sides
+                t = (side*(x[:, None] + h*_NODE).ravel() - o[:, None])/s
+                part = np.exp(-t*t/2)/(np.sqrt(2*np.pi)*s)
+                p, slope = p + part, slope + part*t/s
+            self.factors.append((p @ B, slope @ B))
 
     def of(self, k: int) -> Array:
         """(P_k, dP_k/domega_1, ...), as the first axis."""
-        found: dict[int | None, Array] = {None: self.table.whole(k)}
-        checkpoint("iterating the state evolution", 2*(len(self.factors) + 1)*found[None].size*len(self.factors[self.order[0]][0]))
-        for i in self.order:
-            p, slope = self.factors[i]
-            new = {j: _along(p, X, i) for j, X in found.items()}
+        *first, (p, slope) = self.factors
+        checkpoint("iterating the state evolution", 2*len(self.factors)*p[:, 0].size*sum(f.size for f, _ in first))
+        X = self.table.sparse(k)  # a bin meets few of the cells
+        shape = (*self.table.shape[:-1], len(p))
+        found: dict[int | None, Array] = {None: (X @ p.T).reshape(shape), len(first): (X @ slope.T).reshape(shape)}
+        for i, (p, slope) in enumerate(first):
+            new = {j: _along(p, Y, i) for j, Y in found.items()}
             new[i] = _along(slope, found[None], i)
             found = new
         return np.array([found[j] for j in (None, *range(len(self.factors)))])

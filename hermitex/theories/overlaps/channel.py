@@ -35,6 +35,7 @@ class Output:
     cheap : the same label by a quadrature that is less exact and so much cheaper that it is worth to start from its fixed points
     quick : whether F(M) off the diagonal costs so little that whole branches are followed for their transitions
     nodes : how many F(M) are worth their time for an interpolation along one overlap
+    digits : of a transition that are worth saying
     """
 
     r: int
@@ -45,6 +46,7 @@ class Output:
     together: float | None = None
     beside: tuple[float, ...] = (0.75,)
     doubt: float = 1.0
+    digits: int = 8
 
     @property
     def smooth(self) -> Any:

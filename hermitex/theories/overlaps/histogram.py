@@ -13,14 +13,16 @@ from itertools import pairwise, product
 from math import factorial
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.grid import Array
 
 REACH = 6.3  # P(|z_i| > 6.3) = 3e-10
-_LINEAR = 0.2  # how far g at the corners may be from a plane, of its variation over the cell
-_THIN = 0.05  # a width is at least this part of the largest: sums of uniforms lose digits for less
-_PARTS = {2: 4, 3: 3}
+_LINEAR = {2: 0.02, 3: 0.2}  # how far g at the corners may be from a plane, of its variation over the cell
+_SLACK = 0.5
+_THIN = 0.005  # a width is at least this part of the largest: sums of uniforms lose digits for less
+_PARTS, _DEPTH = {2: 4, 3: 3}, {2: 4, 3: 2}
 _MOST = 3_000_000  # cells that are examined at a time
 _DEAR = 100  # products take the time of the values of g on one of them
 
@@ -43,12 +45,11 @@ class Histogram:
         """The width of the cells along each axis."""
         return np.array([x[1] - x[0] for x in self.sides])
 
-    def whole(self, k: int) -> Array:
-        """P(bin k | cell) over the grid."""
+    def sparse(self, k: int) -> csr_array:
+        """P(bin k | cell) over the grid, the last axis along the columns."""
         cells, chance = self.bins[k]
-        found = np.zeros(int(np.prod(self.shape)))
-        found[cells] = chance
-        return found.reshape(self.shape)
+        rows, columns = np.divmod(cells, self.shape[-1])
+        return csr_array((chance, (rows, columns)), shape=(int(np.prod(self.shape[:-1])), self.shape[-1]))
 
     def centres(self, k: int) -> Array:
         """The centres of the cells that meet bin k, (n, r)."""
@@ -56,8 +57,9 @@ class Histogram:
         return np.stack([x[i] for x, i in zip(self.sides, places, strict=True)], axis=1)
 
 
-def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float], edges: Array) -> Histogram:
-    """The histogram of g(R u) over cells of u."""
+def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float], edges: Array,
+              folded: Sequence[int] = ()) -> Histogram:
+    """The histogram of g(R u) over cells of u, those with u_i > 0 where g is even in u_i along the `folded` axes."""
     r = len(R)
 
     def at(u: Sequence[Array]) -> Array:
@@ -65,13 +67,14 @@ def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[
             return np.asarray(g([sum(c*x for c, x in zip(row, u, strict=True) if c) for row in R]))
 
     h = np.asarray(widths, dtype=float)
-    sides = tuple(w*(np.arange(n := int(np.ceil(REACH/w)), -n, -1)*-1 + 0.5) for w in h)
+    half = [w*(np.arange(np.ceil(REACH/w)) + 0.5) for w in h]
+    sides = tuple(x if i in folded else np.concatenate([-x[::-1], x]) for i, x in enumerate(half))
     near = (sum(x**2 for x in np.meshgrid(*sides, indexing="ij", sparse=True)) < REACH**2).ravel()
     middle = np.broadcast_to(at(np.meshgrid(*sides, indexing="ij", sparse=True)), tuple(map(len, sides)))
     ends = [np.append(x - w/2, x[-1] + w/2) for x, w in zip(sides, h, strict=True)]
     corner = np.broadcast_to(at(np.meshgrid(*ends, indexing="ij", sparse=True)), tuple(map(len, ends)))
     around = [corner[tuple(slice(1, None) if b else slice(None, -1) for b in c)] for c in product((0, 1), repeat=r)]
-    mean, spread, linear = (x.reshape(*x.shape[:x.ndim - r], -1) for x in _plane(middle, around))
+    mean, spread, linear = (x.reshape(*x.shape[:x.ndim - r], -1) for x in _plane(middle, around, edges))
     cell = np.flatnonzero(linear & near)
     found = [_shared(cell, mean[cell], spread[:, cell], edges, 1.0)]
     rough = np.flatnonzero(~linear & near)
@@ -79,20 +82,23 @@ def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[
     size = max(1, _MOST//_PARTS[r]**(2*r))
     for k in range(0, len(rough), size):
         checkpoint("labels of a state evolution", _DEAR*len(rough[k:k + size])*_PARTS[r]**r)
-        found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, 2)
+        found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, _DEPTH[r])
     return Histogram(sides, edges, _sorted(found, near.size, len(edges) + 1))
 
 
-def _plane(middle: Array, around: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """(mean of g over each cell, |d_i g| h_i as the first axis, whether g is close to a plane there)."""
+def _plane(middle: Array, around: Sequence[Array], edges: Array) -> tuple[Array, Array, Array]:
+    """(mean of g over each cell, |d_i g| h_i as the first axis, whether g is close to a plane or in one bin there)."""
     r = len(around).bit_length() - 1
     signs = np.array(list(product((-1, 1), repeat=r)))
     with np.errstate(all="ignore"):
         slopes = np.array([sum(s*x for s, x in zip(signs[:, i], around, strict=True)) for i in range(r)])/2**(r - 1)
         off = [np.abs(x - middle - np.tensordot(s/2, slopes, axes=1)) for s, x in zip(signs, around, strict=True)]
-        linear = np.max(off, axis=0) <= _LINEAR*np.abs(slopes).sum(axis=0)
+        linear = np.max(off, axis=0) <= _LINEAR[r]*np.abs(slopes).sum(axis=0)
         mean = (2*middle + sum(around)/2**r)/3  # exact for a quadratic form
-    return mean, np.abs(slopes), linear & np.isfinite(mean)
+        low, high = np.minimum.reduce([middle, *around]), np.maximum.reduce([middle, *around])
+        low, high = low - _SLACK*(high - low), high + _SLACK*(high - low)  # between the corners g may reach further
+        alone = ~linear & (np.searchsorted(edges, low, side="right") == np.searchsorted(edges, high))
+    return np.where(alone, middle, mean), np.where(alone, 0.0, np.abs(slopes)), (linear | alone) & np.isfinite(mean)
 
 
 def _refined(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array, h: Array, edges: Array, weight: float,
@@ -105,7 +111,7 @@ def _refined(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array,
     h, weight = h/parts, weight/parts**r
     middle = np.broadcast_to(at(list(centre)), cell.shape)
     around = [np.broadcast_to(at(list(centre + h[:, None]*np.array(c)[:, None]/2)), cell.shape) for c in product((-1, 1), repeat=r)]
-    mean, spread, linear = _plane(middle, around)
+    mean, spread, linear = _plane(middle, around, edges)
     found = [_shared(cell[linear], mean[linear], spread[:, linear], edges, weight)]
     rough = ~linear
     if depth > 1 and rough.any() and (r == 2 or rough.sum() < 60_000):

@@ -58,7 +58,7 @@ class Approach:
 
     shape : K(0);  onset : alpha(0), above which M = 1 attracts;  together : whether the overlaps come near 1 in one shape;
         else the directions that fewer samples tell of come later, and M = 1 attracts where the last of them does
-    series : the coefficients of s, s^2, ... in s^2 F, and those from some points less, which tell the error
+    series : the coefficients of s, s^2, ... in s^2 F; those from some points less, and from other nodes, which tell the error
     """
 
     def __init__(self, evolution: OverlapMap, n: Array) -> None:
@@ -90,13 +90,17 @@ class Approach:
         """From F at a few V of the shape that is met between."""
         K = self.shape
         for _ in range(_ROUNDS):
-            F = np.array([c*self.symmetric(self.evolution.output.second(np.eye(self.r) - c*K)) for c in _SCALES])
-            rest, s = (F - self.symmetric(limit(self.n, K))).reshape(len(F), -1), np.sqrt(_SCALES)
-            found = [np.linalg.solve(s[k, None]**np.arange(1, len(k) + 1), rest[k]).reshape(-1, self.r, self.r) for k in _SUBSETS]
+            found = self._through(K, _SUBSETS)
             last, K = K, self.at(_MIDDLE, found[0])[0]
             if np.abs(K - last).max() < _SAME*self.v:
                 break
-        return found
+        return found + self._through(last, _SUBSETS[:1], self.evolution.output.beside[0])
+
+    def _through(self, K: Array, subsets: Sequence[list[int]], fineness: float = 1.0) -> list[Array]:
+        """The polynomials through some of the points on V = c K."""
+        F = np.array([c*self.symmetric(self.evolution.output.second(np.eye(self.r) - c*K, fineness)) for c in _SCALES])
+        rest, s = (F - self.symmetric(limit(self.n, K))).reshape(len(F), -1), np.sqrt(_SCALES)
+        return [np.linalg.solve(s[k, None]**np.arange(1, len(k) + 1), rest[k]).reshape(-1, self.r, self.r) for k in subsets]
 
     def at(self, s: float, series: Array) -> tuple[Array, float]:
         """(K, alpha) with K^{-1} = s^2 + alpha s^2 F, the least eigenvalue of K that of the smallest V: Tyler's iteration."""

@@ -2,7 +2,7 @@ r"""g, P(y|g) -> Output: how the Z(y, omega) of a target and its channel is inte
 
 - finitely many labels: exact probabilities of intervals where the variables enter by steps, nodes where they do not;
 - a smooth law P(y|z): nodes in y and z;
-- y = g(z): the level sets of g in its smooth variable, or over the plane where there are two.
+- y = g(z): the level sets of g in its smooth variable, or bins of the label where there are several.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from hermitex.exponents.label import shown, split_products
 from hermitex.kernels.arrays import lambdify
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, stepped
-from hermitex.theories.overlaps.contours import ContourOutput
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.grid import WINDOW, Array, LabelAxis, LabelGrid
 from hermitex.theories.overlaps.levels import LevelOutput
@@ -74,14 +73,12 @@ def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: Overlap
 
 
 def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[LabelAxis, ...], space: OverlapSpace, signed: bool) -> Output:
-    """A label without noise that mixes several variables: discrete by its values, level curves over a plane, bins in space."""
+    """A label without noise that mixes several variables: a list by its values, or bins."""
     of = values(g, names)
     labels = few_values(of, len(names))
     if labels is not None:
         return listed(LabelGrid(axes, indicator(g, names, labels)), labels, (of, labels, np.eye(len(labels))))
-    if signed and len(names) == 2:
-        return ContourOutput.of(g, names, space.group, space.odd)
-    # where the sign is drawn g stands for |g|: kinks along curves, which cost level curves too much
+    # where the sign is drawn g stands for |g|
     return BinnedOutput.of(g, names, space.group, space.odd if signed else ())
 
 

@@ -58,16 +58,17 @@ class Transitions(Shown):
         return rows + [("further overlaps", a, n, None) for a, n in self.stages]
 
     def _html(self) -> str:
-        rows = []
+        rows, k = [], self.theory.output.digits
         for what, a, which, at in self._rows():
-            said = re.sub(r"M(\d)(\d)", r"M_{\1\2}", ", ".join(which)) + ("" if at is None else f" = {number(at, 5)}")
-            rows.append((what, rf"$\alpha = {number(a, 9)}$" + (f", ${said}$" if said else "")))
+            said = re.sub(r"M(\d)(\d)", r"M_{\1\2}", ", ".join(which)) + ("" if at is None else f" = {number(at, k - 3)}")
+            rows.append((what, rf"$\alpha = {number(a, k + 1)}$" + (f", ${said}$" if said else "")))
         return words_table(rows, title=f"State evolution of {self.theory.g}")
 
     def _summary(self) -> str:
-        said = [f"weak recovery at alpha = {self.weak_recovery:.8g}"]
-        said += [f"{n} turns at alpha = {a:.7g}, {n} = {q:.5g}" for a, q, n in self.spinodals]
-        said += [f"{', '.join(n)} at alpha = {a:.8g}" for a, n in self.stages]
+        k = self.theory.output.digits
+        said = [f"weak recovery at alpha = {self.weak_recovery:.{k}g}"]
+        said += [f"{n} turns at alpha = {a:.{k - 1}g}, {n} = {q:.{k - 3}g}" for a, q, n in self.spinodals]
+        said += [f"{', '.join(n)} at alpha = {a:.{k}g}" for a, n in self.stages]
         return "; ".join(said)
 
     def __repr__(self) -> str:
