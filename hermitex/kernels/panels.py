@@ -113,3 +113,17 @@ def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
                                 maxiter=_STEPS))
         found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
     return sorted(found)
+
+
+def zeros_of(f: Callable, grid: np.ndarray) -> np.ndarray:
+    """Where a function vanishes on the grid, shape (n,), also without changing its sign."""
+    from scipy.optimize import minimize_scalar
+
+    size = np.abs(f(grid))
+    found = []
+    for n in np.flatnonzero((size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:])) + 1:
+        best = minimize_scalar(lambda x: float(np.abs(f(np.array([x])))[0]), bounds=(grid[n - 1], grid[n + 1]), method="bounded",
+                               options={"xatol": 1e-13})
+        if best.fun < 1e-6*max(1.0, float(np.median(size))):
+            found.append(0.0 if abs(best.x) < 1e-7 else float(best.x))
+    return np.array(found)

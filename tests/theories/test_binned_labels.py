@@ -10,12 +10,12 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import hermitex as hx
+from hermitex.kernels.histogram import histogram, uniform_sums
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2, z3
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.frames import frame_of
-from hermitex.theories.overlaps.histogram import histogram, uniform_sums
 from hermitex.theories.overlaps.space import OverlapSpace
 from hermitex.theories.overlaps.state_evolution import StateEvolution
 

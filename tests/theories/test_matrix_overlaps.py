@@ -10,9 +10,9 @@ from scipy.stats import norm
 
 import hermitex as hx
 from hermitex.experiments.denoisers import Differences, MonomialDenoiser, denoiser
+from hermitex.kernels.normals import below_both
 from hermitex.theories.overlaps.channel import FiniteOutput
 from hermitex.theories.overlaps.fibres import FibreOutput
-from hermitex.theories.overlaps.steps import below_both
 
 COMMITTEE = "sign(z1) + sign(z2)"
 M = np.array([[0.45, 0.2], [0.2, 0.35]])

@@ -22,10 +22,10 @@ from sympy import DiracDelta, Expr, Symbol
 
 from hermitex.errors import BadInput
 from hermitex.kernels.averages import compiled
+from hermitex.kernels.normals import panels
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
-from hermitex.theories.overlaps.grid import panels
 
 Array = np.ndarray[Any, Any]
 REACH = 7.0

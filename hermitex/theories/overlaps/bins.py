@@ -14,16 +14,13 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
-from scipy.ndimage import minimum_filter
-from scipy.optimize import root
-from scipy.sparse import csr_array
 from sympy import Expr, Symbol
 
+from hermitex.kernels.histogram import NODE, REACH, Histogram, critical_points, histogram, inside
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import Output, kernel, outer, ratio, tensor_product
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
 from hermitex.theories.overlaps.grid import Array, rung
-from hermitex.theories.overlaps.histogram import REACH, Histogram, histogram
 from hermitex.theories.overlaps.structure import axis, values
 
 # by the number of variables: the width of a cell, of sqrt(V) along each axis of the frame, and of a step of the fields
@@ -34,11 +31,6 @@ _LEVELS, _RUN = 3, 4  # of Romberg's rule; bins that its last level takes togeth
 _LEAST, _SHARED = 1e-11, 1e-9
 _SAMPLE = 200_000
 _ATOM, _BESIDE = 1e-9, 1e-11
-_CORE, _SCAN, _STEP = 3.1, {2: 64, 3: 20}, 1e-4
-_NODE, _WEIGHT = (a/2 for a in np.polynomial.legendre.leggauss(3))
-# by the first of three cells, -2, -1 or 0: the parabola that has their means, at the nodes of cell 0
-_MEANS = np.array([_NODE[:, None]**np.arange(3) @ np.linalg.inv([[1, k, k*k + 1/12] for k in range(d, d + 3)])
-                   for d in (-2, -1, 0)])
 _KNOTS = np.linspace(0, 1, 25)
 
 
@@ -236,50 +228,16 @@ class BinnedOutput(Output):
         return out
 
 
-def _inside(x: Array, h: float) -> csr_array:
-    """The integrand at three nodes of each cell, times their weights, from its means over cells: by parabolas on either side of 0.
-
-    A label that jumps or bends at 0 does so between cells.
-    """
-    n, zero, cell = len(x), int(np.searchsorted(x, 0.0)), np.arange(len(x))
-    first = np.clip(cell - 1, np.where(cell < zero, 0, zero), np.where(cell < zero, zero, n) - 3)
-    found = h*_WEIGHT[:, None]*_MEANS[first - cell + 2]
-    places = np.broadcast_to((first[:, None] + np.arange(3))[:, None], found.shape)
-    return csr_array((found.ravel(), places.ravel(), 3*np.arange(3*n + 1)), shape=(3*n, n))
-
-
-def critical_points(g: Callable[[Sequence[Array]], Array], r: int) -> Array:
-    """Points (k, r) near the origin at which the gradient vanishes: the law of the label is singular at their labels.
-
-    >>> abs(critical_points(lambda z: (z[0] - 1)**2 + z[1]**2, 2)).round(6).tolist()
-    [[1.0, 0.0]]
-    """
-    line = np.linspace(-_CORE, _CORE, _SCAN[r])
-    grid = np.stack(np.meshgrid(*[line]*r, indexing="ij"))
-    steps = _STEP*np.eye(r).reshape(r, r, *[1]*r)
-
-    def gradient(z: Array) -> Array:
-        return np.array([g(list(z + e)) - g(list(z - e)) for e in steps.reshape(r, r, *[1]*(z.ndim - 1))])/(2*_STEP)
-
-    size = np.linalg.norm(gradient(grid), axis=0)
-    found: list[Array] = []
-    for at in np.argwhere((size == minimum_filter(size, 3)) & (size < 1) & (size > 0))[:40]:
-        z = root(gradient, line[at])
-        if z.success and np.abs(z.x).max() < _CORE and not any(np.abs(z.x - old).max() < 1e-3 for old in found):
-            found.append(z.x)
-    return np.array(found).reshape(-1, r)
-
-
 class _BinMoments:
     """P_k and its slopes on a tensor grid of fields."""
 
     def __init__(self, table: Histogram, fields: Sequence[Array], v: Array) -> None:
         self.table, self.factors = table, []
         for o, x, h, u in zip(fields, table.sides, table.widths, v, strict=True):
-            s, B = np.sqrt(u), _inside(x, h)
+            s, B = np.sqrt(u), inside(x, h)
             p, slope = np.zeros((2, len(o), B.shape[0]))
             for side in (1, -1) if x[0] > 0 else (1,):  # of a folded axis both sides
-                t = (side*(x[:, None] + h*_NODE).ravel() - o[:, None])/s
+                t = (side*(x[:, None] + h*NODE).ravel() - o[:, None])/s
                 part = np.exp(-t*t/2)/(np.sqrt(2*np.pi)*s)
                 p, slope = p + part, slope + part*t/s
             self.factors.append((p @ B, slope @ B))

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.kernels.normals import broken_nodes, merged, panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.frames import eigen_nodes, field_nodes, frame_of, frame_of_axes
-from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, ThinTable, averaged, broken_nodes, merged, panels
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, ThinTable, averaged
 
 _CHUNK = 4_000_000
 _MANY = 200  # labels from which few may occur next to each point

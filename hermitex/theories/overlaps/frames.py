@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hermitex.theories.overlaps.grid import Array, nonnegative, normal_nodes
+from hermitex.kernels.normals import nonnegative, normal_nodes
+from hermitex.theories.overlaps.grid import Array
 
 _SAME, _STRAIGHT = 1e-9, 1e-9
 _UNSEEN = 1e-16

@@ -15,10 +15,11 @@ from sympy.core.relational import Relational
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.label import shown, split_products
 from hermitex.exponents.mean import in_space
+from hermitex.kernels.normals import normal_nodes
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
-from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged, normal_nodes
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged
 from hermitex.theories.overlaps.outputs import listed
 from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
 

@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
-from scipy.special import ndtr
 
-from hermitex.kernels.panels import on_panels, split
+from hermitex.kernels.normals import WINDOW, intervals, panels
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
-WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
 _ROOT = np.sqrt(2*np.pi)
-_BLIND = 9.0  # P(|z - omega| > 9 s) < 3e-19
 _NEVER = 1e-60  # a label this unlikely at a point is not seen beside the others
 _THIN = 1/8  # of a table: a sparse one costs less from here on
 
@@ -66,65 +63,6 @@ class LabelAxis:
         t = (z[:, None] - omega)/s
         p = w[:, None]*np.exp(-t*t/2)/(s*_ROOT)
         return p, p*t/s
-
-
-def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
-    """P(e_c < z < e_(c+1)) along the first axis, z ~ N(omega, s^2), and its derivative in omega; a tail keeps its digits."""
-    t = (edges - omega)/s
-    tail = ndtr(-np.abs(t))
-    above, below = np.where(t > 0, tail, 1 - tail), np.where(t > 0, 1 - tail, tail)
-    p = np.where(t[:-1] > -t[1:], above[:-1] - above[1:], below[1:] - below[:-1])
-    phi = np.exp(-t*t/2)/_ROOT
-    return p, (phi[:-1] - phi[1:])/s
-
-
-def panels(cuts: Array, width: float, order: int = 12, reach: float = WINDOW) -> tuple[Array, Array]:
-    """Gauss-Legendre panels no wider than `width` on [-reach, reach], broken at the cuts."""
-    x, w = on_panels(split(np.concatenate([[-reach], cuts[np.abs(cuts) < reach], [reach]]), width), order)
-    return x.ravel(), w.ravel()
-
-
-def normal_nodes(m: float, v: float, fineness: float = 1.0) -> tuple[Array, Array]:
-    """Nodes and weights for omega ~ N(0, m) and integrands that vary on the scale sqrt(v): trapezoid, spectrally accurate."""
-    if m <= 0:
-        return np.zeros(1), np.ones(1)
-    if m < 0.02*v:  # the integrand is nearly a polynomial over the width of omega
-        x, w = np.polynomial.hermite_e.hermegauss(round((18 if m < 0.005*v else 28)/max(fineness, 0.25)))
-        return np.sqrt(m)*x, w/w.sum()
-    step = fineness*min(0.4, 0.34*np.sqrt(v/m))
-    half = int(np.ceil(WINDOW/step))
-    x = step*np.arange(-half, half + 1)
-    w = np.exp(-x*x/2)
-    return np.sqrt(m)*x, w/w.sum()
-
-
-def nonnegative(x: Array, w: Array) -> tuple[Array, Array]:
-    """The nodes that are not negative, for a function that is even: the other half says the same."""
-    kept = x > -1e-12
-    return np.maximum(x[kept], 0.0), np.where(x[kept] > 1e-12, 2.0, 1.0)*w[kept]
-
-
-def merged(x: Array, w: Array, cuts: Array, s: float) -> tuple[Array, Array]:
-    """Fields of a variable that enters by steps: those further than 9 s from every cut see nothing change, and become one a side.
-
-    >>> len(merged(*normal_nodes(1 - 1e-6, 1e-6), np.zeros(1), 1e-3)[0])
-    55
-    """
-    side = np.searchsorted(cuts, x)
-    far = np.min(np.abs(x[:, None] - cuts), axis=1, initial=np.inf) > _BLIND*s
-    place = np.where(far, side, len(cuts) + 1 + np.cumsum(~far))
-    _, place = np.unique(place, return_inverse=True)
-    weight = np.bincount(place, w)
-    return np.bincount(place, w*x)/weight, weight
-
-
-def broken_nodes(m: float, v: float, cuts: Array, fineness: float = 1.0) -> tuple[Array, Array]:
-    """The same by panels that are broken at the cuts, for integrands with kinks there."""
-    if m <= 0:
-        return np.zeros(1), np.ones(1)
-    x, w = panels(cuts/np.sqrt(m), fineness*min(1.5, 2*np.sqrt(v/m)), order=8)
-    w = w*np.exp(-x*x/2)
-    return np.sqrt(m)*x, w/w.sum()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.kernels.normals import normal_nodes
 from hermitex.kernels.panels import near_knots, zeros_on
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput, Output, ratio
-from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, contracted, normal_nodes
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, contracted
 from hermitex.theories.overlaps.structure import LabelSections, branches_and_plateaus
 
 REACH = 7.6  # P(|x| > 7.6) < 3e-14

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, xlogy
 from sympy import Dummy, Expr, Symbol
 
@@ -21,10 +20,12 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.label import shown, split_products
 from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.normals import WINDOW
+from hermitex.kernels.panels import zeros_of
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, stepped
 from hermitex.theories.overlaps.fibres import FibreOutput, few_values
-from hermitex.theories.overlaps.grid import WINDOW, Array, LabelAxis, LabelGrid
+from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid
 from hermitex.theories.overlaps.levels import LevelOutput
 from hermitex.theories.overlaps.products import ProductOutput
 from hermitex.theories.overlaps.space import OverlapSpace
@@ -118,7 +119,8 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[LabelAxis
         u = np.arange(-56.0, np.log(8*np.abs(sample).max()), 0.08)
         y, dy = np.exp(u), 2*0.08*np.exp(u)
         density, scale = partial(_scaled, of), np.inf
-        axes = tuple(a if a.steps else LabelAxis(np.union1d(a.cuts, _graded(zeros_of(of)))) for a in axes)
+        zeros = np.zeros(0) if axes[0].steps else zeros_of(lambda x: of([x]), np.linspace(-WINDOW - 0.01, WINDOW, 4001))
+        axes = tuple(a if a.steps else LabelAxis(np.union1d(a.cuts, _graded(zeros))) for a in axes)
     return _integrated(density, y, dy, axes, scale, f"a label {g} through {law}", analytic=law.name in ("gaussian", "poisson"))
 
 
@@ -151,19 +153,6 @@ def _graded(centres: Array) -> Array:
     """Cuts for a law that varies on the scale of the distance to some points: panels that grow by 3 away from them."""
     near = 3.0**-np.arange(30)
     return np.add.outer(centres, np.concatenate([-near, [0.0], near])).ravel()
-
-
-def zeros_of(of: Any) -> Array:
-    """Where a function of one variable vanishes, also without changing its sign."""
-    scan = np.linspace(-WINDOW - 0.01, WINDOW, 4001)
-    size = np.abs(of([scan]))
-    found = []
-    for n in np.flatnonzero((size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:])) + 1:
-        best = minimize_scalar(lambda x: float(np.abs(of([np.array([x])])[0])), bounds=(scan[n - 1], scan[n + 1]), method="bounded",
-                               options={"xatol": 1e-13})
-        if best.fun < 1e-6*max(1.0, float(np.median(size))):
-            found.append(0.0 if abs(best.x) < 1e-7 else float(best.x))
-    return np.array(found)
 
 
 def _smallest(axes: Sequence[LabelAxis]) -> float:

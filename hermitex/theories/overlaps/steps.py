@@ -1,7 +1,7 @@
 r"""P(z in a box | omega), z ~ N(omega, V), V a full matrix: the labels of variables that enter by steps only.
 
-Boxes of two variables by Owen's T, P(z_1 < a, z_2 < b) = (Phi(h) + Phi(k))/2 - T(h, a_h) - T(k, a_k) - delta [Owen 1956];
-a third variable by nodes between its steps. The slopes in omega are one-dimensional and lose no digits.
+Boxes of two variables by Owen's T (`kernels.normals`); a third variable by nodes between its steps. The slopes in omega are
+one-dimensional and lose no digits.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, owens_t
 
+from hermitex.kernels.normals import boxes, panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput
 from hermitex.theories.overlaps.frames import eigen_nodes
-from hermitex.theories.overlaps.grid import Array, panels
+from hermitex.theories.overlaps.grid import Array
 
-_ROOT = np.sqrt(2*np.pi)
 _REACH = 7.0
 
 
@@ -38,6 +37,7 @@ class StepOutput(FiniteOutput):
 
     def chances(self, cells: Any, omega: Array, V: Array, fineness: float) -> list[Array]:
         """[P(cell | omega), dP/domega_1, ...] at fields (n, r), each (cells, n)."""
+        checkpoint("iterating the state evolution", 10*EXP*len(cells[0])*len(omega))
         return [p.reshape(len(cells[0]), -1) for p in self._boxes(omega, V, fineness)]
 
     def _boxes(self, omega: Array, V: Array, fineness: float) -> list[Array]:
@@ -65,36 +65,3 @@ class StepOutput(FiniteOutput):
         for out, value in zip(total, whole, strict=True):
             out[:, :, -1] = value - out.sum(axis=2)
         return total
-
-
-def boxes(first: Array, second: Array, omega: Array, V: Array) -> list[Array]:
-    """[P(z in box), d/domega_1, d/domega_2], each (boxes along z1, along z2, n), z ~ N(omega, V) in the plane."""
-    s1, s2 = np.sqrt(np.diag(V))
-    rho = V[0, 1]/(s1*s2)
-    root = np.sqrt(1 - rho*rho)
-    n = len(omega)
-    h = np.concatenate([np.full((1, n), -np.inf), (first[:, None] - omega[:, 0])/s1, np.full((1, n), np.inf)])
-    k = np.concatenate([np.full((1, n), -np.inf), (second[:, None] - omega[:, 1])/s2, np.full((1, n), np.inf)])
-    checkpoint("iterating the state evolution", 10*EXP*len(h)*len(k)*n)
-    below = np.zeros((len(h), len(k), n))
-    below[-1], below[:, -1] = ndtr(k), ndtr(h)
-    below[1:-1, 1:-1] = below_both(h[1:-1, None], k[None, 1:-1], rho)
-    with np.errstate(invalid="ignore"):
-        h, k = h[:, None], k[None]
-        across = [np.where(np.isfinite(h), -np.exp(-h**2/2)/(_ROOT*s1)*ndtr((k - rho*h)/root), 0.0),
-                  np.where(np.isfinite(k), -np.exp(-k**2/2)/(_ROOT*s2)*ndtr((h - rho*k)/root), 0.0)]
-    return [np.diff(np.diff(b, axis=0), axis=1) for b in (below, *across)]
-
-
-def below_both(h: Array, k: Array, rho: float) -> Array:
-    """P(x < h, y < k) of two standard normals of correlation rho.
-
-    >>> round(float(below_both(np.array(0.0), np.array(0.0), 0.5)), 12)
-    0.333333333333
-    """
-    h, k = (np.where(np.abs(x) < 1e-150, 1e-150, x) for x in (h, k))
-    root = np.sqrt(1 - rho*rho)
-    with np.errstate(over="ignore"):
-        tails = owens_t(h, (k/h - rho)/root) + owens_t(k, (h/k - rho)/root)
-    found = (ndtr(h) + ndtr(k))/2 - tails - np.where((h > 0) == (k > 0), 0.0, 0.5)
-    return np.asarray(np.maximum(found, 0.0))

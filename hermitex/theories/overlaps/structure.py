@@ -15,10 +15,11 @@ from sympy.core.relational import Relational
 
 from hermitex.exponents.laws.density import array_function, exact_point, monotone_branches
 from hermitex.exponents.laws.discrete import own_parts
+from hermitex.kernels.normals import WINDOW
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
-from hermitex.theories.overlaps.grid import WINDOW, Array, LabelAxis
+from hermitex.theories.overlaps.grid import Array, LabelAxis
 
 _SAME = 1e-12
 _ENDS = (S(-9), S(9))  # beyond the window: floor(z) has its steps there too, without an end

@@ -1,8 +1,8 @@
 r"""P(g(z) in a bin | z in a cell): where g is linear its label is a sum of uniform variables of the widths |d_i g| h_i.
 
 A cubic grid of cells in any frame; cells in which g is not linear (kinks, jumps, critical points) are cut into smaller ones. The
-chance of a bin is then sum_cells N(cell; omega, V) P(bin | cell). Averaging over a cell of width h is a convolution with its box,
-which V - h^2/12 in the place of V undoes up to h^4.
+chance of a bin is then sum_cells int_cell f P(bin | cell)/|cell| for a smooth f; `inside` tells f within cells from what it is on
+them. The edges of bins should meet the labels at `critical_points`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from itertools import pairwise, product
 from math import factorial
 
 import numpy as np
+from scipy.ndimage import minimum_filter
+from scipy.optimize import root
 from scipy.sparse import csr_array
 
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.grid import Array
 
+Array = np.ndarray
 REACH = 6.3  # P(|z_i| > 6.3) = 3e-10
 _LINEAR = {2: 0.02, 3: 0.2}  # how far g at the corners may be from a plane, of its variation over the cell
 _SLACK = 0.5
@@ -25,6 +27,11 @@ _THIN = 0.005  # a width is at least this part of the largest: sums of uniforms 
 _PARTS, _DEPTH = {2: 4, 3: 3}, {2: 4, 3: 2}
 _MOST = 3_000_000  # cells that are examined at a time
 _DEAR = 100  # products take the time of the values of g on one of them
+_CORE, _SCAN, _STEP = 3.1, {2: 64, 3: 20}, 1e-4
+NODE, _WEIGHT = (a/2 for a in np.polynomial.legendre.leggauss(3))
+# by the first of three cells, -2, -1 or 0: the parabola that has their means, at the nodes of cell 0
+_MEANS = np.array([NODE[:, None]**np.arange(3) @ np.linalg.inv([[1, k, k*k + 1/12] for k in range(d, d + 3)])
+                   for d in (-2, -1, 0)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +88,7 @@ def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[
     centre = np.array([x[i] for x, i in zip(sides, np.unravel_index(rough, middle.shape), strict=True)])
     size = max(1, _MOST//_PARTS[r]**(2*r))
     for k in range(0, len(rough), size):
-        checkpoint("labels of a state evolution", _DEAR*len(rough[k:k + size])*_PARTS[r]**r)
+        checkpoint("a histogram over cells", _DEAR*len(rough[k:k + size])*_PARTS[r]**r)
         found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, _DEPTH[r])
     return Histogram(sides, edges, _sorted(found, near.size, len(edges) + 1))
 
@@ -157,3 +164,37 @@ def _sorted(parts: Sequence[tuple[Array, Array, Array]], cells: int, bins: int) 
     chance = np.bincount(back, weights=chance, minlength=len(key))
     cut = np.searchsorted(key, cells*np.arange(bins + 1))
     return tuple((key[a:b] % cells, chance[a:b]) for a, b in pairwise(cut))
+
+
+def inside(x: Array, h: float) -> csr_array:
+    """The integrand at three nodes of each cell, times their weights, from its means over cells: by parabolas on either side of 0.
+
+    A label that jumps or bends at 0 does so between cells.
+    """
+    n, zero, cell = len(x), int(np.searchsorted(x, 0.0)), np.arange(len(x))
+    first = np.clip(cell - 1, np.where(cell < zero, 0, zero), np.where(cell < zero, zero, n) - 3)
+    found = h*_WEIGHT[:, None]*_MEANS[first - cell + 2]
+    places = np.broadcast_to((first[:, None] + np.arange(3))[:, None], found.shape)
+    return csr_array((found.ravel(), places.ravel(), 3*np.arange(3*n + 1)), shape=(3*n, n))
+
+
+def critical_points(g: Callable[[Sequence[Array]], Array], r: int) -> Array:
+    """Points (k, r) near the origin at which the gradient vanishes: the law of the label is singular at their labels.
+
+    >>> abs(critical_points(lambda z: (z[0] - 1)**2 + z[1]**2, 2)).round(6).tolist()
+    [[1.0, 0.0]]
+    """
+    line = np.linspace(-_CORE, _CORE, _SCAN[r])
+    grid = np.stack(np.meshgrid(*[line]*r, indexing="ij"))
+    steps = _STEP*np.eye(r).reshape(r, r, *[1]*r)
+
+    def gradient(z: Array) -> Array:
+        return np.array([g(list(z + e)) - g(list(z - e)) for e in steps.reshape(r, r, *[1]*(z.ndim - 1))])/(2*_STEP)
+
+    size = np.linalg.norm(gradient(grid), axis=0)
+    found: list[Array] = []
+    for at in np.argwhere((size == minimum_filter(size, 3)) & (size < 1) & (size > 0))[:40]:
+        z = root(gradient, line[at])
+        if z.success and np.abs(z.x).max() < _CORE and not any(np.abs(z.x - old).max() < 1e-3 for old in found):
+            found.append(z.x)
+    return np.array(found).reshape(-1, r)
