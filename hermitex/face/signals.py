@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 _AGAIN = 5.0  # seconds; what tidies up behind an interrupt takes less
+_SOON = 0.02
 
 
 @contextmanager
@@ -37,11 +38,11 @@ def interrupts(*, ends: bool) -> Iterator[list[int]]:
     def ring(number: int, frame: FrameType | None) -> None:
         came.append(number)
         if ends:
-            _thread.start_new_thread(again, ())  # `threading` may hold a lock of its own here
+            _thread.start_new_thread(again, (_AGAIN,))  # `threading` may hold a lock of its own here
         raise KeyboardInterrupt
 
-    def again() -> None:
-        time.sleep(_AGAIN)
+    def again(seconds: float) -> None:
+        time.sleep(seconds)
         if over.is_set():
             return
         if sys.platform == "win32":
@@ -51,7 +52,7 @@ def interrupts(*, ends: bool) -> Iterator[list[int]]:
 
     def lost(what: Any) -> None:
         if issubclass(what.exc_type, KeyboardInterrupt):
-            _thread.interrupt_main()  # where no exception can pass: it comes again at the next step
+            _thread.start_new_thread(again, (_SOON,))  # where no exception can pass, as here: it comes again behind
         else:
             hook(what)
 

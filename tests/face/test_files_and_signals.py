@@ -296,6 +296,31 @@ raise SystemExit(cli.main())
     assert (done.returncode, done.stdout, done.stderr) == (130, "swallowed\n", "hermitex: interrupted\n")
 
 
+def test_an_interrupt_where_no_exception_can_pass_is_heard():
+    """While garbage is collected it was raised in the hook that was told of it, and printed there."""
+    collecting = """
+import os, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
+from hermitex.face import cli
+
+class Garbage:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        [None for _ in range(1000)]
+
+def body(argv):
+    Garbage()
+    time.sleep(20)
+
+cli._dispatch = body
+raise SystemExit(cli.main())
+"""
+    begun = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", collecting], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "hermitex: interrupted\n")
+    assert time.monotonic() - begun < 15  # not after the sleep
+
+
 @pytest.mark.slow
 def test_an_interrupted_sweep_says_one_line(folder):
     grid = '[grid]\nalpha = "1:2:40000"\nlam = [1, 2, 3]\n[sweep]\nchunk = 5'
