@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import product
+from functools import cached_property, lru_cache
+from itertools import pairwise, product
 from typing import Any
 
 from mpmath.libmp import prec_to_dps
@@ -29,23 +29,28 @@ from sympy import (
     Limit,
     Mul,
     Poly,
+    Product,
     Rational,
     S,
     Subs,
     Sum,
     Symbol,
+    exp,
     expand,
+    factorial,
     fraction,
     oo,
     together,
 )
 from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.core.facts import InconsistentAssumptions
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols as field
 from hermitex.errors import BadInput, Divergent, HermitexError
 from hermitex.symbolic import hooks
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
+from hermitex.symbolic.special import LogFactorial
 
 _WRITTEN = 1000  # terms of a sum of numbers that are added up
 _FIRST, _ALIKE = range(-1, 4), Rational(1, 10**9)  # numbers for the end of a sum, at which its value is tried, and how near it is
@@ -156,6 +161,26 @@ class ArraySum(Expr):
     def _eval_is_nonnegative(self) -> bool | None:
         return True if self.body.is_nonnegative else None
 
+    @cached_property
+    def _summands(self) -> dict[tuple[Expr, int], Expr] | None:
+        """p for each b and k, of an endless sum of b^n p(n)/n!^k, p polynomials; None of another one."""
+        n, found = self.index, dict[tuple[Expr, int], Expr]()
+        for term in Add.make_args(expand(self.body)) if n.endless else ():
+            rate, others, factorials = S.One, S.One, S.Zero
+            for factor in Mul.make_args(term):
+                b, k = factor.as_base_exp()
+                fall = k.coeff(LogFactorial(n)) if b is S.Exp1 else S.Zero
+                k -= fall*LogFactorial(n)
+                if n in b.free_symbols or not k.is_polynomial(n):
+                    others *= factor
+                else:
+                    rate, others, factorials = rate*b**k.diff(n), others*b**k.xreplace({n: S.Zero}), factorials - fall
+            if not (factorials.is_Integer and others.is_polynomial(n)) or n in rate.free_symbols:
+                return None
+            key = rate, int(factorials)
+            found[key] = found.get(key, S.Zero) + others
+        return {key: p for key, p in ((key, expand(p)) for key, p in found.items()) if p != 0} if n.endless else None
+
     @property
     def diverges(self) -> bool:
         """Is it an endless sum of b^n p(n), p polynomials, of which one has |b| >= 1?
@@ -164,16 +189,11 @@ class ArraySum(Expr):
         >>> [ArraySum(u, n).diverges for u in (2**n*n/2**(n + 3), (-2)**n/3**n)]
         [True, False]
         """
-        n, found = self.index, dict[Expr, Expr]()
-        for term in Add.make_args(expand(self.body)) if n.endless else ():
-            powers = [f for f in Mul.make_args(term) for b, k in (f.as_base_exp(),) if not b.free_symbols and k.is_polynomial(n)]
-            rate = Mul(*(b**k.diff(n) for b, k in (f.as_base_exp() for f in powers)))
-            found[rate] = found.get(rate, S.Zero) + term/Mul(*powers)*Mul(*(f.xreplace({n: S.Zero}) for f in powers))
-        return all(b.is_number and p.is_polynomial(n) for b, p in found.items()) and any(
-            (abs(b) - 1).is_nonnegative and expand(p) != 0 for b, p in found.items())
+        found = self._summands or {}
+        return all(b.is_number and not k for b, k in found) and any((abs(b) - 1).is_nonnegative for b, _ in found)
 
-    def doit(self, **hints: Any) -> Expr:
-        """The parts worked out.
+    def closed(self) -> Expr:
+        """sum_n n (n-1) ... (n-j+1) b^n = j! b^j/(1 - b)^(j+1) for |b| < 1, and b^j exp(b) with n! below; else the sum.
 
         Raises
         ------
@@ -181,13 +201,37 @@ class ArraySum(Expr):
         """
         if self.diverges:
             raise Divergent(self, "its terms do not fall")
-        return super().doit(**hints)
+        n, value = self.index, S.Zero
+        for (b, k), p in (self._summands or {}).items():
+            if k not in (0, 1) or not (k or (b.is_number and (1 - abs(b)).is_positive)):
+                return self
+            differences = [p.xreplace({n: Integer(i)}) for i in range(Poly(p, n).degree() + 1)]
+            for j in range(len(differences)):
+                value += differences[0]/factorial(j)*b**j*(exp(b) if k else factorial(j)/(1 - b)**(j + 1))
+                differences = [y - x for x, y in pairwise(differences)]
+        return self if self._summands is None else value
+
+    def doit(self, **hints: Any) -> Expr:
+        """The parts worked out, and a sum over a countable law where it has a closed form.
+
+        >>> n = Index("n", endless=True)
+        >>> ArraySum(n**2/2**n, n).doit()
+        6
+
+        Raises
+        ------
+        Divergent : the terms do not fall.
+        """
+        done = super().doit(**hints)
+        return done.closed() if isinstance(done, ArraySum) else done
 
     def _eval_evalf(self, prec: int) -> Expr:
         """The digits of a sum over a countable law; as it stands where there are letters, or where its tail is not known."""
         if self.free_symbols or not self.index.endless:
             return self
         digits = prec_to_dps(prec)
+        if not (done := self.doit()).has(ArraySum):
+            return done.evalf(digits)
         value = hooks.total(self, digits)
         return self if value is None else Float(value, digits)
 
@@ -211,10 +255,11 @@ class ArraySum(Expr):
         return prettyForm(str(self))
 
 
-def read_sums(expr: Any, *, part: bool = False) -> Any:
+def read_sums(expr: Any, *, part: bool = False, claim: bool = False) -> Any:
     """`expr` with every `Sum` over arrays as an `ArraySum`, and its length N, where it stands by itself, as the sum of 1.
 
     part : it may stand in a sum, so that entries at an `Idx` need none around them
+    claim : a sum without an array and without a value stays as it is, and is added up where its ends are numbers
 
     Raises
     ------
@@ -224,15 +269,15 @@ def read_sums(expr: Any, *, part: bool = False) -> Any:
         return expr
     lengths: dict[Symbol, Expr] = {}
     loose = {i: Index(_name(i), int(i.lower or 0)) for i in expr.atoms(Idx) if (i.lower or 0) in (0, 1)} if part else {}
-    done = _read(expr, loose, lengths)
+    done = _read(expr, loose, lengths, claim)
     named = {n.name: e for n, e in lengths.items()}
     swap = {n: named[n.name] for n in done.free_symbols if n.name in named}
     return done.xreplace(swap) if swap else done
 
 
-def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Any:
+def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim: bool) -> Any:
     if isinstance(e, Sum):
-        return _sum(e, indices, lengths)
+        return _sum(e, indices, lengths, claim)
     if isinstance(e, Indexed):
         return _entry(e, indices)
     if isinstance(e, Idx):
@@ -243,7 +288,7 @@ def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) ->
         return indices[e]
     if not e.args or not (e.has(Sum, Indexed, Idx) or any(e.has(i) for i in indices)):
         return e
-    return e.func(*(_read(a, indices, lengths) for a in e.args))
+    return e.func(*(_read(a, indices, lengths, claim) for a in e.args))
 
 
 def _done(e: Sum) -> Expr | None:
@@ -272,7 +317,7 @@ def _where_it_fails(e: Sum, value: Expr) -> str | None:
             continue
         try:
             terms, found = (u.xreplace({**others, **point}).doit() for u in (e, value))
-        except HermitexError:
+        except (HermitexError, InconsistentAssumptions):  # a letter that is declared positive, and summed from 0
             continue
         gap = (terms - found).evalf(15)
         if gap.is_number and gap.is_finite and abs(gap) > _ALIKE*(1 + abs(terms)):
@@ -289,14 +334,19 @@ def _meets_pole(e: Sum) -> bool:
                for k, low, high in e.limits for f in bottoms)
 
 
-def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Expr:
+def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim: bool) -> Expr:
     if not e.function.has(Indexed, IndexedBase, Idx) and not any(isinstance(s, Idx) for s in e.variables):
         if e.has(HermiteOfOrder):   # over orders: a claim that a check works out
             return e
-        done = _done(e)
-        if done is None or done.has(Sum):
-            raise BadInput(f"{e} is neither a sum over an array nor one with a value; {_ADVICE}")
-        return _read(done, indices, lengths)
+        try:
+            done = _done(e)
+            if done is None or done.has(Sum):
+                raise BadInput(f"{e} is neither a sum over an array nor one with a value; {_ADVICE}")
+        except BadInput:
+            if claim:
+                return e
+            raise
+        return _read(done, indices, lengths, claim)
     found = []
     for variable, low, high in e.limits:
         size = high - low + 1
@@ -306,12 +356,33 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr]) -> Ex
         index = Index(_name(variable), int(low))
         found.append((variable, index, size))
     inner = {**indices, **{v: i for v, i, _ in found}}
-    body = _read(e.function, inner, lengths)
+    body = _read(e.function, inner, lengths, claim)
     for _, index, size in found:
         body = ArraySum(body, index)
         if size.is_Symbol:
             lengths[size] = ArraySum(S.One, index)
     return body
+
+
+def added_up(expr: Expr) -> Expr:
+    """Sums and products of few terms between numbers, term by term.
+
+    >>> from sympy import Product
+    >>> from sympy.abc import i, k
+    >>> added_up(Sum(Product(i, (i, 1, k)), (k, 1, 3)))
+    9
+    """
+    return expr.replace(lambda e: isinstance(e, Sum | Product), _term_by_term) if expr.has(Sum, Product) else expr
+
+
+def _term_by_term(e: Expr) -> Expr:
+    """The outer range first: the ends of the inner ones may hold its letter."""
+    *inner, (k, *ends) = e.limits
+    if len(ends) != 2 or not all(end.is_Integer for end in ends) or not -1 <= ends[1] - ends[0] < _WRITTEN:
+        return e
+    body = e.func(e.function, *inner) if inner else e.function
+    terms = (added_up(body.xreplace({k: Integer(i)})) for i in range(ends[0], ends[1] + 1))
+    return (Add if isinstance(e, Sum) else Mul)(*terms)
 
 
 def _name(variable: Basic) -> str:

@@ -166,7 +166,7 @@ def tidy(expr: Expr) -> Expr:
 
 def _is_derivative(e: Any) -> bool:
     return (isinstance(e, sympy.Derivative) and isinstance(e.expr, AppliedUndef) and len(e.expr.args) == 1
-            and set(e.variables) == {e.expr.args[0]} and e.derivative_count.is_Integer)
+            and e.derivative_count.is_Integer and set(e.variables) == {e.expr.args[0]})
 
 
 def _is_subs(e: Any) -> bool:
@@ -218,7 +218,7 @@ def _done(e: Any) -> Expr:
 
 
 def _is_by_a_function(e: Any) -> bool:
-    return isinstance(e, sympy.Derivative) and not all(isinstance(v, Symbol) for v in e.variables)
+    return isinstance(e, sympy.Derivative) and not all(isinstance(v, Symbol) for v, _ in e.variable_count)
 
 
 def _by_letters(e: sympy.Derivative) -> Expr:

@@ -23,6 +23,8 @@ from sympy import (
     IndexedBase,
     Integral,
     KroneckerDelta,
+    Limit,
+    MatrixSymbol,
     Max,
     Min,
     Mod,
@@ -31,6 +33,7 @@ from sympy import (
     Rational,
     Sum,
     Symbol,
+    Trace,
     asin,
     atan,
     atan2,
@@ -41,6 +44,7 @@ from sympy import (
     erf,
     erfc,
     exp,
+    factorial,
     floor,
     log,
     oo,
@@ -594,8 +598,7 @@ def test_what_sympy_would_add_up_without_end_is_left_open():
     k = Symbol("k", integer=True, positive=True)
     assert hx.check(Product(1 - 1/k**2, (k, 2, oo)), Rational(1, 2)).status == "undetermined"
     assert hx.check(Sum(k, (k, 1, 10**9)), 10**9*(10**9 + 1)//2)
-    with pytest.raises(BadInput, match="neither a sum over an array nor one with a value"):
-        hx.check(Sum(1/k**2, (k, 1, 10**7)), pi**2/6)
+    assert "neither a sum over an array nor one with a value" in hx.check(Sum(1/k**2, (k, 1, 10**7)), pi**2/6).how
 
 
 def test_a_check_keeps_to_its_budget():
@@ -791,8 +794,9 @@ def test_arrays_have_lengths_of_their_own(left, right, holds):
 
 def test_what_sympy_finds_of_a_sum_is_tried_at_its_first_ends():
     k, n0 = Symbol("k", integer=True), Symbol("n0", integer=True, nonnegative=True)
+    assert not hx.check(Sum((-1)**k*binomial(n0, k), (k, 0, n0)), 0)
     with pytest.raises(BadInput, match="does not hold at n0 = 0"):
-        hx.check(Sum((-1)**k*binomial(n0, k), (k, 0, n0)), 0)
+        hx.compile(Sum((-1)**k*binomial(n0, k), (k, 0, n0)))
     assert hx.check(Sum(k*(-1)**k, (k, 0, n0)), (-1)**n0*(2*n0 + 1 - (-1)**n0)/4)
 
 
@@ -846,3 +850,26 @@ def test_erfc_is_one_less_erf():
     """Tails were compared to digits only, on which a far threshold does not show."""
     left, right = "E(Heaviside(z1 - mu)*Heaviside(z2 - 12))", "erfc(mu/sqrt(2))*erfc(12/sqrt(2))/4"
     assert hx.check(left, right, symbols="mu:real").status == "proved"
+
+
+J, TINY = Symbol("j", integer=True, positive=True), Rational(1, 10**90)
+
+
+@pytest.mark.parametrize(("left", "right", "status"), [
+    (Sum(f(J), (J, 1, n)), n*f(1), "fails"), (Sum(J*f(J), (J, 1, 3)), f(1) + 2*f(2) + 3*f(3), "proved"),
+    (Product(J, (J, 1, n)), factorial(n), "agrees"), (Product(J + TINY, (J, 1, n)), factorial(n), "fails"),
+    (Integral(tanh(w), (w, 0, s)), log(cosh(s)), "agrees"), (Integral(tanh(w), (w, 0, s))*(1 + TINY), log(cosh(s)), "fails"),
+    (Integral(f(w) + TINY, (w, 0, 1)), Integral(f(1 - w), (w, 0, 1)), "fails")])
+def test_sums_products_and_integrals_are_tried_with_all_that_stands_in_them(left, right, status):
+    """What no digit shows was not looked for in them, and an error of 1e-90 agreed; sums without a value were refused."""
+    assert hx.check(left, right).status == status
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    (Integral(E(f(w*z), z), (w, 0, 1)), E(Integral(f(w*z), (w, 0, 1)), z)), (Limit(f(w), w, 0), f(0)), (Integral(f(w), w), 0),
+    (E(Derivative(f(z), (z, n)), z), E(f(z), z)), (E(Integral(exp(-w*z**2), (w, 0, oo)), z), 1), (oo, 2*oo), (1/(mu - mu), 1),
+    (Sum(f(J)/2**J, (J, 1, oo)), f(1)), (MatrixSymbol("A", 2, 2), MatrixSymbol("B", 2, 2)),
+    (Trace(MatrixSymbol("A", 2, 2)), 0)])
+def test_a_claim_that_can_be_read_has_an_answer(left, right):
+    """These raised an error, some of them SymPy's own."""
+    assert hx.check(left, right).status == "undetermined"

@@ -164,3 +164,17 @@ def test_an_average_whose_terms_do_not_fall_does_not_exist(average):
     with pytest.raises(Divergent, match="do not fall"):
         average.doit()
     assert not hx.check(average, -1, points=1)
+
+
+def test_sums_of_powers_have_closed_forms():
+    """sum_n n^k b^n, over n! or not. They stayed sums, (-3)^n without digits; sums within sums did not say that they diverge."""
+    m3 = Geometric("m3", Rational(1, 3))
+    assert E((-3)**n).doit() == exp(-4*c)
+    assert E((-20)**n2).evalf(20) == exp(-42).evalf(20)
+    assert E(2**(-m - m3)).doit() == Rational(1, 12)
+    assert E(m**3).doit() == 26
+    for ask in (lambda e: e.doit(), lambda e: e.evalf(15)):
+        with pytest.raises(Divergent):
+            ask(E(2**(m + m3)))
+    assert hx.check(E(n**2*2**n), (2*c + 4*c**2)*exp(c)).status == "proved"
+    assert hx.check(E(2**(m + m3)), 1).status == "undetermined"

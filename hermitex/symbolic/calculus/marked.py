@@ -99,6 +99,11 @@ class Marked:
         """Does it stand outside of all averages?"""
         return self._owner(self.counted[i]) is None
 
+    def alike(self, other: Marked) -> bool:
+        """Are these the same parts, with other numbers perhaps?"""
+        return len(self.counted) == len(other.counted) and [p in self.terms for p in self.counted] == [
+            p in other.terms for p in other.counted]
+
     def active(self, silent: Sequence[int]) -> list[int]:
         """Without what stands in arguments of Max and Min that are silent themselves: those are taken nowhere."""
         parts = {self.counted[i] for i in silent}

@@ -15,6 +15,7 @@ from typing import Any
 
 from sympy import DiracDelta, Dummy, Expr, Integral, Pow, Rational, S, Symbol
 from sympy.core.function import UndefinedFunction
+from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
@@ -47,6 +48,7 @@ from hermitex.symbolic.calculus.weightless import weightless
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition
+from hermitex.symbolic.sums import added_up
 from hermitex.symbolic.undefined import arguments, at_numbers, derivative_order, put, put_at, undefined_functions, without_slopes
 from hermitex.symbols import fits
 
@@ -69,6 +71,8 @@ NEAR, FAR, TURN, HALF = "near", "far", "turn", "one side is not real"
 _HALF = "one side is a real number there and the other is not; declare positive the letters that are meant to be"
 _STANDS = "where a jump compares 0 with 0; elsewhere they agree, as far as was tried"
 Functions = Mapping[UndefinedFunction, Trial]
+#: What says that a step cannot be done, SymPy's own refusals among them.
+NOT_DONE = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError, BasePolynomialError)
 
 LEFT = Sides(None, None, 0, 0)  # a point that took too long
 
@@ -357,7 +361,7 @@ class Test:
                  deep: int = DEEP, confirm: bool = True, rough: bool = False) -> Sides | None:
         """Two expressions at one point, with these for the undefined functions."""
         try:
-            concrete = [reduced(as_averages(put_at(p, parameters, chosen))) for p in parts]
+            concrete = [reduced(as_averages(added_up(put_at(p, parameters, chosen)))) for p in parts]
             nodes = [n for e in concrete for n in e.atoms(Expectation)]
             if not all(map(has_law, nodes)):
                 return None
@@ -374,8 +378,8 @@ class Test:
             return found
         except BudgetExceeded:
             raise
-        except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError) as error:
-            self.skipped = str(error).splitlines()[0] if str(error) else type(error).__name__
+        except NOT_DONE as error:
+            self.skipped = said(error)
             if isinstance(error, Divergent) and (integrals := set().union(*(p.atoms(Integral) for p in self.parts))):
                 self.skipped = (f"{min(map(str, integrals))} does not converge absolutely, and only what does is integrated in "
                                 "numbers; put its value in, if you know one")
@@ -440,7 +444,7 @@ class Test:
             return half_real(left, right)
         except BudgetExceeded:
             raise
-        except (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError):
+        except NOT_DONE:
             return None
 
     def _admissible(self, parameters: Mapping[Symbol, Expr]) -> bool:
@@ -454,6 +458,11 @@ class Test:
         return all(s.is_real is not False for s in parameters) and all(
             value.xreplace(parameters) in interval for value, interval in self.lawful) and not any(
             too_large(side, parameters) for side in self.sides)
+
+
+def said(error: BaseException) -> str:
+    """The first line of a refusal."""
+    return next((line for line in str(error).splitlines() if line), type(error).__name__)
 
 
 def _constant(value: Expr) -> Trial:

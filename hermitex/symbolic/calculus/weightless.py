@@ -8,25 +8,27 @@ tried. The digits in which it would show are found by altering it at a higher pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sympy import Expr, Integral, Sum, Symbol, cos, sin, sqrt, tan
+from sympy import Add, Expr, Integer, Integral, Product, Sum, Symbol, cos, sin, sqrt, tan
 from sympy.core.function import AppliedUndef
 
-from hermitex.errors import HermitexError
+from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
 from hermitex.symbolic.calculus.marked import DEEP, SPARE, Marked
 from hermitex.symbolic.calculus.seen import Place
+from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
-from hermitex.symbolic.sums import ArraySum
+from hermitex.symbolic.sums import ArraySum, added_up
 from hermitex.symbolic.undefined import without_slopes
 
 _QUICK = 10  # radians to a standard deviation: exp(-10^2/2) is seen by no average of 22 digits
 _POINTS = 5  # of the first, and of the last, where averages are summed
 _FEW = 2  # places at which more digits are tried
-_OPAQUE = (Integral, Sum, ArraySum)
+_SUMMED = range(2, 8)  # terms that stand for a sum over a countable law: with 0 and 1 much is 0
+_RANGES = (Integral, Product, Sum)
 
 
 class Absorbed(NamedTuple):
@@ -52,8 +54,6 @@ def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> I
     [1, 1]
     """
     for side in sides:
-        if side.has(*_OPAQUE):
-            continue
         try:
             yield from _absorbed(side, places, digits)
         except HermitexError:  # a function without a numeric rule
@@ -63,17 +63,24 @@ def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> I
 
 
 def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Absorbed]:
+    """A range has other numbers, and may have other terms, from place to place: those are left where the parts are other ones."""
     models: dict[Any, Marked] = {}
+    opaque = side.has(*_RANGES, ArraySum)
+
+    ends = set().union(*(end.free_symbols for e in side.atoms(*_RANGES) for _, *span in e.limits for end in span))
 
     def model_at(place: Place) -> Marked:
-        key = tuple(place.functions.items())
+        numbers = {s: v for s, v in place.point.items() if s in ends}
+        key = tuple(place.functions.items()), tuple(numbers.items())
         if key not in models:
-            models[key] = Marked(side, place.functions)
+            models[key] = Marked(_spelt_out(side, numbers) if opaque else side, place.functions)
         return models[key]
 
     if not places:
         return
     first = model_at(places[0])
+    if opaque:
+        places = [place for place in places if first.alike(model_at(place))]
     left = list(range(len(first.counted)))
     if first.averages:
         places = (*places[:_POINTS], *places[_POINTS:][-_POINTS:])
@@ -94,6 +101,23 @@ def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Abso
             yield Absorbed(first.named(i), shown[i][1], order*int(-log10(shown[i][0])) + SPARE)
         elif any(model_at(place).stands(i, place, digits) for place in places[:_FEW]):
             yield Absorbed(first.named(i), places[0], None)
+
+
+def _spelt_out(side: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
+    """Sums and products as terms, integrals as averages.
+
+    Raises
+    ------
+    NoClosedForm : a range is left, of an integral inside of an average for instance.
+    """
+    def terms(e: Any) -> Expr:
+        return Add(*(e.body.xreplace({e.index: Integer(n)}) for n in _SUMMED))
+
+    side = side.replace(lambda e: isinstance(e, ArraySum), terms)
+    done = as_averages(added_up(side.xreplace(dict(numbers))))
+    if done.has(*_RANGES):
+        raise NoClosedForm(done, "a range is left in it")
+    return done
 
 
 def _wave(side: Expr, digits: int) -> Expr | None:
