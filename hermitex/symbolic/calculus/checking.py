@@ -80,7 +80,8 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
     what is assumed, between the places where a switch, a root, a pole or a branch can turn, and, proved or not, at numbers where
     a jump compares 0 with 0. Fewer digits, fewer points, or 0 = 0 everywhere is "undetermined". Symbols of one name are one; a
     plain one that bears a field's name is the field's.
-    Derivative, Subs, Limit and Integral may stand unevaluated; matrices are compared entry by entry.
+    Derivative, Subs, Limit and Integral may stand unevaluated; matrices are compared entry by entry. A Sum or Product without a
+    value that runs to a letter is refuted or left open.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from itertools import combinations, islice
 from random import Random
 from typing import Any
 
-from sympy import DiracDelta, Dummy, Expr, Integral, Pow, Rational, S, Symbol
+from sympy import DiracDelta, Dummy, Expr, Integral, Pow, Product, Rational, S, Sum, Symbol
 from sympy.core.function import UndefinedFunction
 from sympy.polys.polyerrors import BasePolynomialError
 
@@ -230,6 +230,12 @@ class Test:
                        "that stands in them: they would agree with another in its place")
                 return Check(left, right, OPEN, how, tried.digits)
             seen[id(place)] = wanted
+        runs = [e for p in self.parts for e in p.atoms(Sum, Product)
+                if not all(end.is_number for _, *span in e.limits for end in span)]
+        if runs:
+            how = (f"the sides agree to {tried.digits} digits ({tried.words()}), and {plain(min(runs, key=str))} may be another "
+                   "formula with more terms")
+            return Check(left, right, OPEN, how, tried.digits)
         return Check(left, right, AGREES, tried.words(), tried.digits, points=len(tried.points))
 
     def at_jumps(self, found: Check) -> Check:
