@@ -82,6 +82,7 @@ def linear_forms(g: Basic, variables: Sequence[Symbol]) -> list[list[Expr]]:
 
     Examples
     --------
+    >>> from sympy import sign
     >>> from hermitex.symbols import z1, z2
     >>> linear_forms(sign(z1**2 - z2**2), (z1, z2))
     [[1, -1], [1, 1]]
@@ -272,6 +273,7 @@ def rotations(g: Expr, variables: Sequence[Symbol]) -> list[Matrix]:
 
     Examples
     --------
+    >>> from sympy import sign
     >>> from hermitex.symbols import z1, z2, z3
     >>> rotations(sign(z1**2 + z2**2 - 1)*z3, (z1, z2, z3))
     [Matrix([

@@ -42,7 +42,7 @@ def vanishes(h: Expr, u: tuple[Symbol, ...]) -> VanishingVerdict:
 
     Examples
     --------
-    >>> from sympy import Abs, Max
+    >>> from sympy import Abs, Max, sign
     >>> x = Symbol("x", real=True)
     >>> vanishes(Max(x, 0) + Max(-x, 0) - Abs(x), (x,)).status
     'zero'

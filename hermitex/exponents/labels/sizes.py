@@ -54,7 +54,7 @@ def sign_almost_everywhere(h: Expr) -> int:
     Quadrant by quadrant; terms of one sign; a polynomial by its real zeros, or by its discriminant in a variable; what is
     affine in bounded functions by its values at their bounds.
 
-    >>> from sympy import exp, log, sin
+    >>> from sympy import Max, exp, log, sin
     >>> from hermitex.symbols import z1, z2
     >>> [sign_almost_everywhere(h) for h in (log(1 + Abs(z1*z2)), -exp(-z1**2), Max(z1, 0), z1, exp(z1) + Max(z1, 0))]
     [1, -1, 0, 0, 1]
