@@ -32,8 +32,8 @@ class Trajectory(Solution):
     `events` maps the name of an event to the values at its crossings: {"t": ..., variable: ...}.
 
     >>> path = integrate(lambda t, x, p: -x, [1.0], [0, 1, 2], names=["m"])
-    >>> path["m"].round(6), path.at(0.5)["m"].round(6)
-    (array([1.      , 0.367879, 0.135335]), np.float64(0.606531))
+    >>> path["m"].round(6), float(path.at(0.5)["m"].round(6))
+    (array([1.      , 0.367879, 0.135335]), 0.606531)
     """
 
     dense: Callable[[Array], Mapping[str, Array]] | None = None
