@@ -19,6 +19,7 @@ from hermitex.errors import BadInput, NoValue, UnknownName, brief
 from hermitex.hints import Axes, DataFrame, Numbers, Watched
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, number, number_table, words_table
+from hermitex.show.plots import REFERENCE, name_lines, new_axes
 from hermitex.show.progress import reporter
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z
@@ -186,8 +187,6 @@ class Baselines(Shown):
 
     def plot(self, ax: Axes | None = None, *, colour: str = "") -> Axes:
         """Both as grey lines, dashed and dotted, under the curves; of several, each line of random features thin in its colour."""
-        from hermitex.show.plots import REFERENCE, name_lines, new_axes
-
         ax = new_axes(ax)
         line = self.random_features
         thin: dict[str, Any] = {"linewidth": 1.3, "zorder": 1, "gid": REFERENCE}

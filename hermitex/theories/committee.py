@@ -20,6 +20,7 @@ from sympy import DiracDelta, Symbol
 from hermitex.errors import BadInput, NotConverged, NoValue
 from hermitex.hints import Axes, Formula
 from hermitex.show.display import shorten
+from hermitex.show.plots import new_axes
 from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
 from hermitex.symbolic.activations import Activation, activation
@@ -307,8 +308,6 @@ class Committee(Theory):
     def plot(self, ax: Axes | None = None, *, gamma: tuple[float, ...] = (0.3, 1.0, 3.0), t: float = 20.0,
              dimension: float = 1000.0, Delta: float = 0.0, points: int = 80) -> Axes:
         """The risk over t for a few learning rates, from the start of `dimension`; dotted, the plateau of equal students."""
-        from hermitex.show.plots import new_axes
-
         ax = new_axes(ax)
         for rate in gamma:
             said: dict[str, Any] = {"gamma": rate, "dimension": dimension, "Delta": Delta, "title": rf"$\gamma = {rate:g}$"}

@@ -22,6 +22,7 @@ from sympy import Abs, Add, DiracDelta, Expr, ImmutableMatrix, Rational, Symbol,
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.leap import leap
 from hermitex.hints import Axes, Formula
+from hermitex.show.plots import new_axes
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.bounds.integrability import integrable
@@ -329,8 +330,6 @@ class GiantStep(Theory):
 
     def plot(self, ax: Axes | None = None, *, u: tuple[float, ...] = (0.5, 1.0, 3.0), Delta: float = 0.0, points: int = 60) -> Axes:
         """The mean |cos| over samples = n/d^l for a few steps u."""
-        from hermitex.show.plots import new_axes
-
         ax, line = new_axes(ax), np.geomspace(1e-2, 1e2, points)
         for step in u:
             ax = self.curve(line, u=step, Delta=Delta, title=f"$u = {step:g}$").plot(ax)

@@ -17,6 +17,7 @@ from sympy import Expr, Integer, Symbol
 from hermitex.errors import BadInput
 from hermitex.hints import Axes
 from hermitex.show.display import latex
+from hermitex.show.plots import curves
 from hermitex.solvers.solution import Solution
 from hermitex.theories.claims import Claim, Claims, exact
 from hermitex.theories.theory import Theory
@@ -71,8 +72,6 @@ class MeanFieldParity(Theory):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The exponent of n over alpha, beside the k - 1 of a correlational query."""
-        from hermitex.show.plots import curves
-
         line = [i/100 for i in range(101)]
         ax = curves(line, {"mean field: $n$, $\\log N$, $\\log t$": [1 - a for a in line]}, ax, xlabel=r"$\alpha$",
                     ylabel="exponent of $d$")

@@ -24,6 +24,7 @@ from sympy import Add, Expr, Poly, Symbol
 from hermitex.errors import BadInput, NoValue, UnknownName
 from hermitex.hints import Axes, Formula
 from hermitex.show.display import latex
+from hermitex.show.plots import name_lines, new_axes
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import Expectation
@@ -168,8 +169,6 @@ class Tree(Plateaus):
     def plot(self, ax: Axes | None = None, *, kappa: tuple[float, float] = (0.0, 4.0), points: int = 801,
              label: str | None = None) -> Axes:
         """The error over kappa in the three scenarios, the thresholds as dotted lines."""
-        from hermitex.show.plots import name_lines, new_axes
-
         ax, line = new_axes(ax), np.linspace(*kappa, points)
         for scenario, words in SCENARIOS.items():
             ax = self.curve(kappa=line, scenario=scenario).plot(ax, label=f"{scenario}: {words}")
