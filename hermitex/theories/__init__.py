@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from hermitex.errors import public
+from hermitex.errors import BadInput, no_attribute, public
 
 if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to the table below
     from hermitex.hints import Formula
@@ -127,7 +127,6 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     >>> round(theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)["test_error"], 10)
     0.0425039287
     """
-    from hermitex.errors import BadInput
     from hermitex.theories.one_step import ROWS, TAKEN, made
     from hermitex.theories.spike import functions
 
@@ -189,8 +188,6 @@ def _lazy(name: str) -> property:
 
 class _Theories(ModuleType):
     def __getattr__(self, name: str) -> Any:
-        from hermitex.errors import no_attribute
-
         raise no_attribute("hermitex.theories", name, __all__)
 
     def __dir__(self) -> list[str]:
