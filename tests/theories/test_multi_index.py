@@ -74,6 +74,11 @@ def test_linearisation_at_zero_is_the_weak_recovery_threshold(target, channel):
     assert line.threshold == pytest.approx(float(hx.exponents(target, channel).weak_recovery["alpha_c"]), rel=1e-7)
 
 
+def test_the_threshold_of_a_state_evolution_is_exact_where_that_of_the_label_is():
+    """The linearisation from small overlaps had 0.5000000016."""
+    assert hx.theories.multi_index("abs(z)").transitions().weak_recovery == 0.5
+
+
 @pytest.mark.slow
 def test_a_product_is_a_rotated_difference_of_squares():
     first, second = (hx.theories.multi_index(t) for t in ("z1*z2", "(z1**2 - z2**2)/2"))

@@ -7,15 +7,20 @@ branches.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
+from hermitex.errors import HermitexError
+from hermitex.exponents.laws.mechanisms import stage_value
 from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number, words_table
+from hermitex.symbolic.subspaces import matrix
+
+_SAME = 1e-4  # two routes to a threshold
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +111,20 @@ def transitions(theory: Any) -> Transitions:
     """
     evolution = theory.evolution
     along = evolution.by_branches and (evolution.output.quick or not theory.space.diagonal)
-    return _along_branches(theory, evolution) if along else _entry_by_entry(theory, evolution)
+    found = _along_branches(theory, evolution) if along else _entry_by_entry(theory, evolution)
+    return replace(found, weak_recovery=_of_the_label(theory, found.weak_recovery))
+
+
+def _of_the_label(theory: Any, alpha: float) -> float:
+    """alpha_c, near `alpha`, by the law of the label where the exponents know it: F(M) is E[G M G] next to zero."""
+    if not 0 < alpha < np.inf:
+        return alpha
+    try:
+        known = stage_value(theory.label[0], theory.label[1], theory.reduced.names, matrix([], theory.output.r))
+    except HermitexError:
+        return alpha
+    sharp = known.error < alpha*10.0**-theory.output.digits and abs(known.alpha/alpha - 1) < _SAME
+    return float(known.alpha) if sharp else alpha
 
 
 def _along_branches(theory: Any, evolution: Any) -> Transitions:
@@ -145,7 +163,7 @@ def combination(K: np.ndarray) -> str:
 
 def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
     """The transitions of overlaps that come one by one, each on its curve alpha(q)."""
-    x, first, spinodals, stages = np.zeros(evolution.n), None, [], []
+    x, spinodals, stages = np.zeros(evolution.n), [], []
     left = list(range(evolution.n))
     reached = 0.0
     while left:
@@ -153,10 +171,7 @@ def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
         if rate <= 0:
             break
         alpha = max(evolution.line(x, moved[0]).threshold if len(moved) == 1 else 1/rate, reached)
-        if first is None:
-            first = alpha
-        else:
-            stages.append((alpha, tuple(evolution.name(k) for k in moved)))
+        stages.append((alpha, tuple(evolution.name(k) for k in moved)))
         if len(moved) > 1:
             break
         k = moved[0]
@@ -166,5 +181,5 @@ def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
         if not evolution.can_be_one(k):
             break  # a later stage sees an overlap that itself moves with alpha: it is on the curve
         x[k] = 1.0
-        reached = max([first, *(a for a, *_ in spinodals)])
-    return Transitions(theory, float(first if first is not None else np.inf), tuple(spinodals), tuple(stages))
+        reached = max([stages[0][0], *(a for a, *_ in spinodals)])
+    return Transitions(theory, float(stages[0][0] if stages else np.inf), tuple(spinodals), tuple(stages[1:]))
