@@ -79,6 +79,12 @@ def test_the_threshold_of_a_state_evolution_is_exact_where_that_of_the_label_is(
     assert hx.theories.multi_index("abs(z)").transitions().weak_recovery == 0.5
 
 
+def test_overlaps_of_one_rate_leave_zero_together():
+    """Two labels in one: each tells of its own variable as much as the other."""
+    rate, moved = hx.theories.multi_index("sign(abs(z1) - 1) + 2*sign(abs(z2) - 1)").evolution.leaving_zero(np.zeros(2), [0, 1])
+    assert (1/rate, moved) == (pytest.approx(0.92495804, rel=1e-4), [0, 1])
+
+
 @pytest.mark.slow
 def test_a_product_is_a_rotated_difference_of_squares():
     first, second = (hx.theories.multi_index(t) for t in ("z1*z2", "(z1**2 - z2**2)/2"))

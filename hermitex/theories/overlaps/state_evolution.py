@@ -20,7 +20,7 @@ from hermitex.theories.overlaps.space import FixedPoint
 from hermitex.theories.overlaps.whole import WholeMap, by_newton, continued, followed
 
 Array = np.ndarray
-_SEED, _STEADY = 1e-5, 0.2  # a small overlap; how much a rate may change from it to twice as much
+_SEED, _STEADY, _ALIKE = 1e-5, 0.2, 1e-4  # a small overlap; change of a rate from it to twice as much; of rates that are one
 _SMALL = 1e-4
 _GOOD = 1e-7  # of a fixed point: what it moves by
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
@@ -174,8 +174,8 @@ class StateEvolution(WholeMap):
         if moved:
             return np.inf, moved
         rates, vectors = np.linalg.eig(table[:, 1:])
-        top = int(np.argmax(rates.real))
-        rate, vector = float(rates[top].real), np.abs(vectors[:, top])
+        rate = float(rates.real.max())
+        vector = np.abs(vectors[:, rates.real >= rate - _ALIKE*abs(rate)]).sum(axis=1)
         if rate < LEAST:
             again = float(np.linalg.eigvals(self.growth(x, zeros, 2*_SEED)[:, 1:]).real.max())
             rate = rate if rate > 0 and abs(again/rate - 1) < _STEADY else 0.0
