@@ -25,7 +25,7 @@ from hermitex.theories.overlaps.structure import axis, values
 
 # by the number of variables: the width of a cell, of sqrt(V) along each axis of the frame, and of a step of the fields
 _CELL, _FIELDS, _FAR = {2: 0.029, 3: 0.25}, {2: 0.54, 3: 1.1}, 6.5
-_BINS, _FINE_BINS = {2: 200, 3: 64}, {2: 800, 3: 192}  # for F, for g_out
+_BINS, _FINE_BINS, _COARSE = {2: 200, 3: 64}, {2: 800, 3: 192}, {2: 2.0, 3: 1.0}  # for F; for g_out, with how much wider cells
 _DEAR = {2: 12.0, 3: 25.0}  # prod_i V_i^(-1/2) above which the nodes become coarser
 _LEVELS, _RUN = 3, 4  # of Romberg's rule; bins that its last level takes together
 _LEAST, _SHARED = 1e-11, 1e-9
@@ -212,20 +212,20 @@ class BinnedOutput(Output):
     # -- samples --------------------------------------------------------------------------------------------------------
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, r): that of the bin of the label, of which there are many."""
-        frame = frame_of(np.eye(self.r) - V)
-        v = 1 - frame.m
-        table = self.table(frame, v, self.coarse, _FINE_BINS[self.r])
+        least = 1/np.diag(np.linalg.inv(V))  # along the axes, so that the next V finds the cells of this one
+        fineness = self.coarse*max(_COARSE[self.r], (np.prod(least)**-0.5/_DEAR[self.r])**0.3)  # some 10^6 cells at most
+        table = self.table(frame_of(np.zeros((self.r, self.r))), least, fineness, _FINE_BINS[self.r])
         place = np.searchsorted(table.edges, np.asarray(y, dtype=float))
-        blurred = np.sqrt(v - table.widths**2/12)
-        fields, out = (omega @ frame.R)/blurred, np.zeros(omega.shape)
+        white = np.linalg.inv(np.linalg.cholesky(V - np.diag(table.widths**2/12)))
+        fields, out = omega @ white.T, np.zeros(omega.shape)
         for k in np.unique(place):
             rows, chance = np.flatnonzero(place == k), table.bins[k][1]
-            points = table.centres(k)/blurred
+            points = table.centres(k) @ white.T
             for part in np.array_split(rows, max(1, len(rows)*len(points)//4_000_000)):
                 o = fields[part]
                 W = kernel(o, points)*chance
                 z = W.sum(axis=1)
-                out[part] = (ratio(W @ points - o*z[:, None], z)/blurred) @ frame.R.T
+                out[part] = ratio(W @ points - o*z[:, None], z) @ white
         return out
 
 
