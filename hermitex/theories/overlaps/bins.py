@@ -29,9 +29,8 @@ _BINS, _FINE_BINS, _COARSE = {2: 200, 3: 64}, {2: 800, 3: 192}, {2: 2.0, 3: 1.0}
 _DEAR = {2: 12.0, 3: 25.0}  # prod_i V_i^(-1/2) above which the nodes become coarser
 _LEVELS, _RUN = 3, 4  # of Romberg's rule; bins that its last level takes together
 _LEAST, _SHARED = 1e-11, 1e-9
-_SEEN = 12.0  # sqrt(V) from a field
-_SAMPLE = 200_000
-_ATOM, _BESIDE = 1e-9, 1e-11
+_SEEN, _NEAREST = 12.0, {2: 1e-3, 3: 2e-2}  # sqrt(V) from a field; the least V of cells for single fields
+_ATOM, _BESIDE, _SAMPLE = 1e-9, 1e-11, 200_000
 _KNOTS = np.linspace(0, 1, 25)
 
 
@@ -213,19 +212,20 @@ class BinnedOutput(Output):
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, r): that of the bin of the label, of which there are many."""
         least = 1/np.diag(np.linalg.inv(V))  # along the axes, so that the next V finds the cells of this one
-        fineness = self.coarse*max(_COARSE[self.r], (np.prod(least)**-0.5/_DEAR[self.r])**0.3)  # some 10^6 cells at most
+        scale = max(1.0, _NEAREST[self.r]/float(least.min()))  # nearer by the label is a plane, of which g is that of s V times s
+        V, least = scale*V, scale*least
+        fineness = self.coarse*max(_COARSE[self.r], (float(np.prod(least))**-0.5/_DEAR[self.r])**0.3)  # some 10^6 cells at most
         table = self.table(frame_of(np.zeros((self.r, self.r))), least, fineness, _FINE_BINS[self.r])
         place = np.searchsorted(table.edges, np.asarray(y, dtype=float))
         white = np.linalg.inv(np.linalg.cholesky(V - np.diag(table.widths**2/12)))
         fields, out = omega @ white.T, np.zeros(omega.shape)
         for k in np.unique(place):
-            rows, chance = np.flatnonzero(place == k), table.bins[k][1]
-            points = table.centres(k) @ white.T
+            rows, chance, points = np.flatnonzero(place == k), table.bins[k][1], table.centres(k) @ white.T
             for part in np.array_split(rows, max(1, len(rows)*len(points)//4_000_000)):
                 o = fields[part]
                 W = kernel(o, points)*chance
                 z = W.sum(axis=1)
-                out[part] = ratio(W @ points - o*z[:, None], z) @ white
+                out[part] = scale*ratio(W @ points - o*z[:, None], z) @ white
         return out
 
 
