@@ -69,7 +69,7 @@ def test_a_curve_of_two_hundred_points(sigma, g, gamma, times, benchmark, plain)
     assert ratio >= times  # 665 to 1400 were measured, 71 to 120 with a kink in the outer variable
 
 
-@pytest.mark.parametrize("loss, first, warm", [("hinge", 70, 0.25), ("logistic", 32, 0.4)])  # 31 and 0.12, 17 and 0.12
+@pytest.mark.parametrize("loss, first, warm", [("hinge", 80, 0.4), ("logistic", 40, 0.5)])  # 31 and 0.12, 17 and 0.12
 def test_a_loss_on_signs(loss, first, warm, benchmark, plain):
     """A free energy whose labels are signs: derived and compiled, and one point more, in points of plain iteration."""
     from hermitex.theories.glm import Glm
@@ -91,7 +91,7 @@ def test_a_loss_on_signs_with_features_that_are_not_odd(benchmark, plain):
     plain = max(plain, one_point())
     cold, point = first/plain, cpu(lambda: theory.solve(alpha=1.6, **numbers), benchmark, 3)/plain
     benchmark.extra_info.update(first=round(cold, 1), point=round(point, 2))
-    assert cold <= 90 and point <= 12  # 36 and 5.8 were measured
+    assert cold <= 100 and point <= 14  # 36 and 5.8 were measured
 
 
 @pytest.mark.parametrize("target", ["z**3", "He3(z)"])
@@ -254,7 +254,7 @@ def by_hand(alpha, beta, lam, r, c, gamma, Delta):
     return e @ w - Delta, (e*Q2) @ w
 
 
-@pytest.mark.parametrize("points, times", [(5, 25), (500, 14)])
+@pytest.mark.parametrize("points, times", [(5, 25), (500, 18)])
 def test_a_curve_by_hand(points, times, benchmark):
     """9 and 6 times were measured, 12 and 7 on a busy machine: beside the solution every average is taken with coarser weights, on
     other nodes, and off by its rounding, and the solution moved with each.
