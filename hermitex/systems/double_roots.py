@@ -47,8 +47,9 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.nd
         d = np.zeros(x.shape)
         d[:, ok] = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok], run.tolerance)
         # x = x + (1 - x^2)/10^17: a row without a slope, which holds to rounding as far as one walks, determines nothing
-        idle = (np.abs(J)*size <= 2*r[:, None]).all(axis=1).any(axis=0)
-        worst[ok & idle & (size > 0).any(axis=0) & (d == 0).all(axis=0)] = 1.0
+        itself = np.array(block.explicit)[:, None] & (size > 0) & (size == np.abs(x))
+        idle = itself & (np.abs(J)*size <= 4*_OF_EQUATION*size[:, None]).all(axis=1)
+        worst[ok & idle.any(axis=0) & (d == 0).all(axis=0)] = 1.0
         which = np.flatnonzero(np.any(d != 0, axis=0))
         if which.size:
             some, beside = here()._of(which, outputs=True), here()._of(which)
