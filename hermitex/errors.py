@@ -90,6 +90,15 @@ def both_ends(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most//2]} ... {text[-most//2:]}"
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says in one line; its kind where it says nothing.
+
+    >>> first_line(ValueError("not here\\n  Try: there")), first_line(ValueError())
+    ('not here', 'ValueError')
+    """
+    return next((line for line in str(error).splitlines() if line), type(error).__name__)
+
+
 def brief(value: Any) -> str:
     """A value as it stands in a message: 60 characters of it at most.
 

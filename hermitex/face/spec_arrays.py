@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from hermitex.errors import NO_NUMBER, BadInput
+from hermitex.errors import NO_NUMBER, BadInput, first_line
 from hermitex.show.files import check_source
 
 _MOST = 100_000_000  # bytes of a file; entries of a formula are an eighth of it
@@ -62,7 +62,7 @@ def _file(path: Path) -> Any:
             return np.asarray(np.load(path, allow_pickle=False), dtype=float)
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)
     except (OSError, ValueError, TypeError) as error:
-        raise BadInput(f"{path} is no array of numbers ({str(error).splitlines()[0][:80]})") from None
+        raise BadInput(f"{path} is no array of numbers ({first_line(error)[:80]})") from None
 
 
 def _formula(text: str, first: int, last: int) -> Any:

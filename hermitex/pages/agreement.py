@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import Dummy, Expr
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError, first_line
 from hermitex.pages.checked import digits_of
 from hermitex.symbolic.derivation import check
 from hermitex.systems.scope import written_out
@@ -53,7 +53,7 @@ def agreement(derived: System, used: System, at: Sequence[Mapping[str, Any]] = (
         except BudgetExceeded:
             raise
         except HermitexError as error:  # without numbers nothing is shown, neither that they agree nor that they differ
-            return "undetermined", None, f"at {dict(point)}: {str(error).splitlines()[0]}", ""
+            return "undetermined", None, f"at {dict(point)}: {first_line(error)}", ""
         common = [u.name for u in second.unknowns if u.name in ours]
         common += [o.name for o in second.observables if o.name in ours]
         compared = max(compared, len(common))

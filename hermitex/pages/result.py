@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, StrictGreaterThan, StrictLessThan, Symbol
 
-from hermitex.errors import BadInput, BudgetExceeded, HermitexError
+from hermitex.errors import BadInput, BudgetExceeded, HermitexError, first_line
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
 from hermitex.pages.conclusion import Conclusion, premises_of
 from hermitex.pages.fold import folded
@@ -293,7 +293,7 @@ class Result(Shown):
             except BudgetExceeded:
                 raise
             except HermitexError as error:
-                self.found[place] = Checked(part.rule, OPEN, None, str(error).splitlines()[0])
+                self.found[place] = Checked(part.rule, OPEN, None, first_line(error))
             rule = self.found[place].rule
             used[rule] += 1
             if used[rule] > 1:   # Stein, Stein (2): a report says which one it means

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, first_line
 
 _ARITHMETIC: Mapping[type, Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
@@ -48,7 +48,7 @@ def typed_object(text: str, letters: Mapping[str, Any]) -> Any:
     try:
         found = _value(ast.parse(text, mode="eval").body, {"hx": sys.modules["hermitex"], **letters})
     except Exception as error:   # of whatever the text calls
-        raise BadInput(f"{text} cannot be typed: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+        raise BadInput(f"{text} cannot be typed: {first_line(error)}") from error
     return found.call if isinstance(found, Unfilled) else found
 
 

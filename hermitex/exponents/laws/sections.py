@@ -16,7 +16,7 @@ from sympy import DiracDelta, Expr, S, Symbol, diff
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merged, pushed
 from hermitex.kernels.panels import distinct, zeros_on
-from hermitex.symbolic.breaks.switches import switch_arguments
+from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 
 _SCAN = 1600
 _TABLE = 600
@@ -77,10 +77,10 @@ def _scan(base: Law) -> np.ndarray:
 @lru_cache(maxsize=128)
 def smooth_slope(g: Expr, v: Symbol) -> Expr:
     """dg/dv off the kinks."""
-    from sympy import Derivative, Subs, ceiling, floor, frac
+    from sympy import Derivative, Subs
 
     found = diff(g, v).replace(DiracDelta, lambda *_: S.Zero)
-    if found.has(Subs, Derivative) or g.has(floor, ceiling, frac):
+    if found.has(Subs, Derivative) or g.has(*STEPS):
         raise NoClosedForm("alpha_c", f"the slope of {g} in {v} has no form", "Write the target with sign, Abs or Piecewise")
     return found
 

@@ -36,7 +36,7 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex import symbols as field
-from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, HermitexError, NoClosedForm, brief
+from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, HermitexError, NoClosedForm, brief, first_line
 from hermitex.hints import Formula, Letters
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
@@ -48,7 +48,7 @@ from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point, Points
 from hermitex.symbolic.calculus.replicas import of_any_size, two_numbers
 from hermitex.symbolic.calculus.sides import affordable, reduced
-from hermitex.symbolic.calculus.testing import NOT_DONE, SLACK, Test, said
+from hermitex.symbolic.calculus.testing import NOT_DONE, SLACK, Test
 from hermitex.symbolic.calculus.turning import compared
 from hermitex.symbolic.calculus.unevaluated import endless_of_undefined, evaluated, explicit, renamed, slopes, undone
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
@@ -131,7 +131,7 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
         except BudgetExceeded:
             raise
         except NOT_DONE as error:  # a claim that can be read has an answer
-            return Check(left, right, OPEN, said(error))
+            return Check(left, right, OPEN, first_line(error))
 
 
 def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int, points: int) -> Check:

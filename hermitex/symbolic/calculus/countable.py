@@ -14,11 +14,11 @@ from typing import Any
 
 from sympy import Add, Expr, Mul, Poly, Pow, S, Symbol, cosh, erfi, exp, expand, factorial, gamma, log, nextprime, sinh
 
-from hermitex.errors import BudgetExceeded
+from hermitex.errors import BudgetExceeded, first_line
 from hermitex.symbolic.arithmetic import fabs, mp
 from hermitex.symbolic.calculus.points import Point
 from hermitex.symbolic.calculus.sides import Sides, compare, real
-from hermitex.symbolic.calculus.testing import LEFT, NOT_DONE, Functions, Test, said
+from hermitex.symbolic.calculus.testing import LEFT, NOT_DONE, Functions, Test
 from hermitex.symbolic.calculus.turning import STEPS, compared
 from hermitex.symbolic.calculus.verdict import AGREES, OPEN, Check
 from hermitex.symbolic.gaussian import Expectation
@@ -115,7 +115,7 @@ class _CountableTest(Test):
         except BudgetExceeded:
             raise
         except NOT_DONE as error:
-            found = said(error)
+            found = first_line(error)
         if isinstance(found, str):
             self.skipped = found
             return None

@@ -26,10 +26,7 @@ from sympy import (
     S,
     Subs,
     Symbol,
-    ceiling,
     exp,
-    floor,
-    frac,
     oo,
     sign,
 )
@@ -39,6 +36,7 @@ from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.arithmetic import fabs, isfinite, mp, mpf
 from hermitex.symbolic.breaks.ranges import bounds
+from hermitex.symbolic.breaks.switches import STEPS
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.calculus.seen import Place
 from hermitex.symbolic.digits.program import StraightLine
@@ -58,7 +56,7 @@ _MUCH = mpf(10)**1000
 DEEP = 430  # digits in which is looked for what shows in none of those that were compared
 SPARE = 10  # the last digits of a precision, which errors may take
 _LONG = 30  # digits of a number from which its last one is looked at by itself
-_STEPS = (sign, Heaviside, floor, ceiling, frac)
+_JUMPS = (sign, Heaviside, *STEPS)
 
 Move = Callable[[Any], Any]
 # A number that enters smoothly is altered by a tenth, one beside a bound variable, which has all sizes, or in a switch by much.
@@ -139,7 +137,7 @@ class Marked:
             return e.func(*(self._argument(a, 1 if isinstance(e, Min) else -1, free or a.has(Expectation)) for a in e.args))
         before = self.rough
         if isinstance(e, (Function, Pow)):
-            self.rough = isinstance(e, _STEPS) or bool(e.free_symbols & _bound(within))
+            self.rough = isinstance(e, _JUMPS) or bool(e.free_symbols & _bound(within))
         if isinstance(e, (sign, Heaviside)):
             found = e.func(self._signed(e.args[0], within) + self._thrown(e, within), *e.args[1:])
         else:

@@ -21,6 +21,8 @@ ROUGH = 8  # digits that most wrong claims differ in: tried before all of them a
 PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more, are worth
 SHALLOW, DEEP, DEEPEST = 60, 420, 5000  # binary digits that are added at first where terms cancel, then, and about a turn
 INTEGRALS = (Expectation, Integral, Sum)
+#: What says that a number cannot be had, SymPy's own refusals among them.
+REFUSED = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError)
 
 
 class Sides(NamedTuple):

@@ -17,7 +17,7 @@ from sympy import DiracDelta, Dummy, Expr, Integral, Pow, Product, Rational, S, 
 from sympy.core.function import UndefinedFunction
 from sympy.polys.polyerrors import BasePolynomialError
 
-from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError
+from hermitex.errors import BadInput, BudgetExceeded, Divergent, HermitexError, first_line
 from hermitex.symbolic.arithmetic import fabs, mp
 from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.calculus import trials
@@ -29,6 +29,7 @@ from hermitex.symbolic.calculus.sides import (
     DEEPEST,
     INTEGRALS,
     PLANE,
+    REFUSED,
     ROUGH,
     Sides,
     affordable,
@@ -71,8 +72,8 @@ NEAR, FAR, TURN, HALF = "near", "far", "turn", "one side is not real"
 _HALF = "one side is a real number there and the other is not; declare positive the letters that are meant to be"
 _STANDS = "where a jump compares 0 with 0; elsewhere they agree, as far as was tried"
 Functions = Mapping[UndefinedFunction, Trial]
-#: What says that a step cannot be done, SymPy's own refusals among them.
-NOT_DONE = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError, BasePolynomialError)
+#: What says that a step cannot be done.
+NOT_DONE = (*REFUSED, BasePolynomialError)
 
 LEFT = Sides(None, None, 0, 0)  # a point that took too long
 
@@ -385,7 +386,7 @@ class Test:
         except BudgetExceeded:
             raise
         except NOT_DONE as error:
-            self.skipped = said(error)
+            self.skipped = first_line(error)
             if isinstance(error, Divergent) and (integrals := set().union(*(p.atoms(Integral) for p in self.parts))):
                 self.skipped = (f"{min(map(str, integrals))} does not converge absolutely, and only what does is integrated in "
                                 "numbers; put its value in, if you know one")
@@ -464,11 +465,6 @@ class Test:
         return all(s.is_real is not False for s in parameters) and all(
             value.xreplace(parameters) in interval for value, interval in self.lawful) and not any(
             too_large(side, parameters) for side in self.sides)
-
-
-def said(error: BaseException) -> str:
-    """The first line of a refusal."""
-    return next((line for line in str(error).splitlines() if line), type(error).__name__)
 
 
 def _constant(value: Expr) -> Trial:

@@ -21,12 +21,9 @@ from sympy import (
     Mul,
     S,
     Symbol,
-    ceiling,
     diff,
     exp,
     expand,
-    floor,
-    frac,
     fraction,
     oo,
     pi,
@@ -38,7 +35,7 @@ from sympy import (
 from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.breaks.roots import real_roots
-from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES, compared
+from hermitex.symbolic.breaks.switches import JUMPS, STEPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.reading import NotCanonical, read
@@ -356,7 +353,7 @@ def _provably_infinite(body: Expr, x: Symbol) -> bool:
 
 
 def _integrable(body: Expr, x: Symbol) -> bool | None:
-    if body.has(floor, ceiling, frac):
+    if body.has(*STEPS):
         return None  # bounded steps: their many pieces are not worth the look
     atoms = {n: Dummy(real=True) for n in body.atoms(Expectation)}
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import Abs, Dummy, Expr, Piecewise, S, exp, log, piecewise_fold
 
-from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName
+from hermitex.errors import BadInput, HermitexError, ParseError, UnknownName, first_line
 from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbols import f, y
@@ -187,5 +187,5 @@ def _checked(text: str, expr: Expr) -> Pointwise:
         except RecursionError:
             raise BadInput(f"loss {text!r} is not seen to be convex in f; {_ADVICE}") from None
         except HermitexError as error:
-            raise BadInput(f"loss {text!r}: {str(error).splitlines()[0]}; {_ADVICE}") from error
+            raise BadInput(f"loss {text!r}: {first_line(error)}; {_ADVICE}") from error
     return Pointwise(text, expr)
