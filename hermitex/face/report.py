@@ -22,6 +22,7 @@ from hermitex.hints import Formula, Watched
 from hermitex.show.cite import bibtex
 from hermitex.show.display import Shown, counted
 from hermitex.show.files import check_place, write_whole
+from hermitex.solvers.grid import reals
 from hermitex.symbolic.activations import activation
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.parsing import parse, real_expression, to_text
@@ -197,7 +198,7 @@ def _target(g: Any) -> str:
 
 def _floats(name: str, values: Any) -> list[float]:
     try:
-        found = [float(v) for v in np.ravel(np.asarray(values, dtype=float))]
+        found = [float(v) for v in np.ravel(reals(values))]
     except (TypeError, ValueError):
         raise BadInput(f"report: {name} is a number or numbers, not {str(values)[:60]}") from None
     if not found or any(np.isnan(v) for v in found):

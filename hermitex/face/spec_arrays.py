@@ -54,12 +54,14 @@ def _array(value: Any, folder: Path) -> Any:
 def _file(path: Path) -> Any:
     import numpy as np
 
+    from hermitex.solvers.grid import reals
+
     check_source(path, _MOST)
     try:
         if not path.exists():
             raise BadInput(f"there is no file {path}")
         if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=float)
+            return reals(np.load(path, allow_pickle=False))
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)
     except (OSError, ValueError, TypeError) as error:
         raise BadInput(f"{path} is no array of numbers ({first_line(error)[:80]})") from None

@@ -17,6 +17,7 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.kernels.lawful import LAW, unlawful
+from hermitex.solvers.grid import reals
 from hermitex.solvers.interval import clipped, outside, said
 from hermitex.solvers.limit import over, ran_out, require_tolerance
 from hermitex.solvers.ode import Interpolant, TooManySteps, Trajectory, integrate
@@ -61,7 +62,7 @@ def checked_times(t: Any) -> np.ndarray:
     if t is None:
         raise BadInput("solve: t has no value; give t=(0, 10), the times to report, or the time to reach")
     try:
-        times = np.asarray(t, dtype=float)
+        times = reals(t)
     except NO_NUMBER:
         raise BadInput(f"solve: t = {brief(t)} is not a number or a list of times") from None
     if times.ndim > 1 or not times.size or not np.isfinite(times).all():

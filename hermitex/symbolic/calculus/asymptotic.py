@@ -17,7 +17,7 @@ from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
 from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.calculus.normal import SMALL, short, stein_form
 from hermitex.symbolic.calculus.points import Point
-from hermitex.symbolic.calculus.sides import INTEGRALS, REFUSED, affordable, real, reduced
+from hermitex.symbolic.calculus.sides import INTEGRALS, NO_DIGITS, affordable, real, reduced
 from hermitex.symbolic.calculus.testing import GIVEN_UP, Functions, Test
 from hermitex.symbolic.calculus.unevaluated import evaluated
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
@@ -148,7 +148,7 @@ def _number(expr: Expr, place: Point, functions: Functions) -> tuple[Any, Any] |
     except BudgetExceeded:
         checkpoint("following two sides to a limit")   # the caller's own budget
         return None
-    except REFUSED:
+    except NO_DIGITS:
         return None
 
 

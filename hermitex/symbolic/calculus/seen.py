@@ -16,7 +16,7 @@ from sympy import Basic, Dummy, Expr, Pow, Symbol, expand, preorder_traversal
 from hermitex.errors import BadInput
 from hermitex.symbolic.arithmetic import fabs, log10
 from hermitex.symbolic.breaks.switches import SWITCHES
-from hermitex.symbolic.calculus.sides import REFUSED, Sides, not_real, real, without_common
+from hermitex.symbolic.calculus.sides import NO_DIGITS, Sides, not_real, real, without_common
 from hermitex.symbolic.calculus.turning import INVERSE, compared
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import linear
@@ -114,7 +114,7 @@ def _key(e: Expr, place: Place) -> tuple[int, ...] | None:
         args += [e.base.diff(s) for s in sorted(e.base.free_symbols, key=str)]
     try:
         values = [real(put_at(u, point, functions), _ROUGH, 0)[0] for u in args]
-    except REFUSED:
+    except NO_DIGITS:
         return None
     return tuple((v > 0) - (v < 0) for v in values)
 
@@ -201,7 +201,7 @@ def _needed(part: Expr, altered: Expr, place: Place) -> int | None:
         there = part.xreplace(dict(place.point))
         one, other = without_common(*(expand(p.replace(lambda n: isinstance(n, Expectation), linear)) for p in (there, altered)))
         (gap, error), (size, _) = number(one - other), number(part)
-    except REFUSED:
+    except NO_DIGITS:
         return None
     if fabs(gap) <= 2*error or not size:
         return None

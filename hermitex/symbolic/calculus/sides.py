@@ -22,7 +22,7 @@ PLANE, SPACE = 12, 8  # digits that integrals over two variables, and over more,
 SHALLOW, DEEP, DEEPEST = 60, 420, 5000  # binary digits that are added at first where terms cancel, then, and about a turn
 INTEGRALS = (Expectation, Integral, Sum)
 #: What says that a number cannot be had, SymPy's own refusals among them.
-REFUSED = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError)
+NO_DIGITS = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError)
 
 
 class Sides(NamedTuple):

@@ -28,8 +28,8 @@ from hermitex.symbolic.calculus.sides import (
     DEEP,
     DEEPEST,
     INTEGRALS,
+    NO_DIGITS,
     PLANE,
-    REFUSED,
     ROUGH,
     Sides,
     affordable,
@@ -73,7 +73,7 @@ _HALF = "one side is a real number there and the other is not; declare positive 
 _STANDS = "where a jump compares 0 with 0; elsewhere they agree, as far as was tried"
 Functions = Mapping[UndefinedFunction, Trial]
 #: What says that a step cannot be done.
-NOT_DONE = (*REFUSED, BasePolynomialError)
+NOT_DONE = (*NO_DIGITS, BasePolynomialError)
 
 LEFT = Sides(None, None, 0, 0)  # a point that took too long
 
