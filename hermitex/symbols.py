@@ -7,9 +7,11 @@ every free symbol that bears a field name to the field's own symbol.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import cycle
 from typing import Any
 
-from sympy import Basic, Symbol, symbols
+from sympy import Basic, Rational, Symbol, symbols
 from sympy.core.facts import InconsistentAssumptions
 
 from hermitex.errors import BadInput
@@ -116,6 +118,19 @@ def fits(symbol: Basic, value: Basic) -> bool:
     (True, False)
     """
     return all(getattr(value, f"is_{k}", None) in (v, None) for k, v in symbol.assumptions0.items())
+
+
+def fractions(letters: Iterable[Basic], *signs: int) -> dict[Basic, Rational]:
+    """7/10, 1, 13/10, ... for letters, with these signs in turn, or the other one where a letter may not have it.
+
+    >>> fractions((alpha, Symbol("a", real=True)), -1)
+    {a: -7/10, alpha: 1}
+    """
+    drawn = {}
+    for i, (s, sign) in enumerate(zip(sorted(letters, key=str), cycle(signs), strict=False)):
+        value = sign*Rational(7 + 3*i, 10)
+        drawn[s] = value if fits(s, value) else -value
+    return drawn
 
 
 def _shared(symbol: Symbol, expr: Basic) -> bool:

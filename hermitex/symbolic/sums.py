@@ -308,8 +308,7 @@ def _where_it_fails(e: Sum, value: Expr) -> str | None:
     """Small numbers for the letters of the ends at which the terms add up to something else: Sum((-1)**k*binomial(M, k), (k, 0, M))
     is 1 at M = 0, and 0 for SymPy."""
     ends = sorted({s for _, *span in e.limits for end in span for s in end.free_symbols}, key=str)
-    others = {s: sign*Rational(7 + 3*i, 10) for i, s in enumerate(sorted(e.free_symbols - set(ends), key=str))
-              for sign in (1, -1) if field.fits(s, sign*Rational(7 + 3*i, 10))}
+    others = {s: v for s, v in field.fractions(e.free_symbols - set(ends), -1).items() if field.fits(s, v)}
     for shift, k in product(range(len(ends)), _FIRST):
         point = {s: Integer(k + (i + shift) % len(ends)) for i, s in enumerate(ends)}
         backwards = any((high - low).xreplace(point) < -1 for _, low, high in e.limits)

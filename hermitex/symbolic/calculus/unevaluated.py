@@ -5,7 +5,6 @@ What SymPy finds of a limit or of an integral without a node is believed only if
 
 from __future__ import annotations
 
-from itertools import cycle
 from typing import Any
 
 from sympy import (
@@ -40,7 +39,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import is_slope, slopes_done, tidy
-from hermitex.symbols import fits
+from hermitex.symbols import fits, fractions
 
 FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, ConditionalMean)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
@@ -164,9 +163,7 @@ def _approached_at(body: Expr, x: Expr, at: Expr, side: str, value: Expr, given:
 
 def _points(symbols: set[Basic]) -> list[dict[Basic, Expr]]:
     """Numbers for the symbols: positive ones, negative ones where they may be, and in turn; none where one takes no fraction."""
-    numbers = {s: Rational(7 + 3*i, 10) for i, s in enumerate(sorted(symbols, key=str))}
-    drawn = [{s: sign*v if fits(s, sign*v) else -sign*v for s, v, sign in zip(numbers, numbers.values(), cycle(signs))}
-             for signs in ((1,), (-1,), (1, -1))]
+    drawn = [fractions(symbols, *signs) for signs in ((1,), (-1,), (1, -1))]
     return [p for i, p in enumerate(drawn) if p not in drawn[:i]] if all(fits(s, v) for p in drawn for s, v in p.items()) else []
 
 
