@@ -86,6 +86,14 @@ def test_a_budget_that_is_none_is_refused(wrong):
 def test_numbers_of_which_a_part_would_be_kept_are_refused(wrong):
     for way in (lambda: PLAIN.solve(a=wrong), lambda: PLAIN.solve(a=1, start={next(iter(PLAIN.equations)): wrong}),
                 lambda: hx.sweep(PLAIN, {"a": [wrong]}), lambda: hx.mu("tanh", 0)(wrong), lambda: hx.bounds("tanh", "sin", r=wrong),
-                lambda: GLM.solve(alpha=wrong, lam=1)):
+                lambda: GLM.solve(alpha=wrong, lam=1), lambda: hx.Flow({"x": "-x"}, start={"x": 1}).solve(t=wrong)):
         with pytest.raises(BadInput):
             way()
+
+
+def test_an_array_of_complex_numbers_in_a_file_is_refused(tmp_path):
+    from hermitex.face.spec_arrays import read_array
+
+    np.save(tmp_path/"eta.npy", np.array([1 + 1j]))
+    with pytest.raises(BadInput, match="is no array of numbers"):
+        read_array("eta.npy", tmp_path)
