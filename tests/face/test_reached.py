@@ -99,13 +99,13 @@ def test_told_in_every_form(capsys):
 
 
 def test_what_the_note_advises_is_enough_and_the_error_stands_beside(capsys):
-    """Ten times a small budget may not be; no bound is."""
+    """A small budget is not; no bound is."""
     target = "He3(z1) + z2**2"
-    for budget, enough in (("2", False), ("20", False), ("inf", True)):
+    for budget, enough in (("2", False), ("inf", True)):
         assert cli.main(["exponents", target, "--json", "--budget", budget]) == 0
         stage = json.loads(capsys.readouterr().out)["weak_recovery"]["stages"][1]
         assert (stage["reached"] is not None) == (stage["reached_error"] is not None) == enough
-    assert stage["reached"] == pytest.approx(0.85170172, abs=1e-8) and 0 < stage["reached_error"] < 1e-6
+    assert abs(stage["reached"] - 0.85170172) < stage["reached_error"] < 1e-5
 
 
 def test_what_the_machine_does_besides_does_not_decide(monkeypatch):
@@ -119,8 +119,9 @@ def test_a_larger_budget_allows_more_work():
     target = "z1 + 4/5*abs(z2)"
     told = [n for n in hx.exponents(target, budget=5).notes if "more work than this budget allows" in n]
     assert len(told) == 1 and "--budget 50 (budget=), all that it takes with --budget inf (budget=None)" in told[0]
-    larger, all_of_it = (hx.exponents(target, budget=b).weak_recovery["stages"][1]["reached"] for b in (50, None))
-    assert larger == all_of_it == pytest.approx(1.1035788, rel=1e-6)
+    larger, all_of_it = (hx.exponents(target, budget=b).weak_recovery["stages"][1] for b in (50, None))
+    assert larger == all_of_it
+    assert abs(larger["reached"] - crossing(added(lambda w: 0.8*np.abs(w)))[1]) < larger["reached_error"] < 3e-5
 
 
 def test_a_stage_of_order_one_is_reached_with_what_it_waits_for():
@@ -149,8 +150,8 @@ def test_a_function_beside_a_known_direction(seed):
     target, f = drawn(seed)
     expected = crossing(added(f))[1]
     found = hx.exponents(target).threshold.stages[-1]
-    assert float(found["alpha_c"]) < found["reached"] == pytest.approx(expected, rel=2e-6)
-    assert abs(found["reached"] - expected) < 3*found["reached_error"] + 1e-9
+    assert float(found["alpha_c"]) < found["reached"]
+    assert abs(found["reached"] - expected) < found["reached_error"] < 3e-5
 
 
 @pytest.mark.slow
