@@ -17,6 +17,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.precise import evaluate
@@ -41,7 +42,7 @@ def averages(sigma: Callable[[Array], Array], m: Array, s: Array, *, statistic: 
     m, s : arrays of shape (points,); s > 0
     statistic : (values of sigma, t, weights of N(0, 1)), each of shape (points, nodes) -> shape (points,)
     kinks : array, shape (number,), where sigma is not analytic
-    tolerance : accepted change at the last halving, relative to the size of the result or to 1 if that is larger
+    tolerance : accepted change at the last halving, relative to the result, or if that is larger to E|sigma| or 1, the smaller
 
     Returns
     -------
@@ -62,9 +63,9 @@ def averages(sigma: Callable[[Array], Array], m: Array, s: Array, *, statistic: 
         for level in range(_FIRST, _LAST + 1):
             if not open_points.size:
                 break
-            now = _rule(sigma, m[open_points], s[open_points], (statistic, kinks, half_width[open_points], level))
+            now, size = _rule(sigma, m[open_points], s[open_points], (statistic, kinks, half_width[open_points], level))
             change = np.abs(now - before[open_points])
-            still = change <= tolerance*np.maximum(1.0, np.abs(now))
+            still = change <= tolerance*np.maximum(np.minimum(1.0, size), np.abs(now))
             done = open_points[still]
             value[done], error[done] = now[still], change[still]
             before[open_points] = now
@@ -105,7 +106,7 @@ def compiled(expr: Expr, x: Symbol, around: Array) -> tuple[Callable[[Array], Ar
 @lru_cache(maxsize=256)
 def _function(x: Symbol, expr: Expr) -> Callable[[Array], Any]:
     """One function for one formula: a minimisation asks for its averages point by point."""
-    return lambdify(x, expr, modules=["scipy", "numpy"])
+    return lambdify(x, recognise(expr), modules=["scipy", "numpy"])
 
 
 def _half_width(sigma: Callable[[Array], Array], m: Array, s: Array) -> Array:
@@ -120,20 +121,22 @@ def _half_width(sigma: Callable[[Array], Array], m: Array, s: Array) -> Array:
     return found
 
 
-def _rule(sigma: Callable[[Array], Array], m: Array, s: Array, how: tuple[Statistic, Array, Array, int]) -> Array:
-    """The statistic with step 2**-level, the points taken in blocks that fit in memory."""
+def _rule(sigma: Callable[[Array], Array], m: Array, s: Array, how: tuple[Statistic, Array, Array, int]) -> tuple[Array, Array]:
+    """The statistic and E|sigma| with step 2**-level, the points taken in blocks that fit in memory."""
     statistic, kinks, half_width, level = how
     x = np.arange(-_X_END, _X_END + 2.0**-level/2, 2.0**-level)
     nodes = x.size*(kinks.size + 1)
     step = max(1, _BLOCK//nodes)
-    out = np.empty(m.shape)
+    out, size = np.empty(m.shape), np.empty(m.shape)
     for start in range(0, m.size, step):
         block = slice(start, start + step)
         values, t, weights = _sample(sigma, m[block], s[block], (kinks, half_width[block], x))
         known = np.isfinite(values)
         out[block] = statistic(np.where(known, values, 0.0), t, weights)
-        out[block][_cut_off(np.where(known, weights*np.abs(values), np.nan), x.size) > _LOST] = np.nan
-    return out
+        parts = np.where(known, weights*np.abs(values), np.nan)
+        size[block] = np.nansum(parts, axis=-1)
+        out[block][_cut_off(parts, x.size) > _LOST] = np.nan
+    return out, size
 
 
 def _cut_off(parts: Array, nodes: int) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Real
 from typing import Any
 
@@ -433,7 +433,8 @@ def _on_nodes(asked: Coefficient, body: Expr, m: Any, s: Any) -> Any:
     found = compiled(body, z, np.concatenate([m - _REACH*s, m + _REACH*s]))
     if found is None:
         return np.full(m.shape, np.nan)
-    value, _ = averages(found[0], m, s, statistic=asked.statistic, kinks=found[1])
+    ends = np.union1d(found[1], _turns(body, 2.0**np.ceil(np.log2(s.max()))))
+    value, _ = averages(found[0], m, s, statistic=asked.statistic, kinks=ends)
     value = asked.scaled(value, s)
     if not (k := getattr(asked, "order", 0)):
         return value
@@ -447,6 +448,16 @@ def _on_nodes(asked: Coefficient, body: Expr, m: Any, s: Any) -> Any:
         slope = body.diff(z, k).replace(DiracDelta, lambda *_: S.Zero)  # E[He_k(z) sigma(u)] = s^k E[sigma^(k)(u)]
         value[rough & away] = _on_nodes(Conditional(asked.activation, 0), slope, m[rough & away], s[rough & away])
     return value
+
+
+@lru_cache(maxsize=256)
+def _turns(body: Expr, s: float) -> tuple[float, ...]:
+    """Where a formula of z turns over much less than s: what is narrow passes between nodes that do not crowd there."""
+    from hermitex.symbolic.scales import scales
+
+    unit = Rational(s)
+    narrow = scales(body.xreplace({z: unit*z}), z).narrow
+    return tuple(float(-unit*b/k) for k, b in narrow if not (k.free_symbols | b.free_symbols))
 
 
 def _by_mpmath(asked: Coefficient, at: tuple[float, float, float], parameters: Mapping[str, float]) -> float:

@@ -300,6 +300,22 @@ def test_the_error_of_a_gentle_spike_is_that_of_its_columns(r):
     assert found.error < 1e-6 if r > 1e-4 else found.notes
 
 
+@pytest.mark.parametrize("sigma, limit", [("tanh", "sign"), ("erf", "sign")])
+def test_wide_features_are_those_of_the_limit(sigma, limit):
+    """sigma(s u) at s = 1e12 is s^n times that at s = oo; a slope of 1/s is no rounding of a mean of 1."""
+    found, ideal = hx.bounds(sigma, "z**2 + z", r=1e12, c=1e24), hx.bounds(limit, "z**2 + z", r=1)
+    assert (found.upper, found.lower) == pytest.approx((ideal.upper, ideal.lower), abs=1e-11)
+    assert found.error < 1e-11
+
+
+@pytest.mark.parametrize("sigma, at", [("tanh", {"r": 1, "c": 1e30}), ("relu", {"r": 1e-15, "c": 1e-30}),
+                                       ("tanh", {"r": 1e-15, "c": 1e-30})])
+def test_a_mean_that_drowns_in_the_rounding_of_its_activation_has_no_digits(sigma, at):
+    """tanh: a multiple of kappa, 3; relu is homogeneous, and its bounds are those at r = c = 1."""
+    found, upper = hx.bounds(sigma, "z**2 + z", **at), {"tanh": 3.0, "relu": 1.0238288616957552}[sigma]
+    assert abs(found.upper - upper) <= found.error and found.notes
+
+
 @pytest.mark.parametrize("at", [{"alpha0": 1, "eta": 1e200}, {"alpha0": 1, "eta": 1, "beta": 1e-200}, {"r": 1e20},
                                 {"r": 0.9, "c": 1e-99}])
 def test_numbers_beyond_what_floats_tell_apart_are_refused(at):

@@ -246,3 +246,16 @@ def test_it_shows_itself():
     assert r"\mu_\star" in hx.mu_star("tanh")._repr_latex_()
     assert set(formula.to_dict()) == {"name", "sigma", "node", "expr"} and hx.mu("tanh", 1).to_dict()["expr"] is None
     assert hx.mu(log(1 + exp(z)), 0) == hx.mu("softplus", 0) or hx.mu("softplus", 0) == hx.mu("softplus", 0)
+
+
+@pytest.mark.parametrize(("sigma", "f", "place"), [("exp(-z**2)", lambda u: mpmath.exp(-u**2), 0),
+                                                   ("tanh(5*(z - 3))", lambda u: mpmath.tanh(5*(u - 3)), 3),
+                                                   ("log(1 + exp(z))", lambda u: mpmath.log1p(mpmath.exp(u)), 0)])
+def test_what_is_narrow_beside_the_bulk_is_seen(sigma, f, place, monkeypatch):
+    """At m = 50, c = 10^5: by mpmath, split where the activation turns. A bump between two nodes was no bump, 0 "to 1e-12"."""
+    monkeypatch.setattr("hermitex.symbolic.precise.evaluate", None)  # nor is it left to slow digits, a second for each point
+    s = mpmath.sqrt(10**5)
+    at = [-12, *((place + d - 50)/s for d in (-60, -8, 0, 8, 60)), 12]
+    for k in (0, 1):
+        exact = mpmath.quad(lambda t, k=k: mpmath.npdf(t)*t**k*f(50 + s*t), at)/s**k
+        assert hx.mu(sigma, k)([0.5], r=100, c=1e5)[0] == pytest.approx(float(exact), rel=1e-12)

@@ -21,7 +21,7 @@ from hermitex.theories.conditional import activation_of, in_floats, mu
 Array = np.ndarray[Any, Any]
 
 _ORDER = 16          # terms of a series in m on one panel
-_MOST = 1e6  # panels
+_MOST = 1e6  # panels of the quick quadrature
 _ORDER_C = 32        # terms of a series in log c on one decade
 _MANY = 60_000       # points from which a table pays
 _SOME = 300          # points from which the quick quadrature is tried
@@ -76,7 +76,7 @@ class Smoothed:
         if self._grid is None:
             reach = float(np.abs(m).max() + 12*np.sqrt(c.max()))
             self._grid = compiled(self.activation(z), z, np.array([-reach, reach])) or False
-        if self._grid:
+        if self._grid and np.ptp(m) + 20*np.sqrt(c.max()) < _MOST*min(1.0, np.sqrt(c.min())):
             f, kinks = self._grid
             with np.errstate(invalid="ignore", over="ignore"):  # a factor of the activation may overflow: nan, and not believed
                 values = np.stack([_convolved(f, kinks, m, float(s)) for s in np.sqrt(c)], axis=-1)
@@ -193,8 +193,6 @@ def _in_log_c(c: Array) -> tuple[Array, Array]:
 def _convolved(f: Any, kinks: Array, m: Array, s: float) -> Array:
     """int f(u) phi((u - m)/s) du/s and its m-derivative on Gauss panels between the kinks: shape (2, panels, order)."""
     low, high = m.min() - 10*s, m.max() + 10*s
-    if not high - low < _MOST*min(s, 1.0):
-        raise BadInput(f"a mean of {m.max():.3g} and a variance of {s*s:.3g} are beyond what is integrated; take smaller ones")
     count = int(np.ceil((high - low)/min(s, 1.0))) + 1
     edges = np.union1d(np.linspace(low, high, count), kinks[(kinks > low) & (kinks < high)])
     x, w = np.polynomial.legendre.leggauss(16)

@@ -112,22 +112,28 @@ def project(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Ar
         h = target(x)
         for rows in np.array_split(chosen, 1 + chosen.size*x.size*K//_NUMBERS):
             columns = [f(r[rows, k, None]*x + b[rows, k, None], c[rows, k]) for k, f in enumerate(known)]
-            gentle = np.any((r[rows] != 0) & (np.abs(r[rows]) < _GENTLE*np.sqrt(c[rows])), axis=1)
-            _fill(out, rows, (x, w, error), h, columns, gentle)
+            s = np.sqrt(c[rows])
+            moves = r[rows] != 0
+            gentle = np.any(moves & (np.abs(r[rows]) < _GENTLE*s), axis=1)
+            # in a mean of values of either sign they cancel: rounding is a part of their size, sqrt(M_0^2 + c M_1^2 + ...)
+            spread = [(s[:, k], 1 if f.kernels else s[:, k]) for k, f in enumerate(sigma)]
+            _fill(out, rows, (x, w, error), h, columns, (moves.any(axis=1), gentle, spread))
     return out
 
 
 def _fill(out: Projection, rows: Array, rule: tuple[Array, Array, float], h: tuple[Array, Array, Array],
-          columns: list[tuple[Array, Array]], gentle: Array) -> None:
+          columns: list[tuple[Array, Array]], how: tuple[Array, Array, list[tuple[Any, Any]]]) -> None:
     """The projections of one chunk of points."""
-    x, w, error = rule
+    (x, w, error), (*which, spread) = rule, how
     root, K = np.sqrt(w), len(columns)
-    size = [np.sqrt(np.maximum((w*m0**2).sum(-1), (w*m1**2).sum(-1))) for m0, m1 in columns]
+    lengths = [(np.sqrt((w*m0**2).sum(-1)), np.sqrt((w*m1**2).sum(-1))) for m0, m1 in columns]
+    whole = [np.maximum(a, np.maximum(1, d)*b) for (a, b), (_, d) in zip(lengths, spread, strict=True)]
+    slopes = [np.maximum(b, v/np.maximum(1, s)) for (_, b), v, (s, _) in zip(lengths, whole, spread, strict=True)]
     basis = [root*m0 for m0, _ in columns] + [root*x*m1 for _, m1 in columns]
-    left, b, coefficients, rounding = _gram_schmidt(root*h[0], basis, [*size, *size], K, gentle)
+    left, b, coefficients, rounding = _gram_schmidt(root*h[0], basis, [*whole, *slopes], K, which)
     rest, rest_lower = w @ (h[1]**2 + h[2]), w @ h[2]
     if target_is_seen := bool(np.any(h[1])):
-        seen, psi, _, more = _gram_schmidt(root*h[1], [root*m1 for _, m1 in columns], size, K, gentle)
+        seen, psi, _, more = _gram_schmidt(root*h[1], [root*m1 for _, m1 in columns], slopes, K, which)
         rounding = rounding + more
     out.upper[rows] = left[0] + rest
     # More functions explain no less: the order is exact, rounding apart.
@@ -137,7 +143,7 @@ def _fill(out: Projection, rows: Array, rule: tuple[Array, Array, float], h: tup
     out.error[rows] = (error + 4e-16)*(w @ (h[0]**2 + h[1]**2 + h[2])) + rounding
 
 
-def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, gentle: Array
+def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, which: Sequence[Array]
                   ) -> tuple[list[Array], Array, Array, Array]:
     """Project y, shape (nodes,), on columns of shape (points, nodes).
 
@@ -145,8 +151,9 @@ def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, g
     those on the first ones; of minimum norm where columns are dependent; and what rounding may be of the residuals.
 
     size : of the activation behind each column, of which rounding is a part
-    gentle : points at which a column that looks dependent need not be so
+    which : points at which the first column moves, and at which a column that looks dependent need not be so
     """
+    moves, gentle = which
     points, K = len(basis[0]), len(basis)
     left = np.broadcast_to(y, basis[0].shape).copy()
     q: list[Array] = []
@@ -171,7 +178,9 @@ def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, g
         before = np.einsum("pn,pn->p", left, left)
         left -= t[:, k, None]*v
         now = np.einsum("pn,pn->p", left, left)
-        error += np.where(gentle & ~real, before, 2*np.abs(t[:, k])*np.sqrt(now)*tilt[k] + before*tilt[k]**2)
+        # beside no other column one is not dependent: it drowns in rounding, unless it is zero
+        doubtful = ~real & (gentle | (moves & (length > 0) & (k == 0)))
+        error += np.where(doubtful, before, 2*np.abs(t[:, k])*np.sqrt(now)*tilt[k] + before*tilt[k]**2)
         q.append(v)
         if k in (first - 1, K - 1):
             residuals.append(now)
