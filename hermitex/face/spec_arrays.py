@@ -63,7 +63,7 @@ def _file(path: Path) -> Any:
         if path.suffix == ".npy":
             return reals(np.load(path, allow_pickle=False))
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)
-    except (OSError, ValueError, TypeError) as error:
+    except (EOFError, OSError, ValueError, TypeError) as error:
         raise BadInput(f"{path} is no array of numbers ({first_line(error)[:80]})") from None
 
 

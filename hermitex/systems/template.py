@@ -124,10 +124,10 @@ def values(text):
         if text.endswith(".npy"):
             if not os.path.isfile(text):
                 raise ValueError("it is no file")
-            return np.asarray(np.load(text), dtype=float)
-        if text.count(":") not in (0, 2):
+            found = reals(np.load(text))
+        elif text.count(":") not in (0, 2):
             raise ValueError("a range is first:last:points")
-        if ":" in text:
+        elif ":" in text:
             first, last, points = text.split(":")
             check_size("a range", {"values": int(points)})
             found = np.linspace(float(first), float(last), int(points))
@@ -136,7 +136,7 @@ def values(text):
         if not found.size:
             raise ValueError("a range has one point or more")
         return found
-    except (OSError, ValueError) as error:
+    except (EOFError, OSError, TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(f"{text[:60]!r}: {error}") from None
 
 

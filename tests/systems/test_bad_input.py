@@ -91,9 +91,11 @@ def test_numbers_of_which_a_part_would_be_kept_are_refused(wrong):
             way()
 
 
-def test_an_array_of_complex_numbers_in_a_file_is_refused(tmp_path):
+def test_a_file_of_complex_numbers_or_of_nothing_is_refused(tmp_path):
     from hermitex.face.spec_arrays import read_array
 
     np.save(tmp_path/"eta.npy", np.array([1 + 1j]))
-    with pytest.raises(BadInput, match="is no array of numbers"):
-        read_array("eta.npy", tmp_path)
+    (tmp_path/"empty.npy").touch()
+    for name in ("eta.npy", "empty.npy"):
+        with pytest.raises(BadInput, match="is no array of numbers"):
+            read_array(name, tmp_path)

@@ -132,9 +132,12 @@ NUMBERS = ("--lam", "0.1", "--Delta", "0.25", "--rho", "1")
 def test_what_is_no_number_is_said_in_one_line(ridge_file, monkeypatch, capsys):
     monkeypatch.chdir(ridge_file.parent)
     os.mkfifo("pipe.npy")
+    for name, array in (("complex.npy", [1 + 1j]), ("date.npy", np.array(["2020-01-01"], "M8[s]")), ("none.npy", [])):
+        np.save(name, array)
+    open("empty.npy", "w").close()
     module = load(ridge_file)
-    for values in ("x", "", "1,,2", "1:2", "1:2:3:4", "1:2:0", "1:2:-3", "1:2:1e3", "0:1:1000000000", "none.npy", "pipe.npy", "nan",
-                   "1e400"):
+    for values in ("x", "", "1,,2", "1:2", "1:2:3:4", "1:2:0", "1:2:-3", "1:2:1e3", "0:1:1000000000", "absent.npy", "pipe.npy",
+                   "complex.npy", "date.npy", "none.npy", "empty.npy", "nan", "1e400"):
         with pytest.raises(SystemExit, match="2"):
             module.main([f"--alpha={values}", *NUMBERS])
         done = capsys.readouterr()
