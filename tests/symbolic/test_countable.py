@@ -28,14 +28,13 @@ TRUE = (
 @pytest.mark.parametrize("i", [1])
 def test_true_identities_agree(i):
     found = hx.check(*TRUE[i], points=1, digits=15)
-    assert found.status == "agrees"
-    assert found.digits >= 12
+    assert found.status == "proved" or (found.status == "agrees" and found.digits >= 12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("i", range(len(TRUE)))
 def test_more_true_identities_agree(i):
-    assert hx.check(*TRUE[i], digits=15, points=3).status == "agrees"
+    assert hx.check(*TRUE[i], digits=15, points=3).status in ("agrees", "proved")
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(k, marks=pytest.mark.slow) for k in (0, *range(2, 8)))])
