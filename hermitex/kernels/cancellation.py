@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sympy import Abs, Add, Expr, Function, Mul, Pow, erfc, exp
 
 from hermitex.kernels.recognition import all_but_cancelled, exp_erfc, recognise
@@ -22,6 +24,19 @@ def may_cancel(value: Expr) -> bool:
     """
     form = recognise(value)
     return _may_cancel(form) if form.free_symbols else any(map(all_but_cancelled, form.atoms(Add)))
+
+
+def may_divide_by_zero(value: Expr, roots: Collection[Expr] = ()) -> bool:
+    """Whether letters stand below a fraction, with nothing known to keep that from 0: E sign(a z + b) is erf(b/(|a| sqrt(2))).
+
+    `roots` are the symbols that stand as positive ones for square roots, which may be 0.
+
+    >>> from sympy import Symbol, erf
+    >>> a, s = Symbol("a", real=True), Symbol("s", positive=True)
+    >>> may_divide_by_zero(erf(1/a)), may_divide_by_zero(erf(1/s))
+    (True, False)
+    """
+    return any(p.base.is_nonzero is None or p.base in roots for p in value.atoms(Pow) if p.exp.is_extended_negative)
 
 
 def _may_cancel(e: Expr) -> bool:
@@ -54,4 +69,4 @@ def magnitude(expr: Expr) -> Expr:
     return abs(expr) if expr.is_number else Abs(expr, evaluate=False) if expr.is_positive is not True else expr
 
 
-__all__ = ["magnitude", "may_cancel", "of_one_sign"]
+__all__ = ["magnitude", "may_cancel", "may_divide_by_zero", "of_one_sign"]

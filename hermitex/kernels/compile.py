@@ -193,7 +193,7 @@ class Kernel(Shown):
     def _uncancelled(self, value: np.ndarray, error: np.ndarray, reached: np.ndarray, values: dict[str, np.ndarray],
                      arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Value, its error and that of the averages, quadrature in place of closed forms that lose too many digits."""
-        some = np.flatnonzero((reached > self.tolerance) | (value == 0) | (self.cancels & ~np.isfinite(value)))
+        some = np.flatnonzero((reached > self.tolerance) | (value == 0) | ~np.isfinite(value))
         if not some.size or self.integrated is None:
             return value, error, reached
         value, error, reached = value.copy(), error.copy(), reached.copy()
@@ -346,6 +346,6 @@ def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str,
         writer.function(_OFF, lowered.needed(lowered.outputs[:1]), {"value": lowered.outputs[0]}, doc=_OFF_DOC, rounded=True)
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     rules = rules if exact else rules.finer()
-    other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.closed else None
+    other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.closed or lowered.divided else None
     return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), lossy,
                   lowered.nested, _EPSILON/4*operations(lowered))

@@ -66,6 +66,7 @@ class Lowered:
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, Callable[[], str]] = field(default_factory=dict)
     closed: bool = False  # whether closed forms whose terms may cancel stand in it
+    divided: bool = False  # whether closed forms that divide by what may be 0 do
     entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
 
     @cached_property

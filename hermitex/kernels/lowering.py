@@ -30,7 +30,7 @@ from sympy import (
 )
 
 from hermitex.errors import BadInput
-from hermitex.kernels.cancellation import may_cancel
+from hermitex.kernels.cancellation import may_cancel, may_divide_by_zero
 from hermitex.kernels.correlated import Conditioned, correlated
 from hermitex.kernels.exact import exact_or_none, independent, promising
 from hermitex.kernels.gathered import common, gathered
@@ -68,7 +68,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
-    return replace(work.schedule(outputs, named), closed=bool(work.forms))
+    return replace(work.schedule(outputs, named), closed=bool(work.forms), divided=work.divided)
 
 
 def _prepared(expr: Expr) -> Expr:
@@ -109,6 +109,7 @@ class _Lowering:
                  squares: Mapping[Expr, Expr]) -> None:
         names = set(definitions)
         self.squares = squares  # {a radicand: the square of the symbol for its root}
+        self.roots = {square.base for square in squares.values()}
         self.exact = exact
         self.taken = taken
         self.names = names
@@ -124,6 +125,7 @@ class _Lowering:
         self.cancelling = True  # whether such closed forms are taken
         self.forms: dict[Symbol, Expr] = {}  # {a symbol: such a closed form}: they are written out when all is flat
         self.form_symbols: dict[Expr, Symbol] = {}
+        self.divided = False  # whether a closed form divides by what may be 0
         self.letters: dict[Symbol, Symbol] = {}  # an entry of an array, or an index -> the symbol of its array along the axis
 
     def definition(self, expr: Expr) -> Expr:
@@ -209,8 +211,10 @@ class _Lowering:
         whole = written(body, self.forms)
         if self.exact and not whole.free_symbols & (self.values | self.hiding) and promising(whole, {a.symbol for a in axes}):
             done = self._closed(whole, [a.symbol for a in axes])
-            if done is not None and not may_cancel(done):
-                return done
+            if done is not None:
+                self.divided = self.divided or may_divide_by_zero(done, self.roots)
+                if not may_cancel(done):
+                    return done
             if done is not None and self.cancelling:
                 return self._form(done)
         if not node.free_symbols & self.hiding and not node.body.has(ArraySum) and (short := over_fewer(node)) is not None:

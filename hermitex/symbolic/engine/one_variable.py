@@ -16,9 +16,13 @@ from sympy import (
     Add,
     DiracDelta,
     Dummy,
+    Eq,
     Expr,
     Heaviside,
     Mul,
+    Piecewise,
+    Pow,
+    Rational,
     S,
     Symbol,
     diff,
@@ -35,7 +39,7 @@ from sympy import (
 from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.breaks.roots import real_roots
-from hermitex.symbolic.breaks.switches import JUMPS, STEPS, SWITCHES, compared
+from hermitex.symbolic.breaks.switches import JUMPS, STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.reading import NotCanonical, read
@@ -46,9 +50,11 @@ from hermitex.symbolic.engine.unordered import unordered
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.sums import HIDDEN, hidden
+from hermitex.symbols import fractions
 
 _EXPANDABLE = 400  # operations of an integrand that is still multiplied out
 _DECIDABLE = 100   # operations of one whose growth is looked at
+_FEW, _ALIKE = 15, Rational(1, 10**9)  # digits of a number, and how near another one is to it that is the same
 _TOGETHER = "its terms do not exist one by one"
 
 
@@ -183,20 +189,36 @@ def _either_sign(body: Expr, x: Symbol, a: Expr) -> Answer | None:
     if up.rest or down.rest:
         return None
     even, odd = (multiplied_out((up.value + side * down.value) / 2) for side in (1, -1))
-    value = even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0)
-    return Answer(multiplied_out(value + _lost_at_zero(body, x, a, value)))
+    value = multiplied_out(even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0))
+    given = body.subs(a, 0)
+    alone = Answer(given) if not _finite(given) or not depends(given, x) else _by_rules(given, x)
+    return Answer(with_zero(value, a, a, alone))
 
 
-def _lost_at_zero(body: Expr, x: Symbol, a: Symbol, value: Expr) -> Expr:
-    """What the value lacks at a = 0, where a jump compares 0 with 0: E sign(a x)^2 is 1 on either side, and 0 there."""
-    switched = [u for e in body.atoms(*JUMPS) for u in compared(e) if depends(u, x)]
-    if a.is_nonzero or not any(u.xreplace({a: S.Zero}).expand() == 0 for u in switched):
-        return S.Zero
-    there, given = (e.subs(a, 0) for e in (value, body))
-    if any(e.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity) for e in (there, given)):
-        return S.Zero
-    alone = _by_rules(given, x)
-    return S.Zero if alone.rest else multiplied_out(alone.value - there)*(1 - sign(a)**2)
+def with_zero(value: Expr, a: Symbol, size: Expr, alone: Answer) -> Expr:
+    """The value for all a, of one for a != 0: `alone` at a = 0, for E sign(a x + b)^2 is 1, and sign(b)^2 there.
+
+    `size` is a, or |a|. Only where the value has a number at 0, too. If it divides by a that is an accident: 0*erfc(oo) = 0, or
+    erfc(zoo b) - erfc(-zoo b) = 0.
+    """
+    if size.is_nonzero or alone.rest or not _finite(alone.value):
+        return value
+    if not any(p.exp.is_negative and p.base.subs(a, 0) == 0 for p in value.atoms(Pow)):
+        lost = multiplied_out(alone.value - there) if _finite(there := value.subs(a, 0)) else S.Zero
+        return multiplied_out(value + lost*(1 - sign(size)**2)) if lost != 0 else value
+    others = fractions((value.free_symbols | alone.value.free_symbols) - {a}, 1, -1)
+    for steps in ((others, {a: S.Zero}), ({a: S.Zero}, others)):
+        try:
+            there = value.subs(steps[0]).subs(steps[1]).evalf(_FEW)
+        except (ValueError, TypeError):  # Max of what is infinite: no number either
+            continue
+        if there.is_Number and _finite(there) and abs(there - alone.value.subs(others).evalf(_FEW)) > _ALIKE:
+            return Piecewise((alone.value, Eq(size, 0)), (value, True))
+    return value
+
+
+def _finite(e: Expr) -> bool:
+    return not e.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity)
 
 
 # -- the rules -------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from sympy import (
     expand,
     eye,
     factorial2,
+    fraction,
     sign,
     sqrt,
     zeros,
@@ -38,9 +39,9 @@ from sympy import (
 from sympy import ImmutableDenseMatrix as Matrix
 
 from hermitex.symbolic.bounds.integrability import integrable
-from hermitex.symbolic.breaks.switches import SWITCHES
+from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.engine.one_variable import Answer, expectation, summed
+from hermitex.symbolic.engine.one_variable import Answer, expectation, summed, with_zero
 from hermitex.symbolic.engine.signs import moments_of_signs
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.engine.tilt import tilted, waves
@@ -102,7 +103,8 @@ def _alone(body: Expr, x: Symbol, variance: Expr) -> Answer:
     scale = root(variance)
     known = scale if scale.is_positive else Dummy("s", positive=True)
     found = expectation(body.xreplace({x: known * t}), t)
-    return Answer(found.value.xreplace({known: scale}),
+    value = with_zero(found.value, known, scale, Answer(body.subs(x, 0))) if body.has(*JUMPS) and not found.rest else found.value
+    return Answer(value.xreplace({known: scale}),
                   tuple((e.xreplace({t: x / scale, known: scale}), why) for e, why in found.rest))
 
 
@@ -290,13 +292,13 @@ def linear_forms(
     body: Expr, variables: tuple[Symbol, ...], cov: Matrix
 ) -> tuple[Expr, tuple[Symbol, ...], Matrix, Any] | None:
     """The integrand over the linear forms that it sees, if they are fewer than its variables."""
-    found: dict[tuple[Expr, ...], Symbol] = {}
+    found: dict[tuple[Expr, ...], tuple[Symbol, list[Expr], Expr]] = {}  # by direction: a name, a vector, and its first entry
     swap: dict[Expr, Expr] = {}
     if not _collect(body, variables, (found, swap)) or len(found) >= len(variables):
         return None
-    rows = Matrix([list(k) for k in found])
+    rows = Matrix([row for _, row, _ in found.values()])
     law = Matrix((rows * cov * rows.T).applyfunc(tidy))
-    names = tuple(found.values())
+    names = tuple(name for name, _, _ in found.values())
     new = _swapped(body, swap)
     return (new, names, law, swap) if not any(depends(new, v) for v in variables) else None
 
@@ -315,9 +317,12 @@ def _collect(e: Expr, variables: tuple[Symbol, ...], into: tuple[dict, dict]) ->
     if key not in found:
         if len(found) + 1 >= len(variables):
             return False
-        found[key] = Dummy("u", real=True)
-    swap[e] = lead * found[key] + shift
-    return True
+        # nothing is divided by a letter that may be 0
+        found[key] = (Dummy("u", real=True), *((list(key), S.One) if lead.is_nonzero else (row, lead)))
+    name, _, unit = found[key]
+    times = tidy(lead / unit)
+    swap[e] = times * name + shift
+    return bool(fraction(times)[1].is_nonzero)
 
 
 def _affine(e: Expr, variables: tuple[Symbol, ...]) -> tuple[list[Expr], Expr] | None:
