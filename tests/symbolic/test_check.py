@@ -54,12 +54,14 @@ from sympy import (
     sin,
     sinh,
     sqrt,
+    symbols,
     tanh,
 )
 from sympy.stats import Geometric
 
 import hermitex as hx
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
+from hermitex.symbolic.calculus.seen import Exactly
 from hermitex.symbolic.calculus.turning import Ray, turning
 from hermitex.symbolic.calculus.unevaluated import evaluated
 from hermitex.symbolic.gaussian import Bound
@@ -212,6 +214,26 @@ def test_averages_that_exchanges_of_variables_relate_are_proved(seed):
 ])
 def test_agreement_is_relative_to_the_sides(left, right):
     assert hx.check(left, right).status == "fails"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_rational_formula_is_the_fraction_that_sympy_finds(seed):
+    draw = Random(seed)
+    x, y = symbols("x y", real=True)
+
+    def formula(depth):
+        if not depth:
+            return draw.choice([x, y, Rational(draw.randint(-9, 9), 7)])
+        a, b = formula(depth - 1), formula(depth - 1)
+        return draw.choice([a + b, a*b, a/b if b != 0 else a, Max(a, b), Min(a, b), Abs(a) - b, sign(a) + b, (a + b)**2])
+
+    known = 0
+    for expr in (formula(4) for _ in range(12)):
+        point = {x: Rational(draw.randint(-9, 9), 5), y: Rational(draw.randint(-9, 9), 5)}
+        found = Exactly(expr)(point)
+        assert found is None or expr.xreplace(point) == Rational(found)
+        known += found is not None
+    assert known > 6 and Exactly(sqrt(x))({x: Rational(4)}) is None and Exactly(1/x)({x: Rational(0)}) is None
 
 
 @pytest.mark.parametrize(("left", "right"), [

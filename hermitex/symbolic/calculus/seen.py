@@ -7,17 +7,19 @@ that is absorbed at 30 digits shows at 400. Where no tried point shows it, point
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
 import sympy as sp
 from sympy import Basic, Dummy, Expr, Pow, Symbol, expand, preorder_traversal
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, NoClosedForm
 from hermitex.symbolic.arithmetic import fabs, log10
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.calculus.sides import NO_DIGITS, Sides, not_real, real, without_common
 from hermitex.symbolic.calculus.turning import INVERSE, compared
+from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import linear
 from hermitex.symbolic.undefined import put_at
@@ -38,7 +40,64 @@ class Place(NamedTuple):
 
 
 Compare = Callable[[Pair, Place, int | None], Sides | None]
+Key = Callable[[Place], tuple[int, ...] | None]
 Allowed = Callable[[Mapping[Symbol, Expr]], bool]
+
+
+_NAMED: dict[str, Callable[..., Any]] = {"Max": max, "Min": min, "Abs": abs, "sign": lambda x: (x > 0) - (x < 0)}
+
+
+class Exactly:
+    """A rational formula, with Max, Min, Abs and sign, as a fraction: a hundredth of the time that SymPy takes at a point.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import kappa
+    >>> Exactly(sp.Max(kappa/3, 1 - kappa))({kappa: sp.Integer(2)})
+    Fraction(2, 3)
+    """
+
+    def __init__(self, expr: Expr) -> None:
+        self.symbols = tuple(expr.free_symbols)
+        self.program: StraightLine | None = None
+        try:
+            self.program = StraightLine(expr, self.symbols, self).prepare()
+        except (NoClosedForm, ArithmeticError):  # no such formula, or it divides by 0
+            return
+
+    def __call__(self, point: Mapping[Any, Any]) -> Fraction | None:
+        """The value; None where it is not known so."""
+        values = [point.get(s) for s in self.symbols]
+        if self.program is None or not all(isinstance(v, Fraction | sp.Rational) for v in values):
+            return None
+        try:
+            return self.program(*map(_fraction, values))
+        except ArithmeticError:
+            return None
+
+    def constant(self, expr: Expr) -> Fraction:
+        if not expr.is_Rational:
+            raise NoClosedForm(expr, "it is no fraction")
+        return _fraction(expr)
+
+    def power(self, base: Fraction, exponent: Any, integer: int | None, analytic: bool) -> Fraction:
+        if integer is None:
+            raise ArithmeticError("a root is no fraction")
+        return base**integer
+
+    def function(self, expr: Expr) -> Callable[..., Any] | None:
+        found = _NAMED.get(expr.func.__name__)
+        return found and (lambda *arguments, analytic: found(*arguments))
+
+    def choose(self, conditions: Any, branches: Any, analytic: bool) -> Fraction:
+        raise ArithmeticError("which branch it is at its border is not looked at")
+
+    def node(self, node: Expectation, variables: Any) -> Callable[..., Any]:
+        raise NoClosedForm(node, "it is no fraction")
+
+
+def _fraction(value: Any) -> Fraction:
+    return value if isinstance(value, Fraction) else Fraction(int(value.p), int(value.q))
 
 
 class Unseen(NamedTuple):
@@ -63,7 +122,7 @@ def unseen(parts: Pair, tried: Sequence[Place], compare: Compare, admissible: Al
             for key, places in sides_of.items() if len(sides_of) > 1 else ():
                 mixed = (p for p in _mixed(places, tried, part.free_symbols) if key_of(p) == key)
                 beside = [p for other, those in sides_of.items() if other != key for p in those]
-                found = _looked_at(parts, part, turning, places, beside, mixed, compare, admissible)
+                found = _looked_at(parts, part, turning, key_of, places, beside, mixed, compare, admissible)
                 if found is not None:
                     return found
     return None
@@ -79,14 +138,18 @@ def _turning(part: Expr) -> Iterator[Expr]:
     yield from found
 
 
-def _keys(e: Expr) -> Callable[[Place], tuple[int, ...] | None]:
+def _keys(e: Expr) -> Key:
     """`_key` of e, once for all places that differ in what does not stand in it."""
     known: dict[Any, tuple[int, ...] | None] = {}
+    args = list(compared(e))
+    if isinstance(e, Pow):  # a root of a square turns where that is 0, and has one sign
+        args += [e.base.diff(s) for s in sorted(e.base.free_symbols, key=str)]
+    each = [(u, Exactly(u)) for u in args]
 
     def key_of(place: Place) -> tuple[int, ...] | None:
         here = _restricted(place, e.free_symbols)
         if here not in known:
-            known[here] = _key(e, place)
+            known[here] = _key(each, place)
         return known[here]
 
     return key_of
@@ -97,7 +160,7 @@ def _restricted(place: Place, symbols: Set[Basic]) -> tuple[Any, ...]:
     return (frozenset((s, v) for s, v in place.point.items() if s in symbols), id(place.functions))
 
 
-def _sides_of(key_of: Callable[[Place], tuple[int, ...] | None], tried: Sequence[Place]) -> dict[Any, list[Place]]:
+def _sides_of(key_of: Key, tried: Sequence[Place]) -> dict[Any, list[Place]]:
     found: dict[Any, list[Place]] = {}
     for place in tried:
         key = key_of(place)
@@ -106,14 +169,11 @@ def _sides_of(key_of: Callable[[Place], tuple[int, ...] | None], tried: Sequence
     return found
 
 
-def _key(e: Expr, place: Place) -> tuple[int, ...] | None:
-    """The signs that tell on which side of its turns `e` stands; None where one is not known."""
-    point, functions, _ = place
-    args = list(compared(e))
-    if isinstance(e, Pow):  # a root of a square turns where that is 0, and has one sign
-        args += [e.base.diff(s) for s in sorted(e.base.free_symbols, key=str)]
+def _key(each: Sequence[tuple[Expr, Exactly]], place: Place) -> tuple[int, ...] | None:
+    """The signs that tell on which side of its turns an expression stands; None where one is not known."""
     try:
-        values = [real(put_at(u, point, functions), _ROUGH, 0)[0] for u in args]
+        values = [value if (value := exactly(place.point)) is not None else real(_at(u, place), _ROUGH, 0)[0]
+                  for u, exactly in each]
     except NO_DIGITS:
         return None
     return tuple((v > 0) - (v < 0) for v in values)
@@ -131,12 +191,13 @@ def _mixed(places: Sequence[Place], tried: Sequence[Place], symbols: Set[Basic])
                     yield mixed
 
 
-def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside: Sequence[Place], mixed: Iterator[Place],
-               compare: Compare, admissible: Allowed) -> Unseen | None:
+def _looked_at(parts: Pair, part: Expr, e: Expr, key_of: Key, places: Sequence[Place], beside: Sequence[Place],
+               mixed: Iterator[Place], compare: Compare, admissible: Allowed) -> Unseen | None:
     """None where `e` is seen on this side of its turn, or where nothing of it is left there: it is multiplied by 0, or another
     branch of what it stands in holds, of which the other side is looked at by itself."""
     held = Dummy("t", real=True)
     hidden = part.xreplace({e: held})
+    turning, around = Exactly(e), Exactly(hidden)
 
     def as_it_is(p: Place) -> Expr:
         return hidden.xreplace({**p.point, held: _at(e, p)})
@@ -147,6 +208,11 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside
         return hidden.xreplace({**p.point, held: value + 1 if value.is_zero else value*sp.Rational(11, 10)})
 
     def counts(p: Place) -> bool:
+        value = turning(p.point)
+        if value is not None:
+            here, other = (around({**p.point, held: v}) for v in (value, value*Fraction(11, 10) if value else Fraction(1)))
+            if here is not None and other is not None:
+                return here != other
         try:
             return _at(as_it_is(p), p) != _at(altered_at(p), p)
         except BadInput:  # the numbers make no covariance
@@ -159,7 +225,7 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside
         if (shown is not None and shown.agree is None) or (shown is None and not_real(_at(altered, place))):
             return None
     several = islice((p for p in mixed if counts(p) and admissible(p.point)), _MIXED)
-    fresh = [*(_nearer(e, p, beside) for p in counted[:1]), *several]
+    fresh = [*(_nearer(key_of, p, beside) for p in counted[:1]), *several]
     for place in (*fresh, *counted[:1]):
         digits = _needed(part, altered_at(place), place)
         if digits is None:
@@ -174,17 +240,17 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, places: Sequence[Place], beside
     return Unseen(e, (counted or fresh)[0]) if counted or fresh else None
 
 
-def _nearer(e: Expr, place: Place, beside: Sequence[Place]) -> Place:
+def _nearer(key_of: Key, place: Place, beside: Sequence[Place]) -> Place:
     """A place on the same side, near to the turn that parts it from the nearest on another one, where sums are smaller."""
     def apart(p: Place) -> Any:
         return max(abs(p.point[s] - v) for s, v in place.point.items())
 
-    key, near, far = _key(e, place), place.point, min(beside, key=apart).point
+    key, near, far = key_of(place), place.point, min(beside, key=apart).point
     for _ in range(_HALVINGS):
         middle = {s: (v + far[s])/2 for s, v in near.items()}
         if any(s.is_integer for s in near):
             break
-        near, far = (middle, far) if _key(e, Place(middle, place.functions)) == key else (near, middle)
+        near, far = (middle, far) if key_of(Place(middle, place.functions)) == key else (near, middle)
     return Place(near, place.functions)
 
 

@@ -23,7 +23,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.symbolic.arithmetic import fabs, isfinite, mp, mpf
+from hermitex.symbolic.arithmetic import isfinite, mpf
 from hermitex.symbolic.breaks import switches
 from hermitex.symbolic.breaks.algebraic import near_roots
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
@@ -323,15 +323,15 @@ def _numeric(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> Callable[[
 
     def value(at: float) -> float | None:
         try:
-            found = mp.mpc(g(mpf(at), *numbers))
+            found = g(mpf(at), *numbers)
         except BudgetExceeded:
             raise
         except (ValueError, TypeError, ArithmeticError, HermitexError):
             return None
-        if not isfinite(found) or abs(found.imag) > 1e-12*abs(found):
+        if not isfinite(found) or (found.imag and abs(found.imag) > 1e-12*abs(found)):
             return None
-        size = min(max(fabs(found.real), 1/_HUGE), _HUGE) if found.real else 0
-        return float(size if found.real > 0 else -size)
+        size = min(max(abs(float(found.real)), 1/_HUGE), _HUGE) if found.real else 0.0
+        return size if found.real > 0 else -size
 
     return value
 
