@@ -25,6 +25,7 @@ from hermitex.theories.features.smoothed import Smoothed
 Array = np.ndarray[Any, Any]
 
 _WINDOW, _STEP = 9.0, 0.05   # of the quadrature over kappa
+_SHARPEST = 1e3   # r/sqrt(c), whose rule has 10^5 nodes
 _SCAN = 250                  # points that look for edges, linearly and geometrically spaced
 _INSIDE = 1e-9               # Im m/|m| beyond which a point lies in the support
 _FINER = 8                   # times finer in kappa where few samples carry a part of the bulk
@@ -181,6 +182,8 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
         raise BadInput(f"spectrum: the normalisation is 'p' or 'n', not {normalisation!r}")
     if not 2 <= points <= 100_000:
         raise BadInput(f"spectrum: points is between 2 and 100000, not {points}")
+    if not abs(r) <= _SHARPEST*np.sqrt(c):
+        raise BadInput(f"spectrum: |r| is at most {_SHARPEST:g} sqrt(c), for features vary over sqrt(c)/r")
     known = _coefficients(smoothed, r, c)
     kappa, w, _, mu_1, rest = known
     equations = Equations(w, mu_1**2, rest, alpha, beta, c)

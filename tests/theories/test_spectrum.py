@@ -105,7 +105,7 @@ def test_a_cubic_has_no_last_edge():
 
 
 @pytest.mark.parametrize("wrong", [{"c": 0}, {"alpha": -1}, {"beta": 0}, {"r": float("nan")}, {"alpha": float("inf")},
-                                   {"normalisation": "d"}, {"points": 1}, {"r": "x"}, {"dimension": -3}])
+                                   {"normalisation": "d"}, {"points": 1}, {"r": "x"}, {"dimension": -3}, {"r": 1e30}, {"c": 1e-20}])
 def test_hostile_numbers_get_one_line(wrong):
     with pytest.raises(BadInput) as caught:
         spectrum("tanh", **{"r": 1, "alpha": 1.5, "beta": 1, **wrong})
