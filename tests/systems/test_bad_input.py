@@ -82,7 +82,7 @@ def test_a_budget_that_is_none_is_refused(wrong):
             way()
 
 
-@pytest.mark.parametrize("wrong", [np.array([1 + 1j]), np.datetime64("2020-01-01"), np.timedelta64(3)], ids=str)
+@pytest.mark.parametrize("wrong", [np.array([1 + 1j]), np.datetime64("2020-01-01"), np.timedelta64(3, "s")], ids=str)
 def test_numbers_of_which_a_part_would_be_kept_are_refused(wrong):
     for way in (lambda: PLAIN.solve(a=wrong), lambda: PLAIN.solve(a=1, start={next(iter(PLAIN.equations)): wrong}),
                 lambda: hx.sweep(PLAIN, {"a": [wrong]}), lambda: hx.mu("tanh", 0)(wrong), lambda: hx.bounds("tanh", "sin", r=wrong),
