@@ -1,7 +1,7 @@
 r"""g = V^{-1}(E[z|y, omega] - omega), dg/domega = V^{-1} Cov[z|y, omega] V^{-1} - V^{-1}: the labels of a run at many fields.
 
 An algorithm keeps its labels and moves its fields: what depends on y alone is done once. Monomials keep the transforms of their
-factors on a grid of fields; others ask their `Output` and take differences.
+factors on a grid of fields; others ask their `Output`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from hermitex.theories.overlaps.channel import Output, ratio
 from hermitex.theories.overlaps.products import ProductOutput
 
 Array = np.ndarray
-_SLOPE = 1e-4  # of the width of z given omega: the difference that gives dg/domega
 _SEEN = 1e-10
 _ROWS = 128
 
@@ -43,11 +42,11 @@ def denoiser(theory: Any, y: Array) -> Denoiser:
     output = theory.output
     if isinstance(output, ProductOutput):
         return MonomialDenoiser(output, np.asarray(y, dtype=float))
-    return Differences(output, np.asarray(y, dtype=float), not theory.space.diagonal)
+    return AnyDenoiser(output, np.asarray(y, dtype=float), not theory.space.diagonal)
 
 
 @dataclass(frozen=True, eq=False)
-class Differences:
+class AnyDenoiser:
     """Any label, by its `Output`."""
 
     output: Output
@@ -55,10 +54,7 @@ class Differences:
     full: bool
 
     def __call__(self, omega: Array, V: Array) -> tuple[Array, Array]:
-        g = self.output.g_out(self.y, omega, V)
-        small = _SLOPE*np.sqrt(np.diag(V).min())
-        moved = [(self.output.g_out(self.y, omega + small*axis, V) - g)/small for axis in np.eye(len(V))]
-        return g, np.stack(moved, axis=2)
+        return self.output.with_slopes(self.y, omega, V)
 
 
 @dataclass(frozen=True, eq=False)

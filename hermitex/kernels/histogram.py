@@ -22,7 +22,10 @@ from hermitex.symbolic.budget import checkpoint
 Array = np.ndarray
 REACH = 6.3  # P(|z_i| > 6.3) = 3e-10
 _LINEAR = {2: 0.02, 3: 0.2}  # how far g at the corners may be from a plane, of its variation over the cell
+_STRAIGHT = {2: 0.005, 3: 0.2}  # the same for single level sets, which see the gaps between one plane and the next
 _SLACK = 0.5
+_BLOCK = {2: 8, 3: 4}  # cells on a side
+_FLAT = 1e-13  # of a label: what rounding leaves of a constant
 _THIN = 0.005  # a width is at least this part of the largest: sums of uniforms lose digits for less
 _PARTS, _DEPTH = {2: 4, 3: 3}, {2: 4, 3: 2}
 _MOST = 3_000_000  # cells that are examined at a time
@@ -64,9 +67,83 @@ class Histogram:
         return np.stack([x[i] for x, i in zip(self.sides, places, strict=True)], axis=1)
 
 
-def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float], edges: Array,
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """g in cells, as mean + sum_i slopes_i u_i, |u_i| < 1/2 from side to side; of one that is not flat what its centre says.
+
+    cell (n,) : its number in the grid;  centre, slopes (r, n);  mean, weight (n,) : the size, in cells of the grid
+    """
+
+    sides: tuple[Array, ...]
+    cell: Array
+    centre: Array
+    mean: Array
+    slopes: Array
+    weight: Array
+
+    @property
+    def widths(self) -> Array:
+        """How much of g's range each variable covers, (r, n); that of a constant is what rounding leaves."""
+        size = np.abs(self.slopes)
+        top = np.maximum(size.max(axis=0, initial=0.0), _FLAT*np.maximum(np.abs(self.mean), 1.0))
+        return np.maximum(size, _THIN*top)
+
+    @property
+    def thinned(self) -> Planes:
+        """The same with whole blocks of cells on a plateau as 2^r nodes of Gauss-Legendre."""
+        r, flat = len(self.sides), np.flatnonzero((self.weight == 1) & ~self.slopes.any(axis=0))
+        wide = _BLOCK[r]*np.array([x[1] - x[0] for x in self.sides])
+        block = np.floor(self.centre[:, flat]/wide[:, None]).astype(int)
+        order = np.lexsort(block)
+        block, flat = block[:, order], flat[order]
+        start = np.flatnonzero(np.any(np.diff(block, axis=1, prepend=np.inf), axis=0))
+        count, low, high = np.diff(start, append=len(flat)), *(f.reduceat(self.mean[flat], start) for f in (np.minimum, np.maximum))
+        whole = (count == _BLOCK[r]**r) & (high - low <= _FLAT*np.maximum(np.abs(low), 1.0))
+        kept = np.setdiff1d(np.arange(len(self.mean)), flat[np.repeat(whole, count)])
+        nodes = np.array(list(product((-1, 1), repeat=r))).T/np.sqrt(12) + 0.5
+        centre = ((block[:, start[whole], None] + nodes[:, None])*wide[:, None, None]).reshape(r, -1)
+        new = np.full(centre.shape[1], (_BLOCK[r]/2)**r)
+        return Planes(self.sides, self.cell[kept], np.append(self.centre[:, kept], centre, axis=1),
+                      np.append(self.mean[kept], np.repeat(low[whole], 2**r)),
+                      np.append(self.slopes[:, kept], np.zeros(centre.shape), axis=1), np.append(self.weight[kept], new))
+
+    def level(self, y: Array) -> tuple[Array, Array, Array]:
+        """Of g = y_n in each cell that it meets: n, int delta(y_n - g) over the cell, and the mean point; (k,), (k,), (k, r)."""
+        width, order, r = self.widths, np.argsort(y), len(self.sides)
+        half = width.sum(axis=0)/2
+        low, high = (np.searchsorted(y[order], self.mean + s*half) for s in (-1, 1))
+        row, k = ranges(low, high)
+        w, t, total, first = width[:, row], y[order[k]] - self.mean[row], np.zeros(len(row)), np.zeros((r, len(row)))
+        for signs in product((1, -1), repeat=r):  # slopes of E[1; sum_i U_i < t] and of E[U_j; sum_i U_i < t]
+            x = np.maximum(t + np.tensordot(np.array(signs)/2, w, axes=1), 0.0)
+            p = np.prod(signs)*x**(r - 1)/factorial(r - 1)
+            total += p
+            first += p*(x/r - np.array(signs)[:, None]*w/2)
+        kept = total > 0
+        row, total = row[kept], total[kept]
+        u = np.sign(self.slopes[:, row])*np.clip(first[:, kept]/(total*w[:, kept]), -0.5, 0.5)
+        h = np.array([x[1] - x[0] for x in self.sides])[:, None]*self.weight[row]**(1/r)
+        return order[k[kept]], total/np.prod(w[:, kept], axis=0)*self.weight[row], (self.centre[:, row] + h*u).T
+
+
+def ranges(low: Array, high: Array) -> tuple[Array, Array]:
+    """(row, k) for all low[row] <= k < high[row]."""
+    n = np.maximum(high - low, 0)
+    row = np.repeat(np.arange(len(n)), n)
+    return row, np.repeat(low - np.cumsum(n) + n, n) + np.arange(len(row))
+
+
+def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float] | Array, edges: Array,
               folded: Sequence[int] = ()) -> Histogram:
     """The histogram of g(R u) over cells of u, those with u_i > 0 where g is even in u_i along the `folded` axes."""
+    found = planes(g, R, widths, folded, edges)
+    cells = int(np.prod([len(x) for x in found.sides]))
+    return Histogram(found.sides, edges, _sorted(_shared(found, edges), cells, len(edges) + 1))
+
+
+def planes(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float] | Array, folded: Sequence[int] = (),
+           edges: Array | None = None) -> Planes:
+    """g(R u) over cells of u; what lies between two `edges` need not be a plane."""
     r = len(R)
 
     def at(u: Sequence[Array]) -> Array:
@@ -81,35 +158,38 @@ def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[
     ends = [np.append(x - w/2, x[-1] + w/2) for x, w in zip(sides, h, strict=True)]
     corner = np.broadcast_to(at(np.meshgrid(*ends, indexing="ij", sparse=True)), tuple(map(len, ends)))
     around = [corner[tuple(slice(1, None) if b else slice(None, -1) for b in c)] for c in product((0, 1), repeat=r)]
-    mean, spread, linear = (x.reshape(*x.shape[:x.ndim - r], -1) for x in _plane(middle, around, edges))
-    cell = np.flatnonzero(linear & near)
-    found = [_shared(cell, mean[cell], spread[:, cell], edges, 1.0)]
-    rough = np.flatnonzero(~linear & near)
-    centre = np.array([x[i] for x, i in zip(sides, np.unravel_index(rough, middle.shape), strict=True)])
-    size = max(1, _MOST//_PARTS[r]**(2*r))
+    mean, slopes, linear = (x.reshape(*x.shape[:x.ndim - r], -1) for x in _plane(middle, around, edges))
+
+    def centres(cell: Array) -> Array:
+        return np.array([x[i] for x, i in zip(sides, np.unravel_index(cell, middle.shape), strict=True)])
+
+    cell, rough = np.flatnonzero(linear & near), np.flatnonzero(~linear & near)
+    found: list[tuple[Array, ...]] = [(cell, centres(cell), mean[cell], slopes[:, cell], np.ones(len(cell)))]
+    centre, size = centres(rough), max(1, _MOST//_PARTS[r]**(2*r))
     for k in range(0, len(rough), size):
         checkpoint("a histogram over cells", _DEAR*len(rough[k:k + size])*_PARTS[r]**r)
         found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, _DEPTH[r])
-    return Histogram(sides, edges, _sorted(found, near.size, len(edges) + 1))
+    return Planes(sides, *(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
 
 
-def _plane(middle: Array, around: Sequence[Array], edges: Array) -> tuple[Array, Array, Array]:
-    """(mean of g over each cell, |d_i g| h_i as the first axis, whether g is close to a plane or in one bin there)."""
+def _plane(middle: Array, around: Sequence[Array], edges: Array | None) -> tuple[Array, Array, Array]:
+    """(mean of g over each cell, d_i g h_i as the first axis, whether g is close to a plane or in one bin there)."""
     r = len(around).bit_length() - 1
     signs = np.array(list(product((-1, 1), repeat=r)))
     with np.errstate(all="ignore"):
         slopes = np.array([sum(s*x for s, x in zip(signs[:, i], around, strict=True)) for i in range(r)])/2**(r - 1)
         off = [np.abs(x - middle - np.tensordot(s/2, slopes, axes=1)) for s, x in zip(signs, around, strict=True)]
-        linear = np.max(off, axis=0) <= _LINEAR[r]*np.abs(slopes).sum(axis=0)
+        near = (_LINEAR if edges is not None else _STRAIGHT)[r]*np.abs(slopes).sum(axis=0)
+        linear = np.max(off, axis=0) <= near + _FLAT*np.abs(middle)
         mean = (2*middle + sum(around)/2**r)/3  # exact for a quadratic form
         low, high = np.minimum.reduce([middle, *around]), np.maximum.reduce([middle, *around])
         low, high = low - _SLACK*(high - low), high + _SLACK*(high - low)  # between the corners g may reach further
-        alone = ~linear & (np.searchsorted(edges, low, side="right") == np.searchsorted(edges, high))
-    return np.where(alone, middle, mean), np.where(alone, 0.0, np.abs(slopes)), (linear | alone) & np.isfinite(mean)
+        alone = ~linear & (edges is not None and np.searchsorted(edges, low, side="right") == np.searchsorted(edges, high))
+    return np.where(alone, middle, mean), np.where(alone, 0.0, slopes), (linear | alone) & np.isfinite(mean)
 
 
-def _refined(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array, h: Array, edges: Array, weight: float,
-             depth: int) -> list[tuple[Array, Array, Array]]:
+def _refined(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array, h: Array, edges: Array | None, weight: float,
+             depth: int) -> list[tuple[Array, ...]]:
     """Cells in smaller cells; what is rough even in the smallest has the label of its centre."""
     r, parts = len(h), _PARTS[len(h)]
     t = (np.arange(parts) + 0.5)/parts - 0.5
@@ -118,30 +198,29 @@ def _refined(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array,
     h, weight = h/parts, weight/parts**r
     middle = np.broadcast_to(at(list(centre)), cell.shape)
     around = [np.broadcast_to(at(list(centre + h[:, None]*np.array(c)[:, None]/2)), cell.shape) for c in product((-1, 1), repeat=r)]
-    mean, spread, linear = _plane(middle, around, edges)
-    found = [_shared(cell[linear], mean[linear], spread[:, linear], edges, weight)]
+    mean, slopes, linear = _plane(middle, around, edges)
+    found = [(cell[linear], centre[:, linear], mean[linear], slopes[:, linear], np.full(linear.sum(), weight))]
     rough = ~linear
     if depth > 1 and rough.any() and (r == 2 or rough.sum() < 60_000):
         return found + _refined(at, cell[rough], centre[:, rough], h, edges, weight, depth - 1)
-    label = middle[rough]
-    return [*found, (cell[rough], np.searchsorted(edges, np.where(np.isnan(label), np.inf, label)), np.full(len(label), weight))]
+    label = np.nan_to_num(middle[rough], nan=np.inf, posinf=np.inf, neginf=-np.inf)
+    return [*found, (cell[rough], centre[:, rough], label, np.zeros((r, len(label))), np.full(len(label), weight))]
 
 
-def _shared(cell: Array, mean: Array, spread: Array, edges: Array, weight: float) -> tuple[Array, Array, Array]:
-    """(cell, bin, chance) of cells whose label is a sum of uniform variables of the widths `spread` about its mean."""
-    top = np.maximum(spread.max(axis=0, initial=0.0), 1e-13)
-    width = np.maximum(spread, _THIN*top)
+def _shared(of: Planes, edges: Array) -> tuple[Array, Array, Array]:
+    """(cell, bin, chance): the label of a cell is a sum of uniform variables about its mean."""
+    cell, mean, width = of.cell, of.mean, of.widths
     half = width.sum(axis=0)/2
     low, high = np.searchsorted(edges, mean - half), np.searchsorted(edges, mean + half)
     n = high - low
-    row = np.repeat(np.arange(len(mean)), n)
-    k = np.repeat(low - np.cumsum(n) + n, n) + np.arange(len(row))
+    row, k = ranges(low, high)
     below = uniform_sums(edges[k] - mean[row], width[:, row])
     first = np.diff(row, prepend=-1) != 0
     chance = below - np.where(first, 0.0, np.concatenate([[0.0], below])[:-1] if len(below) else 0.0)
     rest = np.ones(len(mean))
     rest[n > 0] -= below[np.cumsum(n)[n > 0] - 1]
-    return cell[np.concatenate([row, np.arange(len(mean))])], np.concatenate([k, high]), weight*np.concatenate([chance, rest])
+    row = np.concatenate([row, np.arange(len(mean))])
+    return cell[row], np.concatenate([k, high]), of.weight[row]*np.concatenate([chance, rest])
 
 
 def uniform_sums(x: Array, widths: Array) -> Array:
@@ -157,9 +236,9 @@ def uniform_sums(x: Array, widths: Array) -> Array:
     return np.asarray(np.clip(total/(factorial(r)*np.prod(widths, axis=0)), 0.0, 1.0))
 
 
-def _sorted(parts: Sequence[tuple[Array, Array, Array]], cells: int, bins: int) -> tuple[tuple[Array, Array], ...]:
+def _sorted(shared: tuple[Array, Array, Array], cells: int, bins: int) -> tuple[tuple[Array, Array], ...]:
     """Bin by bin, what falls together summed."""
-    cell, k, chance = (np.concatenate(v) for v in zip(*parts, strict=True))
+    cell, k, chance = shared
     key, back = np.unique(k.astype(np.int64)*cells + cell, return_inverse=True)
     chance = np.bincount(back, weights=chance, minlength=len(key))
     cut = np.searchsorted(key, cells*np.arange(bins + 1))

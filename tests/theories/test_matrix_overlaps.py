@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import hermitex as hx
-from hermitex.experiments.denoisers import Differences, MonomialDenoiser, denoiser
+from hermitex.experiments.denoisers import AnyDenoiser, MonomialDenoiser, denoiser
 from hermitex.kernels.normals import below_both
 from hermitex.theories.overlaps.channel import FiniteOutput
 from hermitex.theories.overlaps.fibres import FibreOutput
@@ -183,7 +183,7 @@ def test_a_product_is_its_bins():
     first, second = (o.second(0.5*np.eye(2))[0, 0] for o in both)
     assert first == pytest.approx(second, rel=2e-4)
     y, omega, V = np.array([0.7, -0.3]), np.array([[0.4, 1.0], [-0.5, 0.3]]), 0.5*np.eye(2)
-    factors, bins = (d(omega, V)[0] for d in (MonomialDenoiser(both[0], y), Differences(both[1], y, full=True)))
+    factors, bins = (d(omega, V)[0] for d in (MonomialDenoiser(both[0], y), AnyDenoiser(both[1], y, full=True)))
     assert factors == pytest.approx(bins, abs=1e-2)
 
 

@@ -16,16 +16,17 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 from sympy import Expr, Symbol
 
-from hermitex.kernels.histogram import NODE, REACH, Histogram, critical_points, histogram, inside
+from hermitex.kernels.histogram import NODE, REACH, Histogram, critical_points, histogram, inside, planes
+from hermitex.kernels.level_sets import LevelSets
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.channel import Output, kernel, outer, ratio, tensor_product
+from hermitex.theories.overlaps.channel import Output, outer, tensor_product
 from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
 from hermitex.theories.overlaps.grid import Array, rung
 from hermitex.theories.overlaps.structure import axis, values
 
 # by the number of variables: the width of a cell, of sqrt(V) along each axis of the frame, and of a step of the fields
 _CELL, _FIELDS, _FAR = {2: 0.029, 3: 0.25}, {2: 0.54, 3: 1.1}, 6.5
-_BINS, _FINE_BINS, _COARSE = {2: 200, 3: 64}, {2: 800, 3: 192}, {2: 2.0, 3: 1.0}  # for F; for g_out, with how much wider cells
+_BINS, _COARSE = {2: 200, 3: 64}, {2: 1.7, 3: 1.0}  # of F; how much wider the cells of g_out are
 _DEAR = {2: 12.0, 3: 25.0}  # prod_i V_i^(-1/2) above which the nodes become coarser
 _LEVELS, _RUN = 3, 4  # of Romberg's rule; bins that its last level takes together
 _LEAST, _SHARED = 1e-11, 1e-9
@@ -106,8 +107,7 @@ class BinnedOutput(Output):
             if half:
                 ends = np.concatenate([[0.0], ends[ends > size/2]])
             within = [self.sample[(self.sample > a) & (self.sample < b)] for a, b in pairwise(ends)]
-            wide = np.diff(ends) > 3*size
-            share = np.sqrt([len(p)/len(self.sample) for p in within])*wide
+            share = np.sqrt([len(p)/len(self.sample) for p in within])*(np.diff(ends) > 3*size)
             self._kept[key] = [self._run(a, b, p, _RUN*max(1, int(np.ceil(count/_RUN*s))) if s > 1e-2 else 1)
                                for (a, b), p, s in zip(pairwise(ends), within, share, strict=True)]
         return list(self._kept[key])
@@ -130,7 +130,7 @@ class BinnedOutput(Output):
         folded = [i for i in range(self.r) if tuple(-1 if i == j else 1 for j in range(self.r)) in frame.even]
         key = (np.round(frame.R, 9).tobytes(), h.tobytes(), count, half, *folded)
         if key not in self._kept:
-            for old in [k for k in self._kept if k[0] != "edges"][:-3]:
+            for old in [k for k in self._kept if isinstance(k[0], bytes)][:-3]:
                 del self._kept[old]
             runs = self.edges(count, half)
             edges = np.concatenate([runs[0], *(run[1:] for run in runs[1:])])
@@ -155,9 +155,7 @@ class BinnedOutput(Output):
 
     def _unseen(self, frame: Frame) -> Array:
         """Axes of the frame of which E[z|y] knows nothing: the symmetries leave no vector along them."""
-        if not self.even:
-            return np.zeros(self.r, dtype=bool)
-        left = np.linalg.norm(np.mean(self.even, axis=0) @ frame.R, axis=0)
+        left = np.linalg.norm(np.mean(self.even or (np.eye(self.r),), axis=0) @ frame.R, axis=0)
         return left < _SHARED if np.all(np.minimum(left, np.abs(1 - left)) < _SHARED) else np.zeros(self.r, dtype=bool)
 
     def _in_frame(self, table: Histogram, frame: Frame, fineness: float, count: int) -> Array:
@@ -210,23 +208,20 @@ class BinnedOutput(Output):
 
     # -- samples --------------------------------------------------------------------------------------------------------
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
-        """g_out at labels (n,) and fields (n, r): that of the bin of the label, of which there are many."""
+        """g_out at labels (n,) and fields (n, r)."""
+        return self.with_slopes(y, omega, V)[0]
+
+    def with_slopes(self, y: Array, omega: Array, V: Array) -> tuple[Array, Array]:
+        """V^{-1}(E z - omega) and V^{-1} Cov(z) V^{-1} - V^{-1} over the level sets of the labels, by the cells that they meet."""
         least = 1/np.diag(np.linalg.inv(V))  # along the axes, so that the next V finds the cells of this one
         scale = max(1.0, _NEAREST[self.r]/float(least.min()))  # nearer by the label is a plane, of which g is that of s V times s
         V, least = scale*V, scale*least
         fineness = self.coarse*max(_COARSE[self.r], (float(np.prod(least))**-0.5/_DEAR[self.r])**0.3)  # some 10^6 cells at most
-        table = self.table(frame_of(np.zeros((self.r, self.r))), least, fineness, _FINE_BINS[self.r])
-        place = np.searchsorted(table.edges, np.asarray(y, dtype=float))
-        white = np.linalg.inv(np.linalg.cholesky(V - np.diag(table.widths**2/12)))
-        fields, out = omega @ white.T, np.zeros(omega.shape)
-        for k in np.unique(place):
-            rows, chance, points = np.flatnonzero(place == k), table.bins[k][1], table.centres(k) @ white.T
-            for part in np.array_split(rows, max(1, len(rows)*len(points)//4_000_000)):
-                o = fields[part]
-                W = kernel(o, points)*chance
-                z = W.sum(axis=1)
-                out[part] = scale*ratio(W @ points - o*z[:, None], z) @ white
-        return out
+        h = _CELL[self.r]*fineness**(4 - self.r)*rung(np.sqrt(least))
+        if self._kept.get("levels", (None,))[0] != h.tobytes():
+            self._kept["levels"] = h.tobytes(), LevelSets(planes(self.g, np.eye(self.r), h).thinned)
+        seen, mean, spread = self._kept["levels"][1].moments(y, omega, white := np.linalg.inv(np.linalg.cholesky(V)))
+        return scale*mean @ white, scale*(white.T @ (spread - np.eye(self.r)*seen[:, None, None]) @ white)
 
 
 class _BinMoments:

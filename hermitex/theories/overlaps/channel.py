@@ -20,6 +20,7 @@ from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, ThinTab
 _CHUNK = 4_000_000
 _MANY = 200  # labels from which few may occur next to each point
 EXP = 10  # products take the time of one exponential
+_SLOPE = 1e-4  # of the width of z given omega: the difference that gives dg/domega
 LEAST = 1e-200  # a label less likely than this, given its field, does not occur
 _FIELDS = {1: 0.5, 2: 0.75}  # F has poles in omega between what a label leaves of z: finer nodes where they cost little
 _VAST = {1: 1.0, 2: 1.0, 3: 2.2}  # how much coarser the nodes of a full matrix are
@@ -66,6 +67,11 @@ class Output:
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, r): (n, r); not of labels that have denoisers of their own (`experiments`)."""
         raise NotImplementedError
+
+    def with_slopes(self, y: Array, omega: Array, V: Array) -> tuple[Array, Array]:
+        """g_out and dg_i/domega_j, (n, r, r), by differences."""
+        g, small = self.g_out(y, omega, V), _SLOPE*np.sqrt(np.diag(V).min())
+        return g, np.stack([(self.g_out(y, omega + small*axis, V) - g)/small for axis in np.eye(self.r)], axis=2)
 
 
 def is_diagonal(M: Array) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,5 @@ class ProductOutput(Output):
 
 def _orderings(index: Array) -> Array:
     """How many orderings of each sorted row differ."""
-    from math import factorial
-
     repeats = np.array([np.prod([factorial(c) for c in np.unique(row, return_counts=True)[1]]) for row in index])
     return factorial(index.shape[1])/repeats
