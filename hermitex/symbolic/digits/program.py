@@ -63,6 +63,7 @@ class StraightLine:
         self._fixed: list[tuple[int, Step]] = []
         self._steps: list[tuple[int, Step]] = []
         self._size = len(self.variables)
+        self._moving, self._moves = set(range(self._size)), False  # slots that a variable enters; does it enter what is compiled now?
         self._out = self._slot(expr)
         self._values: Values = []
 
@@ -86,13 +87,19 @@ class StraightLine:
     # -- compiling -------------------------------------------------------------------------------------------------
     def _slot(self, expr: Any) -> int:
         if expr in self._slots:
+            self._moves |= self._slots[expr] in self._moving
             return self._slots[expr]
         checkpoint("compiling an expression")
+        before, self._moves = self._moves, False
         step = self._step(expr)
+        if isinstance(expr, Expectation):  # it is given all variables, whether or not they stand in it
+            self._moves = not expr.free_symbols.isdisjoint(self.variables)
         slot, self._size = self._size, self._size + 1
-        fixed = not any(v in expr.free_symbols for v in self.variables)
-        (self._fixed if fixed else self._steps).append((slot, step))
+        (self._steps if self._moves else self._fixed).append((slot, step))
         self._slots[expr] = slot
+        if self._moves:
+            self._moving.add(slot)
+        self._moves |= before
         return slot
 
     def _step(self, expr: Any) -> Step:
