@@ -115,18 +115,12 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
     rank = np.full(points, n)
     if n == 0:
         return np.zeros((0, points)), rank
-    M, v = A.transpose(2, 0, 1), b.T
     with np.errstate(all="ignore"):
-        rows = np.abs(M).max(axis=2)
-        weight = np.where(dead_rows(rows), 0.0, 1 / rows)
-        M, v = M * weight[:, :, None], v * weight
-        columns = np.abs(M).max(axis=1)
-        unit = np.where(columns > n * _EPS * columns.max(axis=1, keepdims=True), 1 / columns, 1.0)
-        M = M * unit[:, None, :]
-        finite = np.isfinite(M.sum(axis=(1, 2)) + v.sum(axis=1))
-        inverse = _inverse(M if finite.all() else np.where(finite[:, None, None], M, np.eye(n)))
-        condition = np.abs(inverse).sum(axis=2).max(axis=1) * np.abs(M).sum(axis=2).max(axis=1)
-        good = finite & (condition < 1 / (8 * n * _EPS))
+        M, weight, unit, finite, inverse = _balanced(A)
+        v = b.T * weight
+        finite &= np.isfinite(v.sum(axis=1))
+        good = finite & np.isfinite(inverse).all(axis=(1, 2))
+        inverse = np.where(good[:, None, None], inverse, 0.0)
         x = np.einsum("bij,bj->bi", inverse, v)
         x += np.einsum("bij,bj->bi", inverse, v - np.einsum("bij,bj->bi", M, x))  # one step of refinement
     for k in np.flatnonzero(finite & ~good):
@@ -135,6 +129,35 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
             x[k] = np.linalg.lstsq(M[k] / unit[k], v[k], rcond=8 * n * _EPS)[0] / unit[k]
     x[~finite] = np.nan
     return (x * unit).T, rank
+
+
+def _balanced(A: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """M = w A u of (B, n, n) with the weights w and u, where it is finite, and its inverse: not finite where M is singular."""
+    M, n = A.transpose(2, 0, 1), len(A)
+    rows = np.abs(M).max(axis=2)
+    weight = np.where(dead_rows(rows), 0.0, 1 / rows)
+    M = M * weight[:, :, None]
+    columns = np.abs(M).max(axis=1)
+    unit = np.where(columns > n * _EPS * columns.max(axis=1, keepdims=True), 1 / columns, 1.0)
+    M = M * unit[:, None, :]
+    finite = np.isfinite(M.sum(axis=(1, 2)))
+    inverse = _inverse(M if finite.all() else np.where(finite[:, None, None], M, np.eye(n)))
+    condition = np.abs(inverse).sum(axis=2).max(axis=1) * np.abs(M).sum(axis=2).max(axis=1)
+    return M, weight, unit, finite, np.where((finite & (condition < 1 / (8 * n * _EPS)))[:, None, None], inverse, np.inf)
+
+
+def spread(A: Array, b: Array, x: Array) -> Array:
+    """How far rounding of the entries moves a solution x (n, B):  |A^-1| (|A| |x| + |b|) eps;  0 where A is singular.
+
+    >>> A, b = np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-30]])[..., None], np.array([[1.0], [2.0]])
+    >>> spread(A, b, np.array([[1.0 - 2.0**30], [2.0**30]]))[:, 0].round(-2)
+    array([1000., 1000.])
+    """
+    left = _EPS * (np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b))
+    with np.errstate(all="ignore"):
+        _, weight, unit, _, inverse = _balanced(A)
+        far = np.einsum("bij,bj->ib", np.abs(inverse), left.T * weight) * unit.T
+    return np.where(np.isfinite(far), far, 0.0)
 
 
 def dead_rows(sizes: Array) -> Array:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from hermitex.solvers.fold import extent
-from hermitex.systems.moves import SMALL, chain_of
+from hermitex.solvers.linear import spread
+from hermitex.systems.moves import SMALL, chain_of, matrix_of
 from hermitex.systems.program import BlockCode, State
 
 _OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
@@ -29,17 +30,13 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.nd
         other._into(other.s, other.s, ("tables",), None)
         return other
 
-    worst = np.zeros(run.points)
-    for k, block in enumerate(run.program.blocks):
-        if block.kind in ("explicit", "linear") or not ok.any():
-            continue
-        x = np.stack([run._row(run.s[u]) for u in block.torn])
+    def walked(k: int, block: BlockCode, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         J = chain_of(block, run.outputs[k], x)[1]
         positive = np.array(block.positive)[:, None]
         size = np.where(x == 0, 0.0, np.maximum(np.abs(x), np.where(positive, 0.0, SMALL)))
         r = _rounding(run, k, x, J, size, verdict, gaps)
 
-        def equations(y: np.ndarray, points: np.ndarray, k: int = k, block: BlockCode = block) -> np.ndarray:
+        def equations(y: np.ndarray, points: np.ndarray) -> np.ndarray:
             some = here()._of(points)
             some.s |= {u: some._column(v) for u, v in zip(block.torn, y, strict=True)}
             return chain_of(block, some._call(f"block_{k + 1}"), y)[0]
@@ -49,14 +46,29 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.nd
         # x = x + (1 - x^2)/10^17: a row without a slope, which holds to rounding as far as one walks, determines nothing
         itself = np.array(block.explicit)[:, None] & (size > 0) & (size == np.abs(x))
         idle = itself & (np.abs(J)*size <= 4*_OF_EQUATION*size[:, None]).all(axis=1)
-        worst[ok & idle.any(axis=0) & (d == 0).all(axis=0)] = 1.0
+        return d, ok & idle.any(axis=0) & (d == 0).all(axis=0)
+
+    worst = np.zeros(run.points)
+    for k, block in enumerate(run.program.blocks):
+        if block.kind == "explicit" or not ok.any():
+            continue
+        linear = block.kind == "linear"
+        names = block.unknowns if linear else block.torn
+        x = np.stack([run._row(run.s[u]) for u in names])
+        if linear:
+            d = spread(*matrix_of(block, run.outputs[k], run.points), x)
+            d = np.where(ok & (d > 10*run.tolerance*np.maximum(np.abs(x), SMALL)), d, 0.0)
+        else:
+            d, idle = walked(k, block, x)
+            worst[idle] = 1.0
         which = np.flatnonzero(np.any(d != 0, axis=0))
         if which.size:
             some, beside = here()._of(which, outputs=True), here()._of(which)
-            put = dict(zip(block.torn, x[:, which] + d[:, which], strict=True))
-            beside.s |= {u: beside._column(v) for u, v in put.items()}
-            out = beside._call(f"block_{k + 1}")
-            put |= {m: beside._row(out[m]) for m in block.members}
+            put = dict(zip(names, x[:, which] + d[:, which], strict=True))
+            if not linear:
+                beside.s |= {u: beside._column(v) for u, v in put.items()}
+                out = beside._call(f"block_{k + 1}")
+                put |= {m: beside._row(out[m]) for m in block.members}
             s, seen = some._stepped({k: put})
             moved_by = [some._moved({u: some._row(some.s[u]) for u in s}, s), *([seen] if run.program.observables else [])]
             worst[which] = np.maximum(worst[which], np.max(moved_by, axis=0))

@@ -122,3 +122,14 @@ def test_an_equation_that_rounding_fulfils_everywhere_determines_nothing(rest):
     """x = x + (1 - x^2)/10^17 was solved by any start, without an error."""
     found = System({x: x + rest}).solve(start={x: 0.3}, raise_on_failure=False)
     assert not found.converged and "the equations hold to rounding" in found.reason
+
+
+def test_linear_equations_that_are_nearly_singular_lose_the_digits_that_they_lose():
+    """det = 2 a/7: x = (1 - 14/3)/a. Rounding of 1/3 + a is a part 1e-16/a of it."""
+    system = System({x: Eq((a + Rational(1, 3))*x + 2*y/3, 1), y: Eq(x/7 + 2*y/7, 2)})
+    at = np.array([1.0, 1e-3, 1e-6, 1e-9, 1e-12, 1e-14])
+    found = system.solve(a=at, raise_on_failure=False)
+    np.testing.assert_array_equal(found.converged, at > 1e-7)
+    off = np.abs(found["x"]*at*3/11 + 1)
+    assert (off[:2] < 1e-11).all() and (off[2:] <= found.error[2:]).all() and found.error[2] < 1e-9
+    assert system.solve(a=1e-9, tolerance=1e-9).converged
