@@ -46,6 +46,7 @@ from sympy import (
     exp,
     factorial,
     floor,
+    frac,
     log,
     oo,
     pi,
@@ -101,6 +102,13 @@ def tiny_error(seed):
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 24))])
 def test_an_error_that_no_digit_shows_is_not_passed(seed):
     assert not hx.check(*tiny_error(seed)[:2])
+
+
+def test_what_is_left_of_an_integer_is_what_is_left_without_it():
+    n = Symbol("n", integer=True)
+    assert hx.check(frac(mu + n), frac(mu)).status == hx.check(E(frac(z + mu - 3), z), E(frac(z + mu), z)).status == "proved"
+    assert hx.check(floor(mu) + frac(mu), mu).status == "proved"
+    assert hx.check(frac(mu + n/2), frac(mu)).status == hx.check(frac(-mu), 1 - frac(mu)).status == "fails"
 
 
 def test_small_parts_of_true_claims_are_no_hindrance():

@@ -28,6 +28,7 @@ from sympy import (
     exp,
     expand,
     floor,
+    frac,
     powsimp,
     sign,
     sympify,
@@ -42,7 +43,7 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.calculus import ratio, rules
 from hermitex.symbolic.calculus.asymptotic import approach, check_approach
-from hermitex.symbolic.calculus.countable import check_countable, endless
+from hermitex.symbolic.calculus.countable import check_countable, closed, endless, may_diverge
 from hermitex.symbolic.calculus.normal import SMALL, is_long, one_body, short, stein_form, symmetrised, top_nodes
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point, Points
@@ -123,9 +124,11 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
             return check_approach(left.xreplace(same), right.xreplace(same), claim.of(same), points)
         groups = equally_long((*given, *(side for side in (lhs, rhs) if isinstance(side, str))), (left, right))
         try:
-            left, right = (side.replace(lambda e: isinstance(e, ArraySum), lambda e: e.closed()) for side in (left, right))
+            left, right = (side.replace(lambda e: isinstance(e, ArraySum), closed) for side in (left, right))
             if left != right and (left.has(ArraySum) or right.has(ArraySum)):
                 return _with_short_arrays(left, right, digits, points, needed, groups)
+            if (steep := may_diverge(left, right)) is not None:
+                return steep
             found = _judged(left, right, needed, digits, points)
             return found if found.status == FAILS or left == right else Test(left, right, digits, needed).at_jumps(found)
         except BudgetExceeded:
@@ -241,7 +244,7 @@ def _given(side: Any, declared: Any) -> Basic:
 
 def _read(*sides: Expr) -> Iterator[tuple[Expr, tuple[Condition, ...]]]:
     """Each side, and what the parameters of its laws must satisfy; the length of an array in one is the letter N of both."""
-    for side in read_sums(Tuple(*(tidy(side.rewrite(Mod, floor)) for side in sides)), claim=True):
+    for side in read_sums(Tuple(*(tidy(side.rewrite((Mod, frac), floor)) for side in sides)), claim=True):
         expr, needed = apart(side)
         refuse_loose(expr)
         yield evaluated(expr), needed

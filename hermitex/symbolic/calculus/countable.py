@@ -7,16 +7,19 @@ A g that switches at an n that is not known may do so beyond what is summed: it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 from sympy import Add, Expr, Mul, Poly, Pow, S, Symbol, cosh, erfi, exp, expand, factorial, gamma, log, nextprime, sinh
+from sympy.core.function import AppliedUndef
 
-from hermitex.errors import BudgetExceeded, first_line
+from hermitex.errors import BudgetExceeded, HermitexError, first_line
 from hermitex.symbolic.arithmetic import fabs, mp
+from hermitex.symbolic.calculus.normal import top_nodes
 from hermitex.symbolic.calculus.points import Point
+from hermitex.symbolic.calculus.seen import Pair
 from hermitex.symbolic.calculus.sides import Sides, compare, real
 from hermitex.symbolic.calculus.testing import LEFT, NOT_DONE, Functions, Test
 from hermitex.symbolic.calculus.turning import STEPS, compared
@@ -25,6 +28,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index, written_out
+from hermitex.symbolic.terms import linear
 from hermitex.symbolic.undefined import undefined_functions
 
 _MOST, _TOGETHER = 800, 4000  # terms of a sum, and of sums inside each other
@@ -53,11 +57,40 @@ def check_countable(left: Expr, right: Expr, digits: int, points: int, needed: S
     sums = left.atoms(ArraySum) | right.atoms(ArraySum)
     if any(_last_turn(node) is None for node in sums):
         return Check(left, right, OPEN, "a summand that switches over a countable law may do so beyond the terms that are summed")
-    if any(_steep(node) for node in sums):
-        return Check(left, right, OPEN, "a summand may grow over a countable law beyond the terms that are summed")
+    if (steep := may_diverge(left, right)) is not None:
+        return steep
     found = _CountableTest(left, right, digits, needed).run(points)
     said = "sums over countable laws cut off where less than these digits is left"
     return replace(found, how=f"{found.how}; {said}") if found.status == AGREES else found
+
+
+def may_diverge(left: Expr, right: Expr) -> Check | None:
+    """The answer where an average over a countable law may not exist: a side is then equal to nothing, not even to itself."""
+    if any(node.index.endless and _steep(node) for side in (left, right) for node in side.atoms(ArraySum)):
+        return Check(left, right, OPEN, "a summand may grow over a countable law beyond the terms that are summed")
+    return None
+
+
+def closed(node: ArraySum) -> Expr:
+    """The value of a sum where it has one: averages inside of it are worked out, with what they do not average outside.
+
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z
+    >>> n = Index("n", endless=True)
+    >>> closed(ArraySum(E(n*z**2, z)/2**n, n))
+    2
+    """
+    from hermitex.symbolic.integrals import integrate_or_keep
+
+    done = {}
+    for e in top_nodes(node.body):
+        try:
+            done[e] = linear(e) if e.has(AppliedUndef) else integrate_or_keep(e)
+        except BudgetExceeded:
+            raise
+        except HermitexError:  # what does not exist is told where the sides are compared
+            continue
+    return ArraySum(node.body.xreplace(done), node.index).closed()
 
 
 def total(node: ArraySum, digits: int) -> Any:
@@ -107,9 +140,10 @@ class _CountableTest(Test):
         super().__init__(left, right, digits, needed)
         self.elementary = False
 
-    def at(self, parameters: Point, functions: Functions, digits: int | None = None, **ways: Any) -> Sides | None:
-        """Both sides at one point; None where a sum is not known there."""
-        left, right = (side.xreplace(parameters) for side in self.sides)
+    def compared(self, parts: Pair, parameters: Mapping[Symbol, Expr], chosen: Mapping[Any, Any], digits: int | None = None,
+                 **ways: Any) -> Sides | None:
+        """Two expressions at one point."""
+        left, right = (side.xreplace(dict(parameters)) for side in parts)
         try:
             found = _at(left, right, digits or self.digits, zeros=not self.parameters)
         except BudgetExceeded:
@@ -216,4 +250,4 @@ def endless(*sides: Expr) -> bool:
     return bool(indices) and all(i.endless for i in indices)
 
 
-__all__ = ["check_countable", "endless", "total"]
+__all__ = ["check_countable", "closed", "endless", "may_diverge", "total"]

@@ -43,6 +43,7 @@ from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.precise import MPMATH
+from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import put
 
 # No mirror images: what is odd shows, though it has no part in the average. Some are small: what is narrow counts about 0.
@@ -51,6 +52,9 @@ _NODES = tuple(mpf(v)/100 for v in (
     "-9e-7", "-9e-4", "-0.09", "-1.1", -11, -37, -71, -112, -163, -221, -301, -410, -539, -718, -947, -1259, -1663, -2211, -2930,
     -3880))
 _VECTORS = 48  # nodes over several variables
+# Terms of a sum over a countable law: all of the first, and some wherever a summand may still switch.
+_TERMS_OF_LAW = (*range(40), *(int(40*mpf("1.06")**k) for k in range(1, 52)))
+_EVERY = 8  # beside other nodes one of so many of them
 _LETTERS, _TERMS = 80, 80  # letters and numbers of a side, and terms of its sums, up to which they are looked at
 _MUCH = mpf(10)**1000
 DEEP = 430  # digits in which is looked for what shows in none of those that were compared
@@ -66,6 +70,7 @@ _AWAY: tuple[Any, ...] = (mpf("1e-9"), mpf("1e9"))  # by which an argument of Ma
 _DROPPED: tuple[Move, ...] = (lambda v: mpf(0),)
 _GROWN: tuple[Move, ...] = (*_DROPPED, lambda v: mpf(1000))
 
+#: The covariance of an average, or None of a sum over a countable law, and what is bound there.
 Within = list[tuple[Any, tuple[Symbol, ...]]] | None
 
 
@@ -108,7 +113,7 @@ class Marked:
         return [i for i in silent if self.arguments.get(p := self.counted[i], True) and self.entries.get(p) not in parts]
 
     def _marked(self, e: Any, within: Within) -> Any:
-        if isinstance(e, Expectation):
+        if isinstance(e, Expectation | ArraySum):
             return self._average(e, within)
         if isinstance(e, AppliedUndef):
             return self._of_undefined(e, within)
@@ -162,13 +167,17 @@ class Marked:
         self.letters[own], self.fixed[own], self.moves[own] = e, mpf(0), tuple(partial(add, way*far) for far in _AWAY)
         return own + found
 
-    def _average(self, e: Expectation, within: Within) -> Any:
+    def _average(self, e: Expectation | ArraySum, within: Within) -> Any:
         nodes = [] if within is None else within
-        body, variables = e.open()
-        if within is None and len(variables) == 1 and not body.has(AppliedUndef) and parity(body, variables[0]) == -1:
-            return S.Zero  # what stands beside it counts for nothing, and for anything
-        nodes.append((e.covariance, variables))
-        body = self._marked(body, nodes)*self._of_covariance(e)
+        if isinstance(e, ArraySum):
+            nodes.append((None, (e.index,)))
+            body = self._marked(e.body, nodes)
+        else:
+            body, variables = e.open()
+            if within is None and len(variables) == 1 and not body.has(AppliedUndef) and parity(body, variables[0]) == -1:
+                return S.Zero  # what stands beside it counts for nothing, and for anything
+            nodes.append((e.covariance, variables))
+            body = self._marked(body, nodes)*self._of_covariance(e)
         if within is not None:  # an average inside of another: over more variables, as far as this goes
             return body
         place = Dummy("E", real=True)
@@ -309,13 +318,15 @@ class _Average:
 
     def prepare(self, letters: Mapping[Dummy, Expr], point: Mapping[Symbol, Expr], given: Mapping[Dummy, Any]) -> None:
         """The values of all variables at the nodes, and the weights."""
-        bound = [v for _, variables in self.nodes for v in variables]
-        spread = [fabs(mp.sqrt(mp.convert(cov[i, i].xreplace(dict(point)).evalf(20)._to_mpmath(70))))
-                  for cov, variables in self.nodes for i in range(len(variables))]
+        normal = [(v, cov[i, i]) for cov, variables in self.nodes if cov is not None for i, v in enumerate(variables)]
+        counted = [v for cov, variables in self.nodes if cov is None for v in variables]
+        some = {**point, **dict.fromkeys(counted, S.One)}
+        spread = [fabs(mp.sqrt(mp.convert(variance.xreplace(some).evalf(20)._to_mpmath(70)))) for _, variance in normal]
         self.weights, self.at = [], []
-        for v in _vectors(len(bound)):
-            self.weights.append(mp.exp(-sum(x*x for x in v)/2))
-            there = dict(zip(bound, (s*x for s, x in zip(spread, v, strict=True)), strict=True))
+        for v in _vectors(len(normal), len(counted)):
+            self.weights.append(mp.exp(-sum(x*x for x in v[:len(normal)])/2))
+            there = {x: s*y for (x, _), s, y in zip(normal, spread, v, strict=False)}
+            there |= dict(zip(counted, v[len(normal):], strict=True))
             self.at.append({p: given[p] if p in given else there[letters[p]] for p in self.program.inputs})
         self.base = [self.program(values) for values in self.at]
 
@@ -355,9 +366,14 @@ def _one_sided(u: Expr, x: Symbol) -> bool:
     return bool(low >= 0 or high <= 0)
 
 
-def _vectors(count: int) -> list[tuple[Any, ...]]:
-    if count == 1:
-        return [(v,) for v in _NODES]
-    random = Random(count)
-    drawn = [tuple(mpf(random.choice((0.5, 1.0, 2.5)))*mpf(random.gauss(0, 1)) for _ in range(count)) for _ in range(_VECTORS)]
-    return [*drawn, *(tuple(x*mpf(10)**-k for x in v) for k, v in enumerate(drawn[:6], 1))]
+def _vectors(count: int, counted: int) -> list[tuple[Any, ...]]:
+    """Nodes over so many normals, and over so many countable laws beside them."""
+    found: list[tuple[Any, ...]] = [(v,) for v in _NODES]
+    if count != 1:
+        random = Random(count)
+        drawn = [tuple(mpf(random.choice((0.5, 1.0, 2.5)))*mpf(random.gauss(0, 1)) for _ in range(count)) for _ in range(_VECTORS)]
+        found = [*drawn, *(tuple(x*mpf(10)**-k for x in v) for k, v in enumerate(drawn[:6], 1))] if count else [()]
+    for _ in range(counted):
+        step = _EVERY if len(found) > 1 else 1
+        found = [(*v, mpf(n)) for i, v in enumerate(found) for n in _TERMS_OF_LAW[i % step::step]]
+    return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sympy import Add, Expr, Integer, Integral, Product, Sum, Symbol, cos, sin, sqrt, tan
+from sympy import Expr, Integral, Product, Sum, Symbol, cos, sin, sqrt, tan
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import HermitexError, NoClosedForm
@@ -21,13 +21,12 @@ from hermitex.symbolic.calculus.seen import Place
 from hermitex.symbolic.digits.spans import as_averages
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
-from hermitex.symbolic.sums import ArraySum, added_up
+from hermitex.symbolic.sums import added_up
 from hermitex.symbolic.undefined import without_slopes
 
 _QUICK = 10  # radians to a standard deviation: exp(-10^2/2) is seen by no average of 22 digits
 _POINTS = 5  # of the first, and of the last, where averages are summed
 _FEW = 2  # places at which more digits are tried
-_SUMMED = range(2, 8)  # terms that stand for a sum over a countable law: with 0 and 1 much is 0
 _RANGES = (Integral, Product, Sum)
 
 
@@ -65,7 +64,7 @@ def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> I
 def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Absorbed]:
     """A range has other numbers, and may have other terms, from place to place: those are left where the parts are other ones."""
     models: dict[Any, Marked] = {}
-    opaque = side.has(*_RANGES, ArraySum)
+    opaque = side.has(*_RANGES)
 
     ends = set().union(*(end.free_symbols for e in side.atoms(*_RANGES) for _, *span in e.limits for end in span))
 
@@ -110,10 +109,6 @@ def _spelt_out(side: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
     ------
     NoClosedForm : a range is left, of an integral inside of an average for instance.
     """
-    def terms(e: Any) -> Expr:
-        return Add(*(e.body.xreplace({e.index: Integer(n)}) for n in _SUMMED))
-
-    side = side.replace(lambda e: isinstance(e, ArraySum), terms)
     done = as_averages(added_up(side.xreplace(dict(numbers))))
     if done.has(*_RANGES):
         raise NoClosedForm(done, "a range is left in it")
