@@ -28,13 +28,14 @@ TRUE = (
 @pytest.mark.parametrize("i", [1])
 def test_true_identities_agree(i):
     found = hx.check(*TRUE[i], points=1, digits=15)
-    assert found.status == "proved" or (found.status == "agrees" and found.digits >= 12)
+    assert found.status == "agrees"
+    assert found.digits >= 12
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("i", range(len(TRUE)))
 def test_more_true_identities_agree(i):
-    assert hx.check(*TRUE[i], digits=15, points=3).status in ("agrees", "proved")
+    assert hx.check(*TRUE[i], digits=15, points=3)
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(k, marks=pytest.mark.slow) for k in (0, *range(2, 8)))])
@@ -55,17 +56,30 @@ def test_a_shift_of_a_poisson_law_is_proved():
     assert hx.check(E(n*exp(-n) - c*exp(-n - 1)), 0, points=1, digits=10).status == "proved"
 
 
-@pytest.mark.parametrize(("switched", "otherwise", "status"), [
-    (lambda n: Max(0, n - 3), lambda n: n - 3 + Max(0, 3 - n), "agrees"),
-    # a few terms stand for the law where parts of a claim are weighed, and these switches are beyond them
-    (lambda n: Heaviside(n**2 - 399), lambda n: 1 - Heaviside(Rational(39, 2) - n), "undetermined"),
-    (lambda n: Heaviside(n - Rational(399, 2)), lambda n: 1 - Heaviside(199 - n + S.Half), "undetermined"),
+@pytest.mark.parametrize(("switched", "otherwise"), [
+    (lambda n: Max(0, n - 3), lambda n: n - 3 + Max(0, 3 - n)),
+    (lambda n: Heaviside(n**2 - 399), lambda n: 1 - Heaviside(Rational(39, 2) - n)),
+    (lambda n: Heaviside(n - Rational(399, 2)), lambda n: 1 - Heaviside(199 - n + S.Half)),
 ], ids=["near", "far", "beyond"])
-def test_a_known_switch_is_summed_beyond(switched, otherwise, status):
+def test_a_known_switch_is_summed_beyond(switched, otherwise):
     n = Poisson("n", 2)
-    assert hx.check(hx.E(switched(n)), hx.E(otherwise(n)), points=1, digits=10).status == status
+    assert hx.check(hx.E(switched(n)), hx.E(otherwise(n)), points=1, digits=10).status == "agrees"
     assert hx.check(hx.E(switched(n)), 2*hx.E(switched(n)), points=1, digits=10).status == "fails"
     assert hx.check(hx.E(switched(n)), 0, points=1, digits=10).status == "fails"
+
+
+@pytest.mark.parametrize("place", [19, 199])
+def test_a_far_switch_that_is_planted_is_no_agreement(place):
+    n = Poisson("n", 2)
+    assert not hx.check(hx.E(sin(n)), exp(2*cos(1) - 2)*sin(2*sin(1)) + hx.E(Heaviside(n - place - S.Half)), points=1, digits=10)
+
+
+def test_averages_inside_of_a_sum_over_a_law_are_worked_out():
+    """E E z^2 m took a minute and a half, and what does not exist was equal to itself."""
+    assert hx.check(E(E(z**2*m, z)), 2).status == "proved"
+    assert hx.check(E(E(z**2*m, z)), 2 + Rational(1, 10**60)).status == "fails"
+    assert hx.check(E(E(cos(n*z), z)), E(exp(-n**2/2)) + Rational(1, 10**45)).status == "fails"
+    assert hx.check(E(E(exp(n*z/3), z)), E(exp(n**2/18))).status == "undetermined"
 
 
 MADE = []
