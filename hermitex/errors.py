@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
@@ -133,6 +134,9 @@ def public(made: Any, room: str, name: str) -> Any:
     if isinstance(made, type):
         if isinstance(start := vars(made).get("__init__"), FunctionType) and not hasattr(start, "__wrapped__"):
             made.__init__ = _suggesting(start, name)  # type: ignore[misc]
+            for method, function in list(vars(made).items()):
+                if isinstance(function, FunctionType) and not method.startswith("_") and not hasattr(function, "__wrapped__"):
+                    setattr(made, method, _shallow(function))
         return made
     if isinstance(made, FunctionType):
         made = _suggesting(made, name)
@@ -140,11 +144,31 @@ def public(made: Any, room: str, name: str) -> Any:
     return made
 
 
+def _at_once(interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
+    """An interrupt without the frames, sixty of them, in which it came; HERMITEX_TRACEBACK=1 keeps them."""
+    return interrupt if os.environ.get("HERMITEX_TRACEBACK") else interrupt.with_traceback(None)
+
+
+def _shallow(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def called(*values: Any, **keywords: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return function(*values, **keywords)
+        except KeyboardInterrupt as interrupt:
+            raise _at_once(interrupt) from None
+
+    return called
+
+
 def _suggesting(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     @wraps(function)
     def called(*values: Any, **keywords: Any) -> Any:
+        __tracebackhide__ = True
         try:
             return function(*values, **keywords)
+        except KeyboardInterrupt as interrupt:
+            raise _at_once(interrupt) from None
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # of something inside
                 raise

@@ -2,13 +2,14 @@
 
 import copy
 import pickle
+import traceback
 
 import pytest
 from sympy import Symbol
 
 import hermitex as hx
 from hermitex import errors
-from hermitex.errors import HermitexError
+from hermitex.errors import HermitexError, public
 from hermitex.symbols import z
 
 EXAMPLES = [
@@ -74,3 +75,22 @@ def test_a_message_does_not_quote_a_text_of_any_length():
 def test_a_derivative_by_what_is_no_letter_gets_a_line():
     with pytest.raises(errors.BadInput, match=r"z\*\*2"):
         hx.E("tanh(a*z)", z, symbols={"a": "real"}).diff("z**2")
+
+
+def _deep(n):
+    if not n:
+        raise KeyboardInterrupt
+    _deep(n - 1)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_interrupt_is_few_lines_in_a_notebook(kept, monkeypatch):
+    x = Symbol("x")
+    system = hx.System({x: 1 - x/2})
+    monkeypatch.setattr(hx.System, "_begin", lambda self, start: _deep(40))
+    monkeypatch.setenv("HERMITEX_TRACEBACK", "1" if kept else "")
+    for way in (lambda: public(_deep, "hermitex", "deep")(40), system.solve):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            way()
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        assert len(frames) > 40 if kept else len(frames) < 5
