@@ -31,7 +31,7 @@ _DEAR = {2: 12.0, 3: 25.0}  # prod_i V_i^(-1/2) above which the nodes become coa
 _LEVELS, _RUN = 3, 4  # of Romberg's rule; bins that its last level takes together
 _LEAST, _SHARED = 1e-11, 1e-9
 _SEEN, _NEAREST = 12.0, {2: 1e-3, 3: 2e-2}  # sqrt(V) from a field; the least V of cells for single fields
-_ATOM, _BESIDE, _SAMPLE = 1e-9, 1e-11, 200_000
+_ATOM, _BESIDE, _SAMPLE, _POLE = 1e-9, 1e-11, 200_000, 1e3
 _KNOTS = np.linspace(0, 1, 25)
 
 
@@ -89,7 +89,8 @@ class BinnedOutput(Output):
         special = np.unique(np.round(np.ravel(finite(list(points.T))), 9))
         atoms = tuple(float(a) for a in label[count > 20])
         knots = tuple(float(k) for k in special if y[0] < k < y[-1] and not any(abs(k - a) < 1e-6*np.ptp(y) for a in atoms))
-        found = cls(finite, r, y, knots, atoms, tuple(even), tuple(odd))
+        poles = np.abs(y[[0, -1]]).max() > _POLE*np.quantile(np.abs(y), 0.9)  # next to them cells are too wide for their labels
+        found = cls(finite, r, y, knots, atoms, tuple(even), tuple(odd), digits=3 if poles else cls.digits)
         return found if r > 2 else replace(found, smallest=0.02, together=None, nodes=20, beside=(1.25, 1.4),
                                                   cheaper=3.0, doubt=2.0)
 
@@ -135,8 +136,7 @@ class BinnedOutput(Output):
             runs = self.edges(count, half)
             edges = np.concatenate([runs[0], *(run[1:] for run in runs[1:])])
             self._kept[key] = histogram(self.g, frame.R, h, edges, folded)
-        found: Histogram = self._kept[key]
-        return found
+        return self._kept[key]  # type: ignore[no-any-return]
 
     # -- F --------------------------------------------------------------------------------------------------------------
     def second(self, M: Array, fineness: float = 1.0) -> Array:

@@ -123,7 +123,7 @@ def _of_the_label(theory: Any, alpha: float) -> float:
         known = stage_value(theory.label[0], theory.label[1], theory.reduced.names, matrix([], theory.output.r))
     except HermitexError:
         return alpha
-    sharp = known.error < alpha*10.0**-theory.output.digits and abs(known.alpha/alpha - 1) < _SAME
+    sharp = known.error < alpha*10.0**-theory.output.digits and abs(known.alpha/alpha - 1) < max(_SAME, 10.0**-theory.output.digits)
     return float(known.alpha) if sharp else alpha
 
 
