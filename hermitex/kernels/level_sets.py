@@ -1,6 +1,7 @@
 r"""E[z|y, omega] and Cov[z|y, omega], y = g(z), z ~ N(omega, V), for many labels and fields: by the cells that a level set meets.
 
-A level set is its mean point in each cell where g is a plane, so that three digits hold; what depends on the label alone is kept.
+A level set is its mean point in each cell where g is a plane: three digits hold for two variables, two for three. What
+depends on the label alone is kept.
 """
 
 from __future__ import annotations
