@@ -99,7 +99,8 @@ class Planes:
         start = np.flatnonzero(np.any(np.diff(block, axis=1, prepend=np.inf), axis=0))
         count, low, high = np.diff(start, append=len(flat)), *(f.reduceat(self.mean[flat], start) for f in (np.minimum, np.maximum))
         whole = (count == _BLOCK[r]**r) & (high - low <= _FLAT*np.maximum(np.abs(low), 1.0))
-        kept = np.setdiff1d(np.arange(len(self.mean)), flat[np.repeat(whole, count)])
+        kept = np.ones(len(self.mean), dtype=bool)
+        kept[flat[np.repeat(whole, count)]] = False
         nodes = np.array(list(product((-1, 1), repeat=r))).T/np.sqrt(12) + 0.5
         centre = ((block[:, start[whole], None] + nodes[:, None])*wide[:, None, None]).reshape(r, -1)
         new = np.full(centre.shape[1], (_BLOCK[r]/2)**r)
