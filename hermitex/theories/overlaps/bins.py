@@ -215,9 +215,9 @@ class BinnedOutput(Output):
         """V^{-1}(E z - omega) and V^{-1} Cov(z) V^{-1} - V^{-1} over the level sets of the labels, by the cells that they meet."""
         least = 1/np.diag(np.linalg.inv(V))  # along the axes, so that the next V finds the cells of this one
         scale = max(1.0, _NEAREST[self.r]/float(least.min()))  # nearer by the label is a plane, of which g is that of s V times s
-        V, least = scale*V, scale*least
-        fineness = self.coarse*max(_COARSE[self.r], (float(np.prod(least))**-0.5/_DEAR[self.r])**0.3)  # some 10^6 cells at most
-        h = _CELL[self.r]*fineness**(4 - self.r)*rung(np.sqrt(least))
+        V, steps = scale*V, rung(np.sqrt(scale*least))
+        fineness = self.coarse*max(_COARSE[self.r], (1/float(np.prod(steps))/_DEAR[self.r])**0.3)  # some 10^6 cells at most
+        h = _CELL[self.r]*fineness**(4 - self.r)*steps
         if self._kept.get("levels", (None,))[0] != h.tobytes():
             self._kept["levels"] = h.tobytes(), LevelSets(planes(self.g, np.eye(self.r), h).thinned)
         seen, mean, spread = self._kept["levels"][1].moments(y, omega, white := np.linalg.inv(np.linalg.cholesky(V)))
