@@ -45,6 +45,12 @@ class Bound(Symbol):
     def _hashable_content(self) -> tuple:
         return ("bound", self.level, self.position)
 
+    def _sympystr(self, printer: Any) -> str:
+        # SymPy tells one Subs from another by the texts of their points, for which it numbers dummies: f'(z + 1) of a bound z
+        # was equal to that of a free one, and its cache put the one for the other.
+        inside = type(printer).__qualname__.startswith("Subs.")
+        return f"{self.name}_{self.level}_{self.position}" if inside else self.name
+
 
 class Expectation(Expr):
     """The node: `body`, the bound variables, and their covariance (None: independent and standard).

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import add
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from sympy import (
     Abs,
@@ -55,7 +55,7 @@ _VECTORS = 48  # nodes over several variables
 # Terms of a sum over a countable law: all of the first, and some wherever a summand may still switch.
 _TERMS_OF_LAW = (*range(40), *(int(40*mpf("1.06")**k) for k in range(1, 52)))
 _EVERY = 8  # beside other nodes one of so many of them
-_LETTERS, _TERMS = 80, 80  # letters and numbers of a side, and terms of its sums, up to which they are looked at
+_MOST = 2000  # letters, numbers and terms of a side up to which they are looked at
 _MUCH = mpf(10)**1000
 DEEP = 430  # digits in which is looked for what shows in none of those that were compared
 SPARE = 10  # the last digits of a precision, which errors may take
@@ -89,9 +89,9 @@ class Marked:
         self.signs = self.conditions = False  # inside the argument of a switch, or of a condition
         self.rough = self.quiet = False  # inside a function of a bound variable; of what stands for an undefined function
         self.outer = _Compiled(self._marked(side, None))
-        kinds = [[p for p in self.moves if p not in self.arguments and (p in self.terms) == term] for term in (False, True)]
-        self.counted = [p for kind, most in zip(kinds, (_LETTERS, _TERMS), strict=True) if len(kind) <= most for p in kind]
-        self.counted += [p for p in self.moves if p in self.arguments]
+        self.counted = [p for p in self.moves if p not in self.arguments] + [*self.arguments]
+        if len(self.counted) > _MOST:
+            raise NoClosedForm(side, f"more than {_MOST} letters, numbers and terms stand in it")
 
     def named(self, i: int) -> Expr:
         """What stands at the i-th place."""
@@ -242,11 +242,11 @@ class Marked:
     def changes(self, which: Sequence[int], place: Place, least: Any) -> Iterator[tuple[int, Any]]:
         """(i, the change of the side, as a part of it) of those whose alteration shows there."""
         given, values = self._prepared(place)
-        before = self.outer(given | values)
-        if before is None or not before:
+        before = self.outer.at(given | values)
+        if before is None or not before.value:
             return
         for i in which:
-            change = self._change(self.counted[i], given, values, before, least)
+            change = self._change(self.counted[i], given, before, least)
             if change > least:
                 yield i, change
 
@@ -259,8 +259,8 @@ class Marked:
         for precision in (digits + SPARE, DEEP):
             with mp.workdps(precision):
                 given, values = self._prepared(place)
-                at = [given | values] if own is None else [given | there for there in self.averages[own].at]
-                numbers = [v for there in at if (v := program(there)) is not None]
+                at = [given | values] if own is None else [given | known.at for _, known in self.averages[own].base]
+                numbers = [known.value for there in at if (known := program.at(there)) is not None]
                 found.append(sum(map(fabs, numbers), mpf(0)))
         return bool(found[0] and found[1] and found[0] < 2*found[1] < 4*found[0])
 
@@ -271,25 +271,33 @@ class Marked:
                 given[p] = mpf(v.p)/v.q if v.is_Rational else mp.convert(v.evalf(mp.dps)._to_mpmath(mp.prec))
         for average in self.averages.values():
             average.prepare(self.letters, place.point, given)
-        return given, {p: average.value({}) for p, average in self.averages.items()}
+        return given, {p: average.value() for p, average in self.averages.items()}
 
     def _owner(self, p: Dummy) -> Dummy | None:
         return next((name for name, average in self.averages.items() if p in average.program.inputs), None)
 
-    def _change(self, p: Dummy, given: dict[Any, Any], values: dict[Any, Any], before: Any, least: Any) -> Any:
+    def _change(self, p: Dummy, given: dict[Any, Any], before: _Known, least: Any) -> Any:
         """The largest of its moves, up to the first that shows; that of the whole where none has a value."""
         checkpoint("looking at what an equality depends on")
         own, found = self._owner(p), None
         for move in self.moves[p]:
             if own is None:
-                after = self.outer(given | values | {p: move(given[p])})
+                after = self.outer.moved(before, p, move(given[p]))
             else:
-                after = self.outer(given | values | {own: self.averages[own].value({p: move})})
+                after = self.outer.moved(before, own, self.averages[own].value(p, move))
             if after is not None:
-                found = max(found or mpf(0), fabs((after - before)/before))
+                found = max(found or mpf(0), fabs((after - before.value)/before.value))
                 if found > least:
                     return found
         return mpf(1) if found is None else found
+
+
+class _Known(NamedTuple):
+    """A value, the numbers that it was found at, and all that was computed on the way."""
+
+    value: Any
+    at: dict[Any, Any]
+    steps: list[Any]
 
 
 class _Compiled:
@@ -299,12 +307,24 @@ class _Compiled:
         self.inputs = sorted(marked.free_symbols, key=lambda s: s.dummy_index)
         self.line, self.precision = StraightLine(marked, self.inputs, MPMATH), 0
 
-    def __call__(self, values: Mapping[Any, Any]) -> Any:
+    def at(self, values: dict[Any, Any]) -> _Known | None:
+        found = self._tried(lambda: self._run(values))
+        return None if found is None else _Known(found, values, self.line.kept())
+
+    def moved(self, before: _Known, p: Dummy, value: Any) -> Any:
+        """With another number for one of them."""
+        return self._tried(lambda: self.line.moved(before.steps, p, value))
+
+    def _run(self, values: Mapping[Any, Any]) -> Any:
+        if self.precision != mp.prec:
+            self.line.prepare()
+            self.precision = mp.prec
+        return self.line(*(values[s] for s in self.inputs))
+
+    @staticmethod
+    def _tried(compute: Callable[[], Any]) -> Any:
         try:
-            if self.precision != mp.prec:
-                self.line.prepare()
-                self.precision = mp.prec
-            found = self.line(*(values[s] for s in self.inputs))
+            found = compute()
         except (ValueError, TypeError, ArithmeticError, NoClosedForm):
             return None
         return found if isfinite(found) else None
@@ -322,21 +342,20 @@ class _Average:
         counted = [v for cov, variables in self.nodes if cov is None for v in variables]
         some = {**point, **dict.fromkeys(counted, S.One)}
         spread = [fabs(mp.sqrt(mp.convert(variance.xreplace(some).evalf(20)._to_mpmath(70)))) for _, variance in normal]
-        self.weights, self.at = [], []
+        self.base: list[tuple[Any, _Known]] = []  # weights, and the nodes that have a value
         for v in _vectors(len(normal), len(counted)):
-            self.weights.append(mp.exp(-sum(x*x for x in v[:len(normal)])/2))
             there = {x: s*y for (x, _), s, y in zip(normal, spread, v, strict=False)}
             there |= dict(zip(counted, v[len(normal):], strict=True))
-            self.at.append({p: given[p] if p in given else there[letters[p]] for p in self.program.inputs})
-        self.base = [self.program(values) for values in self.at]
+            known = self.program.at({p: given[p] if p in given else there[letters[p]] for p in self.program.inputs})
+            if known is not None:
+                self.base.append((mp.exp(-sum(x*x for x in v[:len(normal)])/2), known))
 
-    def value(self, moves: Mapping[Dummy, Move]) -> Any:
+    def value(self, p: Dummy | None = None, move: Move | None = None) -> Any:
         """The sum; with one of the variables moved, over the nodes that have both values."""
         total = mpf(0)
-        for w, values, known in zip(self.weights, self.at, self.base, strict=True):
-            if known is not None:
-                moved = self.program(values | {p: move(values[p]) for p, move in moves.items()}) if moves else known
-                total += w*(known if moved is None else moved)
+        for weight, known in self.base:
+            moved = None if p is None or move is None else self.program.moved(known, p, move(known.at[p]))
+            total += weight*(known.value if moved is None else moved)
         return total
 
 

@@ -220,7 +220,10 @@ class Test:
             return Check(left, right, OPEN, how, tried.digits)
         seen: dict[int, int] = {}  # digits to which the sides were compared at a place again
         whole = [place for place in tried.places if place.digits is None]
-        for part, place, wanted in weightless(self.parts, whole, self.deepest if self.elementary else tried.digits):
+        for part, place, wanted, reason in weightless(self.parts, whole, self.deepest if self.elementary else tried.digits):
+            if reason:
+                how = f"the sides agree to {tried.digits} digits ({tried.words()}), but their parts were not weighed: {reason}"
+                return Check(left, right, OPEN, how, tried.digits)
             if wanted is not None and wanted <= seen.get(id(place), 0):
                 continue
             sides = self._again(self.parts, place, wanted) if wanted is not None else None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sympy import Expr, Integral, Product, Sum, Symbol, cos, sin, sqrt, tan
 from sympy.core.function import AppliedUndef
 
-from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
 from hermitex.symbolic.calculus.marked import DEEP, SPARE, Marked
 from hermitex.symbolic.calculus.seen import Place
@@ -31,11 +31,15 @@ _RANGES = (Integral, Product, Sum)
 
 
 class Absorbed(NamedTuple):
-    """A part of a side that no compared digit depends on; where it shows first, and in how many digits (None: in none found)."""
+    """A part of a side that no compared digit depends on; where it shows first, and in how many digits (None: in none found).
+
+    `reason` of a whole side: why its parts are not looked at.
+    """
 
     part: Expr
     place: Place
     digits: int | None
+    reason: str = ""
 
 
 def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> Iterator[Absorbed]:
@@ -55,8 +59,10 @@ def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> I
     for side in sides:
         try:
             yield from _absorbed(side, places, digits)
-        except HermitexError:  # a function without a numeric rule
-            continue
+        except (BudgetExceeded, Divergent):
+            raise
+        except NoClosedForm as error:  # a function without a numeric rule, an integral inside of an average, too many parts
+            yield Absorbed(side, places[0], None, error.reason)
         if places and (wave := _wave(without_slopes(side).xreplace(dict(places[0].point)), digits)) is not None:
             yield Absorbed(wave, places[0], None)
 

@@ -63,7 +63,9 @@ class StraightLine:
         self._fixed: list[tuple[int, Step]] = []
         self._steps: list[tuple[int, Step]] = []
         self._size = len(self.variables)
-        self._moving, self._moves = set(range(self._size)), False  # slots that a variable enters; does it enter what is compiled now?
+        self._enter = {i: frozenset([v]) for v, i in self._slots.items()}  # the variables that enter a slot
+        self._met: frozenset[Any] = frozenset()  # those that enter what is compiled now
+        self._moving: dict[Any, list[tuple[int, Step]]] = {}
         self._out = self._slot(expr)
         self._values: Values = []
 
@@ -84,22 +86,36 @@ class StraightLine:
             values[slot] = step(values, analytic)
         return values[self._out]
 
+    def kept(self) -> Values:
+        """All values of the last call, for `moved`."""
+        return list(self._values)
+
+    def moved(self, before: Values, variable: Symbol, value: Any) -> Any:
+        """The value with another number for one variable, computed where that stands: the rest is as it was."""
+        if variable not in self._slots:
+            return before[self._out]
+        if variable not in self._moving:
+            self._moving[variable] = [step for step in self._steps if variable in self._enter[step[0]]]
+        values = before.copy()
+        values[self._slots[variable]] = value
+        for slot, step in self._moving[variable]:
+            values[slot] = step(values, False)
+        return values[self._out]
+
     # -- compiling -------------------------------------------------------------------------------------------------
     def _slot(self, expr: Any) -> int:
         if expr in self._slots:
-            self._moves |= self._slots[expr] in self._moving
+            self._met |= self._enter[self._slots[expr]]
             return self._slots[expr]
         checkpoint("compiling an expression")
-        before, self._moves = self._moves, False
+        before, self._met = self._met, frozenset()
         step = self._step(expr)
         if isinstance(expr, Expectation):  # it is given all variables, whether or not they stand in it
-            self._moves = not expr.free_symbols.isdisjoint(self.variables)
+            self._met = frozenset(expr.free_symbols & set(self.variables))
         slot, self._size = self._size, self._size + 1
-        (self._steps if self._moves else self._fixed).append((slot, step))
-        self._slots[expr] = slot
-        if self._moves:
-            self._moving.add(slot)
-        self._moves |= before
+        (self._steps if self._met else self._fixed).append((slot, step))
+        self._slots[expr], self._enter[slot] = slot, self._met
+        self._met |= before
         return slot
 
     def _step(self, expr: Any) -> Step:
