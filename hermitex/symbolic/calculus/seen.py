@@ -85,9 +85,11 @@ class Exactly:
             raise ArithmeticError("a root is no fraction")
         return base**integer
 
-    def function(self, expr: Expr) -> Callable[..., Any] | None:
+    def function(self, expr: Expr) -> Callable[..., Any]:
         found = _NAMED.get(expr.func.__name__)
-        return found and (lambda *arguments, analytic: found(*arguments))
+        if found is None:
+            raise NoClosedForm(expr, "it is no fraction")
+        return lambda *arguments, analytic: found(*arguments)
 
     def choose(self, conditions: Any, branches: Any, analytic: bool) -> Fraction:
         raise ArithmeticError("which branch it is at its border is not looked at")
