@@ -7,7 +7,7 @@ it raises `Refusal` with the reason where it applies and fails. The cheap ones c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -190,7 +190,7 @@ def _either_sign(body: Expr, x: Symbol, a: Expr) -> Answer | None:
         return None
     even, odd = (multiplied_out((up.value + side * down.value) / 2) for side in (1, -1))
     value = multiplied_out(even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0))
-    given = body.subs(a, 0)
+    given = _put(body, {a: S.Zero})
     alone = Answer(given) if not _finite(given) or not depends(given, x) else _by_rules(given, x)
     return Answer(with_zero(value, a, a, alone))
 
@@ -203,18 +203,22 @@ def with_zero(value: Expr, a: Symbol, size: Expr, alone: Answer) -> Expr:
     """
     if size.is_nonzero or alone.rest or not _finite(alone.value):
         return value
-    if not any(p.exp.is_negative and p.base.subs(a, 0) == 0 for p in value.atoms(Pow)):
-        lost = multiplied_out(alone.value - there) if _finite(there := value.subs(a, 0)) else S.Zero
+    if not any(p.exp.is_negative and _put(p.base, {a: S.Zero}) == 0 for p in value.atoms(Pow)):
+        lost = multiplied_out(alone.value - there) if _finite(there := _put(value, {a: S.Zero})) else S.Zero
         return multiplied_out(value + lost*(1 - sign(size)**2)) if lost != 0 else value
     others = fractions((value.free_symbols | alone.value.free_symbols) - {a}, 1, -1)
     for steps in ((others, {a: S.Zero}), ({a: S.Zero}, others)):
-        try:
-            there = value.subs(steps[0]).subs(steps[1]).evalf(_FEW)
-        except (ValueError, TypeError):  # Max of what is infinite: no number either
-            continue
+        there = _put(_put(value, steps[0]), steps[1]).evalf(_FEW)
         if there.is_Number and _finite(there) and abs(there - alone.value.subs(others).evalf(_FEW)) > _ALIKE:
             return Piecewise((alone.value, Eq(size, 0)), (value, True))
     return value
+
+
+def _put(e: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
+    try:
+        return e.subs(numbers)
+    except (ValueError, TypeError):  # Max of what is infinite: no number either
+        return S.NaN
 
 
 def _finite(e: Expr) -> bool:
