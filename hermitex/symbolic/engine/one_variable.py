@@ -206,10 +206,12 @@ def with_zero(value: Expr, a: Symbol, size: Expr, alone: Answer) -> Expr:
     if not any(p.exp.is_negative and _put(p.base, {a: S.Zero}) == 0 for p in value.atoms(Pow)):
         lost = multiplied_out(alone.value - there) if _finite(there := _put(value, {a: S.Zero})) else S.Zero
         return multiplied_out(value + lost*(1 - sign(size)**2)) if lost != 0 else value
-    others = fractions((value.free_symbols | alone.value.free_symbols) - {a}, 1, -1)
-    for steps in ((others, {a: S.Zero}), ({a: S.Zero}, others)):
-        there = _put(_put(value, steps[0]), steps[1]).evalf(_FEW)
-        if there.is_Number and _finite(there) and abs(there - alone.value.subs(others).evalf(_FEW)) > _ALIKE:
+    letters = (value.free_symbols | alone.value.free_symbols) - {a}
+    zero, others = {a: S.Zero}, fractions(letters, 1, -1)
+    vanish = [{**others, b: S.Zero} for b in letters if b.is_zero is None]
+    for first, then, here in ((others, zero, others), (zero, others, others), *((v, zero, v) for v in vanish)):
+        there = _put(_put(value, first), then).evalf(_FEW)
+        if there.is_Number and _finite(there) and abs(there - _put(alone.value, here).evalf(_FEW)) > _ALIKE:
             return Piecewise((alone.value, Eq(size, 0)), (value, True))
     return value
 
