@@ -13,7 +13,7 @@ import sympy as sp
 from sympy import Dummy, Expr, Rational, Symbol
 from sympy.functions.elementary.piecewise import ExprCondPair
 
-from hermitex.errors import Divergent, HermitexError
+from hermitex.errors import HermitexError
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.existence import infinite_on_lines
 from hermitex.symbolic.bounds.transseries import Scale, Undecided, keeping, sign
@@ -337,15 +337,3 @@ def _quadratic_exponent(expr: Expr, variables: tuple[Symbol, ...]) -> sp.Matrix 
     if not exponent.is_polynomial(*variables) or sp.Poly(exponent, *variables).total_degree() > 2:
         return None
     return sp.hessian(exponent, variables)
-
-
-def require_integrable(expr: Expr, x: Symbol, power: int = 1) -> None:
-    """Raise `Divergent` where E|expr|^power is known not to exist.
-
-    >>> from hermitex.symbols import z
-    >>> require_integrable(1/(1 + z**2), z)
-    """
-    if integrable(expr, x, power) is False:
-        raise Divergent(expr, "it is not absolutely integrable against the Gaussian")
-
-
