@@ -921,3 +921,8 @@ def test_a_long_claim_is_weighed_too():
     side = sum(sin(k*mu)/(k + 2) for k in range(1, 60)) + exp(-200 - mu**2)
     found = [e.part for e in weightless([side], [Place({mu: Rational(7, 10)}, {})], 30)]
     assert found
+
+
+def test_one_point_far_from_1_has_another_integer():
+    """It had 1 again: E z^(2n) = n agreed at two points, n = 1 both."""
+    assert hx.check(E(z**(2*n), z), n, points=1, digits=12).status == "fails"

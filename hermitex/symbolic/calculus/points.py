@@ -59,7 +59,7 @@ class Points:
             decades = random.uniform(-2, 0) if s in self.correlations else random.uniform(-DECADES, DECADES)
             near, negative = Rational(random.randint(20, 180), 100), random.random() < 1/2
             value = near if i % 2 and n != chosen else _decimal(10**(decades*float(shrink)))
-            out[s] = self._whole(s, 5*i + n, negative) if s.is_integer else _signed(s, value, negative)
+            out[s] = self._whole(s, 5*(i + 1) + n, negative) if s.is_integer else _signed(s, value, negative)
         return out
 
     def mixed(self, point: Point, i: int) -> Point:
