@@ -926,3 +926,9 @@ def test_a_long_claim_is_weighed_too():
 def test_one_point_far_from_1_has_another_integer():
     """It had 1 again: E z^(2n) = n agreed at two points, n = 1 both."""
     assert hx.check(E(z**(2*n), z), n, points=1, digits=12).status == "fails"
+
+
+def test_a_number_longer_than_the_digits_that_are_asked_is_looked_at_to_its_last_one():
+    """From 30 digits on it was: of 15 that are asked an error of 1e-25 agreed."""
+    right = (1 - Rational(1, 10**25))*(1 - E(sech(z)**2, z))
+    assert hx.check(E(tanh(z)**2, z), right, points=1, digits=15).status == "fails"

@@ -59,7 +59,7 @@ _MOST = 2000  # letters, numbers and terms of a side up to which they are looked
 _MUCH = mpf(10)**1000
 DEEP = 430  # digits in which is looked for what shows in none of those that were compared
 SPARE = 10  # the last digits of a precision, which errors may take
-_LONG = 30  # digits of a number from which its last one is looked at by itself
+_LONG = 12  # digits of a number from which its last one is looked at by itself
 _JUMPS = (sign, Heaviside, *STEPS)
 
 Move = Callable[[Any], Any]
