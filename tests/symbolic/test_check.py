@@ -932,3 +932,11 @@ def test_a_number_longer_than_the_digits_that_are_asked_is_looked_at_to_its_last
     """From 30 digits on it was: of 15 that are asked an error of 1e-25 agreed."""
     right = (1 - Rational(1, 10**25))*(1 - E(sech(z)**2, z))
     assert hx.check(E(tanh(z)**2, z), right, points=1, digits=15).status == "fails"
+
+
+@pytest.mark.parametrize("window", [
+    Max(0, 1 - 10**12*Abs(w - Rational(19, 2))), Max(0, 1 - 10**40*Abs(w - Rational(1, 7))),
+    Max(0, Rational(1, 10**30) - (w - 9)**2)])
+def test_a_window_narrower_than_a_float_is_met(window):
+    """Its two ends were one place to the search, and nothing was tried between them."""
+    assert hx.check((w + 1)**2, w**2 + 2*w + 1 + window, points=1, digits=15).status == "fails"

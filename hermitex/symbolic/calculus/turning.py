@@ -48,6 +48,7 @@ _FARTHEST = 40  # decades to which it goes on, a number in each, while the value
 _BESIDE = (0.0, 1e-3, 0.03, 0.3, 1.0, 3.0, 10.0)  # of where a polynomial inside stands: what is narrow is narrow there
 _BISECTIONS = 60
 _NEAR = Rational(1, 10**9)  # relative: so near two places are one, unless both are exact
+_NARROW = Rational(1, 10**14)  # or both of one expression, which may have another sign between them
 _TOUCHES = 1e-10  # of the values beside it
 _GOLDEN = (3 - 5**0.5)/2
 _WIDE = 1000  # the size of a number that is preferred to another where both are as near
@@ -190,12 +191,13 @@ class Ray:
     @property
     def places(self) -> list[Rational]:
         """Where one of the expressions is 0, near enough, in increasing order."""
-        distinct: list[tuple[Rational, bool]] = []
-        for here, exact in sorted({(t, profile.exact) for profile in self.profiles for t in profile.zeros}):
-            last, known = distinct[-1] if distinct else (-sp.oo, False)
-            if here - last > (0 if exact and known else _NEAR)*max(abs(here), abs(last)) or not distinct:
-                distinct.append((here, exact))
-        return [here for here, _ in distinct]
+        distinct: list[tuple[Rational, bool, int]] = []
+        for here, exact, which in sorted({(t, profile.exact, i) for i, profile in enumerate(self.profiles) for t in profile.zeros}):
+            last, known, by = distinct[-1] if distinct else (-sp.oo, False, -1)
+            near = 0 if exact and known else _NARROW if which == by else _NEAR
+            if here - last > near*max(abs(here), abs(last)) or not distinct:
+                distinct.append((here, exact, which))
+        return [here for here, *_ in distinct]
 
     def points(self, more: Iterable[Rational] = ()) -> list[Rational]:
         """Numbers of which each stands for another formula, the nearest to 0 of those that would do; `more`: other places."""
@@ -204,6 +206,7 @@ class Ray:
         if turns and signed:  # 0 is the end of the range: a place beside it has a point on either side
             turns = sorted({*turns, sp.S.Zero})
         values = between(turns)
+        values += [c for p in self.profiles for c in p.hidden(values)]
         if self.symbol.is_integer:  # it may be another one at the place itself
             values = [sp.Integer(v) for v in sorted({round(v) + k for v in (*values, *turns) for k in (-1, 0, 1)})]
         groups: dict[tuple, list[Rational]] = {}
@@ -231,7 +234,8 @@ class _Profile:
 
     def __init__(self, expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> None:
         checkpoint("looking for the places where an equality may turn")
-        self.expr, self.value, self.grid = expr, _numeric(expr, x, others), _grid(expr, x, others)
+        self.expr, self.value, self.centres = expr, _numeric(expr, x, others), _centres(expr, x, others)
+        self.grid = _grid(map(float, self.centres))
         found = _polynomial_zeros(expr, x, others)
         self.exact = found is not None and all(isinstance(t, Rational) for t in found)  # a step of 10^40 is narrower than a float
         self.zeros = [t if isinstance(t, Rational) else Rational(repr(t)) for t in (self._searched() if found is None else found)]
@@ -242,6 +246,11 @@ class _Profile:
     def formula(self, at: float) -> tuple[int | None, int]:
         """What it contributes there to which formula the sides are."""
         return self._sign(at), bisect(self.touches, at) % 2
+
+    def hidden(self, values: Iterable[Rational]) -> Iterator[Rational]:
+        """Centres where it has a sign that it has at none of the values: 1 - 10^40 |x - 9| is positive within less than a float."""
+        signs = {self._sign(at) for at in (self.grid[0], *map(float, values))}
+        yield from (c for c in self.centres if (sign := self._sign(float(c))) and sign not in signs)
 
     def _sign(self, at: float) -> int | None:
         v = self.value(at)
@@ -288,11 +297,16 @@ def _polynomial_zeros(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr], *, n
     return [float(sp.re(r)) for r in found if near or abs(sp.im(r)) < 1e-9*(1 + abs(r))] if found else None
 
 
-def _grid(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[float]:
-    """Numbers of all sizes, and about where the polynomials inside have their zeros."""
-    sizes = [10.0**(k/_PER_DECADE) for k in range(_SMALLEST*_PER_DECADE, _LARGEST*_PER_DECADE + 1)]
+def _centres(expr: Expr, x: Symbol, others: Mapping[Symbol, Expr]) -> list[Rational]:
+    """Where the polynomials inside have their zeros, of a line exactly."""
     inner = (e for e in preorder_traversal(expr) if e.is_Add and e != expr and x in e.free_symbols)
-    centres = {float(c) for e in inner for c in _polynomial_zeros(e, x, others, near=True) or ()}
+    found = {c for e in inner for c in _polynomial_zeros(e, x, others, near=True) or ()}
+    return sorted(c if isinstance(c, Rational) else Rational(repr(c)) for c in found)
+
+
+def _grid(centres: Iterable[float]) -> list[float]:
+    """Numbers of all sizes, and about the centres."""
+    sizes = [10.0**(k/_PER_DECADE) for k in range(_SMALLEST*_PER_DECADE, _LARGEST*_PER_DECADE + 1)]
     return sorted({0.0, *sizes, *(-v for v in sizes), *(c + side*d for c in centres for d in _BESIDE for side in (1, -1))})
 
 
