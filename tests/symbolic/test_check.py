@@ -940,3 +940,8 @@ def test_a_number_longer_than_the_digits_that_are_asked_is_looked_at_to_its_last
 def test_a_window_narrower_than_a_float_is_met(window):
     """Its two ends were one place to the search, and nothing was tried between them."""
     assert hx.check((w + 1)**2, w**2 + 2*w + 1 + window, points=1, digits=15).status == "fails"
+
+
+def test_a_jump_of_a_modulus_compares_0_with_0_where_that_is_0():
+    wrong = w**2 + 2 - E(Heaviside(Abs(z*(w - 7))), z)
+    assert hx.check(w**2 + 1, wrong, points=1, digits=15).status == "fails"

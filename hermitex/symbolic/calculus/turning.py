@@ -149,6 +149,7 @@ def jumps(*sides: Expr) -> Iterator[list[Expr]]:
         for e in sorted((e for e in side.atoms(*_JUMPS) if not e.is_Pow or e.base.is_zero), key=sp.default_sort_key):
             for u in [e.exp] if e.is_Pow else [e.args[0] - e.args[1]] if isinstance(e, sp.KroneckerDelta) else switches.compared(e):
                 for level in (u, u - 1, u + 1) if isinstance(e, STEPS) else (u,):
+                    level = sp.Mul(*(f.args[0] if isinstance(f, sp.Abs) else f for f in sp.Mul.make_args(level)))
                     bound = sorted(level.free_symbols - side.free_symbols, key=str)
                     if not bound:
                         found[(level,)] = None
