@@ -62,6 +62,7 @@ from sympy.stats import Geometric
 
 import hermitex as hx
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
+from hermitex.symbolic.calculus.ratio import exact_factor
 from hermitex.symbolic.calculus.seen import Exactly, Place
 from hermitex.symbolic.calculus.turning import Ray, turning
 from hermitex.symbolic.calculus.unevaluated import evaluated
@@ -945,3 +946,9 @@ def test_a_window_narrower_than_a_float_is_met(window):
 def test_a_jump_of_a_modulus_compares_0_with_0_where_that_is_0():
     wrong = w**2 + 2 - E(Heaviside(Abs(z*(w - 7))), z)
     assert hx.check(w**2 + 1, wrong, points=1, digits=15).status == "fails"
+
+
+def test_a_factor_is_not_looked_for_among_high_powers_of_exponentials():
+    """SymPy's gcd of exp(p/q) with large p ended Python, or took all time whatever the budget."""
+    one, other = (exp(-Rational(p, 20000)) for p in (78961, 77841))
+    assert exact_factor(1 + w, w + 280*one - 281*other) is None

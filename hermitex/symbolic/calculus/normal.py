@@ -50,7 +50,7 @@ from hermitex.symbolic.terms import terms
 from hermitex.symbolic.undefined import tidy
 
 _DEGREE = 10**4  # of polynomials in exponentials
-_POWER = 10**5  # of exp(1/q), or of a letter
+_POWER = 10**5  # of exp(1/q), or of a letter; of several exp(1/q) together
 _EXCHANGED = 4  # variables that are exchanged
 _MANY = 5000  # terms beyond which nothing is multiplied out
 SMALL = 400  # operations up to which cancel may be tried
@@ -99,7 +99,7 @@ def short(expr: Expr) -> Expr:
     if is_long(expr):
         return expr
     flat = expand(expr)
-    if flat == 0 or flat.is_number or flat.count_ops() > SMALL or _finely_graded(flat):
+    if flat == 0 or flat.is_number or flat.count_ops() > SMALL or finely_graded(flat):
         return flat
     sums = {e: Dummy("s") for e in flat.atoms(Sum)}   # one of averages of undefined functions has no number, which SymPy asks for
     cancelled = cancel(together(flat.xreplace(sums))).xreplace({letter: e for e, letter in sums.items()})
@@ -124,9 +124,13 @@ def _terms_of(expr: Expr) -> int:
     return 1
 
 
-def _finely_graded(expr: Expr) -> bool:
-    """Would exp(z/10^40) and exp(z) be powers of one letter, the one the 10^40-th of the other, or is exp(p/q) a high power?"""
-    if any(e.exp.is_Rational and abs(e.exp.p) > _POWER for e in expr.atoms(exp, Pow)):
+def finely_graded(expr: Expr) -> bool:
+    """Would exp(z/10^40) and exp(z) be powers of one letter, the one the 10^40-th of the other, or is exp(p/q) a high power?
+
+    SymPy's gcd puts a number in for each letter, after the first one with as many digits as the powers of those before it have.
+    """
+    powers = [e for e in expr.atoms(exp, Pow) if e.exp.is_Rational]
+    if max(prod(abs(e.exp.p) for e in powers if isinstance(e, exp)), *(abs(e.exp.p) for e in powers), 0) > _POWER:
         return True
     rates = [c for e in expr.atoms(exp, Pow) if e.exp.free_symbols for c in e.exp.atoms(Rational)]
     return bool(rates) and int(ilcm(1, *(c.q for c in rates)))*max(abs(c) for c in rates) > _DEGREE

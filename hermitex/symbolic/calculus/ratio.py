@@ -13,7 +13,7 @@ from typing import Any
 from sympy import Add, Dummy, Expr, Function, Integral, Mul, Rational, S, Symbol, cancel, exp, pi, sqrt
 
 from hermitex.symbolic.arithmetic import fabs, log, lu_solve, matrix, mp, mpf, nint
-from hermitex.symbolic.calculus.normal import is_long
+from hermitex.symbolic.calculus.normal import finely_graded, is_long
 from hermitex.symbolic.gaussian import Expectation
 
 Point = dict[Symbol, Expr]
@@ -127,9 +127,9 @@ def exact_factor(left: Expr, right: Expr) -> Expr | None:
         return None
     names = {n: Dummy("n") for n in sorted(nodes, key=str, reverse=True)}
     left, right = left.xreplace(names), right.xreplace(names)
-    if is_long(left) or is_long(right):   # a wrong sign in a closed form of eight letters: minutes for what is only a hint
+    if is_long(left) or is_long(right) or finely_graded(quotient := left/right):  # minutes, or all memory, for what is only a hint
         return None
-    quotient = cancel(left/right)
+    quotient = cancel(quotient)
     if quotient.free_symbols & set(names.values()) or quotient.count_ops() > 15:
         return None
     if any(f.free_symbols for f in quotient.atoms(Function)):  # a quotient of two different answers explains nothing
