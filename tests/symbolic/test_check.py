@@ -929,6 +929,12 @@ def test_one_point_far_from_1_has_another_integer():
     assert hx.check(E(z**(2*n), z), n, points=1, digits=12).status == "fails"
 
 
+def test_what_turns_shows_in_as_many_digits_as_the_sides_were_compared_in():
+    """Of E z^76 it was 17, and a tenth was looked for in 60 digits of the other side, where it shows."""
+    right = factorial(2*n)/factorial(n)/2**n
+    assert not hx.check(E(z**(2*n), z), right + Max(0, Rational(1, 10) - Abs(n - 38)), points=1, digits=15)
+
+
 def test_a_number_longer_than_the_digits_that_are_asked_is_looked_at_to_its_last_one():
     """From 30 digits on it was: of 15 that are asked an error of 1e-25 agreed."""
     right = (1 - Rational(1, 10**25))*(1 - E(sech(z)**2, z))

@@ -32,11 +32,15 @@ Pair = tuple[Expr, Expr]
 
 
 class Place(NamedTuple):
-    """Numbers for the parameters, what stands for the undefined functions, and to how many digits the sides agree (None: all)."""
+    """Numbers for the parameters, what stands for the undefined functions, and to how many digits the sides agree (None: all).
+
+    `asked`: the digits in which they were compared.
+    """
 
     point: Mapping[Symbol, Expr]
     functions: Mapping[Any, Any]
     digits: int | None = None
+    asked: int | None = None
 
 
 Compare = Callable[[Pair, Place, int | None], Sides | None]
@@ -184,7 +188,7 @@ def _key(each: Sequence[tuple[Expr, Exactly]], place: Place) -> tuple[int, ...] 
 def _mixed(places: Sequence[Place], tried: Sequence[Place], symbols: Set[Basic]) -> Iterator[Place]:
     """The numbers of one place, and of another one; of places at which these symbols are the same, the first."""
     made: set[tuple[Any, ...]] = set()
-    for point, functions, _ in places:
+    for point, functions, *_ in places:
         for other in reversed(tried):
             for s in point:
                 mixed = Place({**point, s: other.point[s]}, functions)
@@ -223,7 +227,7 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, key_of: Key, places: Sequence[P
     counted = list(islice(filter(counts, sorted(places, key=lambda p: max(map(abs, p.point.values())))), _PLACES))
     for place in counted:
         altered = altered_at(place)
-        shown = compare((part, altered), place, place.digits)
+        shown = compare((part, altered), place, place.digits or place.asked)  # a part alone may be known to more digits
         if (shown is not None and shown.agree is None) or (shown is None and not_real(_at(altered, place))):
             return None
     several = islice((p for p in mixed if counts(p) and admissible(p.point)), _MIXED)

@@ -173,7 +173,7 @@ class Test:
                 return Check(left, right, FAILS, _HALF if kind == HALF else "", None, example)
             if found.agree >= FEW - 1 and not found.nothing:
                 short = None if found.agree >= self.digits - SLACK else found.agree
-                tried.places.append(Place(parameters, {f: t.build for f, t in functions.items()}, short))
+                tried.places.append(Place(parameters, {f: t.build for f, t in functions.items()}, short, found.asked))
                 self.texts.update({t.build: t.text for t in functions.values()})
             if kind == TURN and found.agree < FEW - 1 and (found.error or not found.nothing):
                 tried.unturned.append(dict(parameters))  # no zeros, but digits that are lost: another formula may hold there
