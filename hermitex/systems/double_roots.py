@@ -57,7 +57,8 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.nd
         x = np.stack([run._row(run.s[u]) for u in names])
         if linear:
             d = spread(*matrix_of(block, run.outputs[k], run.points), x)
-            d = np.where(ok & (d > 10*run.tolerance*np.maximum(np.abs(x), SMALL)), d, 0.0)
+            of_zero = (np.abs(x) <= d) & (d <= run.tolerance)  # 0 but for rounding: it counts as one of size 1
+            d = np.where(ok & ~of_zero & (d > 10*run.tolerance*np.maximum(np.abs(x), SMALL)), d, 0.0)
         else:
             d, idle = walked(k, block, x)
             worst[idle] = 1.0
