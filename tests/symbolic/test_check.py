@@ -62,6 +62,7 @@ from sympy.stats import Geometric
 
 import hermitex as hx
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
+from hermitex.symbolic.calculus.points import too_large
 from hermitex.symbolic.calculus.ratio import exact_factor
 from hermitex.symbolic.calculus.seen import Exactly, Place
 from hermitex.symbolic.calculus.turning import Ray, turning
@@ -958,3 +959,9 @@ def test_a_factor_is_not_looked_for_among_high_powers_of_exponentials():
     """SymPy's gcd of exp(p/q) with large p ended Python, or took all time whatever the budget."""
     one, other = (exp(-Rational(p, 20000)) for p in (78961, 77841))
     assert exact_factor(1 + w, w + 280*one - 281*other) is None
+
+
+def test_numbers_that_make_no_covariance_are_not_too_large():
+    """The answer was that the covariance [[1, 73/50], [73/50, 1]] is not positive semi-definite."""
+    average = E(exp(mu*z1 + z2), z1, z2, cov={(z1, z2): rho})
+    assert not too_large(exp(average), {mu: Rational(1), rho: Rational(73, 50)})

@@ -12,7 +12,7 @@ from random import Random
 
 from sympy import Abs, Dummy, Expr, Integer, Max, Min, Pow, Rational, S, Symbol, cosh, exp, factorial, gamma, oo, sinh
 
-from hermitex.errors import HermitexError
+from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic.breaks.roots import Where, Window, zeros
 from hermitex.symbolic.calculus.turning import MOST, Ray, turning
 from hermitex.symbolic.gaussian import Bound, Expectation
@@ -160,7 +160,10 @@ def too_large(expr: Expr, point: Mapping[Symbol, Expr]) -> bool:
     grows = expr.exp if isinstance(expr, Pow) else expr.args[0] if isinstance(expr, (exp, factorial, gamma, cosh, sinh)) else None
     if grows is None or not grows.free_symbols & set(point):
         return False
-    size = grows.xreplace({**point, **{b: S.One for b in grows.atoms(Bound)}}).evalf(5)
+    try:
+        size = grows.xreplace({**point, **{b: S.One for b in grows.atoms(Bound)}}).evalf(5)
+    except BadInput:  # the numbers make no covariance
+        return False
     return bool(size.is_number and abs(size) > LARGEST)
 
 
