@@ -214,16 +214,6 @@ def test_a_numerical_derivative_is_said_and_stops_nothing(body, variables):
     assert abs(1 + 0.1*mean(x=found["x"]) - found["x"]) < 1e-10
 
 
-def test_what_is_smooth_is_differentiated_in_one_walk(monkeypatch):
-    """SymPy, which asks each part for itself, takes ten times as long: it is asked where a part turns, and not else."""
-    body = tanh(x*z1 + k)**2*exp(-x*k)/sqrt(1 + x**2)
-    slow = body.diff(x)
-    monkeypatch.setattr("hermitex.systems.derivatives.diff", lambda *_: 1/0)
-    fast = derivative(body, x)
-    assert derivative(k*E(body, z1), x) == k*E(fast, z1)
-    assert abs((fast - slow).subs({x: 0.4, k: -0.7, z1: 1.3})) < 1e-15
-
-
 def test_surfaces_leave_out_kinks_and_find_jumps_in_products():
     assert surfaces(sign(z)*Max(Abs(z) - 1, 0), z) == []
     assert surfaces(Abs(z - k)*sign(z - k), z) == []
