@@ -16,6 +16,7 @@ from .solution import Solution
 
 _EPS = float(np.finfo(float).eps)
 _SMALL = 1e-3  # noise is measured as if one unknown had that size at least
+_TINY = 1e-6  # an unknown this much smaller than the largest counts as that large where the least known is looked for
 
 
 def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_on_failure: bool = True) -> Solution:
@@ -147,17 +148,23 @@ def _balanced(A: Array) -> tuple[Array, Array, Array, Array, Array]:
 
 
 def spread(A: Array, b: Array, x: Array) -> Array:
-    """How far rounding of the entries moves a solution x (n, B):  |A^-1| (|A| |x| + |b|) eps;  0 where A is singular.
+    """How far rounding of the entries may move a solution x, (n, B):  A^-1 r,  |r| = (|A| |x| + |b|) eps;  0 where A is singular.
+
+    The signs of r are those that move most the unknown of which, relative, least is known.
 
     >>> A, b = np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-30]])[..., None], np.array([[1.0], [2.0]])
     >>> spread(A, b, np.array([[1.0 - 2.0**30], [2.0**30]]))[:, 0].round(-2)
-    array([1000., 1000.])
+    array([ 1000., -1000.])
     """
     left = _EPS * (np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b))
     with np.errstate(all="ignore"):
         _, weight, unit, _, inverse = _balanced(A)
-        far = np.einsum("bij,bj->ib", np.abs(inverse), left.T * weight) * unit.T
-    return np.where(np.isfinite(far), far, 0.0)
+        r, size = left.T * weight, np.abs(x.T)
+        far = np.einsum("bij,bj->bi", np.abs(inverse), r) * unit
+        worst = np.argmax(np.nan_to_num(far / np.maximum(size, _TINY * size.max(axis=1, keepdims=True))), axis=1)
+        signs = np.sign(inverse[np.arange(len(worst)), worst])
+        moved = np.einsum("bij,bj->ib", inverse, signs * r) * unit.T
+    return np.where(np.isfinite(moved), moved, 0.0)
 
 
 def dead_rows(sizes: Array) -> Array:

@@ -16,8 +16,10 @@ from hermitex.systems.program import BlockCode, State
 _OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
 
 
-def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.ndarray:
+def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple[np.ndarray, np.ndarray]:
     """Of each point, relative, how far unknowns and observables are undetermined; 0 where slopes tell it, and where not `ok`.
+
+    Apart from it, how far those of linear blocks are that move no observable: of letters that are nearly collinear the sum alone counts.
 
     run : a `Run` at its solution, whose right-hand sides are `verdict`
     gaps : what rounding leaves of the formulas whose terms cancel
@@ -48,7 +50,7 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.nd
         idle = itself & (np.abs(J)*size <= 4*_OF_EQUATION*size[:, None]).all(axis=1)
         return d, ok & idle.any(axis=0) & (d == 0).all(axis=0)
 
-    worst = np.zeros(run.points)
+    worst, aside = np.zeros((2, run.points))
     for k, block in enumerate(run.program.blocks):
         if block.kind == "explicit" or not ok.any():
             continue
@@ -57,8 +59,9 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.nd
         x = np.stack([run._row(run.s[u]) for u in names])
         if linear:
             d = spread(*matrix_of(block, run.outputs[k], run.points), x)
-            of_zero = (np.abs(x) <= d) & (d <= run.tolerance)  # 0 but for rounding: it counts as one of size 1
-            d = np.where(ok & ~of_zero & (d > 10*run.tolerance*np.maximum(np.abs(x), SMALL)), d, 0.0)
+            far = np.abs(d)
+            of_zero = (np.abs(x) <= far) & (far <= run.tolerance)  # 0 but for rounding: it counts as one of size 1
+            d = np.where(ok & np.any(~of_zero & (far > 10*run.tolerance*np.maximum(np.abs(x), SMALL)), axis=0), d, 0.0)
         else:
             d, idle = walked(k, block, x)
             worst[idle] = 1.0
@@ -71,9 +74,12 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> np.nd
                 out = beside._call(f"block_{k + 1}")
                 put |= {m: beside._row(out[m]) for m in block.members}
             s, seen = some._stepped({k: put})
-            moved_by = [some._moved({u: some._row(some.s[u]) for u in s}, s), *([seen] if run.program.observables else [])]
-            worst[which] = np.maximum(worst[which], np.max(moved_by, axis=0))
-    return worst
+            moved = some._moved({u: some._row(some.s[u]) for u in s}, s)
+            if linear and run.program.observables:
+                worst[which], aside[which] = np.maximum(worst[which], seen), np.maximum(aside[which], moved)
+            else:
+                worst[which] = np.max([worst[which], moved, *([seen] if run.program.observables else [])], axis=0)
+    return worst, aside
 
 
 def _rounding(run: Any, k: int, x: np.ndarray, J: np.ndarray, size: np.ndarray, verdict: State, gaps: State) -> np.ndarray:

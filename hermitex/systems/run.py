@@ -470,7 +470,7 @@ class Run:
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         solved = np.asarray(found.converged) & ok
         lost, gaps = self._lost(solved, verdict, radius, done)
-        double = undetermined(self, solved & done, verdict, gaps)
+        double, aside = undetermined(self, solved & done, verdict, gaps)
         quadrature = np.maximum(quadrature, np.maximum(lost, double))
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)
@@ -478,6 +478,8 @@ class Run:
             what = "terms that cancel" if poor == np.max(lost[done], initial=0.0) else (
                 DOUBLE if poor == np.max(double[done], initial=0.0) else "quadrature")
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
+        if (loose := float(np.max(aside[done], initial=0.0))) > _SAID*self.tolerance:
+            notes = (*notes, f"linear equations that are nearly singular: relative error {loose:.1e} of unknowns, which no observable feels")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (

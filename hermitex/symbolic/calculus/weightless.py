@@ -115,7 +115,7 @@ def _spelt_out(side: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
     ------
     NoClosedForm : a range is left, of an integral inside of an average for instance.
     """
-    done = as_averages(added_up(side.xreplace(dict(numbers))))
+    done = as_averages(added_up(side.xreplace(dict(numbers))), letters=True)
     if done.has(*_RANGES):
         raise NoClosedForm(done, "a range is left in it")
     return done

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from sympy import Add, And, Dummy, Expr, Integral, Mul, Piecewise, S, Symbol, exp, expand, oo, pi, sqrt
 
-from hermitex.symbolic.gaussian import bind
+from hermitex.symbolic.gaussian import Bound, bind
 
 
-def as_averages(expr: Expr) -> Expr:
-    """`expr` with each definite integral between numbers as an average; one that converges only conditionally does not exist.
+def as_averages(expr: Expr, *, letters: bool = False) -> Expr:
+    """`expr` with each definite integral of numbers as an average; one that converges only conditionally does not exist.
+
+    letters : integrals between numbers, too, of functions in which other letters stand
 
     Examples
     --------
@@ -23,12 +25,17 @@ def as_averages(expr: Expr) -> Expr:
     """
     if not expr.has(Integral):
         return expr
-    found = {e: _average(e) for e in expr.atoms(Integral) if not e.free_symbols and all(len(span) == 3 for span in e.limits)}
+    found = {e: _average(e, letters) for e in expr.atoms(Integral) if all(len(span) == 3 for span in e.limits)
+             and not (_ends(e) | e.free_symbols & e.atoms(Bound) if letters else e.free_symbols)}
     return expr.xreplace(found)
 
 
-def _average(e: Integral) -> Expr:
-    body, variables = as_averages(e.function), tuple(Dummy("z", real=True) for _ in e.limits)
+def _ends(e: Integral) -> set[Symbol]:
+    return set().union(*(end.free_symbols for _, *span in e.limits for end in span)) - {x for x, *_ in e.limits}
+
+
+def _average(e: Integral, letters: bool) -> Expr:
+    body, variables = as_averages(e.function, letters=letters), tuple(Dummy("z", real=True) for _ in e.limits)
     if (gaussian := _of_gaussian(body, e)) is not None:
         return gaussian
     reached: dict[Expr, Expr] = {}
