@@ -19,7 +19,7 @@ _OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
 def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple[np.ndarray, np.ndarray]:
     """Of each point, relative, how far unknowns and observables are undetermined; 0 where slopes tell it, and where not `ok`.
 
-    Apart from it, how far those of linear blocks are that move no observable: of letters that are nearly collinear the sum alone counts.
+    Apart from it, how far those of linear blocks are that move no observable: of nearly collinear letters the sum alone counts.
 
     run : a `Run` at its solution, whose right-hand sides are `verdict`
     gaps : what rounding leaves of the formulas whose terms cancel
