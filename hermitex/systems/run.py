@@ -479,7 +479,7 @@ class Run:
                 DOUBLE if poor == np.max(double[done], initial=0.0) else "quadrature")
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         if (loose := float(np.max(aside[done], initial=0.0))) > _SAID*self.tolerance:
-            notes = (*notes, f"linear equations that are nearly singular: relative error {loose:.1e} of unknowns, which no observable feels")
+            notes = (*notes, f"nearly singular linear equations: relative error {loose:.1e} of unknowns, which no observable feels")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (quadrature <= reached)) & (reason == "")):
             reason[k] = "the undamped residual stayed above the tolerance" if quadrature[k] <= reached else (
