@@ -133,13 +133,13 @@ def public(made: Any, room: str, name: str) -> Any:
     """
     if isinstance(made, type):
         if isinstance(start := vars(made).get("__init__"), FunctionType) and not hasattr(start, "__wrapped__"):
-            made.__init__ = _suggesting(start, name)  # type: ignore[misc]
+            made.__init__ = _outermost(start, name)  # type: ignore[misc]
             for method, function in list(vars(made).items()):
                 if isinstance(function, FunctionType) and not method.startswith("_") and not hasattr(function, "__wrapped__"):
-                    setattr(made, method, _shallow(function))
+                    setattr(made, method, _outermost(function))
         return made
     if isinstance(made, FunctionType):
-        made = _suggesting(made, name)
+        made = _outermost(made, name)
         made.__module__, made.__name__, made.__qualname__ = room, name, name  # pickled as what it is called
     return made
 
@@ -149,19 +149,8 @@ def _at_once(interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
     return interrupt if os.environ.get("HERMITEX_TRACEBACK") else interrupt.with_traceback(None)
 
 
-def _shallow(function: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(function)
-    def called(*values: Any, **keywords: Any) -> Any:
-        __tracebackhide__ = True
-        try:
-            return function(*values, **keywords)
-        except KeyboardInterrupt as interrupt:
-            raise _at_once(interrupt) from None
-
-    return called
-
-
-def _suggesting(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _outermost(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """A function that is called from outside: its interrupts are short, and under a public name a wrong keyword suggests one."""
     @wraps(function)
     def called(*values: Any, **keywords: Any) -> Any:
         __tracebackhide__ = True
@@ -170,7 +159,7 @@ def _suggesting(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         except KeyboardInterrupt as interrupt:
             raise _at_once(interrupt) from None
         except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # of something inside
+            if not name or error.__traceback__ is None or error.__traceback__.tb_next is not None:  # of something inside
                 raise
             from inspect import signature
 

@@ -18,7 +18,7 @@ from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedFo
 from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
 from hermitex.symbolic.calculus.marked import DEEP, SPARE, Marked
 from hermitex.symbolic.calculus.seen import Place
-from hermitex.symbolic.digits.spans import as_averages
+from hermitex.symbolic.digits.spans import as_averages, ends
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.sums import added_up
@@ -71,11 +71,10 @@ def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Abso
     """A range has other numbers, and may have other terms, from place to place: those are left where the parts are other ones."""
     models: dict[Any, Marked] = {}
     opaque = side.has(*_RANGES)
-
-    ends = set().union(*(end.free_symbols for e in side.atoms(*_RANGES) for _, *span in e.limits for end in span))
+    counting = set().union(*map(ends, side.atoms(*_RANGES)))
 
     def model_at(place: Place) -> Marked:
-        numbers = {s: v for s, v in place.point.items() if s in ends}
+        numbers = {s: v for s, v in place.point.items() if s in counting}
         key = tuple(place.functions.items()), tuple(numbers.items())
         if key not in models:
             models[key] = Marked(_spelt_out(side, numbers) if opaque else side, place.functions)

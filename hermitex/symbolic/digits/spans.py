@@ -26,11 +26,12 @@ def as_averages(expr: Expr, *, letters: bool = False) -> Expr:
     if not expr.has(Integral):
         return expr
     found = {e: _average(e, letters) for e in expr.atoms(Integral) if all(len(span) == 3 for span in e.limits)
-             and not (_ends(e) | e.free_symbols & e.atoms(Bound) if letters else e.free_symbols)}
+             and not (ends(e) | e.free_symbols & e.atoms(Bound) if letters else e.free_symbols)}
     return expr.xreplace(found)
 
 
-def _ends(e: Integral) -> set[Symbol]:
+def ends(e: Expr) -> set[Symbol]:
+    """The letters in the ends of an integral, a sum or a product."""
     return set().union(*(end.free_symbols for _, *span in e.limits for end in span)) - {x for x, *_ in e.limits}
 
 
@@ -76,4 +77,4 @@ def _mapped(a: Expr, b: Expr, v: Symbol) -> tuple[Expr, Expr]:
     return a + (b - a)*v, b - a
 
 
-__all__ = ["as_averages"]
+__all__ = ["as_averages", "ends"]

@@ -190,7 +190,7 @@ def _either_sign(body: Expr, x: Symbol, a: Expr) -> Answer | None:
         return None
     even, odd = (multiplied_out((up.value + side * down.value) / 2) for side in (1, -1))
     value = multiplied_out(even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0))
-    given = _put(body, {a: S.Zero})
+    given = at_numbers(body, {a: S.Zero})
     alone = Answer(given) if not _finite(given) or not depends(given, x) else _by_rules(given, x)
     return Answer(with_zero(value, a, a, alone))
 
@@ -203,20 +203,21 @@ def with_zero(value: Expr, a: Symbol, size: Expr, alone: Answer) -> Expr:
     """
     if size.is_nonzero or alone.rest or not _finite(alone.value):
         return value
-    if not any(p.exp.is_negative and _put(p.base, {a: S.Zero}) == 0 for p in value.atoms(Pow)):
-        lost = multiplied_out(alone.value - there) if _finite(there := _put(value, {a: S.Zero})) else S.Zero
+    if not any(p.exp.is_negative and at_numbers(p.base, {a: S.Zero}) == 0 for p in value.atoms(Pow)):
+        lost = multiplied_out(alone.value - there) if _finite(there := at_numbers(value, {a: S.Zero})) else S.Zero
         return multiplied_out(value + lost*(1 - sign(size)**2)) if lost != 0 else value
     letters = (value.free_symbols | alone.value.free_symbols) - {a}
     zero, others = {a: S.Zero}, fractions(letters, 1, -1)
     vanish = [{**others, b: S.Zero} for b in letters if b.is_zero is None]
     for first, then, here in ((others, zero, others), (zero, others, others), *((v, zero, v) for v in vanish)):
-        there = _put(_put(value, first), then).evalf(_FEW)
-        if there.is_Number and _finite(there) and abs(there - _put(alone.value, here).evalf(_FEW)) > _ALIKE:
+        there = at_numbers(at_numbers(value, first), then).evalf(_FEW)
+        if there.is_Number and _finite(there) and abs(there - at_numbers(alone.value, here).evalf(_FEW)) > _ALIKE:
             return Piecewise((alone.value, Eq(size, 0)), (value, True))
     return value
 
 
-def _put(e: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
+def at_numbers(e: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
+    """An expression at numbers; NaN where it has none there."""
     try:
         return e.subs(numbers)
     except (ValueError, TypeError):  # Max of what is infinite: no number either

@@ -41,7 +41,7 @@ from sympy import ImmutableDenseMatrix as Matrix
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.engine.one_variable import Answer, expectation, summed, with_zero
+from hermitex.symbolic.engine.one_variable import Answer, at_numbers, expectation, summed, with_zero
 from hermitex.symbolic.engine.signs import moments_of_signs
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.engine.tilt import tilted, waves
@@ -103,7 +103,9 @@ def _alone(body: Expr, x: Symbol, variance: Expr) -> Answer:
     scale = root(variance)
     known = scale if scale.is_positive else Dummy("s", positive=True)
     found = expectation(body.xreplace({x: known * t}), t)
-    value = with_zero(found.value, known, scale, Answer(body.subs(x, 0))) if body.has(*JUMPS) and not found.rest else found.value
+    value = found.value
+    if body.has(*JUMPS) and not found.rest:
+        value = with_zero(value, known, scale, Answer(at_numbers(body, {x: S.Zero})))
     return Answer(value.xreplace({known: scale}),
                   tuple((e.xreplace({t: x / scale, known: scale}), why) for e, why in found.rest))
 
