@@ -295,6 +295,10 @@ class Quadratures:
         coarser, self.rules = self.rules, finer
         return good if self._fitting(coarser) else np.ones(1, dtype=bool)
 
+    def beside(self, run: Callable[[Callable], Any]) -> None:
+        """Evaluate on the nodes on which `verify` looks first."""
+        self._instead(self._others(tuple(self.rules)), run, contracted)
+
     def _fitting(self, before: Mapping[str, quadrature.Rule]) -> bool:
         """Take finer rules back, those that grew most first, until every array fits into memory; False where none is left."""
         def largest() -> float:

@@ -12,13 +12,13 @@ HELPERS: dict[str, tuple[tuple[str, ...], str]] = {
     "average": ((), '''
 def average(values, weights, axis, table=None):
     """E over one integration variable: the weighted sum over its axis, which stays with length 1; of values*table, if given."""
-    if table is not None and np.shape(table) == weights.shape:  # the same at all points: one sum for each, no product
+    if table is not None and getattr(table, "shape", ()) == weights.shape:  # the same at all points: one sum for each, no product
         weights = weights*table
     elif table is not None:
         values = values*table
-    if np.ndim(values) == 0 or not values.shape[axis] == weights.shape[axis] == weights.size:  # constant, or moving nodes
-        return (values*weights).sum(axis=axis, keepdims=True)
-    return (values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1)
+    if isinstance(values, np.ndarray) and values.shape[axis] == weights.shape[axis] == weights.size:
+        return (values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1)
+    return (values*weights).sum(axis=axis, keepdims=True)  # constant, or moving nodes
 '''),
     "summed": ((), '''
 def summed(part, size, axis, others, names, quad, *values):

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,19 @@ def unlawful(outputs: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:
     why = np.full(shape, "", dtype=object)
     for key, value in outputs.items():
         if key.startswith(LAW):
-            low, rest = key[len(LAW) + 1:].split(", ", 1)
-            end = min(rest.find(c) for c in ")]" if c in rest.split(" ", 1)[0])
+            low, high, below, above, said = _read(key)
             x = np.asarray(value, dtype=float).reshape(-1)
-            under = x <= float(low) if key[len(LAW)] == "(" else x < float(low)
-            above = x >= float(rest[:end]) if rest[end] == ")" else x > float(rest[:end])
-            if np.any(bad := under | above):
+            if (bad := below(x, low) | above(x, high)).any():
                 x = np.broadcast_to(x, shape)
                 for k in np.flatnonzero(bad & (why == "")):
-                    why[k] = f"{rest[end + 2:]}, not {x[k]:.6g}"
+                    why[k] = f"{said}, not {x[k]:.6g}"
     return why
+
+
+@lru_cache(maxsize=1024)
+def _read(key: str) -> tuple[float, float, np.ufunc, np.ufunc, str]:
+    """The ends of the interval, which numbers lie below and above it, and the words of the condition."""
+    low, rest = key[len(LAW) + 1:].split(", ", 1)
+    end = min(rest.find(c) for c in ")]" if c in rest.split(" ", 1)[0])
+    below, above = np.less_equal if key[len(LAW)] == "(" else np.less, np.greater_equal if rest[end] == ")" else np.greater
+    return float(low), float(rest[:end]), below, above, rest[end + 2:]

@@ -25,8 +25,10 @@ _LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
 _NATURAL = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle
 _HALVINGS = 24
 _NEARER = 5  # steps that an unknown near 0 takes to relative accuracy
-_FELT = 1e-13  # a last step that is longer is taken: what is computed from the solution may feel it
+_FELT = 1e-15  # a last step that is longer is taken: what is computed from the solution may feel it
 _ABSURD = 1e6  # a step this many times the unknown is a sign of a singular Jacobian
+
+_least, _largest, _sum = np.minimum.reduce, np.maximum.reduce, np.add.reduce
 
 Both = Callable[[Array, Params], tuple[Array, Array]]
 
@@ -115,6 +117,7 @@ class _NewtonRun:
         self.bends, self.diagonal = bends if bends.size < n else slice(None), (bends, bends)
         self.floors = np.where(mask, 0.0, self.floor)[:, None]
         self.unit, self.size_F, self.G = np.abs(x), np.abs(x), self.J_final
+        self.unsound: Array | None = None  # the points at which a slope is infinite, if there are any
 
     def evaluate(self, x: Array, p: Params) -> tuple[Array, Array]:
         shape = (len(self.names), *x.shape)
@@ -152,8 +155,8 @@ class _NewtonRun:
                 F, J, d, R = F[:, ~done], J[..., ~done], d[:, ~done], R[:, ~done]
             if step == max_steps:
                 return
-            lost = ~np.isfinite(d.sum(axis=0))
-            if lost.any():
+            if not np.isfinite(_sum(d, axis=None)):
+                lost = ~np.isfinite(d.sum(axis=0))
                 self.finish(lost, F, J, d, "the Jacobian is not finite")
                 F, J, d, R = F[:, ~lost], J[..., ~lost], d[:, ~lost], R[:, ~lost]
             if self.active.size:
@@ -164,11 +167,14 @@ class _NewtonRun:
 
     def measure(self, J: Array) -> None:
         """The size of x, and of each equation: the sum of its linearised terms."""
-        self.size_x = np.abs(self.x) + self.floors
-        self.unit = np.where(self.mask[:, None], 1.0, self.size_x) if self.some else self.size_x
-        size = np.einsum("ijb,jb->ib", np.abs(J), self.size_x)
-        self.sound = np.isfinite(size.sum(axis=0))
-        self.size_F = np.where((size > 0) & self.sound, size, 1.0)
+        size_x = np.abs(self.x) if self.every else np.abs(self.x) + self.floors
+        if not self.every:
+            self.unit = np.where(self.mask[:, None], 1.0, size_x) if self.some else size_x
+        self.size_F = np.einsum("ijb,jb->ib", np.abs(J), size_x)
+        self.unsound = None
+        if not (_least(self.size_F, axis=None) > 0 and np.isfinite(_sum(self.size_F, axis=None))):
+            sound = np.isfinite(self.size_F.sum(axis=0))
+            self.size_F, self.unsound = np.where((self.size_F > 0) & sound, self.size_F, 1.0), ~sound
 
     def direction(self, F: Array, J: Array) -> tuple[Array, Array]:
         """R and the Newton step d in the coordinates with logarithms."""
@@ -185,23 +191,22 @@ class _NewtonRun:
             R[i] = bend(t)
         self.G = G
         d = linear.step(G, -R)
-        wrong = ~(self.length(d) <= _ABSURD)
-        if wrong.any():  # singular there, if only to rounding, or not finite: the step of least norm
-            k = np.flatnonzero(wrong)
+        if not _largest(self.length(d)) <= _ABSURD:  # singular there, if only to rounding, or not finite: the step of least norm
+            k = np.flatnonzero(~(self.length(d) <= _ABSURD))
             d[:, k], rank = linear.solve(G[..., k], -R[:, k])
             self.singular[self.active[k[rank < len(self.names)]]] = True
-        if not self.sound.all():
-            d[:, ~self.sound] = np.nan  # an infinite slope makes the step zero, which is not convergence
+        if self.unsound is not None:
+            d[:, self.unsound] = np.nan  # an infinite slope makes the step zero, which is not convergence
         return R, d
 
     def length(self, d: Array) -> Array:
         """Of a step, relative to x."""
-        return np.asarray((np.abs(d) / self.unit).max(axis=0))
+        return np.asarray(_largest(np.abs(d) if self.every else np.abs(d) / self.unit, axis=0))
 
     def errors(self, F: Array, d: Array) -> tuple[Array, Array]:
         """The residual relative to the terms of its equation, and what the full step and those after it leave, relative to x."""
         step = self.length(d)
-        return (np.abs(F) / self.size_F).max(axis=0), step / (1 - np.where(step < self.before, step / self.before, 0.0))
+        return _largest(np.abs(F) / self.size_F, axis=0), step / (1 - np.where(step < self.before, step / self.before, 0.0))
 
     def done(self, F: Array, d: Array) -> Array:
         backward, forward = self.errors(F, d)
@@ -221,7 +226,7 @@ class _NewtonRun:
         if self.some:
             size = np.where(self.rows[:, None], 1.0, size)
         part = R / size
-        return np.asarray((part * part).sum(axis=0))
+        return np.asarray(_sum(part * part, axis=0))
 
     def nearer(self, R: Array, d: Array, t: Array, G: Array) -> Array:
         """The natural test: the next step with the old Jacobian is shorter, so the solution is nearer."""
@@ -243,8 +248,7 @@ class _NewtonRun:
         size = self.size_F  # of this step's start, so that the merits are comparable
         before = self.merit(R, size)
         t = np.ones(x.shape[1])
-        if self.some:
-            longest = np.abs(d[self.logs]).max(axis=0)
+        if self.some and _largest(longest := _largest(np.abs(d[self.logs]), axis=0)) > _LONGEST:
             t = np.minimum(1.0, _LONGEST / np.maximum(longest, _LONGEST))
         trial = self.move(x, t * d)
         F_new, J_new = self.evaluate(trial, self.p)
@@ -252,7 +256,8 @@ class _NewtonRun:
         fine = self.merit(R_new, size) <= (1 - 1e-4 * t) * before
         if not fine.all():
             fine |= self.nearer(R_new, d, t, self.G)
-        fine &= np.isfinite(J_new.sum(axis=(0, 1)))
+        if not np.isfinite(_sum(J_new, axis=None)):
+            fine &= np.isfinite(J_new.sum(axis=(0, 1)))
         stuck = np.zeros(x.shape[1], dtype=bool)
         if not fine.all():
             F_new, J_new = np.array(F_new), np.array(J_new)
@@ -264,7 +269,7 @@ class _NewtonRun:
             again = stale[~stuck[stale]]
             if again.size:
                 J_new[..., again] = self.evaluate(trial[:, again], take(self.p, again))[1]
-        self.steps[self.active[~stuck]] += 1
+        self.steps[self.active] += ~stuck
         self.before = np.where(stuck, self.before, np.where(t == 1, self.length(d), np.inf))
         self.x = trial
         return F_new, J_new, stuck
@@ -300,6 +305,7 @@ class _NewtonRun:
         keep = ~which
         self.active, self.x, self.p = self.active[keep], self.x[:, keep], take(self.p, np.flatnonzero(keep))
         self.size_F, self.unit, self.G = self.size_F[:, keep], self.unit[:, keep], self.G[..., keep]
+        self.unsound = self.unsound if self.unsound is None else self.unsound[keep]
         self.before = self.before[keep]
 
     def complete(self, p: Params) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from hermitex.systems.moves import moved
 
 _EPS = float(np.finfo(float).eps)
 _ROUNDED = _EPS/OFF  # of how far they are moved: what rounding may be of the terms, one to two units in the last place
-_PART, _FEEDS_BACK = 0.3, 1e-4  # of the tolerance that rounding may be of a right-hand side before the unknowns are asked
 _STABLE = 0.5  # a radius at which what is 0 at the end of its range is led back there
 _SMALL, _FLOOR = 1e-6, 1e-3  # what an unknown, and an observable, is measured against if it is smaller
 
@@ -57,8 +57,18 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     direct = np.stack([gaps[f"rhs/{u}"]/(_slope(run, u, blocks[u]) if u in program.implicit else 1.0) for u in unknowns])
     own = _worst([*np.where(kinds == "explicit", _digitless(state, direct), 0.0)], run.points)
     first = _worst([*part(direct), *seen], run.points)
-    if not np.any(first > _PART*run.tolerance*np.clip(np.nan_to_num(np.abs(1 - radius), nan=1.0), _FEEDS_BACK, 1.0)):
-        return first, np.zeros(run.points), own, gaps
+    s, last = displaced(run, shift, here)
+    parts = list(part(np.abs(np.stack([row(s[u]) for u in unknowns]) - state)*_ROUNDED))
+    parts += [np.abs(last[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
+    return first, _worst(parts, run.points), own, gaps
+
+
+def displaced(run: Any, shift: Mapping[str, np.ndarray], here: Mapping[str, np.ndarray]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The state where every formula is off by its `shift`, block after block, and the observables there.
+
+    here : what they are at the solution
+    """
+    program, row = run.program, run._row
 
     def call(name: str, s: dict[str, Any]) -> dict[str, Any]:
         block = program.blocks[int(name.removeprefix("block_")) - 1]
@@ -70,11 +80,9 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
         return out
 
     before = {k: {**out, **{f"rhs/{u}": here[f"rhs/{u}"] for u in program.blocks[k].unknowns}} for k, out in run.outputs.items()}
-    s = moved(program.blocks, call, run.s, before, run.points)
+    s = moved(program.blocks, call, run.s, before, run.points, noise=False)
     last = run.ask("observables", s, run.used) if program.observables else {}
-    parts = list(part(np.abs(np.stack([row(s[u]) for u in unknowns]) - state)*_ROUNDED))
-    parts += [np.abs(row(last[o]) + shift[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
-    return first, _worst(parts, run.points), own, gaps
+    return s, {o: row(last[o]) + shift[o] for o in program.observables}
 
 
 def _digitless(x: np.ndarray, gap: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.kernels.record import contracted
 from hermitex.solvers.linear import solve
-from hermitex.systems.program import BlockCode, State
+from hermitex.systems.program import BlockCode, State, row
 
 _EPS = float(np.finfo(float).eps)
 OF_TERMS = 64*_EPS  # what rounding may leave of the terms of a linear row
@@ -27,12 +27,13 @@ _ROUNDED = 4*_EPS  # of the terms of a row: no more is known of it on any nodes
 
 
 def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: State, outputs: Mapping[int, State], points: int,
-          held: Mapping[int, State] | None = None, there: State | None = None) -> State:
+          held: Mapping[int, State] | None = None, there: State | None = None, noise: bool = True) -> State:
     """The state `s` after one step of Newton's method of every block in order, as `call(name, s)` has them.
 
     outputs : of the block functions at the solution, on the nodes on which it was found
     held : where some blocks are put in place of their step
     there : the right-hand sides that `call` would have at `s`, if they are known: the first block needs no more, but for slopes
+    noise : what rounding may leave of an equation does not count; where it was moved on purpose, all of it does
     """
     s = dict(s)
     for k, block in enumerate(blocks):
@@ -43,38 +44,39 @@ def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: S
         if held and k in held:
             values = dict(held[k])
         elif block.kind == "explicit":
-            values = {u: _row(out[f"rhs/{u}"], points)*(1 + _ROUNDED) for u in block.unknowns}  # no more of it is known
+            values = {u: row(out[f"rhs/{u}"], points)*(1 + _ROUNDED) for u in block.unknowns}  # no more of it is known
         else:
-            values = (_linear if block.kind == "linear" else _nonlinear)(block, out, outputs[k], s, points)
+            values = (_linear if block.kind == "linear" else _nonlinear)(block, out, outputs[k], s, points, noise)
         for u, v in values.items():
             s[u] = v.reshape(np.shape(s[u])) if np.size(s[u]) == points else v
     return s
 
 
-def _linear(block: BlockCode, out: State, before: State, s: State, points: int) -> State:
+def _linear(block: BlockCode, out: State, before: State, s: State, points: int, noise: bool) -> State:
     A, b = matrix_of(block, out, points)
-    x = np.stack([_row(s[u], points) for u in block.unknowns])
+    x = np.stack([row(s[u], points) for u in block.unknowns])
     place = {u: i for i, u in enumerate(block.unknowns)}
-    noise = rounding_of_rows(A, b, x, [place[u] for u in block.members])
-    d = _step(A, b - np.einsum("ijb,jb->ib", A, x), noise)
+    left = rounding_of_rows(A, b, x, [place[u] for u in block.members]) if noise else 0.0
+    d = _step(A, b - np.einsum("ijb,jb->ib", A, x), left)
     return dict(zip(block.unknowns, x + d, strict=True))
 
 
-def _nonlinear(block: BlockCode, out: State, before: State, s: State, points: int) -> State:
-    x = np.stack([_row(s[u], points) for u in block.torn])
+def _nonlinear(block: BlockCode, out: State, before: State, s: State, points: int, noise: bool) -> State:
+    x = np.stack([row(s[u], points) for u in block.torn])
     slopes = slopes_of(block, out, points)
     J = chain_of(block, out, x, slopes)[1]
-    change, noise = np.empty(x.shape), np.empty(x.shape)
+    change, left = np.empty(x.shape), np.zeros(x.shape)
     for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True)):
-        new, old = (_row(o[f"rhs/{u}"], points) for o in (out, before))  # x - rhs would lose an rhs far below x
+        new, old = (row(o[f"rhs/{u}"], points) for o in (out, before))  # x - rhs would lose an rhs far below x
         change[i] = new - old if explicit else old - new
-        noise[i] = _ROUNDED*(np.abs(old) if explicit else np.abs(_row(before[f"terms/{u}"], points)))
-    d = _step(J, change, noise)
-    members = {m: _row(out[m], points) + sum(a*b for a, b in zip(slopes[m], d, strict=True)) for m in block.members}
+        if noise:
+            left[i] = _ROUNDED*(np.abs(old) if explicit else np.abs(row(before[f"terms/{u}"], points)))
+    d = _step(J, change, left)
+    members = {m: row(out[m], points) + sum(a*b for a, b in zip(slopes[m], d, strict=True)) for m in block.members}
     return {**dict(zip(block.torn, x + d, strict=True)), **members}
 
 
-def _step(J: np.ndarray, change: np.ndarray, noise: np.ndarray) -> np.ndarray:
+def _step(J: np.ndarray, change: np.ndarray, noise: np.ndarray | float) -> np.ndarray:
     """d with J d = what of the change is not rounding; the change itself where J is not finite, as beside a root of 0."""
     change = np.sign(change)*np.maximum(np.abs(change) - noise, 0.0)
     if not change.any():
@@ -83,19 +85,14 @@ def _step(J: np.ndarray, change: np.ndarray, noise: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(d), d, change)
 
 
-def _row(value: Any, points: int) -> np.ndarray:
-    row = np.asarray(value, dtype=float).reshape(-1)
-    return row if len(row) == points else np.broadcast_to(row, (points,))
-
-
 def matrix_of(block: BlockCode, out: Mapping[str, Any], points: int) -> tuple[np.ndarray, np.ndarray]:
     """A and b of a linear block."""
     n = len(block.unknowns)
     A, b = np.empty((n, n, points)), np.empty((n, points))
     for at, labels in zip((A.reshape(-1, points), b), _entries(block), strict=True):
-        for row, label in zip(at, labels, strict=True):
+        for entry, label in zip(at, labels, strict=True):
             value = out[label]
-            row[:] = value.reshape(-1) if isinstance(value, np.ndarray) else value
+            entry[:] = value.reshape(-1) if isinstance(value, np.ndarray) else value
     return A, np.negative(b, out=b)
 
 
@@ -176,9 +173,8 @@ def _slopes_in(block: BlockCode, labels: tuple[str, ...]) -> tuple[tuple[str, st
 
 
 def _flat(value: Any, u: str, points: int) -> np.ndarray:
-    row = np.asarray(value, dtype=float).reshape(-1)
-    if row.size not in (1, points):
+    if np.size(value) not in (1, points):
         raise BadInput(f"System: an average in the equation of {u} has a break point that moves with another variable of the "
                        "average in a way that is not resolved; write the switch so that one of its variables enters linearly")
-    return row
+    return row(value, points)
 

@@ -40,6 +40,13 @@ from hermitex.systems.gradients import Factors
 State = dict[str, Any]
 
 
+def row(value: Any, points: int) -> np.ndarray:
+    """A number, or an array with the points along its first axis, as a vector over the points."""
+    if isinstance(value, np.ndarray) and value.size == points:
+        return value.reshape(-1)
+    return np.full(points, np.asarray(value, dtype=float).item())
+
+
 @dataclass(frozen=True)
 class BlockCode:
     """What a solver needs to know of a block: names only, no SymPy."""

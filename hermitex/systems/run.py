@@ -26,8 +26,9 @@ from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
 from hermitex.systems.coordinates import Coordinates, at_ends
 from hermitex.systems.double_roots import undetermined
+from hermitex.systems.glance import glance
 from hermitex.systems.moves import OF_AVERAGE, OF_TERMS, SMALL, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
-from hermitex.systems.program import BlockCode, Program, State
+from hermitex.systems.program import BlockCode, Program, State, row
 from hermitex.systems.stability import stability
 
 _REFINEMENTS = 40
@@ -124,6 +125,9 @@ class Run:
                 lost = [self.rounds >= _CHANCES or GROWS in str(r) or "runs to" in str(r) for r in found.reason]
                 end = end | (~np.asarray(found.converged) & np.array(lost))
                 done = good | resting | end
+                if good.all() and found.all_converged and (far := glance(self, verdict)) is not None:
+                    self.drift = far
+                    return self._finish(found, verdict, done, sure=True)
                 if done.any():
                     other: State = {}
                     self.drifts = []
@@ -237,6 +241,17 @@ class Run:
             # What vanishes but for rounding, an overlap with nothing, moves by all of itself: it needs an absolute accuracy.
             self.drifts.append(self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0))
 
+    def elsewhere(self, s: State) -> State:
+        """Right-hand sides and observables on nodes beside those in force, what cancels in them off by more than its rounding."""
+        out: State = {}
+
+        def run(average: Any) -> None:
+            for name in ("rounded",) if self.program.cancels else ("tables", *_VERDICT):
+                out.update(self.ask(name, {**s, **out}, self.quad.arrays()))
+
+        self.quad.beside(run)
+        return out
+
     def _shifted(self, before: State, now: State) -> np.ndarray:
         """How far right-hand sides and observables move on other nodes; an implicit equation is 0 but for its drift."""
         same = {n: v for n, v in now.items() if n.removeprefix("rhs/") not in self.program.implicit}
@@ -290,8 +305,7 @@ class Run:
         return found
 
     def _row(self, value: Any) -> np.ndarray:
-        row = np.asarray(value, dtype=float).reshape(-1)
-        return row if len(row) == self.points else np.full(self.points, row.item())
+        return row(value, self.points)
 
     def _explicit(self, block: BlockCode, out: dict[str, Any]) -> Solution:
         (u,) = block.unknowns
@@ -450,7 +464,7 @@ class Run:
         return np.stack(starts), np.stack(given)
 
     # -- verdict -----------------------------------------------------------------------------------------------------
-    def _finish(self, found: Solution, verdict: State, done: np.ndarray) -> Solution:
+    def _finish(self, found: Solution, verdict: State, done: np.ndarray, *, sure: bool = False) -> Solution:
         residual, most = self._residual(verdict), max(100*self.tolerance, LEAST_HELD)
         below = {u: -self._row(self.s[u]) for u in self.program.positive}
         # An average that is nearly 0 is known to the rounding of its terms only.
@@ -469,8 +483,10 @@ class Run:
         quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         solved = np.asarray(found.converged) & ok
-        lost, gaps = self._lost(solved, verdict, radius, done)
-        double, aside = undetermined(self, solved & done, verdict, gaps)
+        lost = double = aside = np.zeros(self.points)
+        if not sure:
+            lost, gaps = self._lost(solved, verdict, radius, done)
+            double, aside = undetermined(self, solved & done, verdict, gaps)
         quadrature = np.maximum(quadrature, np.maximum(lost, double))
         reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)

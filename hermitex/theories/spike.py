@@ -307,9 +307,8 @@ _RANGES = {"alpha": _POSITIVE, "beta": _POSITIVE, "lam": _NONNEGATIVE, "Delta": 
 
 def _within(asking: str, name: str, v: np.ndarray) -> None:
     must, test = _RANGES.get(name, _FINITE)
-    bad = np.atleast_1d(v)[~np.atleast_1d(test(v))]
-    if bad.size:
-        raise BadInput(f"{asking}: {name} = {bad[0]:g}; it must be {must}")
+    if not (good := test(v)).all():
+        raise BadInput(f"{asking}: {name} = {v[~good].flat[0]:g}; it must be {must}")
 
 
 def completed(asking: str, sigma: Activation, g: Activation, numbers: Mapping[str, np.ndarray],

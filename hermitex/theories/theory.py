@@ -264,13 +264,13 @@ class Theory(Shown):
     def _curve(self, found: Solution, axis: str, line: np.ndarray, numbers: Mapping[str, Any], title: str,
                more: Mapping[str, np.ndarray] | None = None) -> Curve:
         good = np.broadcast_to(np.asarray(found.converged, dtype=bool), line.shape)
-        names = [*self.errors, *self.order_parameters]
+        names, letters = [*self.errors, *self.order_parameters], self.letters()
         values = {n: np.array(np.broadcast_to(found.value[n], line.shape), dtype=float) for n in names if n in found}
         if not good.all():
             values = {n: np.where(good, v, np.nan) for n, v in values.items()}
         fixed = {k: v.item() for k, v in numbers.items() if k != axis and k not in self.arrays and np.ndim(v) == 0}
         beside = {k: np.array(np.broadcast_to(v, line.shape)) for k, v in numbers.items()   # that run along with the axis
-                  if k in self.letters() and k != axis and k not in self.arrays and np.ndim(v) == 1 and k not in values}
+                  if k in letters and k != axis and k not in self.arrays and np.ndim(v) == 1 and k not in values}
         return Curve(self.name, self.described(fixed), line, {**values, **beside, **(more or {})},
                      tuple(n for n in self.order_parameters if n in values),
                      converged=good, residual=np.broadcast_to(np.asarray(found.residual, dtype=float), line.shape),

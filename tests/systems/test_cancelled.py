@@ -291,3 +291,27 @@ def test_terms_that_cancel_below_a_function_of_a_random_variable_are_told(inner,
         except NotConverged:
             assert power > 4
     assert told >= 2
+
+
+@pytest.mark.parametrize("assumed, seed", [({"positive": True}, 1), ({"real": True}, 2)], ids=["positive", "real"])
+def test_differences_of_differences_claim_no_more_than_they_hold(assumed, seed):
+    """What is left of one is the next one's term: the rounding of the first is felt ten thousand times more in each."""
+    links, c, a = [Symbol(f"v{k}", **assumed) for k in range(3)], sympy.symbols("c0:3", real=True), Symbol("a", real=True)
+    system = hx.System({x: exp(-x) + a, **{v: u - d for v, u, d in zip(links, [x, *links], c, strict=False)}})
+    rng, solved = random.Random(seed), 0
+    for _ in range(60):
+        with mpmath.workdps(40):
+            numbers = {"a": rng.uniform(0.1, 0.9)}
+            left = mpmath.findroot(lambda t, at=numbers["a"]: t - mpmath.exp(-t) - mpmath.mpf(at), 0.8)
+            exact = []
+            for k in range(3):
+                numbers[f"c{k}"] = float(left*(1 - mpmath.mpf(10)**-rng.uniform(0.5, 4.5)))
+                left -= mpmath.mpf(numbers[f"c{k}"])
+                exact.append(float(left))
+        found = system.solve(numbers, raise_on_failure=False)
+        if found.converged:
+            solved += 1
+            least = 0.0 if "positive" in assumed else 1e-6
+            gaps = [abs(found[v.name] - e)/max(abs(e), least) for v, e in zip(links, exact, strict=True)]
+            assert max(gaps) <= max(2*np.nan_to_num(found.error), 1e-11)
+    assert solved >= 15
