@@ -21,7 +21,7 @@ from hermitex.kernels.cancellation import of_one_sign
 from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import exp_erfc
 
-OFF = 2.0**-46  # many times what rounding is, and so little that everything moves in proportion
+OFF = 2.0**-48  # many times what rounding is, and so little that everything moves in proportion
 GOLDEN = 0.6180339887498949  # so that no two sums are off by the same part
 _WIDTH = 116
 _FUNCTION = 4  # roundings in a function's value
@@ -52,7 +52,7 @@ def rounded(source: str) -> str:
     >>> print(rounded("def f(s):\\n    x = s['x']\\n    return x*x - 1"))
     def f(s):
         x = s['x']
-        return off(1.47e-12, x * x, -1)
+        return off(5.75e-15, x * x, -1)
     """
     tree = ast.parse(source)
     given: dict[str, list[bool]] = {}

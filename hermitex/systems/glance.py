@@ -36,7 +36,11 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
             return None
     near = {**run.s, **{u: run.s[u]*(1 + (1 + k*GOLDEN % 1)*OFF) for k, u in enumerate(program.unknowns)}}
     there = run.elsewhere(near)
-    s, seen = displaced(run, {n: row(there[n]) - v for n, v in here.items()}, here)
+    shift = {n: row(there[n]) - v for n, v in here.items()}
+    if any(np.any(np.abs(shift[f"rhs/{u}"]) > run.tolerance*np.abs(row(run.s[u]))) for u in program.unknowns
+           if u not in program.implicit):
+        return None
+    s, seen = displaced(run, shift, here)
     x, y = (np.array([row(v[u]) for u in program.unknowns]) for v in (run.s, s))
     least = np.array([0.0 if u in program.positive else SMALL for u in program.unknowns])[:, None]
     far = (np.abs(y - x)/np.maximum(np.abs(x), least)).max(axis=0)
