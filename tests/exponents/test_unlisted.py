@@ -96,51 +96,57 @@ def mean(values):
     return W @ values
 
 
-# text, its values on the grid, (slow?)
+# text, its values on the grid
 DETERMINISTIC = [
     # polynomials
-    ("He4(z) + z", he(4) + Z), ("z**6 - z**4", Z**6 - Z**4), ("z**5 + z**2", Z**5 + Z**2), ("He5(z)", he(5)),
-    ("He3(z)**2", he(3)**2), ("z**2 - E(z**4)", Z**2 - 3), ("(z**2 - 1)**2 - 4*z**2", (Z**2 - 1)**2 - 4*Z**2),
+    ("He4(z) + z", lambda: he(4) + Z), ("z**6 - z**4", lambda: Z**6 - Z**4), ("z**5 + z**2", lambda: Z**5 + Z**2),
+    ("He5(z)", lambda: he(5)),
+    ("He3(z)**2", lambda: he(3)**2), ("z**2 - E(z**4)", lambda: Z**2 - 3),
+    ("(z**2 - 1)**2 - 4*z**2", lambda: (Z**2 - 1)**2 - 4*Z**2),
     # trigonometric
-    ("cos(2*z)", np.cos(2*Z)), ("sin(z)**2", np.sin(Z)**2), ("z*sin(z)", Z*np.sin(Z)),
-    ("sin(z)*cos(z)", np.sin(Z)*np.cos(Z)),
-    ("cos(z) + cos(sqrt(2)*z)", np.cos(Z) + np.cos(np.sqrt(2)*Z)), ("exp(cos(z))", np.exp(np.cos(Z))),
-    ("cos(z) + exp(-1/2)*z**2/2", np.cos(Z) + np.exp(-.5)*Z**2/2), ("1/(2 + sin(z))", 1/(2 + np.sin(Z))),
+    ("cos(2*z)", lambda: np.cos(2*Z)), ("sin(z)**2", lambda: np.sin(Z)**2), ("z*sin(z)", lambda: Z*np.sin(Z)),
+    ("sin(z)*cos(z)", lambda: np.sin(Z)*np.cos(Z)),
+    ("cos(z) + cos(sqrt(2)*z)", lambda: np.cos(Z) + np.cos(np.sqrt(2)*Z)), ("exp(cos(z))", lambda: np.exp(np.cos(Z))),
+    ("cos(z) + exp(-1/2)*z**2/2", lambda: np.cos(Z) + np.exp(-.5)*Z**2/2), ("1/(2 + sin(z))", lambda: 1/(2 + np.sin(Z))),
     # kinked
-    ("relu(z) - z/2", relu(Z) - Z/2), ("Abs(z) - z**2", abs(Z) - Z**2), ("Abs(z - 1)", abs(Z - 1)),
-    ("Max(0, 1 - abs(z))", np.maximum(0, 1 - abs(Z))), ("Min(1, Max(-1, z))", np.clip(Z, -1, 1)),
-    ("Max(z, 2*z**2 - 1)", np.maximum(Z, 2*Z**2 - 1)), ("abs(abs(z) - 1)", abs(abs(Z) - 1)),
-    ("relu(z - 1) + relu(-z - 1)", relu(Z - 1) + relu(-Z - 1)), ("abs(z)**3 - abs(z)", abs(Z)**3 - abs(Z)),
-    ("z**2 + Abs(z)/3", Z**2 + abs(Z)/3), ("leaky_relu(z)", np.where(Z > 0, Z, Z/100)),
-    ("Max(z**2, 1)", np.maximum(Z**2, 1)), ("Max(abs(z), 2) - abs(z)", np.maximum(abs(Z), 2) - abs(Z)),
+    ("relu(z) - z/2", lambda: relu(Z) - Z/2), ("Abs(z) - z**2", lambda: abs(Z) - Z**2), ("Abs(z - 1)", lambda: abs(Z - 1)),
+    ("Max(0, 1 - abs(z))", lambda: np.maximum(0, 1 - abs(Z))), ("Min(1, Max(-1, z))", lambda: np.clip(Z, -1, 1)),
+    ("Max(z, 2*z**2 - 1)", lambda: np.maximum(Z, 2*Z**2 - 1)), ("abs(abs(z) - 1)", lambda: abs(abs(Z) - 1)),
+    ("relu(z - 1) + relu(-z - 1)", lambda: relu(Z - 1) + relu(-Z - 1)), ("abs(z)**3 - abs(z)", lambda: abs(Z)**3 - abs(Z)),
+    ("z**2 + Abs(z)/3", lambda: Z**2 + abs(Z)/3), ("leaky_relu(z)", lambda: np.where(Z > 0, Z, Z/100)),
+    ("Max(z**2, 1)", lambda: np.maximum(Z**2, 1)), ("Max(abs(z), 2) - abs(z)", lambda: np.maximum(abs(Z), 2) - abs(Z)),
     # smooth activations
-    ("gelu(z)", Z*phi_(Z)), ("silu(z)", Z*expit(Z)), ("softplus(z) - z/2", np.logaddexp(0, Z) - Z/2),
-    ("erf(z) - 2*z/sqrt(3*pi)", erf(Z) - 2*Z/np.sqrt(3*np.pi)), ("tanh(z) - 0.6057*z", np.tanh(Z) - 0.6057*Z),
-    ("erf(z)**2", erf(Z)**2), ("atan(z)", np.arctan(Z)), ("erfc(z)", erfc(Z)), ("log(1 + z**2)", np.log1p(Z**2)),
+    ("gelu(z)", lambda: Z*phi_(Z)), ("silu(z)", lambda: Z*expit(Z)), ("softplus(z) - z/2", lambda: np.logaddexp(0, Z) - Z/2),
+    ("erf(z) - 2*z/sqrt(3*pi)", lambda: erf(Z) - 2*Z/np.sqrt(3*np.pi)), ("tanh(z) - 0.6057*z", lambda: np.tanh(Z) - 0.6057*Z),
+    ("erf(z)**2", lambda: erf(Z)**2), ("atan(z)", lambda: np.arctan(Z)), ("erfc(z)", lambda: erfc(Z)),
+    ("log(1 + z**2)", lambda: np.log1p(Z**2)),
     # products with Gaussians, where exponents above 2 live
-    ("z*exp(-z**2/2)", Z*np.exp(-Z**2/2)), ("abs(z)*exp(-z**2/2)", abs(Z)*np.exp(-Z**2/2)),
-    ("3*z**2*exp(-z**2) + 1", 3*Z**2*np.exp(-Z**2) + 1), ("exp(z**2*exp(-z**2))", np.exp(Z**2*np.exp(-Z**2))),
-    ("tanh(3*z**2*exp(-z**2))", np.tanh(3*Z**2*np.exp(-Z**2))), ("cos(z**2*exp(-z**2))", np.cos(Z**2*np.exp(-Z**2))),
-    ("z**4*exp(-z**2)", Z**4*np.exp(-Z**2)), ("He4(z)*exp(-z**2)", he(4)*np.exp(-Z**2)), ("exp(-z**2)", np.exp(-Z**2)),
+    ("z*exp(-z**2/2)", lambda: Z*np.exp(-Z**2/2)), ("abs(z)*exp(-z**2/2)", lambda: abs(Z)*np.exp(-Z**2/2)),
+    ("3*z**2*exp(-z**2) + 1", lambda: 3*Z**2*np.exp(-Z**2) + 1), ("exp(z**2*exp(-z**2))", lambda: np.exp(Z**2*np.exp(-Z**2))),
+    ("tanh(3*z**2*exp(-z**2))", lambda: np.tanh(3*Z**2*np.exp(-Z**2))),
+    ("cos(z**2*exp(-z**2))", lambda: np.cos(Z**2*np.exp(-Z**2))),
+    ("z**4*exp(-z**2)", lambda: Z**4*np.exp(-Z**2)), ("He4(z)*exp(-z**2)", lambda: he(4)*np.exp(-Z**2)),
+    ("exp(-z**2)", lambda: np.exp(-Z**2)),
     # rational and singular
-    ("1/(1 + z**2)", 1/(1 + Z**2)), ("z/(1 + z**2)", Z/(1 + Z**2)), ("z**2/(1 + z**4)", Z**2/(1 + Z**4)),
-    ("log(abs(z))", np.log(abs(Z))), ("z**2*log(abs(z))", Z**2*np.log(abs(Z))),
+    ("1/(1 + z**2)", lambda: 1/(1 + Z**2)), ("z/(1 + z**2)", lambda: Z/(1 + Z**2)), ("z**2/(1 + z**4)", lambda: Z**2/(1 + Z**4)),
+    ("log(abs(z))", lambda: np.log(abs(Z))), ("z**2*log(abs(z))", lambda: Z**2*np.log(abs(Z))),
     # growing
-    ("exp(z) - z", np.exp(Z) - Z), ("cosh(z) - z**2", np.cosh(Z) - Z**2), ("sin(3*z)*exp(-z)", np.sin(3*Z)*np.exp(-Z)),
-    ("exp(abs(z))", np.exp(abs(Z))),
+    ("exp(z) - z", lambda: np.exp(Z) - Z), ("cosh(z) - z**2", lambda: np.cosh(Z) - Z**2),
+    ("sin(3*z)*exp(-z)", lambda: np.sin(3*Z)*np.exp(-Z)),
+    ("exp(abs(z))", lambda: np.exp(abs(Z))),
     # constants that are expectations
-    ("tanh(z) - z*E(z*tanh(z))", np.tanh(Z) - Z*mean(Z*np.tanh(Z))),
-    ("sigmoid(z) - 1/2 - z*E(z*sigmoid(z))", expit(Z) - .5 - Z*mean(Z*expit(Z))),
-    ("cos(z) - E(cos(z)*He2(z))*He2(z)/2", np.cos(Z) - mean(np.cos(Z)*he(2))*he(2)/2),
+    ("tanh(z) - z*E(z*tanh(z))", lambda: np.tanh(Z) - Z*mean(Z*np.tanh(Z))),
+    ("sigmoid(z) - 1/2 - z*E(z*sigmoid(z))", lambda: expit(Z) - .5 - Z*mean(Z*expit(Z))),
+    ("cos(z) - E(cos(z)*He2(z))*He2(z)/2", lambda: np.cos(Z) - mean(np.cos(Z)*he(2))*he(2)/2),
 ]
 DISCRETE = [
-    ("floor(z)", np.floor(Z)), ("floor(abs(z))", np.floor(abs(Z))), ("floor(z**2/2)", np.floor(Z**2/2)),
-    ("sign(z**2 - 1)", np.sign(Z**2 - 1)), ("sign(z**3 - 3*z)", np.sign(Z**3 - 3*Z)),
-    ("Heaviside(z**2 - 2)", 1.*(Z**2 > 2)),
-    ("sign(sin(3*z))", np.sign(np.sin(3*Z))), ("sign(cos(z))", np.sign(np.cos(Z))),
-    ("Piecewise((1, z > 1), (2, z > 0), (3, True))", np.where(Z > 1, 1., np.where(Z > 0, 2., 3.))),
-    ("Piecewise((z, abs(z) > 1), (0, True))", np.where(abs(Z) > 1, Z, 0)),
-    ("Piecewise((z**2, abs(z) < 1), (1, True))", np.minimum(Z**2, 1)), ("sign(z**2 - 1)*z", np.sign(Z**2 - 1)*Z),
+    ("floor(z)", lambda: np.floor(Z)), ("floor(abs(z))", lambda: np.floor(abs(Z))), ("floor(z**2/2)", lambda: np.floor(Z**2/2)),
+    ("sign(z**2 - 1)", lambda: np.sign(Z**2 - 1)), ("sign(z**3 - 3*z)", lambda: np.sign(Z**3 - 3*Z)),
+    ("Heaviside(z**2 - 2)", lambda: 1.*(Z**2 > 2)),
+    ("sign(sin(3*z))", lambda: np.sign(np.sin(3*Z))), ("sign(cos(z))", lambda: np.sign(np.cos(Z))),
+    ("Piecewise((1, z > 1), (2, z > 0), (3, True))", lambda: np.where(Z > 1, 1., np.where(Z > 0, 2., 3.))),
+    ("Piecewise((z, abs(z) > 1), (0, True))", lambda: np.where(abs(Z) > 1, Z, 0)),
+    ("Piecewise((z**2, abs(z) < 1), (1, True))", lambda: np.minimum(Z**2, 1)), ("sign(z**2 - 1)*z", lambda: np.sign(Z**2 - 1)*Z),
 ]
 QUICK = {"He4(z) + z", "cos(2*z)", "sin(z)**2", "Abs(z) - z**2", "abs(z)*exp(-z**2/2)", "tanh(z) - 0.6057*z",
          "z**4*exp(-z**2)",
@@ -153,22 +159,23 @@ def cases(rows):
 
 @pytest.mark.parametrize("text, values", cases(DETERMINISTIC))
 def test_deterministic(text, values):
-    information, _ = information_by_sums(values)
-    generative, lambdas = generative_by_bins(values)
+    information, _ = information_by_sums(values())
+    generative, lambdas = generative_by_bins(values())
     agrees(hx.exponents(text), information, generative, 2*lambdas[1])
 
 
 @pytest.mark.parametrize("text, values", cases(DISCRETE))
 def test_labels_with_atoms(text, values):
-    _, ratios = information_by_sums(values)
+    _, ratios = information_by_sums(values())
     information = next(k for k, r in enumerate(ratios, 1) if abs(r) > JUMPS)
-    generative, lambdas = generative_by_bins(values)
+    generative, lambdas = generative_by_bins(values())
     agrees(hx.exponents(text), information, generative, 2*lambdas[1])
 
 
 # Values: any function with the same level sets will do, and a tame one is kinder to the bins.
 @pytest.mark.parametrize("text, values, inside", [
-    ("exp(z**2)", Z**2, "not in L1"), ("exp(z**2/4)", Z**2, "in L1 but not in L2"), ("1/(z**2 - 1)", Z**2, "not in L1"),
+    ("exp(z**2)", Z**2, "not in L1"), ("exp(z**2/4)", Z**2, "in L1 but not in L2"),
+    ("1/(z**2 - 1)", Z**2, "not in L1"),
     ("tan(z)**2", np.sin(Z)**2, "not in L1"), ("1 + tan(z)", np.tan(Z), "not in L1"),
     ("1/abs(z)", abs(Z), "not in L1")])
 def test_outside_l2_the_generative_exponent_stands(text, values, inside):
@@ -285,8 +292,8 @@ def test_custom_channels(density, support, law):
 def test_teeth():
     values = np.cos(2*Z)
     found = hx.exponents("cos(2*z)")
-    information, _ = information_by_sums(values)
-    generative, lambdas = generative_by_bins(values)
+    information, _ = information_by_sums(values())
+    generative, lambdas = generative_by_bins(values())
     agrees(found, information, generative, 2*lambdas[1])
     for wrong in (lambdas[1], 4*lambdas[1], 1.0, 2*lambdas[1]*1.03):  # 1/alpha_c = lambda_2^2; the misprint gives 1
         with pytest.raises(AssertionError):
