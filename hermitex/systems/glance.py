@@ -23,7 +23,7 @@ _FLOOR = 1e-3  # what an observable is measured against if it is smaller
 
 
 def glance(run: Any, verdict: State) -> np.ndarray | None:
-    """How far each point moves, relative, where that is a part of the tolerance at all of them; None where it is not.
+    """How far each point moves, relative, if that is within the tolerance at all of them; else None.
 
     run : a `Run` at its solution, whose right-hand sides and observables are `verdict`
     """
