@@ -965,3 +965,24 @@ def test_numbers_that_make_no_covariance_are_not_too_large():
     """The answer was that the covariance [[1, 73/50], [73/50, 1]] is not positive semi-definite."""
     average = E(exp(mu*z1 + z2), z1, z2, cov={(z1, z2): rho})
     assert not too_large(exp(average), {mu: Rational(1), rho: Rational(73, 50)})
+
+
+# The limit is the value to so many digits that none of those compared tells them apart: tanh(50) is 1 - 7e-44.
+@pytest.mark.parametrize(("value", "limit", "place"), [
+    (log(1 + exp(mu)), mu, 200), (erf(mu), 1, 30), (sqrt(1 + mu**2), mu, 10**40),
+    *(pytest.param(*one, marks=pytest.mark.slow) for one in (
+        (tanh(mu*w), 1, 26), (E(Max(0, mu + z), z), mu, 20), (E(tanh(mu + z), z), 1, 60)))])
+def test_a_branch_is_not_its_limit(value, limit, place):
+    """softplus(mu) = mu for mu > 200 is how one computes it, and no identity."""
+    assert not hx.check(value, Piecewise((limit, Min(*value.free_symbols) > place), (value, True)))
+
+
+def test_where_an_average_does_not_exist_the_claim_says_so():
+    found = hx.check(E(exp(s*z1*z2), z1, z2), 1/sqrt(1 - s**2))
+    assert found.status == "agrees"
+    assert "not absolutely integrable" in hx.check(E(exp(s*z1*z2), z1, z2), 1/sqrt(Abs(1 - s**2))).how
+
+
+def test_letters_have_numbers_that_they_may_have():
+    x = Symbol("x", irrational=True)
+    assert hx.check(floor(x) + floor(-x), -1).status == "undetermined"

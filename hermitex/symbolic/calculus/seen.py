@@ -26,6 +26,7 @@ from hermitex.symbolic.undefined import put_at
 
 _PLACES, _MIXED = 4, 3  # on a side of a turn: points that were tried, and points made of several
 _HALVINGS = 5
+_PARTS = (sp.Rational(1, 2), sp.Rational(3, 4), sp.Rational(9, 10))
 _ROUGH, _SPARE, _MOST = 8, 12, 1500  # digits of a size, beyond the first that shows, and at most
 
 Pair = tuple[Expr, Expr]
@@ -134,6 +135,42 @@ def unseen(parts: Pair, tried: Sequence[Place], compare: Compare, admissible: Al
     return None
 
 
+class Region(NamedTuple):
+    """The places on one side of what turns, and one of small numbers there."""
+
+    places: list[Place]
+    near: Place
+
+
+def regions(parts: Pair, tried: Sequence[Place], admissible: Allowed) -> list[Region]:
+    """The regions that the turns part, of which each may be another formula."""
+    found: dict[tuple[int, ...], Region] = {}
+    for part in parts:
+        for turning in _turning(part):
+            key_of = _keys(turning)
+            sides_of = _sides_of(key_of, tried)
+            for key, places in sides_of.items() if len(sides_of) > 1 else ():
+                if (these := tuple(map(id, places))) not in found:
+                    found[these] = Region(places, _lowered(key_of, key, min(places, key=_size), admissible))
+    return list(found.values())
+
+
+def _lowered(key_of: Key, key: tuple[int, ...], place: Place, admissible: Allowed) -> Place:
+    """Each number as much nearer to 0 as it may be on the same side."""
+    for s in [*place.point]*_HALVINGS:
+        for part in _PARTS:
+            value = place.point[s]*part
+            lower = Place({**place.point, s: sp.Integer(value) if s.is_integer else value}, place.functions)
+            if key_of(lower) == key and admissible(lower.point):
+                place = lower
+                break
+    return place
+
+
+def _size(place: Place) -> Any:
+    return max(map(abs, place.point.values()), default=0)
+
+
 def _turning(part: Expr) -> Iterator[Expr]:
     """What is another formula on the other side of a place, and holds no bound variable; the outermost first."""
     found: dict[Expr, None] = {}
@@ -145,9 +182,9 @@ def _turning(part: Expr) -> Iterator[Expr]:
 
 
 def _keys(e: Expr) -> Key:
-    """`_key` of e, once for all places that differ in what does not stand in it."""
+    """`_key` of e, once for all places that differ in what does not stand in it; a switch of a bound variable has no side."""
     known: dict[Any, tuple[int, ...] | None] = {}
-    args = list(compared(e))
+    args = [u for u in compared(e) if u.free_symbols <= e.free_symbols]
     if isinstance(e, Pow):  # a root of a square turns where that is 0, and has one sign
         args += [e.base.diff(s) for s in sorted(e.base.free_symbols, key=str)]
     each = [(u, Exactly(u)) for u in args]
@@ -224,7 +261,7 @@ def _looked_at(parts: Pair, part: Expr, e: Expr, key_of: Key, places: Sequence[P
         except BadInput:  # the numbers make no covariance
             return False
 
-    counted = list(islice(filter(counts, sorted(places, key=lambda p: max(map(abs, p.point.values())))), _PLACES))
+    counted = list(islice(filter(counts, sorted(places, key=_size)), _PLACES))
     for place in counted:
         altered = altered_at(place)
         shown = compare((part, altered), place, place.digits or place.asked)  # a part alone may be known to more digits

@@ -23,7 +23,7 @@ from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.calculus import trials
 from hermitex.symbolic.calculus.paper import plain
 from hermitex.symbolic.calculus.points import Point, Points, ranges, too_large
-from hermitex.symbolic.calculus.seen import Pair, Place, unseen
+from hermitex.symbolic.calculus.seen import Pair, Place, regions, unseen
 from hermitex.symbolic.calculus.sides import (
     DEEP,
     DEEPEST,
@@ -88,6 +88,7 @@ class Tried:
     functions: dict[str, None] = field(default_factory=dict)
     zeros: int = 0
     left: int = 0
+    absent: list[Point] = field(default_factory=list)  # where an average or an integral does not exist
     turns: int = 0  # points between turns that were tried
     unturned: list[Point] = field(default_factory=list)  # about a turn, and left: another formula may hold there
 
@@ -105,6 +106,8 @@ class Tried:
             said += f"; both are 0 at {self.zeros} more"
         if self.left:
             said += f"; {self.left} far out left as too long"
+        if self.absent:
+            said += f"; at {len(self.absent)} more ({ranges(self.absent)}) it is not absolutely integrable"
         return said
 
 
@@ -125,6 +128,7 @@ class Test:
         self.long = sum(p.count_ops() for p in self.parts) > LONG
         self.texts: dict[Any, str] = {}  # of the functions that stood for undefined ones
         self.skipped, self.agreed = "", False  # `agreed`: at some point, before one at which they differ
+        self.diverged = False  # at the last point
 
     @cached_property
     def exact(self) -> tuple[Expr, Expr] | None:
@@ -140,6 +144,7 @@ class Test:
             points = 1
         for parameters, functions, kind in self._plan(points, tried):
             checkpoint("testing an equality at random points")
+            self.diverged = False
             if kind == NEAR:
                 found = self.at(parameters, functions, rough=not tried.points)
                 if found is not None and found.nothing and self.exact is not None:  # of E 1(z > 40) they show more
@@ -165,6 +170,8 @@ class Test:
                 found = self._half_real(parameters, functions)
                 kind = HALF
             if found is None:
+                if self.diverged and parameters:
+                    tried.absent.append(dict(parameters))
                 continue
             if found.agree is None:
                 self.agreed = bool(tried.points)
@@ -220,13 +227,14 @@ class Test:
             return Check(left, right, OPEN, how, tried.digits)
         seen: dict[int, int] = {}  # digits to which the sides were compared at a place again
         whole = [place for place in tried.places if place.digits is None]
-        for part, place, wanted, reason in weightless(self.parts, whole, self.deepest if self.elementary else tried.digits):
+        beyond = regions(self.parts, tried.places, self._admissible)
+        for part, place, wanted, reason in weightless(self.parts, whole, self.deepest if self.elementary else tried.digits, beyond):
             if reason:
                 how = f"the sides agree to {tried.digits} digits ({tried.words()}), but their parts were not weighed: {reason}"
                 return Check(left, right, OPEN, how, tried.digits)
             if wanted is not None and wanted <= seen.get(id(place), 0):
                 continue
-            sides = self._again(self.parts, place, wanted) if wanted is not None else None
+            sides = self._deeply(place, wanted) if wanted is not None else None
             if sides is not None and sides.agree is None:
                 return self._refuted(place, sides)
             if wanted is None or sides is None or sides.agree is None or sides.agree < wanted - SLACK:
@@ -389,8 +397,8 @@ class Test:
         except BudgetExceeded:
             raise
         except NOT_DONE as error:
-            self.skipped = first_line(error)
-            if isinstance(error, Divergent) and (integrals := set().union(*(p.atoms(Integral) for p in self.parts))):
+            self.skipped, self.diverged = first_line(error), isinstance(error, Divergent)
+            if self.diverged and (integrals := set().union(*(p.atoms(Integral) for p in self.parts))):
                 self.skipped = (f"{min(map(str, integrals))} does not converge absolutely, and only what does is integrated in "
                                 "numbers; put its value in, if you know one")
             return None
@@ -435,6 +443,15 @@ class Test:
             checkpoint("testing an equality at random points")
             return None
 
+    def _deeply(self, place: Place, digits: int) -> Sides | None:
+        """The sides where they agreed, in more digits: by exact values, where these do not differ by more than they may."""
+        if self.exact is not None and not self.elementary:
+            found = self._again(self.exact, place, digits)
+            if found is not None:
+                size = max(fabs(found.left), fabs(found.right))
+                return found if fabs(found.left - found.right) <= size*mp.mpf(10)**(SLACK - (place.digits or self.digits)) else None
+        return self._again(self.parts, place, digits)
+
     def _differ(self, exact: Sides, parameters: Point, functions: Functions) -> Sides:
         """Exact values that differ, as they must by less than the sides themselves show where these agree."""
         try:
@@ -464,8 +481,8 @@ class Test:
         return self._may_be(parameters) and sum(_is_real_at(side, parameters) for side in self.sides) == 1
 
     def _may_be(self, parameters: Mapping[Symbol, Expr]) -> bool:
-        """Do the laws allow the point, is it real as it must be, and can what stands there be written?"""
-        return all(s.is_real is not False for s in parameters) and all(
+        """Do the laws, and what is assumed of the letters, allow the point, and can what stands there be written?"""
+        return all(fits(s, value) for s, value in parameters.items()) and all(
             value.xreplace(parameters) in interval for value, interval in self.lawful) and not any(
             too_large(side, parameters) for side in self.sides)
 

@@ -3,7 +3,8 @@
 Where a term is absorbed, a function has come to its limit or a switch lies beyond the law, sides that agree to all digits would
 agree without that part too. So each letter, number and term of a side is altered by itself, with averages as sums over a few nodes
 and the functions of the place for undefined ones: what alters no side by the digits that were compared, at any place, was not
-tried. The digits in which it would show are found by altering it at a higher precision.
+tried. The digits in which it would show are found by altering it at a higher precision. Beyond a turn another formula may hold,
+in which log(1 + e^a) is a: what counts there, be it in hundreds of digits, has to be tried there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sympy.core.function import AppliedUndef
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
 from hermitex.symbolic.calculus.marked import DEEP, SPARE, Marked
-from hermitex.symbolic.calculus.seen import Place
+from hermitex.symbolic.calculus.seen import Place, Region
 from hermitex.symbolic.digits.spans import as_averages, ends
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
@@ -27,6 +28,7 @@ from hermitex.symbolic.undefined import without_slopes
 _QUICK = 10  # radians to a standard deviation: exp(-10^2/2) is seen by no average of 22 digits
 _POINTS = 5  # of the first, and of the last, where averages are summed
 _FEW = 2  # places at which more digits are tried
+_DEEPEST = 1000  # digits in which a formula without averages shows beyond a turn
 _RANGES = (Integral, Product, Sum)
 
 
@@ -42,10 +44,12 @@ class Absorbed(NamedTuple):
     reason: str = ""
 
 
-def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> Iterator[Absorbed]:
+def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int,
+               beyond: Sequence[Region] = ()) -> Iterator[Absorbed]:
     """The parts of the sides without which they would be the same to so many digits at each of the places.
 
-    A term that is a number is looked at as a number, and as a term.
+    A term that is a number is looked at as a number, and as a term. `beyond`: where another formula may hold; of these regions
+    the parts that count there in more digits than were compared.
 
     Examples
     --------
@@ -58,7 +62,7 @@ def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> I
     """
     for side in sides:
         try:
-            yield from _absorbed(side, places, digits)
+            yield from _absorbed(side, places, digits, beyond)
         except (BudgetExceeded, Divergent):
             raise
         except NoClosedForm as error:  # a function without a numeric rule, an integral inside of an average, too many parts
@@ -67,7 +71,7 @@ def weightless(sides: Sequence[Expr], places: Sequence[Place], digits: int) -> I
             yield Absorbed(wave, places[0], None)
 
 
-def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Absorbed]:
+def _absorbed(side: Expr, places: Sequence[Place], digits: int, beyond: Sequence[Region]) -> Iterator[Absorbed]:
     """A range has other numbers, and may have other terms, from place to place: those are left where the parts are other ones."""
     models: dict[Any, Marked] = {}
     opaque = side.has(*_RANGES)
@@ -80,31 +84,47 @@ def _absorbed(side: Expr, places: Sequence[Place], digits: int) -> Iterator[Abso
             models[key] = Marked(_spelt_out(side, numbers) if opaque else side, place.functions)
         return models[key]
 
+    def silent(among: Sequence[Place]) -> list[int]:
+        """The parts that show at none of these places."""
+        left = list(range(len(first.counted)))
+        if first.averages:
+            among = (*among[:_POINTS], *among[_POINTS:][-_POINTS:])
+        with mp.workdps(digits + SPARE):
+            for place in among:
+                moved = dict(model_at(place).changes(left, place, mpf(10)**-(place.digits or digits))) if left else {}
+                left = [i for i in left if i not in moved]
+        return first.active(left)
+
+    def in_more(left: list[int], among: Sequence[Place], most: int = DEEP) -> dict[int, Absorbed]:
+        """Those of them that show in more digits, and in how many."""
+        shown: dict[int, tuple[Any, Place]] = {}  # the largest change, of the sides as 1, and where
+        with mp.workdps(most):
+            for place in among[:_FEW] if left else ():
+                for i, change in model_at(place).changes(left, place, mpf(10)**(SPARE - most), least_of_all=True):
+                    if i not in shown or change > shown[i][0]:
+                        shown[i] = change, place
+        # What shows at nodes to first order may be odd, and average out.
+        return {i: Absorbed(first.named(i), place, (1 if first.alone(i) else 2)*int(-log10(change)) + SPARE)
+                for i, (change, place) in shown.items()}
+
     if not places:
         return
     first = model_at(places[0])
     if opaque:
         places = [place for place in places if first.alike(model_at(place))]
-    left = list(range(len(first.counted)))
-    if first.averages:
-        places = (*places[:_POINTS], *places[_POINTS:][-_POINTS:])
-    with mp.workdps(digits + SPARE):
-        for place in places:
-            moved = dict(model_at(place).changes(left, place, mpf(10)**-digits)) if left else {}
-            left = [i for i in left if i not in moved]
-    left = first.active(left)
-    shown: dict[int, tuple[Any, Place]] = {}  # the largest change, of the sides as 1, and where
-    with mp.workdps(DEEP):
-        for place in places[:_FEW] if left else ():
-            for i, change in model_at(place).changes(left, place, mpf(10)**(SPARE - DEEP)):
-                if i not in shown or change > shown[i][0]:
-                    shown[i] = change, place
+    left = silent(places)
+    shown = in_more(left, places)
     for i in left:
         if i in shown:
-            order = 1 if first.alone(i) else 2  # what shows at nodes to first order may be odd, and average out
-            yield Absorbed(first.named(i), shown[i][1], order*int(-log10(shown[i][0])) + SPARE)
+            yield shown[i]
         elif any(model_at(place).stands(i, place, digits) for place in places[:_FEW]):
             yield Absorbed(first.named(i), places[0], None)
+    for region in beyond:
+        left = silent([place for place in region.places if not opaque or first.alike(model_at(place))])
+        shown = in_more(left, [region.near])
+        if not first.averages:  # of a sum over nodes the farthest would count
+            shown |= in_more([i for i in left if i not in shown], [region.near], _DEEPEST)
+        yield from shown.values()
 
 
 def _spelt_out(side: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
