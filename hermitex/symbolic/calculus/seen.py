@@ -136,7 +136,7 @@ def unseen(parts: Pair, tried: Sequence[Place], compare: Compare, admissible: Al
 
 
 class Region(NamedTuple):
-    """The places on one side of what turns, and one of small numbers there."""
+    """The places on one side of what turns, those of small numbers first, and one of smaller ones there."""
 
     places: list[Place]
     near: Place
@@ -151,7 +151,8 @@ def regions(parts: Pair, tried: Sequence[Place], admissible: Allowed) -> list[Re
             sides_of = _sides_of(key_of, tried)
             for key, places in sides_of.items() if len(sides_of) > 1 else ():
                 if (these := tuple(map(id, places))) not in found:
-                    found[these] = Region(places, _lowered(key_of, key, min(places, key=_size), admissible))
+                    places.sort(key=_size)
+                    found[these] = Region(places, _lowered(key_of, key, places[0], admissible))
     return list(found.values())
 
 
