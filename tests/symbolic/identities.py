@@ -184,7 +184,17 @@ def tiny_term(right, random):
     return right + Rational(1, 10**random.randint(6, 15))*random.choice((1, sum(right.free_symbols, S.One)))
 
 
-ERRORS = (factor, flipped, dropped, jacobian, parity, far_switch, tiny_term)
+def absorbed(right, random):
+    """Beyond a place that is far, or next to 0, wrong by so little that no digit among the first tells."""
+    names = sorted((v for v in right.free_symbols if v != rho and not v.is_integer), key=str)
+    if not names or right == 0:
+        return None
+    name = random.choice(names)
+    there, little = random.choice([(name > random.randint(60, 200), exp(-Abs(name))), (Abs(name) < Rational(1, 10**30), name**4)])
+    return Piecewise((right*(1 + little), there), (right, True))
+
+
+ERRORS = (factor, flipped, dropped, jacobian, parity, far_switch, tiny_term, absorbed)
 
 
 def true_identity(seed: int):

@@ -993,3 +993,7 @@ def test_where_an_average_does_not_exist_the_claim_says_so():
 def test_letters_have_numbers_that_they_may_have():
     x = Symbol("x", irrational=True)
     assert hx.check(floor(x) + floor(-x), -1).status == "undetermined"
+
+
+def test_an_argument_of_a_slope_that_is_constant_there_is_not_looked_at():
+    assert not list(weightless([E(D(f, 3)(mu + z), z) + mu], [Place({mu: Rational(1, 2)}, {f: lambda u: u**3})], 30))

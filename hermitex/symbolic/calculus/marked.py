@@ -89,6 +89,8 @@ class Marked:
         self.signs = self.conditions = False  # inside the argument of a switch, or of a condition
         self.rough = self.quiet = False  # inside a function of a bound variable; of what stands for an undefined function
         self.outer = _Compiled(self._marked(side, None))
+        # What is no argument of a slope that is constant, as the third of a cubic is.
+        self.held = {*self.outer.inputs, *(p for average in self.averages.values() for p in average.program.inputs)}
         self.counted = [p for p in self.moves if p not in self.arguments] + [*self.arguments]
         if len(self.counted) > _MOST:
             raise NoClosedForm(side, f"more than {_MOST} letters, numbers and terms stand in it")
@@ -249,6 +251,8 @@ class Marked:
         if before is None or not before.value:
             return
         for i in which:
+            if self.counted[i] not in self.held:
+                continue
             slight = least_of_all and self.moves[self.counted[i]] is _SLIGHT
             change = self._change(self.counted[i], given, before, mp.inf if slight else least, min if slight else max)
             if change > least:
@@ -257,8 +261,8 @@ class Marked:
     def stands(self, i: int, place: Place, digits: int) -> bool:
         """Is it there, though it shows nowhere? A sum of which the terms cancel is not."""
         p = self.counted[i]
-        if p not in self.terms:
-            return True
+        if p not in self.terms or p not in self.held:
+            return p in self.held
         program, own, found = _Compiled(self.terms[p]), self._owner(p), []
         for precision in (digits + SPARE, DEEP):
             with mp.workdps(precision):
