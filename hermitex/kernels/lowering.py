@@ -22,6 +22,7 @@ from sympy import (
     Piecewise,
     Pow,
     Rational,
+    S,
     Symbol,
     cse,
     default_sort_key,
@@ -39,7 +40,7 @@ from hermitex.kernels.recognition import recognise
 from hermitex.kernels.singular import behind_switches, through_powers
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.temperature import inward
-from hermitex.symbolic.breaks.switches import SWITCHES
+from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import sifted
 from hermitex.symbolic.fewer import four_signs, over_fewer
@@ -79,16 +80,19 @@ def _prepared(expr: Expr) -> Expr:
 def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]:
     """{A: a positive symbol for sqrt(A)} for square roots of parameters whose sign SymPy does not know.
 
-    sqrt(1 - gamma**2) is real where the formula is used at all; as a positive symbol it lets the exact engine work.
+    sqrt(1 - gamma**2) is real where the formula is used at all; as a positive symbol it lets the exact engine work. One with which
+    a jump's argument vanishes is none: sign(sqrt(n) z) is sign(z) for every positive root, and 0 at n = 0.
     """
     found: dict[Expr, Symbol] = {}
     for e in exprs:
+        jumping = [u for jump in e.atoms(*JUMPS) for u in compared(jump)]
         for power in sorted((p for p in e.atoms(Pow) if p.exp.is_Rational and p.exp.q == 2), key=default_sort_key):
             base = power.base
             plain = base.free_symbols and {s.name for s in base.free_symbols} <= taken and not base.has(Expectation, ArraySum)
             # sqrt(1 - rho**2) stays: that it is one tells the engine that rho may be negative, whatever is declared
             circle = any(base == 1 - s**2 and s.is_extended_nonnegative for s in base.free_symbols)
-            if plain and not (base.is_positive or circle or base in found):
+            if plain and not (base.is_positive or circle or base in found
+                              or any(u.has(base) and u.xreplace({base: S.Zero}) == 0 for u in jumping)):
                 name = f"root{len(found) + 1}"
                 found[base] = Symbol(f"{name}_" if name in taken else name, positive=True)
     return found
@@ -152,7 +156,12 @@ class _Lowering:
         return self.memo[key]
 
     def _sum(self, node: ArraySum, outer: tuple[NodeAxis, ...]) -> Expr:
-        """The symbol of a sum over arrays."""
+        """The symbol of a sum over arrays; of one over a countable law its closed form, where it has one.
+
+        An average around it may not exist, through terms that no kernel would come to: E exp(P z) over a Poisson law.
+        """
+        if node.index.endless and not isinstance(whole := node.closed(), ArraySum):
+            return self.flat(whole, outer)
         axis = self._index(node.index)
         return self._contracted(self.flat(self._lettered(node.body), outer), (axis,))
 

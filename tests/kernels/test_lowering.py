@@ -4,7 +4,9 @@ from math import prod
 
 import numpy as np
 import pytest
-from sympy import Abs, Max, Piecewise, Rational, Symbol, exp, floor, frac, sign, sin, sqrt, symbols, tanh
+from mpmath import mp
+from sympy import Abs, Heaviside, Max, Piecewise, Rational, Symbol, exp, floor, frac, sign, sin, sqrt, symbols, tanh
+from sympy.stats import Poisson
 
 import hermitex as hx
 from hermitex import E
@@ -147,3 +149,19 @@ def test_a_file_with_another_product_is_refused():
     for source in (text, text.replace("open(u)", "np.tanh(u)").replace("(c1, c2, c3), x)", "(c1, c2, c3), x, open)")):
         with pytest.raises(BadInput, match="not written by this version"):
             load(source)
+
+
+@pytest.mark.parametrize(("jump", "at_0"), [(sign(sqrt(b)*z)**2, 0.0), (Heaviside(sqrt(b)*z)**2, 0.25)])
+def test_a_root_with_which_the_argument_of_a_jump_vanishes_is_not_positive(jump, at_0):
+    """sign(sqrt(b) z)^2 was 1 at b = 0."""
+    known = {0.0: at_0, 4.0: float(E(jump.subs(b, 1), z).evalf())}
+    assert [value(E(jump, z), b=at) for at in known] == pytest.approx(list(known.values()), abs=1e-12)
+
+
+def test_an_average_that_diverges_through_a_countable_law_is_no_kernel():
+    """E exp(P z) is infinite in terms that no kernel would come to: it was 1.14."""
+    with pytest.raises(Divergent):
+        hx.compile(E(exp(z*Poisson("P", 2)/5)))
+    with mp.workdps(30):
+        known = mp.nsum(lambda n: mp.exp(-2)*mp.mpf(2)**n/mp.factorial(n)/mp.sqrt(1 + n/2), [0, mp.inf])
+    assert value(E(exp(-z**2*Poisson("P", a)/4)), a=2.0) == pytest.approx(float(known), rel=1e-12)
