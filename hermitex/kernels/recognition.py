@@ -133,8 +133,14 @@ def recognise(expr: Expr) -> Expr:
     >>> recognise(exp(x)/(1 + exp(x))), recognise(exp(x**2)*(1 - erf(x)))
     (exp(x - logaddexp(0, x)), tame_erfc(x)*exp(below(x)))
     """
-    exact = expr.replace(lambda e: isinstance(e, Add), _without_cancelled)
-    return exact.replace(lambda e: isinstance(e, (Pow, log, Add, Mul)), _rewritten)
+    return _cleared(expr).replace(lambda e: isinstance(e, (Pow, log, Add, Mul)), _rewritten)
+
+
+def _cleared(e: Any) -> Any:
+    """Sums of numbers that cancel as one number each, the outermost first: what cancels in it is not rounded before."""
+    e = _without_cancelled(e) if isinstance(e, Add) else e
+    args = [_cleared(a) for a in e.args]
+    return e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
 
 
 def _without_cancelled(e: Expr) -> Expr:

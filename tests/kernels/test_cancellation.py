@@ -8,7 +8,8 @@ import random
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Heaviside, Max, Rational, Symbol, cos, cosh, exp, lambdify, log, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Rational, Symbol, cos, cosh, exp, lambdify, log, sin, sqrt, tanh
+from sympy import E as EULER
 
 import hermitex as hx
 from hermitex.errors import NotConverged
@@ -218,3 +219,12 @@ def test_a_narrow_peak_away_from_zero_has_the_digits_that_are_claimed():
         answered += 1
         assert abs(value*s/(2*float(mpmath.npdf(mpmath.mpf(m)))) - 1) <= kernel.error + 1e-15, (s, m)
     assert answered >= 15
+
+
+def test_numbers_that_cancel_in_a_sum_within_a_sum_keep_their_digits():
+    """Of what cancels inside 17 digits were kept, and the sum around it cancels once more: the fifth digit was wrong."""
+    node = hx.E(sin(7*z)*Max(0, 1 - Abs(10**12*z - 10**12*EULER)), z)
+    with mpmath.workdps(40):
+        width, place = mpmath.mpf(10)**-12, mpmath.e
+        known = mpmath.quad(lambda u: width*(1 - abs(u))*mpmath.sin(7*(place + width*u))*density(place + width*u), [-1, 0, 1])
+    assert hx.compile(node)() == pytest.approx(float(known), rel=1e-14, abs=0)
