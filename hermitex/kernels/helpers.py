@@ -117,7 +117,8 @@ def spread(rule, kinks, narrow, fast):
 
     `rule` holds nodes and weights, the window and how many grades; below 0 the nodes are used as they are. Nodes of [0, 1] stand
     from the nearer end, those beyond 1/2 as t - 1: next to a break point at 0 they keep their digits; next to others they stay
-    some digits away. They are stirred by some such part of themselves, each otherwise. Between two break points in one place there
+    some digits away. They are stirred by some such part of themselves, each otherwise, and so are the break points, which are
+    rounded, too: what stands between two that are close feels it in its weight. Between two break points in one place there
     is nothing to see, and the integrand may be 0/0 in it: the nodes, of weight 0, stand elsewhere. What is narrow (k, c) and how
     fast it oscillates is noted in its last entry, if that is a list.
     """
@@ -143,7 +144,10 @@ def spread(rule, kinks, narrow, fast):
         z = z*(1 + stir*np.cos((np.arange(z.size).reshape(z.shape) + 2.0**49*stir)**2)) if stir else z
         z = np.where(low < high, np.clip(z, low + 1e-15*np.abs(low), high - 1e-15*np.abs(high)), 0.786151377757423*x)
         nodes.append(z)
-        weights.append((high - low)*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
+        width = high - low
+        if stir and kinks:
+            width = np.where(low < high, width + stir*((3*k + 3)%7/3 - 1)*high - stir*(3*k%7/3 - 1)*low, 0.0)
+        weights.append(width*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
     return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)
 '''),
     "off": ((), '''

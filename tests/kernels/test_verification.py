@@ -7,6 +7,7 @@ import scipy.special
 from mpmath import mp, mpf
 from sympy import (
     Abs,
+    Heaviside,
     Integer,
     Max,
     Rational,
@@ -249,3 +250,15 @@ def test_a_jump_beside_the_last_node_of_a_panel():
         told += 1
         assert abs(value - 1 + 2*scipy.special.ndtr(place)) < 1e-11 + 2*kernel.error
     assert told
+
+
+def test_the_rounding_of_break_points_is_felt_by_what_stands_between_two_of_them():
+    """A window of width 1e-12 at 3 sqrt(2), which no float meets: its integral was off by 1e-4 of it, with an error of 4e-15."""
+    place, body = 3*sqrt(2), 1/(cos(z) + 2)
+    narrow = 10**12*Heaviside(10**12*(z - place))*Heaviside(1 - 10**12*(z - place))*body
+    kernel = hx.compile(E(narrow + Abs(z), z), tolerance=1e-3)
+    with mp.workdps(40):
+        at = 3*mp.sqrt(2) + mpf(10)**-12/2
+        known = mp.sqrt(2/mp.pi) + mp.npdf(at)/(mp.cos(at) + 2)
+        assert abs(mpf(float(kernel())) - known) <= kernel.error*known
+    assert kernel.error > 1e-9
