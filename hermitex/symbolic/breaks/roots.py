@@ -182,7 +182,10 @@ def _periodic(h: Expr, v: Expr, where: Where) -> list[Expr]:
         raise no_roots(h - v, where.x, "it is periodic: the roots are enumerated only in a finite window")
     found: list[Expr] = []
     for start in dict.fromkeys(starts(v)):
-        first, last = (int(sp.floor((end - start) / period)) for end in (low, high))
+        turns = [sp.floor((end - start) / period) for end in (low, high)]
+        if not all(n.is_Integer for n in turns):
+            raise no_roots(h - v, where.x, "it is periodic, and how many roots lie in the window depends on letters")
+        first, last = map(int, turns)
         if last - first > _MANY:
             raise no_roots(h - v, where.x, f"more than {_MANY} roots lie in the window")
         for k in range(first, last + 2):
