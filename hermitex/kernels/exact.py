@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from sympy import Add, Dummy, Expr, Function, Max, Min, Mul, Pow, Symbol, Tuple, hyper, preorder_traversal, tan, tanh
+from sympy import Add, Dummy, Expr, Function, Pow, Symbol, Tuple, hyper, tan, tanh
 
 from hermitex.errors import Divergent, HermitexError
 from hermitex.kernels.printers import HYPERGEOMETRIC
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.integrals import closed_form, constants_named
 
 _CLOSED_FORM_SECONDS = 5.0
 _CLOSED_FORM_OPS = 150
@@ -24,7 +24,7 @@ def exact_or_none(node: Expr) -> Expr | None:
 
     Raises Divergent where the expectation provably does not exist.
     """
-    short, constants = _constants_named(node)
+    short, constants = constants_named(node)
     try:
         with effort(_CLOSED_FORM_SECONDS):
             found = closed_form(short).xreplace(constants)
@@ -37,41 +37,6 @@ def exact_or_none(node: Expr) -> Expr | None:
         return None
     readable = all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper))
     return found if readable and found.count_ops() <= _LONGEST else None
-
-
-def _constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:
-    """E f(r kappa + b + s z) as E f(D + s z): whatever the average does not touch is one letter for the exact engine."""
-    if not isinstance(node, Expectation):  # a constant is its own average
-        return node, {}
-    letters: dict[Expr, Symbol] = {}
-    body, variables = node.within()
-    moving = set(variables)
-
-    def letter(e: Expr) -> Expr:
-        if e.is_Atom or e.is_number or not e.is_real:
-            return e
-        # sqrt(c) and 2*c stay: their signs and powers may cancel against others.
-        if not any(isinstance(p, Add | Function) for p in preorder_traversal(e)):
-            return e
-        if e not in letters:
-            # No user's name bears a prime; not a Dummy, so that the engine remembers its answers.
-            letters[e] = Symbol(f"D{len(letters)}'", real=True, positive=True if e.is_positive else None)
-        return letters[e]
-
-    def named(e: Expr) -> Expr:
-        if not e.free_symbols & moving:
-            return letter(e)
-        if isinstance(e, Add | Mul):
-            stay = [a for a in e.args if not a.free_symbols & moving]
-            return e.func(letter(e.func(*stay)), *(named(a) for a in e.args if a.free_symbols & moving))
-        if isinstance(e, Pow | Function | Max | Min):
-            return e.func(*map(named, e.args))
-        return e
-
-    short = named(body)
-    if not letters:
-        return node, {}
-    return node.with_body(short, variables), {d: e for e, d in letters.items()}
 
 
 def promising(body: Expr, variables: set[Symbol]) -> bool:

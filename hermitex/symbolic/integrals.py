@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Expr
+from sympy import Add, Expr, Function, Max, Min, Mul, Pow, Symbol, preorder_traversal
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
@@ -57,6 +57,41 @@ def closed_form(expr: Expr) -> Expr:
     if left:
         raise NoClosedForm(left[0], _reason(left[0]))
     return done
+
+
+def constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:
+    """E f(r kappa + b + s z) as E f(D + s z): whatever the average does not touch is one letter for the exact engine."""
+    if not isinstance(node, Expectation):  # a constant is its own average
+        return node, {}
+    letters: dict[Expr, Symbol] = {}
+    body, variables = node.within()
+    moving = set(variables)
+
+    def letter(e: Expr) -> Expr:
+        if e.is_Atom or e.is_number or not e.is_real:
+            return e
+        # sqrt(c) and 2*c stay: their signs and powers may cancel against others.
+        if not any(isinstance(p, Add | Function) for p in preorder_traversal(e)):
+            return e
+        if e not in letters:
+            # No user's name bears a prime; not a Dummy, so that the engine remembers its answers.
+            letters[e] = Symbol(f"D{len(letters)}'", real=True, positive=True if e.is_positive else None)
+        return letters[e]
+
+    def named(e: Expr) -> Expr:
+        if not e.free_symbols & moving:
+            return letter(e)
+        if isinstance(e, Add | Mul):
+            stay = [a for a in e.args if not a.free_symbols & moving]
+            return e.func(letter(e.func(*stay)), *(named(a) for a in e.args if a.free_symbols & moving))
+        if isinstance(e, Pow | Function | Max | Min):
+            return e.func(*map(named, e.args))
+        return e
+
+    short = named(body)
+    if not letters:
+        return node, {}
+    return node.with_body(short, variables), {d: e for e, d in letters.items()}
 
 
 def _read(expr: Any) -> Expr:

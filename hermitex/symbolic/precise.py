@@ -83,7 +83,7 @@ def _held(expr: Any, digits: int, subs: Mapping[Any, Any] | None = None) -> tupl
     """(value, error) to `digits`, of the value, or where nothing of it can be seen, of its terms."""
     value, error, scale = _evaluate(expr, digits, subs)
     allowed = max(abs(value), scale) * mpf(10) ** (1 - digits)
-    if error > allowed:
+    if not error <= allowed:  # nor is what is no number
         raise NotConverged((value, error), f"only an error of {mp.nstr(error, 2)} was reached for {expr}")
     return value, error
 

@@ -12,6 +12,7 @@ from sympy import (
     Abs,
     CRootOf,
     Heaviside,
+    Integral,
     Max,
     Min,
     Piecewise,
@@ -20,6 +21,7 @@ from sympy import (
     cos,
     cosh,
     erf,
+    erfc,
     exp,
     floor,
     gamma,
@@ -32,16 +34,19 @@ from sympy import (
     tan,
     tanh,
 )
+from sympy.stats import Cauchy, Uniform
 
 from hermitex import E, parse
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.majorants import MajorantRules
 from hermitex.symbolic.breaks.monotone import by_order
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.digits.summation import plane
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
 from hermitex.symbols import z, z1, z2
 
+t = Symbol("t", real=True)
 EXACT = [
     (exp(3*z), exp(Rational(9, 2))), (z**20, 654729075), (Abs(z), sqrt(2/pi)), (Max(0, z), 1/sqrt(2*pi)),
     (Abs(z)**Rational(-1, 2), gamma(Rational(1, 4))/(2**Rational(1, 4)*sqrt(pi))),
@@ -229,3 +234,33 @@ def test_a_jump_that_stands_within_the_error_of_what_it_compares_has_no_digits()
             evaluate(jump, 15)
     assert evaluate(Heaviside(E(tanh(z), z)), 15) == 0.5
     assert evaluate(sign(E(cos(z), z) - exp(-Rational(1, 2)) - Rational(1, 10**9)), 15) == -1
+
+
+def test_the_logarithm_of_an_exponential_variable_has_its_digits():
+    """log(-log(erfc(u)/2)) at negative u, where erfc(u)/2 is rounded to 1: the average was refused."""
+    assert evaluate(E(log(-log(erfc(z/sqrt(2))/2)) + 1, z), 12) == pytest.approx(1 - float(mp.euler), abs=1e-11)
+
+
+def test_an_exponential_that_no_number_holds_is_infinite_or_0():
+    """exp(exp(exp(4))) took mpmath seconds in one step, which no budget ends, or all memory."""
+    with mp.workdps(30):
+        known = mp.quad(lambda t: mp.npdf(t)*mp.exp(-mp.exp(mp.exp(t*t))), [k/mp.mpf(4) for k in range(-6, 7)])
+    assert abs(evaluate(E(exp(-exp(exp(z**2))), z), 15) - known) < 1e-15
+
+
+def test_integrals_inside_of_an_average_have_digits():
+    assert evaluate(E(Integral((t + z)**3, (t, 0, 1)), z), 15) == pytest.approx(1.75, abs=1e-14)
+    assert evaluate(E(z**2*Integral(t, (t, 0, z)), z), 15) == pytest.approx(1.5, abs=1e-13)
+
+
+def test_what_an_inner_average_does_not_touch_is_one_letter():
+    """P(|z| < U) of a uniform U took half a minute: with 3 Phi(u) for the letter c, E H(c - |z|) had no closed form."""
+    known = 2*(mpmath.ncdf(3) - 0.5) - 2*(mpmath.npdf(0) - mpmath.npdf(3))/3
+    with deadline(10):
+        assert evaluate(E(Heaviside(Uniform("U", 0, 3) - Abs(z))), 15) == pytest.approx(float(known), abs=1e-14)
+
+
+def test_how_many_roots_of_a_tangent_lie_in_a_window_may_depend_on_letters():
+    """E[X H(X - a)] of a Cauchy law was a TypeError of SymPy."""
+    node = E(Heaviside(Cauchy("X", 0, 1) - Symbol("a", real=True))*Cauchy("X", 0, 1))
+    assert node.doit() == node

@@ -21,8 +21,18 @@ def _step(x: Any, *at_0: Any) -> Any:
     return mpf(1) if x > 0 else mpf(0) if x < 0 else at_0[0] if at_0 else mpf(1)/2
 
 
+_FARTHEST = 2**14  # binary digits of an argument before its point: an exponential of more takes mpmath seconds, or all memory
+
+
+def _exp(x: Any) -> Any:
+    """exp x, and its limits where no sum could tell it from them."""
+    if isinstance(x, mp.mpf) and mp.isfinite(x) and mp.mag(x) > _FARTHEST:
+        return mp.inf if x > 0 else mpf(0)
+    return mp.exp(x)
+
+
 _NAMED: dict[str, Callable[..., Any]] = {
-    "Abs": abs, "Heaviside": _step, "sign": mp.sign, "Max": max, "Min": min,
+    "Abs": abs, "exp": _exp, "Heaviside": _step, "sign": mp.sign, "Max": max, "Min": min,
     "ceiling": mp.ceil, "loggamma": mp.loggamma, "digamma": mp.digamma, "polygamma": mp.polygamma,
     "uppergamma": lambda s, x: mp.gammainc(s, x), "lowergamma": lambda s, x: mp.gammainc(s, 0, x),
     "LambertW": mp.lambertw, "Ei": mp.ei, "expint": mp.expint, "OwenT": owen_t,
@@ -64,7 +74,7 @@ class MPMath:
     def function(self, expr: Expr) -> Callable[..., Any] | None:
         name = expr.func.__name__
         own = getattr(expr.func, "mpmath_value", None)  # a node that brings its own arithmetic
-        found = mp.exp if isinstance(expr, sp.Pow) else own or _NAMED.get(name) or (
+        found = _exp if isinstance(expr, sp.Pow) else own or _NAMED.get(name) or (
             getattr(mp, name.lower(), None) if name in _SAME else None)
         if found is None:
             return None

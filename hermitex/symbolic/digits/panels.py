@@ -216,10 +216,11 @@ def _integrated(node: Expr) -> Expr:
     if not isinstance(node, Expectation):
         return node
     try:
-        from hermitex.symbolic.integrals import closed_form
+        from hermitex.symbolic.integrals import closed_form, constants_named
 
+        short, constants = constants_named(node)
         with attempt(3):
-            return closed_form(node)
+            return closed_form(short).xreplace(constants)
     except BudgetExceeded:
         checkpoint("integrating an inner expectation")
     except (HermitexError, ImportError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from sympy import Add, Dummy, E, Expr, Function, Max, Min, Mul, Piecewise, Pow, Symbol, erf, erfc
+from sympy import Add, Dummy, E, Expr, Function, Max, Min, Mul, Piecewise, Pow, Symbol, atanh, erf, erfc, log
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.switches import margin
@@ -132,6 +132,8 @@ class StraightLine:
             return self._power(expr)
         if isinstance(expr, Piecewise):
             return self._piecewise(expr)
+        if isinstance(expr, log) and (tail := _tail(1 - expr.args[0])) is not None:
+            return self._log_beside(expr, self._of_tail(*tail))
         if isinstance(expr, Symbol):
             raise NoClosedForm(self.expr, f"{expr} has no value", f"Give it one: subs={{'{expr}': ...}}")
         if not expr.args or not isinstance(expr, (Function, Pow, Max, Min)) or expr.is_Number:
@@ -156,6 +158,18 @@ class StraightLine:
         if side > 0:
             return lambda values, analytic: values[c] * function(values[slot], analytic=analytic)
         return lambda values, analytic: values[c] * function(-values[slot], analytic=analytic)
+
+    def _log_beside(self, expr: Expr, left: Step) -> Step:
+        """log(1 - left) = -2 atanh(left/(2 - left)) where 1 - left would be rounded to 1: log(erfc(u)/2) at negative u."""
+        slot, function, near = self._slot(expr.args[0]), self.backend.function(expr), self.backend.function(atanh(Dummy()))
+        assert function is not None and near is not None
+
+        def step(values: Values, analytic: bool) -> Any:
+            if abs(s := left(values, analytic)) < 0.5:
+                return -2 * near(s / (2 - s), analytic=analytic)
+            return function(values[slot], analytic=analytic)
+
+        return step
 
     def _product(self, expr: Mul) -> Step:
         """Numerator over denominator: one division, not one inversion a factor."""

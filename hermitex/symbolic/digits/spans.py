@@ -5,15 +5,16 @@ So its digits come from the quadrature that cuts at kinks, resolves powers at th
 
 from __future__ import annotations
 
-from sympy import Add, And, Dummy, Expr, Integral, Mul, Piecewise, S, Symbol, exp, expand, oo, pi, sqrt
+from sympy import Add, And, Dummy, Expr, Integral, Mul, Piecewise, S, Symbol, erf, exp, expand, oo, pi, sqrt
 
-from hermitex.symbolic.gaussian import Bound, bind
+from hermitex.symbolic.gaussian import Bound, Expectation, bind
 
 
-def as_averages(expr: Expr, *, letters: bool = False) -> Expr:
+def as_averages(expr: Expr, *, letters: bool = False, around: frozenset[Symbol] = frozenset()) -> Expr:
     """`expr` with each definite integral of numbers as an average; one that converges only conditionally does not exist.
 
     letters : integrals between numbers, too, of functions in which other letters stand
+    around : the variables of the averages in which it stands: they count as numbers
 
     Examples
     --------
@@ -25,9 +26,14 @@ def as_averages(expr: Expr, *, letters: bool = False) -> Expr:
     """
     if not expr.has(Integral):
         return expr
-    found = {e: _average(e, letters) for e in expr.atoms(Integral) if all(len(span) == 3 for span in e.limits)
-             and not (ends(e) | e.free_symbols & e.atoms(Bound) if letters else e.free_symbols)}
-    return expr.xreplace(found)
+    found = {e: _average(e, letters, around) for e in expr.atoms(Integral) if all(len(span) == 3 for span in e.limits)
+             and not (ends(e) | e.free_symbols & e.atoms(Bound) if letters else e.free_symbols - around)}
+
+    def within(node: Expectation) -> Expr:
+        body, variables = node.open()
+        return node.with_body(as_averages(body, letters=letters, around=around.union(variables)), variables, keep=True)
+
+    return expr.xreplace(found).replace(lambda e: isinstance(e, Expectation) and e.has(Integral), within)
 
 
 def ends(e: Expr) -> set[Symbol]:
@@ -35,15 +41,21 @@ def ends(e: Expr) -> set[Symbol]:
     return set().union(*(end.free_symbols for _, *span in e.limits for end in span)) - {x for x, *_ in e.limits}
 
 
-def _average(e: Integral, letters: bool) -> Expr:
-    body, variables = as_averages(e.function, letters=letters), tuple(Dummy("z", real=True) for _ in e.limits)
+def _average(e: Integral, letters: bool, around: frozenset[Symbol]) -> Expr:
+    body = as_averages(e.function, letters=letters, around=around.union(x for x, *_ in e.limits))
+    variables = tuple(Dummy("z", real=True) for _ in e.limits)
     if (gaussian := _of_gaussian(body, e)) is not None:
         return gaussian
+    # Inside of an average it is summed at every node: x is uniform then, a smooth function of a normal on the whole line.
+    uniform = bool(around) and all(end.is_finite for _, *span in e.limits for end in span)
     reached: dict[Expr, Expr] = {}
     weight: Expr = S.One
     for (x, a, b), v in zip(reversed(e.limits), variables, strict=True):  # the range of an inner one may hold an outer variable
-        reached[x], slope = _mapped(a.xreplace(reached), b.xreplace(reached), v)
-        weight *= slope*sqrt(2*pi)*exp(v**2/2)
+        a, b = a.xreplace(reached), b.xreplace(reached)
+        reached[x], slope = (a + (b - a)*(1 + erf(v/sqrt(2)))/2, b - a) if uniform else _mapped(a, b, v)
+        weight *= slope if uniform else slope*sqrt(2*pi)*exp(v**2/2)
+    if uniform:
+        return bind(weight*body.xreplace(reached), variables, None)
     inside = And(*(c for v in variables for c in (v > 0, v < 1)))
     return bind(Piecewise((weight*body.xreplace(reached), inside), (S.Zero, True)), variables, None)
 
