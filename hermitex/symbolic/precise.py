@@ -14,13 +14,14 @@ import sympy as sp
 from sympy import Dummy, Expr, Symbol
 from sympy.core.relational import Relational
 
-from hermitex.errors import Divergent, HermitexError, NoClosedForm, NotConverged
+from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.bounds.integrability import dangers
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
+from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
 from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
 from hermitex.symbolic.digits.mp_backend import LastDigitMoved
@@ -44,6 +45,7 @@ __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision"
 
 _COMPILED = "Numeric value: hx.compile(...)"
 _SMALL = 1e-6
+_FAST = 60  # a frequency from which on the line takes thousands of nodes
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
 
@@ -260,6 +262,12 @@ def integrate(node: Expectation, bits: int) -> Sum:
         return Sum(mpf(0), mpf(0), mpf(0))
     if (periodic := _periodic(body, (x,), bits)) is not None:
         return periodic
+    if (exact := _of_fast(one)) is not None:
+        try:
+            with attempt(3):  # an error function far from the real line may take longer than the line
+                return _of_constant(exact, bits)
+        except BudgetExceeded:
+            checkpoint("evaluating a closed form")
     try:
         size, body = _sized(body, x)
         found = LineIntegral(body, x, bits, integrate).run()
@@ -275,6 +283,24 @@ def integrate(node: Expectation, bits: int) -> Sum:
 def _shorter(node: Expectation) -> Expr | None:
     """An average over several variables by averages over fewer; None where that is not seen."""
     return over_fewer(bind(*whitened(node), None)) if len(node.bound) > 1 else None
+
+
+@kept(256)
+def _of_fast(node: Expectation) -> Expr | None:
+    """The closed form, if there is one, of an average that turns often: the line would take thousands of nodes."""
+    body, (x,) = node.opened()
+    if not body.has(sp.cos, sp.sin) or NumericScales(scales(body, x)).frequency < _FAST:
+        return None
+    from hermitex.symbolic.integrals import closed_form
+
+    try:
+        with attempt(3):
+            return closed_form(node)
+    except BudgetExceeded:
+        checkpoint("integrating what turns fast")
+    except HermitexError:
+        pass
+    return None
 
 
 def _sized(body: Expr, x: Symbol) -> tuple[Any, Expr]:

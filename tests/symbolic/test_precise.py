@@ -264,3 +264,14 @@ def test_how_many_roots_of_a_tangent_lie_in_a_window_may_depend_on_letters():
     """E[X H(X - a)] of a Cauchy law was a TypeError of SymPy."""
     node = E(Heaviside(Cauchy("X", 0, 1) - Symbol("a", real=True))*Cauchy("X", 0, 1))
     assert node.doit() == node
+
+
+@pytest.mark.parametrize(("k", "at"), [(10**4, Rational(-1, 3))])
+def test_what_turns_fast_beside_a_kink_has_the_digits_of_its_closed_form(k, at):
+    """E cos(k z) max(0, z - a) is phi(a) Re e^(i k a)/(i k - a)^2 (1 - 3/(i k - a)^2 ...), term by term of its series in 1/k."""
+    with mp.workdps(40):
+        a = mp.mpf(at.p)/at.q
+        u = mp.mpc(a, -k)
+        known = mp.re(mp.npdf(a)*mp.expj(k*a)*sum((-1)**n*mp.fac2(2*n + 1)/u**(2*n + 2) for n in range(12)))
+        with deadline(10):
+            assert abs(evaluate(E(cos(k*z)*Max(0, z - at), z), 15)/known - 1) < 1e-14
