@@ -125,7 +125,7 @@ class FiniteOutput(Output):
             step = max(1, _CHUNK//len(self.labels))
             for k in range(0, len(weight), step):
                 p, d = self.grid.axes[0].probabilities(omegas[0][k:k + step], float(1 - m[0]), fineness)
-                checkpoint("iterating the state evolution", table.nnz*p.shape[1])
+                checkpoint("iterating the state evolution", table.size*p.shape[1])
                 yield weight[k:k + step], table @ p, [table @ d]
             return
         size = max(1, _CHUNK//max(self.grid.size(1 - m, fineness), weight.size))

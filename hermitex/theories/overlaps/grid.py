@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
 
 from hermitex.kernels.normals import WINDOW, intervals, panels
 from hermitex.symbolic.budget import checkpoint
@@ -19,7 +18,7 @@ from hermitex.symbolic.budget import checkpoint
 Array = np.ndarray
 _ROOT = np.sqrt(2*np.pi)
 _NEVER = 1e-60  # a label this unlikely at a point is not seen beside the others
-_THIN = 1/8  # of a table: a sparse one costs less from here on
+_THIN, _ROWS = 1/4, 32  # of a table: where so little is left it is taken in blocks of so many labels
 
 
 def rung(s: Any) -> Any:
@@ -110,6 +109,21 @@ class LabelGrid:
 
 
 @dataclass(frozen=True, eq=False)
+class Blocks:
+    """A matrix of which few columns are not 0 in any one block of rows: (the columns, what stands there), block after block."""
+
+    parts: list[tuple[Array, Array]]
+
+    @property
+    def size(self) -> int:
+        """Numbers that are kept."""
+        return sum(block.size for _, block in self.parts)
+
+    def __matmul__(self, p: Array) -> Array:
+        return np.concatenate([block @ p[columns] for columns, block in self.parts])
+
+
+@dataclass(frozen=True, eq=False)
 class ThinTable:
     """P(y_k | z) dy_k of many labels of one variable: next to a point few of them occur. Few entries, kept for good.
 
@@ -120,9 +134,9 @@ class ThinTable:
     law: Callable[[Array, Array, Sequence[Array]], Array]
     labels: Array
     steps: Array
-    _kept: dict[float, csr_array | None] = field(default_factory=dict)
+    _kept: dict[float, Blocks | None] = field(default_factory=dict)
 
-    def of(self, v: float, fineness: float, most: int) -> csr_array | None:
+    def of(self, v: float, fineness: float, most: int) -> Blocks | None:
         """The table for a Gaussian of variance v, made of parts of at most `most` entries; None where it is not thin."""
         key = self.axis.rung(np.sqrt(v))*fineness
         if key not in self._kept:
@@ -131,16 +145,19 @@ class ThinTable:
             self._kept[key] = self._made(self.axis.nodes(key/fineness, fineness)[0], most)
         return self._kept[key]
 
-    def _made(self, z: Array, most: int) -> csr_array | None:
-        parts, seen, step = [], 0, max(1, most//len(z))
+    def _made(self, z: Array, most: int) -> Blocks | None:
+        parts: list[tuple[Array, Array]] = []
+        seen, step = 0, max(1, most//len(z))
         for k in range(0, len(self.labels), step):
             f = self.law(self.labels[k:k + step], self.steps[k:k + step], [z])
             checkpoint("iterating the state evolution", f.size)
-            parts.append(csr_array(np.where(f > _NEVER, f, 0.0)))
-            seen += parts[-1].nnz
+            for rows in (f[i:i + _ROWS] for i in range(0, len(f), _ROWS)):
+                columns = np.flatnonzero((rows > _NEVER).any(axis=0))
+                parts.append((columns, rows[:, columns]))
+                seen += parts[-1][1].size
             if seen > _THIN*len(self.labels)*len(z):
                 return None
-        return vstack(parts, format="csr")
+        return Blocks(parts)
 
 
 def averaged(f: Array, nodes: Sequence[tuple[Array, Array]]) -> float:
