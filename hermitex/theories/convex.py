@@ -26,7 +26,7 @@ from hermitex.systems.names import begin
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.conditional import mu, mu_star
-from hermitex.theories.losses import grid, newton
+from hermitex.theories.losses import grid, newton, signs
 from hermitex.theories.losses.equations import Structure, equations
 from hermitex.theories.losses.labels import a, of_signs, probability, s_0
 from hermitex.theories.losses.pointwise import Pointwise, pointwise
@@ -139,9 +139,9 @@ class ConvexOneStep(OneStepFamily):
         parts = [(lost, self._unbounded(lost.size))] if lost.size else []
         for st in dict.fromkeys(flags):
             here = np.array([k for k, s in enumerate(flags) if s == st and k not in set(lost)])
-            if here.size and grid.serves(st):
+            if here.size and (grid.serves(st) or signs.serves(st)):
                 at, near = ({n: v[here] for n, v in d.items()} for d in (flat, first))
-                found = newton.solved(st, at, near, max(tolerance, _DOUBLE))
+                found = newton.solved(st, at, near, tolerance if signs.serves(st) else max(tolerance, _DOUBLE))
                 parts.append((here, found))
                 if st.kind != "labels":
                     continue

@@ -91,7 +91,7 @@ def test_a_loss_on_signs_with_features_that_are_not_odd(benchmark, plain):
     plain = max(plain, one_point())
     cold, point = first/plain, cpu(lambda: theory.solve(alpha=1.6, **numbers), benchmark, 3)/plain
     benchmark.extra_info.update(first=round(cold, 1), point=round(point, 2))
-    assert cold <= 100 and point <= 14  # 36 and 5.8 were measured
+    assert cold <= 10 and point <= 2  # 3.2 and 0.8 were measured; 36 and 5.8 where the equations were written down and compiled
 
 
 @pytest.mark.parametrize("target", ["z**3", "He3(z)"])
@@ -103,7 +103,7 @@ def test_the_first_fixed_point_of_a_noisy_label(target, benchmark):
     ratio = cpu(lambda: theory.solve(alpha=2))/cpu(lambda: summed(g, 0.25, 0.5), rounds=3)
     benchmark.extra_info["F"] = round(ratio, 1)
     benchmark.pedantic(lambda: theory.solve(alpha=2.1), rounds=1)
-    assert ratio <= 40  # 7 to 22 were measured, by the speed of BLAS; over 100 with a table that was made again for each F
+    assert ratio <= 36  # 11 to 20 were measured, by the speed of BLAS; over 100 with a table that was made again for each F
 
 
 def summed(g, D, q):

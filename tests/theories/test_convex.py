@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged
 from hermitex.theories.losses.pointwise import Huber, pointwise
+from hermitex.theories.losses.signs import SignGrid
 
 REFERENCE = json.loads((Path(__file__).parents[1]/"reference"/"one_step_convex.json").read_text())
 SPIKED = {"r": 1.2, "c": 1.0, "gamma": 0.8}
@@ -234,6 +235,29 @@ def test_losses_by_name_object_and_expression():
     assert pointwise(Huber(2)).expr == pointwise("huber:2").expr
     assert pointwise("log(1 + exp(-y*f))").expr == pointwise("logistic").expr
     assert pointwise("logistic").margin and not pointwise("huber:1").margin and pointwise("huber:1").of_residual is not None
+
+
+@pytest.mark.parametrize("sigma, loss, known", [
+    ("softplus", "hinge", {"test_error": 0.31425907735358916, "train_error": 0.28056480523944577, "m": 0.16153944124703026}),
+    ("tanh", "hinge", {"zetatilde": 9.176786906478249e-05})])  # small: known to as many digits as the others
+def test_labels_on_a_grid_of_the_output(sigma, loss, known, monkeypatch):
+    """By the compiled equations, which take ten times as long to write down as to solve: they are not asked."""
+    monkeypatch.setattr("hermitex.systems.system.System.compile", lambda *_, **__: 1/0)
+    found = theory(sigma, "sign", loss).solve(alpha=1.5, beta=1, lam=0.1, r=1, c=1, gamma=0.9)
+    for name, value in known.items():
+        assert abs(found[name] - value) < 1e-11*abs(value), name
+    assert np.max(found.error) < 1e-11
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_the_slopes_of_the_averages_of_labels(loss):
+    st = theory("relu", "sign", loss).structure()
+    grid = SignGrid(st, {"gamma": 0.6, "Delta": 0.2, "r": 0.8, "bias": 0.1, "c": 1.0}, SignGrid.first)
+    v = np.array([1.3, 0.7, 0.2, 0.3, 0.4, 1.1, 0.6])
+    slopes = grid.averages(v).slopes
+    for i, e in enumerate(1e-5*np.eye(len(v))):
+        difference = (grid.averages(v + e).values - grid.averages(v - e).values)/2e-5
+        assert np.abs((slopes[..., i] - difference) @ grid.weight).max() < 1e-8
 
 
 def test_labels_that_the_spike_separates():

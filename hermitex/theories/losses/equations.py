@@ -28,7 +28,7 @@ from hermitex.theories.spike import own_letters
 
 # local scalars of a sample at fixed kappa
 V, S_, tau, L, u, T0, T1, T2, rho = symbols("V S tau L u T0 T1 T2 rho", positive=True)
-_STILL = Float(1e-100)  # a feature that does not vary at some kappa (a ReLU far on its dark side) divides by no variance
+STILL = Float(1e-100)  # a feature that does not vary at some kappa (a ReLU far on its dark side) divides by no variance
 mu_0, mu_1, B, J, J_z, J_2, J_s, t_0 = symbols("mu_0 mu_1 B J J_z J_2 J_s t_0", real=True)
 mu_22 = Symbol("mu_22", nonnegative=True)
 p, p_slope, s_plus, s_minus, f_plus, f_minus = symbols("p p_slope s_plus s_minus f_plus f_minus", real=True)
@@ -81,7 +81,7 @@ def _labels(st: Structure, K: Average) -> Output:
     """
     omega = B + S_*z1
     (up, f_up), (down, f_down) = st.loss.force(1, omega, V), st.loss.force(-1, omega, V)
-    where: dict[Any, Any] = {S_: sqrt(mu_1**2*q1 + mu_22*q2 + _STILL)}
+    where: dict[Any, Any] = {S_: sqrt(mu_1**2*q1 + mu_22*q2 + STILL)}
     if st.aligned:
         where |= {p: (1 + st.g(st.aligned*kappa))/2}
     else:
@@ -135,7 +135,7 @@ def _residual(st: Structure, K: Average) -> Output:
     h = st.loss.of_residual
     assert h is not None
     e_star = Symbol("e_star", real=True)
-    where: dict[Any, Any] = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + Delta + _STILL),
+    where: dict[Any, Any] = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + Delta + STILL),
                              t_0: clean(st) - B - (0 if st.aligned else mu_1*psi*z1)}
     smoothed, fresh = closed_moments(h), closed_loss(h)
     at = {_M: t_0, _TAU: tau, _V: V}
@@ -197,7 +197,7 @@ def _values(st: Structure, K: Average) -> Output:
     third = (z3,) if st.noisy and not joined else ()
     over = (*outer, z2, *third)
     s, f_star = st.loss.force(label, omega, V)
-    where = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + _STILL), label: clean(st) + sum(sqrt(Delta)*v for v in third),
+    where = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + STILL), label: clean(st) + sum(sqrt(Delta)*v for v in third),
              s_plus: s, f_plus: f_star}
     if joined:
         where |= {S_: sqrt(tau**2 + V**2*extra)}
@@ -247,7 +247,7 @@ def equations(st: Structure) -> System:
         mu_0: S.Zero if st.mute else E(st.sigma(w), z),
         mu_1: E(z*st.sigma(w), z)/sqrt(c),
         mu_22: S.Zero if st.linear else E(st.sigma(w)**2, z) - mu_0**2 - c*mu_1**2,
-        V: mu_1**2*V1 + mu_22*V2 + _STILL,
+        V: mu_1**2*V1 + mu_22*V2 + STILL,
         B: mu_0*m + kappa*mu_1*zeta,
         **own,
         L: lamda + Vhat2,

@@ -16,6 +16,7 @@ from scipy.special import ndtr
 from sympy import Expr, Rational, Symbol
 
 from hermitex.errors import BadInput, HermitexError
+from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbols import f, y, z
@@ -97,11 +98,10 @@ def cuts(e: Expr) -> Array:
 # -- the loss in numbers -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The loss, its slope and curvature and its minimiser as functions of arrays."""
+    """The loss, (its slope, its curvature) and its minimiser as functions of arrays."""
 
     value: Callable[..., Any]
-    slope: Callable[..., Any]
-    curvature: Callable[..., Any]
+    slopes: Callable[..., Any]
     minimiser: Callable[..., Any]
 
     def prox(self, omega: Array, V: Array, label: Array, near: Array | None) -> Array:
@@ -110,7 +110,8 @@ class Numbers:
             return np.broadcast_to(np.asarray(self.minimiser(omega=omega, V=V, y=label)), omega.shape)
         at = near
         for _ in range(_NEWTON):
-            step = (at - omega + V*self.slope(label, at))/(1 + V*self.curvature(label, at))
+            slope, curvature = self.slopes(label, at)
+            step = (at - omega + V*slope)/(1 + V*curvature)
             at = at - step
             if not (worst := float(np.max(np.abs(step)/(1 + np.abs(at))))) > 1e-8:
                 break
@@ -125,19 +126,31 @@ class Numbers:
 @lru_cache(maxsize=64)
 def numbers(st: Structure) -> Numbers:
     """The loss of a structure, compiled."""
+    from hermitex.kernels.arrays import lambdify
     from hermitex.kernels.compile import compile
+    from hermitex.kernels.recognition import recognise
 
     letter = Symbol("y", real=True)
     expr = st.loss.expr.subs(y, letter)
     _, f_star = st.loss.force(letter, Symbol("omega", real=True), Symbol("V", positive=True))
 
-    def of(e: Expr) -> Callable[..., Any]:
-        kernel = compile(e)
-        return lambda label, at: np.asarray(kernel(**{n: {"y": label, "f": at}[n] for n in kernel.parameters}))
+    def of(*exprs: Expr) -> Callable[..., Any]:
+        made: Callable[..., Any] = lambdify([letter, f], [recognise(e) for e in exprs], modules=["scipy", "numpy"], cse=True)
+        return made
 
-    kernel = compile(f_star)
-    return Numbers(of(expr), of(expr.diff(f)), of(expr.diff(f, 2)),
+    kernel, value = compile(f_star), of(expr)
+    return Numbers(lambda label, at: np.asarray(value(label, at)[0]), of(expr.diff(f), expr.diff(f, 2)),
                    lambda **given: kernel(**{n: given[n] for n in kernel.parameters}))
+
+
+@lru_cache(maxsize=64)
+def features(sigma: Activation, mute: bool, linear: bool, shift: bytes, c: float, letters: tuple[tuple[str, float], ...]
+             ) -> tuple[Array, Array, Array]:
+    """mu_0, mu_1 and mu_star^2 of the features at these shifts of their argument."""
+    at: dict[str, Any] = {"kappa": np.frombuffer(shift), "r": 1.0, "c": c, **dict(letters)}
+    none = np.zeros_like(at["kappa"])
+    return (none if mute else mu(sigma, 0)(**at), mu(sigma, 1)(**at),
+            none if linear else np.maximum(mu_star(sigma).squared(**at), 0.0))
 
 
 # -- the averages ------------------------------------------------------------------------------------------------------
@@ -152,19 +165,15 @@ class Averages:
 class LossGrid:
     """One point (numbers of a theory) on one rule: what no unknown enters, and the averages over a sample."""
 
+    first = LossRule()
+
     def __init__(self, st: Structure, at: Mapping[str, float], rule: LossRule) -> None:
-        self.st, self.rule, self.at = st, rule, at
         self.loss = numbers(st)
         self.family = float(st.loss.family) if st.kind == "values" and st.loss.family is not None else 0.0
         self.joined = st.kind == "residual" or bool(self.family) or at["Delta"] == 0
+        self.begin(st, at, rule)
         edges = self._edges()
         gamma = at["gamma"]
-        self.kappa, self.weight = (between(edges/gamma, rule.nodes[0], rule.window) if st.aligned and edges.size
-                                   else normal(rule.steps[0], rule.window))
-        shift: dict[str, Any] = {"kappa": at["r"]*self.kappa + at["bias"], "r": 1.0, "c": at["c"], **self._letters(st.sigma)}
-        self.mu_0 = np.zeros_like(self.kappa) if st.mute else mu(st.sigma, 0)(**shift)
-        self.mu_1 = mu(st.sigma, 1)(**shift)
-        self.mu_22 = np.zeros_like(self.kappa) if st.linear else np.maximum(mu_star(st.sigma).squared(**shift), 0.0)
         rho = max(1 - gamma**2, 0.0)
         if st.aligned:
             self.z1, w1 = np.zeros((1, 1)), np.ones((1, 1))
@@ -178,6 +187,20 @@ class LossGrid:
         self.label = self.clean[..., None, None] + np.sqrt(at["Delta"])*z3 if not self.joined else self.clean[..., None, None]
         self.weights = w1[..., None, None]*ww[:, None]*w3
         self.near: list[Array | None] = [None]*len(self._chunks)
+
+    def begin(self, st: Structure, at: Mapping[str, float], rule: LossRule) -> None:
+        """The nodes of kappa, and what the features are there."""
+        self.st, self.rule, self.at = st, rule, at
+        edges = self._edges() if st.aligned else np.empty(0)
+        self.kappa, self.weight = (between(edges/at["gamma"], rule.nodes[0], rule.window) if edges.size
+                                   else normal(rule.steps[0], rule.window))
+        shift, letters = at["r"]*self.kappa + at["bias"], tuple(self._letters(st.sigma).items())
+        self.mu_0, self.mu_1, self.mu_22 = features(st.sigma, st.mute, st.linear, shift.tobytes(), at["c"], letters)
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes along which a rule is made finer: kappa, z1, w, the noise, the window."""
+        return (0, *(() if self.st.aligned else (1,)), 2, *(() if self.joined else (3,)), 4)
 
     def _letters(self, function: Any) -> dict[str, float]:
         return {s.name: float(self.at[s.name]) for s in function.letters}
@@ -202,7 +225,7 @@ class LossGrid:
         """Number of nodes."""
         return int(self.kappa.size*self.weights[0].size)
 
-    def fields(self, v: Array) -> tuple[Array, Array, Array, Array]:
+    def fields(self, v: Array) -> tuple[Array, ...]:
         """V, B, tau^2 and S at each kappa; v = (V1, V2, m, zeta, psi, q1, q2)."""
         V1, V2, m, zeta, psi, q1, q2 = v
         V = self.mu_1**2*V1 + self.mu_22*V2
@@ -229,8 +252,8 @@ class LossGrid:
         for k, part in enumerate(self._chunks):
             _, f_star, label = self._sample(v, fields, k)
             count = f_star.shape[0]
-            s = np.broadcast_to(-self.loss.slope(label, f_star), f_star.shape)
-            b = np.broadcast_to(self.loss.curvature(label, f_star), f_star.shape)
+            slope, curvature = self.loss.slopes(label, f_star)
+            s, b = np.broadcast_to(-slope, f_star.shape), np.broadcast_to(curvature, f_star.shape)
             if np.any(b < 0):
                 at = float(np.broadcast_to(label, b.shape)[b < 0][0])
                 raise BadInput(f"one-step: the loss {self.st.loss} is not convex in f at labels that occur, such as y = {at:.3g}")
@@ -275,7 +298,7 @@ class LossGrid:
         for side in (-far, far):
             output = (side*self.mu_0)[:, None, None]
             with np.errstate(all="ignore"):
-                rise = self.loss.slope(self.label[..., 0, :], output)*self.mu_0[:, None, None]*side
+                rise = self.loss.slopes(self.label[..., 0, :], output)[0]*self.mu_0[:, None, None]*side
             # inf where it rises fast, nan where mu_0 = 0 meets it
             if np.nansum(weights*self.weight[:, None, None]*rise) < -_FALLS*abs(side)*size:
                 return True

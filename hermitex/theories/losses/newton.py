@@ -15,8 +15,10 @@ import numpy as np
 from hermitex.solvers.chain import assemble, robust
 from hermitex.solvers.newton import newton
 from hermitex.solvers.solution import Solution
+from hermitex.theories.losses import signs
 from hermitex.theories.losses.equations import Structure
 from hermitex.theories.losses.grid import LossGrid, LossRule
+from hermitex.theories.losses.signs import SignGrid
 
 Array = np.ndarray
 TORN = ("Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "m")
@@ -30,7 +32,7 @@ _LARGE_LAM, _ROUGH = 1.0, 1e-4
 _ACCEPTED = 1e3  # times the tolerance: what is not called an answer beyond it
 _UNBOUNDED = ("m runs to infinity: along the spike the loss falls without bound, so it has no minimiser as d -> oo; "
               "take dimension=d, whose 1/d term bounds m")
-_FLOOR = 1e-3  # what is smaller counts as of that size when two grids are compared
+_FLOOR, _SMALL = 1e-3, 1e-5  # errors and unknowns that are smaller count as of that size when two grids are compared
 
 
 def members(x: Array, at: Mapping[str, float]) -> dict[str, Any]:
@@ -125,6 +127,11 @@ class Point:
         """True if nothing bounds m."""
         return self.at["epsilon"] == 0 and bool(self.open[6]) and self.grid.falls()
 
+    def unknowns(self, x: Array) -> Array:
+        """All unknowns, from the torn ones."""
+        values = {**dict(zip(TORN, x, strict=True)), **members(x, self.at)}
+        return np.array([values[n] for n in UNKNOWNS])
+
     def everything(self, x: Array) -> dict[str, float]:
         """Every unknown and observable at a solution."""
         at = self.at
@@ -157,7 +164,8 @@ class _InTurn:
 
     def __init__(self, st: Structure, tolerance: float) -> None:
         self.st, self.tolerance = st, tolerance
-        self.rule = LossRule()
+        self.made = SignGrid if signs.serves(st) else LossGrid
+        self.rule = self.made.first
         self.grids: dict[tuple, LossGrid] = {}
 
     def grid(self, at: Mapping[str, float], rule: LossRule) -> LossGrid:
@@ -166,7 +174,7 @@ class _InTurn:
         if key not in self.grids:
             if len(self.grids) >= _MOST_GRIDS:
                 self.grids.clear()
-            self.grids[key] = LossGrid(self.st, at, rule)
+            self.grids[key] = self.made(self.st, at, rule)
         return self.grids[key]
 
     def point(self, at: Mapping[str, float], start: Array | None) -> Solution:
@@ -179,7 +187,7 @@ class _InTurn:
             x, spent = point.full(found.state[:, 0]), spent + int(np.max(found.iterations))
             if not found.all_converged:
                 break
-            axes = [0, *([] if self.st.aligned else [1]), 2, *([] if point.grid.joined else [3]), 4]
+            axes = point.grid.axes
             gaps = np.array([_moved(point, Point(self.st, at, self.grid(at, self.rule.finer(axis))), x) for axis in axes])
             looked_at = gaps if k < _FOR_TEST_LOSS else gaps[:, :1]
             rough = [axis for axis, gap in zip(axes, looked_at.max(axis=1), strict=True) if not gap <= self.tolerance]
@@ -214,7 +222,8 @@ def _moved(point: Point, finer: Point, x: Array) -> tuple[float, float]:
             return np.inf, np.inf
         step = np.linalg.lstsq(dF, F, rcond=None)[0]
         one, other = point.everything(x), finer.everything(x)
-        far = np.abs(step)/np.maximum(np.abs(x[point.open]), _FLOOR)
+        here, there = (point.unknowns(y) for y in (x, x - finer.full(step)))
+        far = np.abs(there - here)/np.maximum(np.abs(here), _SMALL)
         gaps = [abs(one[n] - other[n])/max(abs(one[n]), _FLOOR) for n in ("test_error", "train_error", "test_loss")]
     moved, seen = max(float(np.max(far)), *gaps[:2]), gaps[2]
     return (moved if np.isfinite(moved) else np.inf), (seen if np.isfinite(seen) else np.inf)
