@@ -166,6 +166,7 @@ class LossGrid:
     """One point (numbers of a theory) on one rule: what no unknown enters, and the averages over a sample."""
 
     first = LossRule()
+    beyond = 1.0  # how many times better than asked the first rules are to hold
 
     def __init__(self, st: Structure, at: Mapping[str, float], rule: LossRule) -> None:
         self.loss = numbers(st)

@@ -32,7 +32,7 @@ _LARGE_LAM, _ROUGH = 1.0, 1e-4
 _ACCEPTED = 1e3  # times the tolerance: what is not called an answer beyond it
 _UNBOUNDED = ("m runs to infinity: along the spike the loss falls without bound, so it has no minimiser as d -> oo; "
               "take dimension=d, whose 1/d term bounds m")
-_FLOOR, _SMALL = 1e-3, 1e-5  # errors and unknowns that are smaller count as of that size when two grids are compared
+_FLOOR = 1e-3  # what is smaller counts as of that size when two grids are compared
 
 
 def members(x: Array, at: Mapping[str, float]) -> dict[str, Any]:
@@ -190,7 +190,9 @@ class _InTurn:
             axes = point.grid.axes
             gaps = np.array([_moved(point, Point(self.st, at, self.grid(at, self.rule.finer(axis))), x) for axis in axes])
             looked_at = gaps if k < _FOR_TEST_LOSS else gaps[:, :1]
-            rough = [axis for axis, gap in zip(axes, looked_at.max(axis=1), strict=True) if not gap <= self.tolerance]
+            # where a finer rule costs little an unknown far below _FLOOR gets its digits, too
+            least = self.tolerance/(self.made.beyond if k < _FOR_TEST_LOSS else 1)
+            rough = [axis for axis, gap in zip(axes, looked_at.max(axis=1), strict=True) if not gap <= least]
             if not rough or point.grid.size > (_FINEST if point.grid.joined else _FINEST_NOISY):
                 break
             for axis in rough:
@@ -223,7 +225,7 @@ def _moved(point: Point, finer: Point, x: Array) -> tuple[float, float]:
         step = np.linalg.lstsq(dF, F, rcond=None)[0]
         one, other = point.everything(x), finer.everything(x)
         here, there = (point.unknowns(y) for y in (x, x - finer.full(step)))
-        far = np.abs(there - here)/np.maximum(np.abs(here), _SMALL)
+        far = np.abs(there - here)/np.maximum(np.abs(here), _FLOOR)
         gaps = [abs(one[n] - other[n])/max(abs(one[n]), _FLOOR) for n in ("test_error", "train_error", "test_loss")]
     moved, seen = max(float(np.max(far)), *gaps[:2]), gaps[2]
     return (moved if np.isfinite(moved) else np.inf), (seen if np.isfinite(seen) else np.inf)

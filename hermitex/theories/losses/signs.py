@@ -91,6 +91,7 @@ class SignGrid(LossGrid):
     """One point on one rule; `rule.nodes[1]` nodes between two cuts of w."""
 
     axes = (0, 1, 4)
+    beyond = 30.0
     first = LossRule(steps=(0.2, 0.5, 0.5, 0.5), nodes=(30, 16), window=9.0)
 
     def __init__(self, st: Structure, at: Mapping[str, float], rule: LossRule) -> None:
