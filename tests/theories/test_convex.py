@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged
+from hermitex.theories.losses.newton import UNKNOWNS, Point
 from hermitex.theories.losses.pointwise import Huber, pointwise
 from hermitex.theories.losses.signs import SignGrid
 
@@ -247,6 +248,15 @@ def test_labels_on_a_grid_of_the_output(sigma, loss, known, monkeypatch):
     for name, value in known.items():
         assert abs(found[name] - value) < 1e-11*abs(value), name
     assert np.max(found.error) < 1e-11
+
+
+def test_unknowns_as_small_as_the_penalty_are_held_relative_to_themselves():
+    """At lam = 1e-7 qhat1 is 1e-13: a move is compared with that, of what may have either sign with what bounds it."""
+    at = {"gamma": 0.6, "Delta": 0.2, "r": 0.8, "bias": 0.1, "c": 1.0, "alpha": 0.4, "beta": 1.0}
+    point = Point(st := theory("relu", "sign", "hinge").structure(), at, SignGrid(st, at, SignGrid.first))
+    values = np.full(len(UNKNOWNS), 1e-13)
+    sizes = dict(zip(UNKNOWNS, point.sizes(values), strict=True))
+    assert sizes["qhat1"] == sizes["Vhat2"] == 1e-13 and 1e-10 < sizes["zetatilde"] < 1e-9
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])

@@ -132,6 +132,15 @@ class Point:
         values = {**dict(zip(TORN, x, strict=True)), **members(x, self.at)}
         return np.array([values[n] for n in UNKNOWNS])
 
+    def sizes(self, values: Array) -> Array:
+        """What a move of each unknown is compared with: those of either sign may be 0, beside |zetatilde|^2 <= beta qhat1/alpha."""
+        x, ratio = dict(zip(UNKNOWNS, np.abs(values), strict=True)), self.at["alpha"]/self.at["beta"]
+        tilde, alpha = np.sqrt(x["qhat1"]/ratio), self.at["alpha"]
+        least = {"zetatilde": tilde, "psitilde": tilde, "zeta": alpha*self.at["c"]*x["V2"]*tilde, "psi": alpha*x["V1"]*tilde,
+                 "m": min(1.0, float(np.sqrt(x["q2"])))}
+        gone = np.array([1.0 if v == 0 else v for v in x.values()])  # what the structure makes vanish stays where it is
+        return np.maximum(gone, _FLOOR*np.array([least.get(n, 0.0) for n in UNKNOWNS]))
+
     def everything(self, x: Array) -> dict[str, float]:
         """Every unknown and observable at a solution."""
         at = self.at
@@ -225,7 +234,7 @@ def _moved(point: Point, finer: Point, x: Array) -> tuple[float, float]:
         step = np.linalg.lstsq(dF, F, rcond=None)[0]
         one, other = point.everything(x), finer.everything(x)
         here, there = (point.unknowns(y) for y in (x, x - finer.full(step)))
-        far = np.abs(there - here)/np.maximum(np.abs(here), _FLOOR)
+        far = np.abs(there - here)/point.sizes(here)
         gaps = [abs(one[n] - other[n])/max(abs(one[n]), _FLOOR) for n in ("test_error", "train_error", "test_loss")]
     moved, seen = max(float(np.max(far)), *gaps[:2]), gaps[2]
     return (moved if np.isfinite(moved) else np.inf), (seen if np.isfinite(seen) else np.inf)
