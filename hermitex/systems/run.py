@@ -126,7 +126,7 @@ class Run:
                 end = end | (~np.asarray(found.converged) & np.array(lost))
                 done = good | resting | end
                 if good.all() and found.all_converged and (far := glance(self, verdict)) is not None:
-                    self.drift = far
+                    self.moved = self.drift = far
                     return self._finish(found, verdict, done, sure=True)
                 if done.any():
                     other: State = {}
