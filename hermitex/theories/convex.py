@@ -16,6 +16,7 @@ import numpy as np
 from sympy import Rational, sqrt
 
 from hermitex.errors import BadInput
+from hermitex.kernels.compile import compile
 from hermitex.solvers.chain import assemble, pick
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -167,8 +168,6 @@ class ConvexOneStep(OneStepFamily):
         falls = self.loss.at(1).diff(f).subs(f, 50) <= 0 and self.loss.at(-1).diff(f).subs(f, -50) >= 0 if aligned.size else False
         if not falls:
             return np.empty(0, dtype=int)
-        from hermitex.kernels.compile import compile
-
         near = np.linspace(0.013, 7, 60)
         x = np.concatenate([-near, near])
         r_, b_, c_, gamma_ = (at[n][aligned, None] for n in ("r", "bias", "c", "gamma"))

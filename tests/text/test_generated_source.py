@@ -170,7 +170,7 @@ PLANTED = [  # (a piece of a real source, what is put in its place)
         "import numpy as np\nimport os", "import os as np", "from os import system", "import numpy as np, os",
         "from numpy import load",
         "from .scipy.special import erf", "from scipy.special import *", "from scipy.special import erf as average")),
-    (".sum(axis=axis", ".tofile('f', axis=axis"), ("np.ndim(values)", "print(values)"), ("def average(", "def average_("),
+    (".sum(axis=axis", ".tofile('f', axis=axis"), ("values.shape[axis]", "print(values)"), ("def average(", "def average_("),
     ('"value"', "open('f')"), ('"value"', "**s, 'v'"), ("\n", "\n\0"),
 ]
 

@@ -16,6 +16,9 @@ from scipy.special import ndtr
 from sympy import Expr, Rational, Symbol
 
 from hermitex.errors import BadInput, HermitexError
+from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.compile import compile
+from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.pieces import breakpoints
@@ -126,10 +129,6 @@ class Numbers:
 @lru_cache(maxsize=64)
 def numbers(st: Structure) -> Numbers:
     """The loss of a structure, compiled."""
-    from hermitex.kernels.arrays import lambdify
-    from hermitex.kernels.compile import compile
-    from hermitex.kernels.recognition import recognise
-
     letter = Symbol("y", real=True)
     expr = st.loss.expr.subs(y, letter)
     _, f_star = st.loss.force(letter, Symbol("omega", real=True), Symbol("V", positive=True))
@@ -211,8 +210,6 @@ class LossGrid:
         return cuts(self.st.loss.expr.subs({y: self.st.g(z).subs(letters), f: Rational(1, 3)}))
 
     def _target(self, x: Array) -> Array:
-        from hermitex.kernels.compile import compile
-
         return np.broadcast_to(np.asarray(compile(self.st.g(z))(**({"z": x} if z in self.st.g(z).free_symbols else {}),
                                                                 **self._letters(self.st.g))), x.shape)
 
@@ -333,8 +330,6 @@ class LossGrid:
 
     def _of_noise(self, w1: Array) -> float:
         """E a(y) - E a(g) for l = b(f) - k y f + a(y)."""
-        from hermitex.kernels.compile import compile
-
         rest = self.st.loss.of_label
         if y not in rest.free_symbols:
             return 0.0

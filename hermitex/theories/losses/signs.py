@@ -17,6 +17,8 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
+from hermitex.kernels.arrays import lambdify
+from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import Prox
 from hermitex.symbolic.pieces import pieces
@@ -57,7 +59,7 @@ def _kinks(st: Structure) -> tuple[tuple[float, float, float], ...] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Compiled:
+class _OfLabels:
     """(s_+, s_-), their slopes in omega, (f*_+, f*_-), at (omega, V); the losses, at f; P(y = 1) and its slopes, at a, s_0, ..."""
 
     forces: Callable[..., list[Any]] | None
@@ -67,10 +69,7 @@ class _Compiled:
 
 
 @lru_cache(maxsize=64)
-def _compiled(st: Structure) -> _Compiled:
-    from hermitex.kernels.arrays import lambdify
-    from hermitex.kernels.recognition import recognise
-
+def _compiled(st: Structure) -> _OfLabels:
     def of(args: list[Symbol], exprs: list[Expr]) -> Callable[..., list[Any]]:
         made: Callable[..., list[Any]] = lambdify(args, [recognise(e) for e in exprs], modules=["scipy", "numpy"], cse=True)
         return made
@@ -84,7 +83,7 @@ def _compiled(st: Structure) -> _Compiled:
         forces = of([_omega, _V], [up, down, up.diff(_omega), down.diff(_omega), f_up, f_down])
     letters = sorted(st.g.letters, key=str)
     losses = of([f], [st.loss.at(1), st.loss.at(-1)])
-    return _Compiled(forces, losses, of([a, s_0, *letters], chance), tuple(s.name for s in letters))
+    return _OfLabels(forces, losses, of([a, s_0, *letters], chance), tuple(s.name for s in letters))
 
 
 class SignGrid(LossGrid):
