@@ -129,14 +129,14 @@ def test_small_parts_of_true_claims_are_no_hindrance():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(QUICK, QUICK + 300, 50))
+@pytest.mark.parametrize("block", range(QUICK, QUICK + 600, 50))
 def test_hundreds_of_planted_errors(block):
     passed = [seed for seed in range(block, block + 50) if hx.check(*false_identity(seed)[2:])]
     assert not passed
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(QUICK, QUICK + 250, 50))
+@pytest.mark.parametrize("block", range(QUICK, QUICK + 500, 50))
 def test_hundreds_of_true_identities_are_not_refuted(block):
     refuted = [seed for seed in range(block, block + 50) if hx.check(*true_identity(seed)[1:]).status == "fails"]
     assert not refuted

@@ -108,10 +108,8 @@ class Numbers:
     minimiser: Callable[..., Any]
 
     def prox(self, omega: Array, V: Array, label: Array, near: Array | None) -> Array:
-        """argmin (f - omega)^2/(2V) + l(label, f): Newton from `near`, the safe method where that does not arrive."""
-        if near is None or near.shape != omega.shape:
-            return np.broadcast_to(np.asarray(self.minimiser(omega=omega, V=V, y=label)), omega.shape)
-        at = near
+        """argmin (f - omega)^2/(2V) + l(label, f): Newton from `near`, or omega; the safe method where that does not arrive."""
+        at = omega if near is None or near.shape != omega.shape else near
         for _ in range(_NEWTON):
             slope, curvature = self.slopes(label, at)
             step = (at - omega + V*slope)/(1 + V*curvature)
