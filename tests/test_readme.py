@@ -3,6 +3,8 @@
 import doctest
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -29,10 +31,17 @@ def answer(command, capsys):
     return "".join(capsys.readouterr())
 
 
+def answer_alone(command):
+    """The same from a process of its own, which has not met an equal average by another name of its variable."""
+    argv = [sys.executable, "-m", "hermitex", *shlex.split(command)[1:]]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda s: s.splitlines()[0][2:60])
 def test_the_console_shows_what_it_says(session, capsys):
     command, _, shown = session[2:].partition("\n")
-    printed = answer(command, capsys)
+    printed = answer_alone(command) if "no closed form" in shown else answer(command, capsys)
     assert [line.rstrip() for line in printed.splitlines()] == [line.rstrip() for line in shown.splitlines()]
 
 

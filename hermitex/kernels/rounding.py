@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from textwrap import wrap
+from typing import Any
 
 from sympy import Add, Expr, Function, Symbol, preorder_traversal
 from sympy.core.function import ArgumentIndexError
@@ -21,7 +22,7 @@ from hermitex.kernels.cancellation import of_one_sign
 from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import exp_erfc
 
-OFF = 2.0**-48  # many times what rounding is, and so little that everything moves in proportion
+OFF = 2.0**-40  # many times what rounding is, and so little that everything moves in proportion
 GOLDEN = 0.6180339887498949  # so that no two sums are off by the same part
 _WIDTH = 116
 _FUNCTION = 4  # roundings in a function's value
@@ -52,7 +53,7 @@ def rounded(source: str) -> str:
     >>> print(rounded("def f(s):\\n    x = s['x']\\n    return x*x - 1"))
     def f(s):
         x = s['x']
-        return off(5.75e-15, x * x, -1)
+        return off(1.47e-12, x * x, -1)
     """
     tree = ast.parse(source)
     given: dict[str, list[bool]] = {}
@@ -60,6 +61,14 @@ def rounded(source: str) -> str:
         if isinstance(node, ast.FunctionDef):
             _Rounded(node, given).visit(node)
     return "\n\n\n".join(_written(node) for node in ast.fix_missing_locations(tree).body)
+
+
+def fainter(functions: Mapping[str, Any], part: float) -> dict[str, Any]:
+    """The functions by which sums and exponents are off, with so small a part of how far."""
+    def less(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+        return lambda *values: function(*values[:place], part*values[place], *values[place + 1:])
+
+    return {n: less(functions[n], place) for n, place in (("off", 0), ("exp_off", 0), ("far_off", 2)) if n in functions}
 
 
 def _written(function: ast.stmt) -> str:

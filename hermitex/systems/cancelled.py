@@ -58,7 +58,9 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     own = _worst([*np.where(kinds == "explicit", _digitless(state, direct), 0.0)], run.points)
     first = _worst([*part(direct), *seen], run.points)
     s, last = displaced(run, shift, here)
-    parts = list(part(np.abs(np.stack([row(s[u]) for u in unknowns]) - state)*_ROUNDED))
+    moves = part(np.abs(np.stack([row(s[u]) for u in unknowns]) - state)*_ROUNDED)
+    # of linear equations that are nearly one, the unknowns hold fewer digits than what is made of them
+    parts = list(np.where(kinds == "linear", 0.0, moves) if program.observables else moves)
     parts += [np.abs(last[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
     return first, _worst(parts, run.points), own, gaps
 
@@ -71,8 +73,9 @@ def displaced(run: Any, shift: Mapping[str, np.ndarray], here: Mapping[str, np.n
     program, row = run.program, run._row
 
     def call(name: str, s: dict[str, Any]) -> dict[str, Any]:
-        block = program.blocks[int(name.removeprefix("block_")) - 1]
-        out = dict(run.ask(name, s, run.used))
+        k = int(name.removeprefix("block_")) - 1
+        block = program.blocks[k]
+        out = dict(run.outputs[k] if k == 0 and k in run.outputs else run.ask(name, s, run.used))  # before the first nothing moves
         for u in block.unknowns:
             change = shift[f"rhs/{u}"]
             label = f"constant/{u}" if block.kind == "linear" else u if u in block.members else f"rhs/{u}"

@@ -19,6 +19,7 @@ from hermitex.systems.stability import slopes
 
 _PART = 0.3  # of the tolerance that rounding of slopes may be
 _ROUNDED = 8*float(np.finfo(float).eps)
+_FAINT = 2.0**-8  # of how far sums are off where cancellation is looked for: 16 roundings, and more of what is seen is nodes
 _FLOOR = 1e-3  # what an observable is measured against if it is smaller
 
 
@@ -34,8 +35,8 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
     for k, block in enumerate(program.blocks):
         if block.kind != "explicit" and not np.all(_known_to(run, k, block) <= _PART*run.tolerance):
             return None
-    near = {**run.s, **{u: run.s[u]*(1 + (1 + k*GOLDEN % 1)*OFF) for k, u in enumerate(program.unknowns)}}
-    there = run.elsewhere(near)
+    near = {**run.s, **{u: run.s[u]*(1 + (1 + k*GOLDEN % 1)*OFF*_FAINT) for k, u in enumerate(program.unknowns)}}
+    there = run.elsewhere(near, _FAINT)
     shift = {n: row(there[n]) - v for n, v in here.items()}
     if any(np.any(np.abs(shift[f"rhs/{u}"]) > run.tolerance*np.abs(row(run.s[u]))) for u in program.unknowns
            if u not in program.implicit):

@@ -27,7 +27,7 @@ from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.places import Marks, marks
 from hermitex.kernels.record import weighed
-from hermitex.kernels.rounding import cancels
+from hermitex.kernels.rounding import cancels, fainter
 from hermitex.kernels.source import Writer, load
 from hermitex.kernels.sums import Arrays
 from hermitex.solvers.interval import Interval
@@ -106,11 +106,16 @@ class Program:
         rules = Quadratures(self.axes, self.kinked, self.grid)
         return rules.finer() if self.fine else rules
 
-    def call(self, name: str, s: State, quad: Mapping, average: Any = None) -> dict[str, Any]:
-        """Run one of the generated functions; `average` replaces the plain one (to record quadrature errors)."""
-        key = "plain" if average is None else "traced"
+    def call(self, name: str, s: State, quad: Mapping, average: Any = None, part: float = 1.0) -> dict[str, Any]:
+        """Run one of the generated functions; `average` replaces the plain one (to record quadrature errors).
+
+        part : of how far the sums of `rounded` are off
+        """
+        key = "traced" if average is not None else "plain" if part == 1 else f"off {part}"
         if key not in self._loaded:
             self._loaded[key] = load(self.source)
+            if part != 1:
+                self._loaded[key] |= fainter(self._loaded[key], part)
         if average is not None:
             self._loaded[key]["average"] = weighed(average)
         if self.nested and quad:

@@ -79,7 +79,7 @@ class Run:
         """A vector over the points as an array with every axis."""
         return np.asarray(v, dtype=float).reshape(-1, *[1] * (self.quad.ndim - 1))
 
-    def ask(self, name: str, s: State, quad: Mapping[str, Any], average: Any = None) -> dict[str, Any]:
+    def ask(self, name: str, s: State, quad: Mapping[str, Any], average: Any = None, part: float = 1.0) -> dict[str, Any]:
         """What a function of the program returns. Raises OutOfTime where a budget leaves no time for it."""
         def size() -> float:
             product = float(max((np.size(v) for v in s.values() if np.ndim(v) and np.shape(v)[0] == np.size(v)), default=1))
@@ -87,7 +87,7 @@ class Run:
                 product *= nodes.size*(1 + _PER_GRADE*max(moving[1], 0) if moving else 1)
             return product
 
-        return timed(f"{name}/{average is not None}", size, lambda: self.program.call(name, s, quad, average))
+        return timed(f"{name}/{average is not None}", size, lambda: self.program.call(name, s, quad, average, part))
 
     def solution(self) -> Solution:
         """Solve, and refine the quadrature until every average of a solution holds its tolerance, point by point."""
@@ -241,13 +241,13 @@ class Run:
             # What vanishes but for rounding, an overlap with nothing, moves by all of itself: it needs an absolute accuracy.
             self.drifts.append(self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0))
 
-    def elsewhere(self, s: State) -> State:
-        """Right-hand sides and observables on nodes beside those in force, what cancels in them off by more than its rounding."""
+    def elsewhere(self, s: State, part: float) -> State:
+        """Right-hand sides and observables on nodes beside those in force, what cancels in them off by that part of OFF."""
         out: State = {}
 
         def run(average: Any) -> None:
             for name in ("rounded",) if self.program.cancels else ("tables", *_VERDICT):
-                out.update(self.ask(name, {**s, **out}, self.quad.arrays()))
+                out.update(self.ask(name, {**s, **out}, self.quad.arrays(), part=part if name == "rounded" else 1.0))
 
         self.quad.beside(run)
         return out

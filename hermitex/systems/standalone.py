@@ -13,6 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.kernels.record import weighed
+from hermitex.kernels.rounding import fainter
 from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import REFUSED
 from hermitex.systems.iterate import solved_by
@@ -71,15 +72,16 @@ class Code(NamedTuple):
         other = self.later().bound(self.whole)[0]
         return other._replace(quadratures=lambda: other.quadratures().finer()) if fine else other
 
-    def call(self, name: str, s: Mapping[str, Any], quad: Mapping[str, Any], average: Any = None) -> Any:
-        """Run a generated function, with another `average` (one that records its errors) if given."""
-        plain = self.functions.get("average")
+    def call(self, name: str, s: Mapping[str, Any], quad: Mapping[str, Any], average: Any = None, part: float = 1.0) -> Any:
+        """Run a generated function, with another `average` (one that records its errors) or a part of rounding if given."""
+        other = fainter(self.functions, part) if part != 1 else {}
+        other |= {"average": weighed(average)} if average is not None else {}
+        plain = {n: self.functions.get(n) for n in other}
         try:
-            if average is not None:
-                self.functions["average"] = weighed(average)
+            self.functions.update(other)
             return self.functions[name + self.behind]({**self.given, **s}, quad)
         finally:
-            self.functions["average"] = plain
+            self.functions.update(plain)
 
 
 class Exact:

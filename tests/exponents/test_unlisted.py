@@ -292,8 +292,8 @@ def test_custom_channels(density, support, law):
 def test_teeth():
     values = np.cos(2*Z)
     found = hx.exponents("cos(2*z)")
-    information, _ = information_by_sums(values())
-    generative, lambdas = generative_by_bins(values())
+    information, _ = information_by_sums(values)
+    generative, lambdas = generative_by_bins(values)
     agrees(found, information, generative, 2*lambdas[1])
     for wrong in (lambdas[1], 4*lambdas[1], 1.0, 2*lambdas[1]*1.03):  # 1/alpha_c = lambda_2^2; the misprint gives 1
         with pytest.raises(AssertionError):
