@@ -19,7 +19,7 @@ from hermitex.systems.stability import slopes
 
 _PART = 0.3  # of the tolerance that rounding of slopes may be
 _ROUNDED = 8*float(np.finfo(float).eps)
-_FAINT = 2.0**-8  # of how far sums are off where cancellation is looked for: 16 roundings, and more of what is seen is nodes
+_FAINT = 2.0**-8  # of how far sums are off where cancellation is looked for: 16 roundings leave room for what the nodes do
 _FLOOR = 1e-3  # what an observable is measured against if it is smaller
 
 

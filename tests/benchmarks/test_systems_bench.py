@@ -256,7 +256,7 @@ def by_hand(alpha, beta, lam, r, c, gamma, Delta):
 
 @pytest.mark.parametrize("points, times", [(5, 25), (500, 18)])
 def test_a_curve_by_hand(points, times, benchmark):
-    """9 and 6 times were measured, 12 and 7 on a busy machine: beside the solution every average is taken with coarser weights, on
+    """8 and 6 times were measured, 12 and 7 on a busy machine: beside the solution every average is taken with coarser weights, on
     other nodes, and off by its rounding, and the solution moved with each.
     """
     theory = hx.theories.one_step("tanh", "sin")
