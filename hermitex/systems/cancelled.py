@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hermitex.kernels.rounding import GOLDEN, OFF
-from hermitex.systems.moves import moved
+from hermitex.systems.moves import FLOOR, SMALL, moved
 
 _EPS = float(np.finfo(float).eps)
 _ROUNDED = _EPS/OFF  # of how far they are moved: what rounding may be of the terms, one to two units in the last place
 _STABLE = 0.5  # a radius at which what is 0 at the end of its range is led back there
-_SMALL, _FLOOR = 1e-6, 1e-3  # what an unknown, and an observable, is measured against if it is smaller
 
 
 def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
@@ -34,8 +33,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
 
     def shifts(s: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
         """How far the formulas are off by rounding; where that overflows and they do not, it says nothing of them."""
-        near = {**s, **{u: s[u]*(1 + (1 + k*GOLDEN % 1)*OFF) for k, u in enumerate(program.unknowns)}}
-        found = {n: row(v) for n, v in run.ask("rounded", near, run.used).items()}
+        found = {n: row(v) for n, v in run.ask("rounded", shaken(s, program.unknowns), run.used).items()}
         return {n: np.where(np.isfinite(v), v, here[n]) - here[n] for n, v in found.items()}
 
     shift = shifts(run.s, here)
@@ -53,7 +51,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     def part(gap: np.ndarray) -> np.ndarray:
         return np.where(at_end, 0.0, _part(state, gap, kinds, positive))  # what it does to others counts there
 
-    seen = [gaps[o]/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
+    seen = [gaps[o]/np.maximum(np.abs(here[o]), FLOOR) for o in program.observables]
     direct = np.stack([gaps[f"rhs/{u}"]/(_slope(run, u, blocks[u]) if u in program.implicit else 1.0) for u in unknowns])
     own = _worst([*np.where(kinds == "explicit", _digitless(state, direct), 0.0)], run.points)
     first = _worst([*part(direct), *seen], run.points)
@@ -61,8 +59,13 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     moves = part(np.abs(np.stack([row(s[u]) for u in unknowns]) - state)*_ROUNDED)
     # of linear equations that are nearly one, the unknowns hold fewer digits than what is made of them
     parts = list(np.where(kinds == "linear", 0.0, moves) if program.observables else moves)
-    parts += [np.abs(last[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), _FLOOR) for o in program.observables]
+    parts += [np.abs(last[o] - here[o])*_ROUNDED/np.maximum(np.abs(here[o]), FLOOR) for o in program.observables]
     return first, _worst(parts, run.points), own, gaps
+
+
+def shaken(s: Mapping[str, Any], unknowns: Sequence[str], part: float = 1.0) -> dict[str, Any]:
+    """A state with its unknowns off as sums are, or by a part of that: what they feed is moved, too, each by another one."""
+    return {**s, **{u: s[u]*(1 + (1 + k*GOLDEN % 1)*OFF*part) for k, u in enumerate(unknowns)}}
 
 
 def displaced(run: Any, shift: Mapping[str, np.ndarray], here: Mapping[str, np.ndarray]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -90,7 +93,7 @@ def displaced(run: Any, shift: Mapping[str, np.ndarray], here: Mapping[str, np.n
 
 def _digitless(x: np.ndarray, gap: np.ndarray) -> np.ndarray:
     """What part of a number rounding may be, however small that is; what has no digit is 0, as far as one can tell."""
-    return np.where(gap < np.abs(x), gap/np.maximum(np.abs(x), 1e-300), np.where(x == 0, 0.0, gap/_SMALL))
+    return np.where(gap < np.abs(x), gap/np.maximum(np.abs(x), 1e-300), np.where(x == 0, 0.0, gap/SMALL))
 
 
 def _part(x: np.ndarray, gap: np.ndarray, kinds: np.ndarray, positive: np.ndarray) -> np.ndarray:
@@ -99,9 +102,9 @@ def _part(x: np.ndarray, gap: np.ndarray, kinds: np.ndarray, positive: np.ndarra
     What vanishes but for rounding needs an absolute accuracy; one that feeds back, below its transition, is the more amplified
     the nearer that is: it counts as an observable.
     """
-    least = np.where((kinds == "explicit") | (kinds == "linear"), 1.0, _FLOOR)
-    floor = np.where((x == 0) | (np.abs(x) <= gap), least, _SMALL)
-    floor = np.where((kinds == "explicit") & positive, np.where(x == 0, _SMALL, 1e-300), floor)
+    least = np.where((kinds == "explicit") | (kinds == "linear"), 1.0, FLOOR)
+    floor = np.where((x == 0) | (np.abs(x) <= gap), least, SMALL)
+    floor = np.where((kinds == "explicit") & positive, np.where(x == 0, SMALL, 1e-300), floor)
     return np.asarray(gap/np.maximum(np.abs(x), floor))
 
 
@@ -115,4 +118,4 @@ def _worst(parts: list[np.ndarray], points: int) -> np.ndarray:
     return np.nan_to_num(np.max([np.zeros(points), *parts], axis=0), nan=np.inf)
 
 
-__all__ = ["losses"]
+__all__ = ["displaced", "losses", "shaken"]

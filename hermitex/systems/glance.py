@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.rounding import GOLDEN, OFF
-from hermitex.systems.cancelled import displaced
-from hermitex.systems.moves import SMALL, matrix_of
+from hermitex.systems.cancelled import displaced, shaken
+from hermitex.systems.moves import FLOOR, SMALL, matrix_of
 from hermitex.systems.program import BlockCode, State
 from hermitex.systems.stability import slopes
 
 _PART = 0.3  # of the tolerance that rounding of slopes may be
 _ROUNDED = 8*float(np.finfo(float).eps)
 _FAINT = 2.0**-8  # of how far sums are off where cancellation is looked for: 16 roundings leave room for what the nodes do
-_FLOOR = 1e-3  # what an observable is measured against if it is smaller
 
 
 def glance(run: Any, verdict: State) -> np.ndarray | None:
@@ -35,8 +33,7 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
     for k, block in enumerate(program.blocks):
         if block.kind != "explicit" and not np.all(_known_to(run, k, block) <= _PART*run.tolerance):
             return None
-    near = {**run.s, **{u: run.s[u]*(1 + (1 + k*GOLDEN % 1)*OFF*_FAINT) for k, u in enumerate(program.unknowns)}}
-    there = run.elsewhere(near, _FAINT)
+    there = run.elsewhere(shaken(run.s, program.unknowns, _FAINT), _FAINT)
     shift = {n: row(there[n]) - v for n, v in here.items()}
     if any(np.any(np.abs(shift[f"rhs/{u}"]) > run.tolerance*np.abs(row(run.s[u]))) for u in program.unknowns
            if u not in program.implicit):
@@ -46,7 +43,7 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
     least = np.array([0.0 if u in program.positive else SMALL for u in program.unknowns])[:, None]
     far = (np.abs(y - x)/np.maximum(np.abs(x), least)).max(axis=0)
     for o, v in seen.items():
-        far = np.maximum(far, np.abs(v - here[o])/np.maximum(np.abs(here[o]), _FLOOR))
+        far = np.maximum(far, np.abs(v - here[o])/np.maximum(np.abs(here[o]), FLOOR))
     return far if np.all(far <= run.tolerance) else None
 
 

@@ -22,6 +22,7 @@ from hermitex.systems.program import BlockCode, State, row
 _EPS = float(np.finfo(float).eps)
 OF_TERMS = 64*_EPS  # what rounding may leave of the terms of a linear row
 SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
+FLOOR = 1e-3  # an observable, and an average in it, is measured against its size or this, whichever is larger
 OF_AVERAGE = 8*_EPS  # and of E|F| in E(F)
 _ROUNDED = 4*_EPS  # of the terms of a row: no more is known of it on any nodes
 

@@ -27,7 +27,17 @@ from hermitex.systems.cancelled import losses
 from hermitex.systems.coordinates import Coordinates, at_ends
 from hermitex.systems.double_roots import undetermined
 from hermitex.systems.glance import glance
-from hermitex.systems.moves import OF_AVERAGE, OF_TERMS, SMALL, chain_of, matrix_of, moved, rounding_of_averages, rounding_of_rows
+from hermitex.systems.moves import (
+    FLOOR,
+    OF_AVERAGE,
+    OF_TERMS,
+    SMALL,
+    chain_of,
+    matrix_of,
+    moved,
+    rounding_of_averages,
+    rounding_of_rows,
+)
 from hermitex.systems.program import BlockCode, Program, State, row
 from hermitex.systems.stability import stability
 
@@ -41,7 +51,6 @@ _IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do
 _SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
-FLOOR = 1e-3  # an observable's average is measured against E|F| or this, whichever is larger
 _STOPPED = 1e-13  # a residual from which a step of Newton's method may be felt
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"

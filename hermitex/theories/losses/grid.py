@@ -6,7 +6,7 @@ step before, and the exact slopes of all averages from the one table E[s_omega a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -124,6 +124,12 @@ class Numbers:
         return at
 
 
+def functions(letters: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+    """Several formulas at arrays, what they share worked out once."""
+    made: Callable[..., list[Any]] = lambdify(list(letters), [recognise(e) for e in exprs], modules=["scipy", "numpy"], cse=True)
+    return made
+
+
 @lru_cache(maxsize=64)
 def numbers(st: Structure) -> Numbers:
     """The loss of a structure, compiled."""
@@ -131,12 +137,8 @@ def numbers(st: Structure) -> Numbers:
     expr = st.loss.expr.subs(y, letter)
     _, f_star = st.loss.force(letter, Symbol("omega", real=True), Symbol("V", positive=True))
 
-    def of(*exprs: Expr) -> Callable[..., Any]:
-        made: Callable[..., Any] = lambdify([letter, f], [recognise(e) for e in exprs], modules=["scipy", "numpy"], cse=True)
-        return made
-
-    kernel, value = compile(f_star), of(expr)
-    return Numbers(lambda label, at: np.asarray(value(label, at)[0]), of(expr.diff(f), expr.diff(f, 2)),
+    kernel, value = compile(f_star), functions([letter, f], [expr])
+    return Numbers(lambda label, at: np.asarray(value(label, at)[0]), functions([letter, f], [expr.diff(f), expr.diff(f, 2)]),
                    lambda **given: kernel(**{n: given[n] for n in kernel.parameters}))
 
 

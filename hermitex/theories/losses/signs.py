@@ -17,14 +17,12 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.arrays import lambdify
-from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import Prox
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbols import f
 from hermitex.theories.losses.equations import STILL, Structure
-from hermitex.theories.losses.grid import Array, Averages, LossGrid, LossRule, between, numbers, smooth
+from hermitex.theories.losses.grid import Array, Averages, LossGrid, LossRule, between, functions, numbers, smooth
 from hermitex.theories.losses.labels import a, probability, s_0
 
 _omega, _V = Symbol("omega", real=True), Symbol("V", positive=True)
@@ -70,20 +68,16 @@ class _OfLabels:
 
 @lru_cache(maxsize=64)
 def _compiled(st: Structure) -> _OfLabels:
-    def of(args: list[Symbol], exprs: list[Expr]) -> Callable[..., list[Any]]:
-        made: Callable[..., list[Any]] = lambdify(args, [recognise(e) for e in exprs], modules=["scipy", "numpy"], cse=True)
-        return made
-
     chance = [probability(st.g)]
     for _ in range(3):
         chance.append(chance[-1].diff(a))
     forces = None
     if not smooth(st):
         (up, f_up), (down, f_down) = (_force(st, y) for y in (1, -1))
-        forces = of([_omega, _V], [up, down, up.diff(_omega), down.diff(_omega), f_up, f_down])
+        forces = functions([_omega, _V], [up, down, up.diff(_omega), down.diff(_omega), f_up, f_down])
     letters = sorted(st.g.letters, key=str)
-    losses = of([f], [st.loss.at(1), st.loss.at(-1)])
-    return _OfLabels(forces, losses, of([a, s_0, *letters], chance), tuple(s.name for s in letters))
+    losses = functions([f], [st.loss.at(1), st.loss.at(-1)])
+    return _OfLabels(forces, losses, functions([a, s_0, *letters], chance), tuple(s.name for s in letters))
 
 
 class SignGrid(LossGrid):

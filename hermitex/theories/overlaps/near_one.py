@@ -42,24 +42,20 @@ def normals(g: Callable[[Sequence[Array]], Array], r: int) -> Array:
     return np.where(seen, slopes/np.where(seen, size, 1.0), 0.0)
 
 
-def limit(n: Array, K: Array) -> Array:
-    """E[n n^T/(n^T K n)].
-
-    >>> limit(np.eye(2), np.eye(2))
-    array([[0.5, 0. ],
-           [0. , 0.5]])
-    """
-    return _mean(_products(n), K)
-
-
-def _products(n: Array) -> Array:
+def products(n: Array) -> Array:
     """n_i n_j of all samples, (r^2, samples): taken once, as K moves in hundreds of steps."""
     return np.asarray((n.T[:, None]*n.T).reshape(-1, len(n)))
 
 
-def _mean(products: Array, K: Array) -> Array:
-    size = K.ravel() @ products
-    return np.asarray(products @ (1/np.where(size > 0, size, 1.0))/products.shape[1]).reshape(K.shape)
+def limit(nn: Array, K: Array) -> Array:
+    """E[n n^T/(n^T K n)], from the products of the samples.
+
+    >>> limit(products(np.eye(2)), np.eye(2))
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+    size = K.ravel() @ nn
+    return np.asarray(nn @ (1/np.where(size > 0, size, 1.0))/nn.shape[1]).reshape(K.shape)
 
 
 class Approach:
@@ -72,7 +68,7 @@ class Approach:
 
     def __init__(self, evolution: OverlapMap, n: Array) -> None:
         self.evolution, self.n, self.v, self.r = evolution, n, evolution.together, n.shape[1]
-        self.products = _products(n)
+        self.products = products(n)
         self.shape = self.at(0.0, np.zeros((0, self.r, self.r)))[0]
         self.together = bool(np.linalg.cond(self.shape) < _LONG)
         slowest = float((n**2).sum(axis=1).mean())/self.r if self.together else self._slowest()
@@ -82,7 +78,7 @@ class Approach:
         """The least eigenvalue of K^(1/2) E[n n^T/(n^T K n)] K^(1/2) in the shape that V <- (alpha F)^{-1} comes to as V -> 0."""
         K, c = np.eye(self.r), 0.0
         for _ in range(_STEPS):
-            F, L = self.symmetric(_mean(self.products, K)), np.linalg.cholesky(K)
+            F, L = self.symmetric(limit(self.products, K)), np.linalg.cholesky(K)
             last, c = c, float(np.linalg.eigvalsh(L.T @ F @ L)[0])
             G, R = np.linalg.eigh(F)
             K = (R*(G[-1]/np.maximum(G, _APART*G[-1]))) @ R.T
@@ -109,7 +105,7 @@ class Approach:
     def _through(self, K: Array, subsets: Sequence[list[int]], fineness: float = 1.0) -> list[Array]:
         """The polynomials through some of the points on V = c K."""
         F = np.array([c*self.symmetric(self.evolution.output.second(np.eye(self.r) - c*K, fineness)) for c in _SCALES])
-        rest, s = (F - self.symmetric(_mean(self.products, K))).reshape(len(F), -1), np.sqrt(_SCALES)
+        rest, s = (F - self.symmetric(limit(self.products, K))).reshape(len(F), -1), np.sqrt(_SCALES)
         return [np.linalg.solve(s[k, None]**np.arange(1, len(k) + 1), rest[k]).reshape(-1, self.r, self.r) for k in subsets]
 
     def at(self, s: float, series: Array) -> tuple[Array, float]:
@@ -117,7 +113,7 @@ class Approach:
         K, alpha = self.v*np.eye(self.r), 0.0
         above = sum((s**(j + 1)*B for j, B in enumerate(series)), np.zeros_like(K))
         for _ in range(_STEPS):
-            G, R = np.linalg.eigh(self.symmetric(_mean(self.products, K)) + above)
+            G, R = np.linalg.eigh(self.symmetric(limit(self.products, K)) + above)
             alpha = float((1/self.v - s*s)/G[-1])
             new = (R/(s*s + alpha*np.maximum(G, _LEAST*G[-1]))) @ R.T
             moved, K = np.abs(new - K).max(), new
