@@ -295,6 +295,20 @@ class Quadratures:
         coarser, self.rules = self.rules, finer
         return good if self._fitting(coarser) else np.ones(1, dtype=bool)
 
+    @property
+    def smooth(self) -> bool:
+        """Whether on other nodes of the same window each average is another number to rounding, unless it is right."""
+        return all(rule.kind == "trapezoid" for rule in self.rules.values())
+
+    def fine_enough(self, run: Callable[[None], Any]) -> bool:
+        """Evaluate without a look at each average; False where the scales that the formulas show ask for finer rules."""
+        notes: dict[str, list] = {name: [] for name in self.kinked}
+        self._instead(self._noting(notes), run, None)
+        wanting = [bool(np.any(self._resolve(name, found))) for name, found in notes.items()]
+        if any(wanting):
+            self._changed()
+        return not any(wanting)
+
     def beside(self, run: Callable[[Callable], Any]) -> None:
         """Evaluate on the nodes on which `verify` looks first."""
         self._instead(self._others(tuple(self.rules)), run, contracted)
@@ -341,7 +355,7 @@ class Quadratures:
         self._instead(given, run, average)
         return conjunction(*gaps)
 
-    def _instead(self, given: dict[str, tuple], run: Callable[[Callable], Any], average: Callable) -> None:
+    def _instead(self, given: dict[str, tuple], run: Callable[[Any], Any], average: Callable | None) -> None:
         """Run on other arrays than those in force."""
         before = self.arrays()
         try:

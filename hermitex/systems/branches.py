@@ -90,7 +90,7 @@ def the_map(program: Program, numbers: Mapping[str, float], starts: Sequence[Map
     run.quad.join(*(other.quad for other in others))
 
     def step(x: Array) -> Array:
-        s = {**run.s, **{u: run._column(v) for u, v in zip(program.unknowns, x, strict=True)}}
+        s = {**run.s, **{u: run.column(v) for u, v in zip(program.unknowns, x, strict=True)}}
         with np.errstate(all="ignore"):
             out = program.call("right_hand_sides", s, run.quad.arrays())
         rows = [np.broadcast_to(np.asarray(out[f"rhs/{u}"], dtype=float).reshape(-1), x.shape[1:]) for u in program.unknowns]

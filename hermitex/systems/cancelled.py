@@ -28,7 +28,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     radius : of the map there; what it feeds back grows by 1/|1 - radius|, about
     ok : the points that are solved; of the others, where they stand and where the map leads from there, the worse
     """
-    program, row = run.program, run._row
+    program, row = run.program, run.row
     here = {n: row(v) for n, v in verdict.items()}
 
     def shifts(s: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     shift = shifts(run.s, here)
     gaps = {n: np.abs(v)*_ROUNDED for n, v in shift.items()}
     if not ok.all():
-        s = {**run.s, **{u: run._column(np.where(ok, row(run.s[u]), here[f"rhs/{u}"]))
+        s = {**run.s, **{u: run.column(np.where(ok, row(run.s[u]), here[f"rhs/{u}"]))
                          for u in program.unknowns if u not in program.implicit}}
         there = {n: row(v) for name in ("right_hand_sides", "observables") for n, v in run.ask(name, s, run.used).items()}
         gaps = {n: np.fmax(gaps[n], np.abs(v)*_ROUNDED) for n, v in shifts(s, there).items()}
@@ -73,7 +73,7 @@ def displaced(run: Any, shift: Mapping[str, np.ndarray], here: Mapping[str, np.n
 
     here : what they are at the solution
     """
-    program, row = run.program, run._row
+    program, row = run.program, run.row
 
     def call(name: str, s: dict[str, Any]) -> dict[str, Any]:
         k = int(name.removeprefix("block_")) - 1
@@ -111,7 +111,7 @@ def _part(x: np.ndarray, gap: np.ndarray, kinds: np.ndarray, positive: np.ndarra
 def _slope(run: Any, u: str, k: int) -> np.ndarray:
     """By what a gap in the implicit equation of u is divided to move it."""
     out = run.outputs[k]
-    return np.abs(run._row(out.get(f"matrix/{u}/{u}", out.get(f"d/{u}/{u}", 0.0))))
+    return np.abs(run.row(out.get(f"matrix/{u}/{u}", out.get(f"d/{u}/{u}", 0.0))))
 
 
 def _worst(parts: list[np.ndarray], points: int) -> np.ndarray:

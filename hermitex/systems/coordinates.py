@@ -67,15 +67,14 @@ class Coordinates:
             slope[i] = (hi - lo)/(1 + np.minimum(u[i], _LARGEST))**2 if both else 1.0 if np.isfinite(lo) else -1.0
         return slope
 
-    def wrapped(self, both: Callable[..., Any], step: Callable[..., Any], sized: Callable[..., Any],
-                rounding: Callable[..., Any], explicit: Sequence[bool]) -> dict[str, Any]:
+    def wrapped(self, of: Mapping[str, Callable[..., Any]], explicit: Sequence[bool]) -> dict[str, Callable[..., Any]]:
         """Residual and Jacobian, the map, the sizes of the rows and their rounding as functions of u.
 
-        explicit : which rows in x read x - rhs
+        of : the same as functions of x;  explicit : which rows in x read x - rhs
         """
         def both_(u: Array, p: Mapping[str, Any]) -> tuple[Array, Array]:
             x = self.outside(u)
-            F, J = (np.array(v, dtype=float) for v in both(x, p))
+            F, J = (np.array(v, dtype=float) for v in of["both"](x, p))
             for i, (lo, hi) in self.some:
                 if explicit[i]:
                     f, slope, own = F[i].copy(), 0.0, 0.0
@@ -90,8 +89,8 @@ class Coordinates:
             return F, J*self.slopes(u)[None]
 
         return {"both": both_, "residual": lambda u, p: both_(u, p)[0],
-                "step": lambda u, p: self.inside(step(self.outside(u), p)), "sized": lambda u, p: sized(self.outside(u), p),
-                "rounding": lambda u, p: rounding(self.outside(u), p)}
+                "step": lambda u, p: self.inside(of["step"](self.outside(u), p)),
+                "sized": lambda u, p: of["sized"](self.outside(u), p), "rounding": lambda u, p: of["rounding"](self.outside(u), p)}
 
     def explicit(self, explicit: Sequence[bool]) -> list[bool]:
         """Which rows read u - rhs: those with an interval do not."""

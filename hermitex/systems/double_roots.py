@@ -29,7 +29,7 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple
         """The same with the tables of the nodes in force, which were refined last."""
         other = copy(run)
         other.s = dict(run.s)
-        other._into(other.s, other.s, ("tables",), None)
+        other.into(other.s, other.s, ("tables",), None)
         return other
 
     def walked(k: int, block: BlockCode, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -39,9 +39,9 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple
         r = _rounding(run, k, x, J, size, verdict, gaps)
 
         def equations(y: np.ndarray, points: np.ndarray) -> np.ndarray:
-            some = here()._of(points)
-            some.s |= {u: some._column(v) for u, v in zip(block.torn, y, strict=True)}
-            return chain_of(block, some._call(f"block_{k + 1}"), y)[0]
+            some = here().part(points)
+            some.s |= {u: some.column(v) for u, v in zip(block.torn, y, strict=True)}
+            return chain_of(block, some.called(f"block_{k + 1}"), y)[0]
 
         d = np.zeros(x.shape)
         d[:, ok] = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok], run.tolerance)
@@ -56,7 +56,7 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple
             continue
         linear = block.kind == "linear"
         names = block.unknowns if linear else block.torn
-        x = np.stack([run._row(run.s[u]) for u in names])
+        x = np.stack([run.row(run.s[u]) for u in names])
         if linear:
             d = spread(*matrix_of(block, run.outputs[k], run.points), x)
             far = np.abs(d)
@@ -67,14 +67,14 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple
             worst[idle] = 1.0
         which = np.flatnonzero(np.any(d != 0, axis=0))
         if which.size:
-            some, beside = here()._of(which, outputs=True), here()._of(which)
+            some, beside = here().part(which, outputs=True), here().part(which)
             put = dict(zip(names, x[:, which] + d[:, which], strict=True))
             if not linear:
-                beside.s |= {u: beside._column(v) for u, v in put.items()}
-                out = beside._call(f"block_{k + 1}")
-                put |= {m: beside._row(out[m]) for m in block.members}
-            s, seen = some._stepped({k: put})
-            moved = some._moved({u: some._row(some.s[u]) for u in s}, s)
+                beside.s |= {u: beside.column(v) for u, v in put.items()}
+                out = beside.called(f"block_{k + 1}")
+                put |= {m: beside.row(out[m]) for m in block.members}
+            s, seen = some.stepped({k: put})
+            moved = some.how_far({u: some.row(some.s[u]) for u in s}, s)
             if linear and run.program.observables:
                 worst[which], aside[which] = np.maximum(worst[which], seen), np.maximum(aside[which], moved)
             else:
@@ -86,11 +86,11 @@ def _rounding(run: Any, k: int, x: np.ndarray, J: np.ndarray, size: np.ndarray, 
     """What rounding, and what quadrature leaves, may be of each equation of block k, shape (torn, points)."""
     block, out = run.program.blocks[k], run.outputs[k]
     names, explicit = [f"rhs/{u}" for u in block.torn], np.array(block.explicit)[:, None]
-    there = np.stack([run._row(verdict[n]) for n in names])
-    on_nodes = np.fmin(run._row(run.quad.reached("verified")), run.asked)  # what is worse is said of the quadrature
-    terms = np.stack([run._row(out.get(f"terms/{u}", 0.0)) for u in block.torn])
+    there = np.stack([run.row(verdict[n]) for n in names])
+    on_nodes = np.fmin(run.row(run.quad.reached("verified")), run.asked)  # what is worse is said of the quadrature
+    terms = np.stack([run.row(out.get(f"terms/{u}", 0.0)) for u in block.torn])
     for i, u in enumerate(block.torn):
-        terms[i] += sum(np.abs(run._row(out.get(f"d/{u}/{m}", 0.0))*run._row(run.s[m])) for m in block.members)
+        terms[i] += sum(np.abs(run.row(out.get(f"d/{u}/{m}", 0.0))*run.row(run.s[m])) for m in block.members)
     terms = np.where(explicit, np.abs(x) + np.abs(there), 0.0) + terms
     terms = np.maximum(terms, np.einsum("ijb,jb->ib", np.abs(J), size))
     r = np.maximum((_OF_EQUATION + on_nodes)*terms, np.stack([gaps.get(n, 0*terms[0]) for n in names]))

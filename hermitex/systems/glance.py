@@ -26,7 +26,7 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
 
     run : a `Run` at its solution, whose right-hand sides and observables are `verdict`
     """
-    program, row = run.program, run._row
+    program, row = run.program, run.row
     if any(rule.kind == "unit" for rule in run.quad.rules.values()):  # their rounding may be alike by chance on two sets of nodes
         return None
     here = {n: row(v) for n, v in verdict.items()}
@@ -49,7 +49,7 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
 
 def _known_to(run: Any, k: int, block: BlockCode) -> np.ndarray:
     """How far rounding of the slopes of block k moves its unknowns, relative; infinite where they determine none."""
-    out, row = run.outputs[k], run._row
+    out, row = run.outputs[k], run.row
     size = np.abs(np.array([row(run.s[u]) for u in block.unknowns]))
     if block.kind == "linear":
         M, b = matrix_of(block, out, run.points)

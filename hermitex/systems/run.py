@@ -21,7 +21,7 @@ from hermitex.solvers.limit import OutOfTime, over, ran_out, timed
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import SOUND, START
 from hermitex.solvers.solution import Solution, combined
-from hermitex.solvers.sound import AROUND, BESIDE, LEAST_HELD, STEEPEST, steepest
+from hermitex.solvers.sound import LEAST_HELD
 from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
 from hermitex.systems.coordinates import Coordinates, at_ends
@@ -30,15 +30,15 @@ from hermitex.systems.glance import glance
 from hermitex.systems.moves import (
     FLOOR,
     OF_AVERAGE,
-    OF_TERMS,
     SMALL,
-    chain_of,
     matrix_of,
     moved,
     rounding_of_averages,
     rounding_of_rows,
 )
+from hermitex.systems.nonlinear import NonlinearBlock
 from hermitex.systems.program import BlockCode, Program, State, row
+from hermitex.systems.residual import residual_of
 from hermitex.systems.stability import stability
 
 _REFINEMENTS = 40
@@ -46,13 +46,11 @@ _CHANCES = 3  # quadratures with which a point is tried that none of the methods
 _VERDICT = ("right_hand_sides", "observables")
 _LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
 _CHEAP = 100_000  # numbers in the largest array of a point
-_LOOKED_AT = 4  # states of a block are kept: those beside a solution are asked for between two looks at it
 _IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
 _SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
 _POOR = 1e-9  # a quadrature no better than that leaves no point converged
 _PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
 _STOPPED = 1e-13  # a residual from which a step of Newton's method may be felt
-EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
 DOUBLE = "a root that is double or nearly so"
 NEAR = 1e-6  # a residual from which a solution is near
@@ -67,7 +65,7 @@ class Run:
         self.numbers = numbers
         self.place, self.cancelled = np.arange(points), dict[int, float]()  # how much the closed forms of a point lose
         self.quad = program.quadratures()
-        self.s: State = {n: self._column(v) if v.ndim else np.float64(v) for n, v in numbers.items()}
+        self.s: State = {n: self.column(v) if v.ndim else np.float64(v) for n, v in numbers.items()}
         self.guess = guess
         self.first: State = {}  # where each block began before any rule was refined
         self.zero: State = {}  # and which of its unknowns were given 0, or found there
@@ -84,7 +82,7 @@ class Run:
         self.rounding: State = {}
         self.outputs: dict[int, State] = {}  # of the block functions, at the solution
 
-    def _column(self, v: Any) -> np.ndarray:
+    def column(self, v: Any) -> np.ndarray:
         """A vector over the points as an array with every axis."""
         return np.asarray(v, dtype=float).reshape(-1, *[1] * (self.quad.ndim - 1))
 
@@ -108,7 +106,7 @@ class Run:
     def _unfinished(self) -> Solution:
         """Where the points stand when the time is up."""
         none = np.full(self.points, np.nan)
-        values = {u: self._row(self.s.get(u, self.guess.get(u, none))) for u in self.program.unknowns}
+        values = {u: self.row(self.s.get(u, self.guess.get(u, none))) for u in self.program.unknowns}
         return Solution({**values, **dict.fromkeys(self.program.observables, none)}, residual=np.full(self.points, np.inf),
                         converged=np.zeros(self.points, dtype=bool), iterations=np.zeros(self.points, dtype=int), stability=none,
                         error=none, method="none", reason=np.full(self.points, ran_out(), dtype=object),
@@ -117,26 +115,39 @@ class Run:
 
     def _solution(self) -> Solution:
         quality = max(self.tolerance / 3, 1e-15)
+        at_once = self.quad.smooth  # nothing is asked of each average where one look at the solution holds all
         while True:
             with np.errstate(all="ignore"):
-                self._settle_tables(self.asked)
+                at_once = at_once and self.quad.fine_enough(partial(self.into, self.s, self.s, ("tables",)))
+                if not at_once:
+                    self._settle_tables(self.asked)
                 found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
                 found = self._last_step(found)
                 verdict: State = {}
+                looked = at_once
+                if at_once:
+                    at_once, self.used, before = False, self.quad.arrays(), dict(self.quad.rules)
+                    fine = self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT))
+                    if fine and found.all_converged and (far := glance(self, verdict)) is not None:
+                        return self._held(found, verdict, far)
+                    self._settle_tables(self.asked)
+                    if self.quad.rules != before:
+                        solved = found.converged  # what was not says nothing on finer nodes
+                        self.guess |= {u: np.where(solved, found[u], self.guess.get(u, np.nan)) for u in self.program.unknowns}
+                        continue
                 self.used = self.quad.arrays()  # before they are refined
-                good = self.quad.examine(partial(self._into, self.s, verdict, _VERDICT), self.asked,
-                                         coarsely=partial(self._into, self.s, {}, _VERDICT))
+                good = self.quad.examine(partial(self.into, self.s, verdict, _VERDICT), self.asked,
+                                         coarsely=partial(self.into, self.s, {}, _VERDICT))
                 values = {**{u: found[u] for u in self.program.unknowns}, **{o: verdict[o] for o in self.program.observables}}
-                last, self.moved = self.moved, self._moved(self.before, values)
-                self.before = {n: self._row(v) for n, v in values.items()}
+                last, self.moved = self.moved, self.how_far(self.before, values)
+                self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
                 resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or over()
                 lost = [self.rounds >= _CHANCES or GROWS in str(r) or "runs to" in str(r) for r in found.reason]
                 end = end | (~np.asarray(found.converged) & np.array(lost))
                 done = good | resting | end
-                if good.all() and found.all_converged and (far := glance(self, verdict)) is not None:
-                    self.moved = self.drift = far
-                    return self._finish(found, verdict, done, sure=True)
+                if good.all() and found.all_converged and not looked and (far := glance(self, verdict)) is not None:
+                    return self._held(found, verdict, far)
                 if done.any():
                     other: State = {}
                     self.drifts = []
@@ -154,11 +165,16 @@ class Run:
             groups = [k for k in (np.flatnonzero(~done & solved), np.flatnonzero(~done & ~solved)) if k.size]
             self.guess = {u: found[u] for u in self.program.unknowns}
             if groups[0].size < self.points:
-                parts = [(k, self._of(k).solution()) for k in groups]
+                parts = [(k, self.part(k).solution()) for k in groups]
                 parts += [(k, pick(ended, k)) for k in [np.flatnonzero(done)] if k.size]
                 return assemble(parts, self.points, self.program.unknowns, parts[0][1].origin)
 
-    def _of(self, points: np.ndarray, *, outputs: bool = False) -> Run:
+    def _held(self, found: Solution, verdict: State, far: np.ndarray) -> Solution:
+        """What one look at it holds, by which it moves so far."""
+        self.moved = self.drift = far
+        return self._finish(found, verdict, np.ones(self.points, dtype=bool), sure=True)
+
+    def part(self, points: np.ndarray, *, outputs: bool = False) -> Run:
         """Some of the points, from where they stand; with what the block functions returned there, if asked."""
         def some(v: Any) -> Any:
             return v[points] if np.ndim(v) and len(v) == self.points else v
@@ -179,24 +195,24 @@ class Run:
         k = np.flatnonzero(np.asarray(found.converged) & (np.asarray(found.residual) > _STOPPED))
         if not self.program.observables or not k.size:
             return found
-        new, shift = self._of(k, outputs=True)._stepped()
+        new, shift = self.part(k, outputs=True).stepped()
         far = shift > _SAID*self.tolerance
         if not far.any():
             return found
         k, shift, new = k[far], shift[far], {u: v[far] for u, v in new.items()}
-        ahead = self._of(k)
-        ahead.s |= {u: ahead._column(v) for u, v in new.items()}
-        ahead.outputs = {b: ahead._call(f"block_{b + 1}") for b in self.outputs}
-        left = ahead._stepped()[1]
+        ahead = self.part(k)
+        ahead.s |= {u: ahead.column(v) for u, v in new.items()}
+        ahead.outputs = {b: ahead.called(f"block_{b + 1}") for b in self.outputs}
+        left = ahead.stepped()[1]
         better = left < shift  # where it gains nothing the old state stays
-        values = {u: _replaced(self._row(self.s[u]), k, new[u], better) for u in self.program.unknowns}
-        self.s |= {u: self._column(v) for u, v in values.items()}
+        values = {u: _replaced(self.row(self.s[u]), k, new[u], better) for u in self.program.unknowns}
+        self.s |= {u: self.column(v) for u, v in values.items()}
         self.outputs = {b: {n: _replaced(v, k, ahead.outputs[b][n], better) if np.shape(v)[:1] == (self.points,) else v
                             for n, v in out.items()} for b, out in self.outputs.items()}
         self.stopped[k] = np.where(better, left, shift)
         return replace(found, value={**found.value, **values})
 
-    def _stepped(self, put: Mapping[int, State] | None = None) -> tuple[State, np.ndarray]:
+    def stepped(self, put: Mapping[int, State] | None = None) -> tuple[State, np.ndarray]:
         """The unknowns after a step of Newton's method, and how far it moves the observables, relative.
 
         put : {k: the unknowns of block k}, of blocks that are put there in place of their step
@@ -204,15 +220,15 @@ class Run:
         held = {f"rhs/{u}": 0.0 if u in self.program.implicit else self.s[u] for u in self.program.unknowns}
         s = moved(self.program.blocks, lambda name, s: self.program.call(name, s, self.quad.arrays()), self.s,
                   {k: {**out, **held} for k, out in self.outputs.items()}, self.points, put)
-        now, then = ({n: self._row(v) for n, v in self.program.call("observables", state, self.quad.arrays()).items()
+        now, then = ({n: self.row(v) for n, v in self.program.call("observables", state, self.quad.arrays()).items()
                       if n in self.program.observables} for state in (self.s, s))
-        return {u: self._row(s[u]) for u in self.program.unknowns}, self._moved(now, then)
+        return {u: self.row(s[u]) for u in self.program.unknowns}, self.how_far(now, then)
 
-    def _moved(self, before: State, now: State, zero: float = SMALL) -> np.ndarray:
+    def how_far(self, before: State, now: State, zero: float = SMALL) -> np.ndarray:
         """How far two sets of numbers differ at each point, relative; an unknown below SMALL counts as one of the size `zero`."""
         if not before:
             return np.full(self.points, np.inf)
-        values = np.array([self._row(v) for v in now.values()])
+        values = np.array([self.row(v) for v in now.values()])
         seen = np.array([n in self.program.observables for n in now])[:, None]
         size = np.abs(values)
         size = np.where(seen, np.maximum(size, FLOOR), np.where(size < SMALL, zero, size))
@@ -222,15 +238,15 @@ class Run:
         """What no unknown enters is computed, and its quadrature refined, before anything is solved."""
         for _ in range(_REFINEMENTS):
             tables: State = {}
-            good = self.quad.examine(partial(self._into, self.s, tables, ("tables",)), quality, "tables")
+            good = self.quad.examine(partial(self.into, self.s, tables, ("tables",)), quality, "tables")
             self.s.update(tables)
             if good.all() or over():
                 break
         if not good.all():  # on the nodes in force, which were refined last
-            self._into(self.s, self.s, ("tables",), None)
-        self.unsettled = self._row(self.quad.reached("tables"))
+            self.into(self.s, self.s, ("tables",), None)
+        self.unsettled = self.row(self.quad.reached("tables"))
 
-    def _into(self, s: State, out: State, names: tuple[str, ...], average: Any) -> None:
+    def into(self, s: State, out: State, names: tuple[str, ...], average: Any) -> None:
         # An unknown is solved to relative accuracy; an observable that is nearly zero needs an absolute one only.
         absolute = partial(average, floor=FLOOR) if average else None
         for name in names:
@@ -239,16 +255,16 @@ class Run:
     def _again(self, out: State, average: Any) -> None:
         """Tables, right-hand sides and observables at the solution, on the nodes in force, and how far it moves on them."""
         tables: State = {}
-        self._into(self.s, tables, ("tables",), average)
+        self.into(self.s, tables, ("tables",), average)
         first = not out
-        self._into({**self.s, **tables}, out, _VERDICT, average)
+        self.into({**self.s, **tables}, out, _VERDICT, average)
         if first:
             arrays = self.quad.arrays()
             s = moved(self.program.blocks, lambda name, s: self.ask(name, s, arrays), {**self.s, **tables}, self.outputs,
                       self.points, there=out)
             seen = self.ask("observables", s, arrays) if self.program.observables else {}
             # What vanishes but for rounding, an overlap with nothing, moves by all of itself: it needs an absolute accuracy.
-            self.drifts.append(self._moved(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0))
+            self.drifts.append(self.how_far(self.before, {**{u: s[u] for u in self.program.unknowns}, **seen}, zero=1.0))
 
     def elsewhere(self, s: State, part: float) -> State:
         """Right-hand sides and observables on nodes beside those in force, what cancels in them off by that part of OFF."""
@@ -264,7 +280,7 @@ class Run:
     def _shifted(self, before: State, now: State) -> np.ndarray:
         """How far right-hand sides and observables move on other nodes; an implicit equation is 0 but for its drift."""
         same = {n: v for n, v in now.items() if n.removeprefix("rhs/") not in self.program.implicit}
-        return self._moved({n: self._row(before[n]) for n in same}, same) if same else np.zeros(self.points)
+        return self.how_far({n: self.row(before[n]) for n in same}, same) if same else np.zeros(self.points)
 
     def _amplified(self) -> np.ndarray:
         """The drift; where refinement ended short, that of the error measured, as two sets of nodes may agree by chance.
@@ -274,7 +290,7 @@ class Run:
         if not self.drifts:
             return np.zeros(self.points)
         drift, *coarser = self.drifts
-        gaps, error = self._row(self.quad.reached("verified")), self._row(self.quad.felt)
+        gaps, error = self.row(self.quad.reached("verified")), self.row(self.quad.felt)
         far = drift*np.maximum(error/np.maximum(gaps, _LEAST_GAP), 1.0)
         for other in coarser:
             far = np.minimum(far, np.maximum(drift, other))
@@ -282,9 +298,9 @@ class Run:
 
     def _wanting(self, among: np.ndarray) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
-        gaps = self._row(self.quad.reached("verified"))
+        gaps = self.row(self.quad.reached("verified"))
         # Where finer rules gave no more, what is left is rounding: yet finer ones are tried where that costs little.
-        held = (self._row(self.quad.reached("")) <= self.asked) | (self.quad.largest <= _CHEAP*self.points)
+        held = (self.row(self.quad.reached("")) <= self.asked) | (self.quad.largest <= _CHEAP*self.points)
         short = among & (self.drift > self.tolerance) & (gaps > _LEAST_GAP) & held
         if not short.any():
             return short
@@ -295,30 +311,30 @@ class Run:
             self.asked = max(min(self.asked, float(np.min((gaps*self.tolerance/self.drift)[short]))/3), _LEAST_GAP)
         return short
 
-    def _call(self, name: str) -> dict[str, Any]:
+    def called(self, name: str) -> dict[str, Any]:
         return self.ask(name, self.s, self.quad.arrays())
 
     # -- blocks ------------------------------------------------------------------------------------------------------
     def _block(self, k: int, block: BlockCode) -> Solution:
         name = f"block_{k}"
         if block.kind == "explicit":
-            out = self._call(name)
+            out = self.called(name)
             found = self._explicit(block, out)
         elif block.kind == "linear":
-            self.outputs[k - 1] = self._call(name)
+            self.outputs[k - 1] = self.called(name)
             found = self._linear(block, self.outputs[k - 1])
         else:
             found, self.outputs[k - 1] = self._nonlinear(name, block)
         for u in block.unknowns:
-            self.s[u] = self._column(found[u])
+            self.s[u] = self.column(found[u])
         return found
 
-    def _row(self, value: Any) -> np.ndarray:
+    def row(self, value: Any) -> np.ndarray:
         return row(value, self.points)
 
     def _explicit(self, block: BlockCode, out: dict[str, Any]) -> Solution:
         (u,) = block.unknowns
-        x = self._row(out[f"rhs/{u}"])
+        x = self.row(out[f"rhs/{u}"])
         ok = np.isfinite(x)
         reason = np.where(ok, "", f"the right-hand side of {u} is not finite").astype(object)
         return Solution({u: x}, residual=np.where(ok, 0.0, np.inf), converged=ok, iterations=np.zeros(self.points, dtype=int),
@@ -347,77 +363,17 @@ class Run:
         return found
 
     def _nonlinear(self, name: str, block: BlockCode) -> tuple[Solution, State]:
+        equations = NonlinearBlock(block, lambda s, average=None: self.ask(name, s, self.quad.arrays(), average), self.s,
+                                   self.points, self.column)
+        functions: dict[str, Any] = equations.functions()
         everything = np.arange(self.points)
-        cache: dict[bytes, State] = {}
-
-        def local(index: np.ndarray) -> State:
-            """The state at some of the points; all of them need no copy."""
-            if len(index) == self.points:
-                return dict(self.s)
-            key = index.tobytes()
-            if key not in cache:
-                cache.clear()
-                cache[key] = {n: v[index] if isinstance(v, np.ndarray) and v.shape[:1] == (self.points,) and self.points > 1 else v
-                              for n, v in self.s.items()}
-            return dict(cache[key])
-
-        looked: dict[bytes, list[Any]] = {}  # by state: outputs, residual, Jacobian. A start is asked for twice
-
-        def entry(x: np.ndarray, p: Mapping[str, Any]) -> list[Any]:
-            index = np.atleast_1d(np.asarray(p["point"], dtype=int))
-            key = index.tobytes() + x.tobytes()
-            if key not in looked:
-                s = local(index)
-                s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
-                if len(looked) > _LOOKED_AT:
-                    looked.pop(next(iter(looked)))
-                looked[key] = [self.ask(name, s, self.quad.arrays())]
-            return looked[key]
-
-        def outputs(x: np.ndarray, p: Mapping[str, Any]) -> State:
-            return dict(entry(x, p)[0])
-
-        def both(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-            known = entry(x, p)
-            if len(known) == 1:
-                known += chain_of(block, known[0], x)
-            if x.shape[1] == self.points:
-                self.s.update({u: self._column(v) for u, v in zip(block.torn, x, strict=True)})
-            return known[1], known[2]
-
-        def step(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
-            out = outputs(x, p)  # x - (x - rhs) would lose an rhs far below x
-            rows = [np.ravel(out[f"rhs/{u}"]) for u in block.torn]
-            return np.stack([np.broadcast_to(r if explicit else v - r, v.shape)
-                             for v, r, explicit in zip(x, rows, block.explicit, strict=True)])
-
-        def sized(x: np.ndarray, p: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-            out = outputs(x, p)
-            pairs = []
-            for v, u, explicit in zip(x, block.torn, block.explicit, strict=True):
-                rhs = np.ravel(out[f"rhs/{u}"])
-                pairs.append((v - rhs, np.abs(v) + np.abs(rhs)) if explicit else (rhs, np.ravel(out[f"terms/{u}"])))
-            F, T = (np.stack([np.broadcast_to(row, x[0].shape) for row in rows]) for rows in zip(*pairs, strict=True))
-            return F, T
-
-        def rounding(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
-            s = local(np.atleast_1d(np.asarray(p["point"], dtype=int)))
-            s.update({u: self._column(x[i]) for i, u in enumerate(block.torn)})
-            left = rounding_of_averages(lambda average: self.ask(name, s, self.quad.arrays(), average))
-            return np.stack([np.broadcast_to(np.ravel(left[f"rhs/{u}"]), x[0].shape) for u in block.torn])
-
-        def residual(x: np.ndarray, p: Mapping[str, Any]) -> np.ndarray:
-            return both(x, p)[0]
-
         x0, given = self._starts(block)
         if not given.all():
-            x0 = off_poles(both, x0, ~given, {"point": everything})
+            x0 = off_poles(equations.both, x0, ~given, {"point": everything})
         begin, domains = x0, [self.program.domain.get(u) for u in block.torn]
-        plain: dict[str, Any] = {"residual": residual, "both": both, "step": step, "sized": sized, "rounding": rounding}
-        functions = plain
         positive, explicit, line = list(block.positive), list(block.explicit), Coordinates(domains)
         if line.some:
-            functions, explicit, x0 = line.wrapped(both, step, sized, rounding, explicit), line.explicit(explicit), line.inside(x0)
+            functions, explicit, x0 = line.wrapped(functions, explicit), line.explicit(explicit), line.inside(x0)
             positive = [p or d is not None for p, d in zip(positive, domains, strict=True)]
         self.first.setdefault(name, x0)
         zero = self.zero.get(name, False) | np.stack([
@@ -431,11 +387,11 @@ class Run:
             found = line.back(found, block.torn)
             if not over():
                 found = at_ends(found, begin, domains, list(block.positive), explicit=list(block.explicit), rtol=self.tolerance,
-                                **plain)
+                                **equations.functions())
         x = np.array([found[u] for u in block.torn])
         self.held[name] = np.where(found.converged, x, np.nan)
-        out = outputs(x, {"point": everything})
-        return found.extended({m: self._row(out[m]) for m in block.members}), out
+        out = equations.outputs(x, {"point": everything})
+        return found.extended({m: self.row(out[m]) for m in block.members}), out
 
     def _beside(self, k: int, size: float) -> State:
         """What block k returns with the unknowns that are 0 moved to `size`."""
@@ -443,13 +399,7 @@ class Run:
         s = {n: np.where(np.equal(v, 0.0), size, v) if n in unknowns else v for n, v in self.s.items()}
         return self.ask(f"block_{k + 1}", s, self.used)
 
-    def _around(self, block: BlockCode, part: float) -> State:
-        """What a block returns with all of its unknowns at that part of theirs."""
-        with np.errstate(all="ignore"):
-            s = {n: v*part if n in block.torn else v for n, v in self.s.items()}
-            return self.ask(f"block_{self.program.blocks.index(block) + 1}", s, self.used)
-
-    def _first(self, u: str, positive: bool, guess: State) -> tuple[np.ndarray, np.ndarray]:
+    def start_of(self, u: str, positive: bool, guess: State) -> tuple[np.ndarray, np.ndarray]:
         """The start of an unknown at every point, and where there is no other: 1 where it is positive, else 0, is the default."""
         domain = self.program.domain.get(u)
         default = middle(domain) if domain else 1.0 if positive else 0.0
@@ -465,29 +415,29 @@ class Run:
         known = [m for m in block.members if m in guess or m in self.program.domain]
         unsaid = [u for u, explicit in zip(block.torn, block.explicit, strict=True) if explicit and u not in guess]
         if known and unsaid:
-            inner = {u: self._column(self._first(u, positive.get(u, False), guess)[0]) for u in block.unknowns}
+            inner = {u: self.column(self.start_of(u, positive.get(u, False), guess)[0]) for u in block.unknowns}
             later = {u: np.float64(0.0) for u in self.program.unknowns if u not in self.s}
             out = self.ask("right_hand_sides", {**later, **self.s, **inner}, self.quad.arrays())
-            guess |= {u: self._row(out[f"rhs/{u}"]) for u in unsaid}
-        starts, given = zip(*(self._first(u, p, guess) for u, p in positive.items()), strict=True)
+            guess |= {u: self.row(out[f"rhs/{u}"]) for u in unsaid}
+        starts, given = zip(*(self.start_of(u, p, guess) for u, p in positive.items()), strict=True)
         return np.stack(starts), np.stack(given)
 
     # -- verdict -----------------------------------------------------------------------------------------------------
     def _finish(self, found: Solution, verdict: State, done: np.ndarray, *, sure: bool = False) -> Solution:
-        residual, most = self._residual(verdict), max(100*self.tolerance, LEAST_HELD)
-        below = {u: -self._row(self.s[u]) for u in self.program.positive}
+        residual, most = residual_of(self, verdict), max(100*self.tolerance, LEAST_HELD)
+        below = {u: -self.row(self.s[u]) for u in self.program.positive}
         # An average that is nearly 0 is known to the rounding of its terms only.
         if np.any(found.converged & ((residual > most) | (np.max([*below.values(), np.zeros(self.points)], axis=0) > most*SMALL))):
             left = rounding_of_averages(lambda average: self.ask(_VERDICT[0], self.s, self.used, average))
             known = max(min(self.asked, 1e-11)/OF_AVERAGE, 1.0)  # an average is held to what was asked of it, relative to E|F|
             for name, v in left.items():
                 u = name.removeprefix("rhs/")
-                self.rounding[u] = np.nan_to_num(known*self._row(v)) + self.rounding.get(u, 0.0)
-            residual = self._residual(verdict)
+                self.rounding[u] = np.nan_to_num(known*self.row(v)) + self.rounding.get(u, 0.0)
+            residual = residual_of(self, verdict)
         ok = np.asarray(found.converged) & (residual <= most)
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
-        quadrature = np.maximum(np.minimum(self._row(self.quad.held), self.moved), self.unsettled)
+        quadrature = self.moved if sure else np.maximum(np.minimum(self.row(self.quad.held), self.moved), self.unsettled)
         quadrature = np.maximum(quadrature, self.stopped)
         quadrature = np.maximum(quadrature, self.drift)  # what a pole or a difference of averages makes of their error
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
@@ -515,7 +465,7 @@ class Run:
                 f"{SHORT} a relative error of {quadrature[k]:.1e} only: something is steep, oscillates on a "
                 "small scale or diverges; take less extreme numbers")
         for u, domain in self.program.domain.items():
-            x = self._row(self.s[u])
+            x = self.row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
                 ok[k], reason[k] = False, f"{u} = {x[k]:.6g} lies outside its domain {said(u, domain)}"
             for end in domain:
@@ -527,7 +477,7 @@ class Run:
         for k in np.flatnonzero((laws := unlawful(verdict, (self.points,))) != ""):
             ok[k], reason[k] = False, laws[k]
         values = {u: found[u] for u in self.program.unknowns}
-        values |= {o: self._row(verdict[o]) for o in self.program.observables}
+        values |= {o: self.row(verdict[o]) for o in self.program.observables}
         far = np.fmax(np.asarray(found.error, dtype=float), np.where(quadrature > self.tolerance, quadrature, np.nan))
         return replace(found, value=values, residual=residual, converged=ok & (quadrature <= reached), stability=radius, error=far,
                        reason=reason, notes=(*notes, *why),
@@ -550,49 +500,6 @@ class Run:
             if some[k]:
                 self.cancelled[int(self.place[k])] = float(max(far[k], own[k])) if ok[k] else np.inf
         return far, gaps
-
-    def _residual(self, verdict: State) -> np.ndarray:
-        """max over the equations of |x - rhs|/|x|, undamped; of an implicit equation relative to the size of its terms."""
-        unknowns = [(k, block, u) for k, block in enumerate(self.program.blocks) for u in block.unknowns]
-        if not unknowns:
-            return np.zeros(self.points)
-        value = np.stack([self._row(verdict[f"rhs/{u}"]) for _, _, u in unknowns])
-        x = np.stack([self._row(self.s[u]) for _, _, u in unknowns])
-        size, gap = np.maximum(np.abs(x), SMALL), np.abs(x - value)
-        for i, (k, block, u) in enumerate(unknowns):
-            if u in self.program.implicit:
-                gap[i] = np.abs(value[i])
-                size[i] = self._size_of_terms(block, self.outputs[k], u, gap[i])
-            if u in self.rounding:
-                gap[i] = np.maximum(gap[i] - np.minimum(self.rounding[u], EXCUSED*size[i]), 0.0)
-        return np.max(np.where(gap == 0, 0.0, np.nan_to_num(gap/size, nan=np.inf)), axis=0)
-
-    def _size_of_terms(self, block: BlockCode, out: Mapping[str, Any], u: str, gap: np.ndarray) -> np.ndarray:
-        """Of an implicit equation: the sum of its |terms|, or of |dF/dv| |v|, an unknown near 0 counting as one of 1e-3.
-
-        The least that it can be where a `gap` is small even beside that.
-        A row of a linear block that is rounding of the others says nothing: it counts as one of their size.
-        """
-        size = self._own_size(block, out, u, gap)
-        if block.kind != "linear":
-            return size
-        largest = np.max([self._own_size(block, out, v, gap) for v in block.unknowns], axis=0)
-        return np.where(size <= OF_TERMS*largest, largest, size)
-
-    def _own_size(self, block: BlockCode, out: Mapping[str, Any], u: str, gap: np.ndarray) -> np.ndarray:
-        total, near = np.zeros(self.points), np.zeros(self.points)
-        for v in block.unknowns:
-            slope = np.abs(self._row(out.get(f"matrix/{u}/{v}", out.get(f"d/{u}/{v}", 0.0))))
-            total = total + slope*(np.abs(self._row(self.s[v])) + AROUND)
-            near = near + slope*AROUND
-        terms = np.abs(self._row(out.get(f"terms/{u}", out.get(f"constant/{u}", 0.0))))
-        if f"terms/{u}" in out and np.any(steep := total > STEEPEST*terms + near):  # cos(x) where it is 0: its terms are, too
-            least = steep & (gap <= self.tolerance*near)
-            if np.any(steep & ~least):
-                sides = [self._row(self._around(block, 1 + part)[f"terms/{u}"]) for part in (-BESIDE, BESIDE)]
-                total = np.minimum(total, steepest(terms, *sides) + near)  # far out it moves by all within the rounding of x
-            total = np.where(least, near, total)
-        return np.fmax(terms, total)  # where the slope is inf 0, as of tanh(x/T) at T = 0, its terms are known
 
 
 def _replaced(whole: np.ndarray, points: np.ndarray, part: np.ndarray, better: np.ndarray) -> np.ndarray:

@@ -249,7 +249,7 @@ def _same_end(run: Run, k: np.ndarray, found: Solution, led: Solution, guess: di
             for u, positive in zip(block.torn, block.positive, strict=True):
                 x, size = np.asarray(found[u]), np.maximum(np.abs(found[u]), SMALL)
                 same &= np.abs(np.asarray(led[u]) - x) <= _ALIKE*size
-                away |= np.abs(run._first(u, positive, guess)[0][k] - x) > _ALIKE*size
+                away |= np.abs(run.start_of(u, positive, guess)[0][k] - x) > _ALIKE*size
     return same & away & (left > NEAR) & np.isfinite(left) & ~np.asarray(led.converged)
 
 

@@ -89,7 +89,7 @@ class Exact:
 
     ndim, error, felt, held, nodes, largest = 1, *[np.zeros(1)]*3, 0, 0
     none: Mapping[str, Any] = MappingProxyType({})
-    rules = none
+    rules, smooth = none, True
 
     def arrays(self) -> Mapping[str, Any]:
         """No nodes."""
@@ -110,6 +110,11 @@ class Exact:
         """Run once; nothing can be refined."""
         run(None)
         return np.ones(1, dtype=bool)
+
+    def fine_enough(self, run: Any) -> bool:
+        """Run once."""
+        run(None)
+        return True
 
     def beside(self, run: Any) -> None:
         """There are no other nodes."""

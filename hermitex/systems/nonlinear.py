@@ -1,0 +1,95 @@
+"""A nonlinear block at the points of a batch, as the solvers ask for it.
+
+    F = x - rhs(x)  (of an implicit equation itself),  dF/dx,  T the sum of the |terms| of F;   x the torn unknowns, (n, points)
+
+One call of the generated function gives all of it: a state that was looked at a moment ago is not looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hermitex.systems.moves import chain_of, rounding_of_averages
+from hermitex.systems.program import BlockCode, State
+
+Params = Mapping[str, Any]
+_LOOKED_AT = 4  # states are kept: those beside a solution are asked for between two looks at it
+
+
+class NonlinearBlock:
+    """The equations of a block; p["point"] says at which points x stands."""
+
+    def __init__(self, block: BlockCode, ask: Callable[..., State], s: State, points: int, column: Callable[[Any], np.ndarray]
+                 ) -> None:
+        """ask(s, average=None): what its function returns;  s: the state, which is led to where x stands;  column: of a row."""
+        self.block, self.ask, self.s, self.points, self.column = block, ask, s, points, column
+        self._some: tuple[bytes, State] = b"", {}  # the state at some of the points, those that were asked for last
+        self._looked: dict[bytes, list[Any]] = {}  # by state: outputs, residual, Jacobian
+
+    def functions(self) -> dict[str, Any]:
+        """What `solvers.chain.robust` takes."""
+        return {"residual": lambda x, p: self.both(x, p)[0], "both": self.both, "step": self.step, "sized": self.sized,
+                "rounding": self.rounding}
+
+    def outputs(self, x: np.ndarray, p: Params) -> State:
+        """What the generated function returns."""
+        return dict(self._entry(x, p)[0])
+
+    def both(self, x: np.ndarray, p: Params) -> tuple[np.ndarray, np.ndarray]:
+        """F and dF/dx, (n, points) and (n, n, points)."""
+        known = self._entry(x, p)
+        if len(known) == 1:
+            known += chain_of(self.block, known[0], x)
+        if x.shape[1] == self.points:
+            self.s.update({u: self.column(v) for u, v in zip(self.block.torn, x, strict=True)})
+        return known[1], known[2]
+
+    def step(self, x: np.ndarray, p: Params) -> np.ndarray:
+        """rhs(x), the map: x - (x - rhs) would lose an rhs far below x."""
+        rows = self._rows("rhs", x, p)
+        return np.stack([r if explicit else v - r for v, r, explicit in zip(x, rows, self.block.explicit, strict=True)])
+
+    def sized(self, x: np.ndarray, p: Params) -> tuple[np.ndarray, np.ndarray]:
+        """F and T."""
+        terms = self._rows("terms", x, p)
+        pairs = [(v - r, np.abs(v) + np.abs(r)) if explicit else (r, t) for v, r, t, explicit in
+                 zip(x, self._rows("rhs", x, p), terms, self.block.explicit, strict=True)]
+        F, T = (np.stack(rows) for rows in zip(*pairs, strict=True))
+        return F, T
+
+    def rounding(self, x: np.ndarray, p: Params) -> np.ndarray:
+        """How far rounding of the averages in them may move each right-hand side."""
+        s = self._state(x, _points(p))
+        left = rounding_of_averages(lambda average: self.ask(s, average))
+        return np.stack([np.broadcast_to(np.ravel(left[f"rhs/{u}"]), x[0].shape) for u in self.block.torn])
+
+    def _rows(self, what: str, x: np.ndarray, p: Params) -> list[np.ndarray]:
+        """Of each torn unknown, 0 where there is none."""
+        out = self._entry(x, p)[0]
+        return [np.broadcast_to(np.ravel(out.get(f"{what}/{u}", 0.0)), x[0].shape) for u in self.block.torn]
+
+    def _entry(self, x: np.ndarray, p: Params) -> list[Any]:
+        index = _points(p)
+        key = index.tobytes() + x.tobytes()
+        if key not in self._looked:
+            if len(self._looked) > _LOOKED_AT:
+                self._looked.pop(next(iter(self._looked)))
+            self._looked[key] = [self.ask(self._state(x, index))]
+        return self._looked[key]
+
+    def _state(self, x: np.ndarray, index: np.ndarray) -> State:
+        """The state with x put into it; all of the points need no copy."""
+        s = self.s
+        if len(index) < self.points:
+            if self._some[0] != index.tobytes():
+                self._some = index.tobytes(), {n: v[index] if np.shape(v)[:1] == (self.points,) else v
+                                               for n, v in self.s.items()}
+            s = self._some[1]
+        return {**s, **{u: self.column(v) for u, v in zip(self.block.torn, x, strict=True)}}
+
+
+def _points(p: Params) -> np.ndarray:
+    return np.atleast_1d(np.asarray(p["point"], dtype=int))
