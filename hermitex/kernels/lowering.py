@@ -359,9 +359,9 @@ def _algebraic(e: Expr, v: Symbol) -> bool:
 
 
 def _put(expr: Any, swap: Mapping[Symbol, Symbol]) -> Any:
-    """`xreplace` that leaves the indices of sums as they are."""
+    """`xreplace` that leaves the indices of sums as they are, inside of these sums, too: a closed form is asked of them."""
     if not expr.has(ArraySum):
         return expr.xreplace(swap)
     if isinstance(expr, ArraySum):
-        return ArraySum(_put(expr.body, swap), expr.index)
+        return ArraySum(_put(expr.body, {k: v for k, v in swap.items() if k != expr.index}), expr.index)
     return expr.func(*(_put(a, swap) for a in expr.args))

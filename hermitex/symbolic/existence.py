@@ -5,8 +5,12 @@ Integrated one by one, the variables may hide it: E[z1/z2] is no number, though 
 
 from __future__ import annotations
 
-from sympy import Add, Dummy, Expr
+from collections.abc import Sequence
+
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, cosh, erfi, exp, factorial, gamma, pi, sinh
 from sympy.core.function import AppliedUndef
+from sympy.functions.elementary.integers import RoundFunction
+from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
@@ -15,6 +19,10 @@ from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.special import LogFactorial
+from hermitex.symbolic.sums import ArraySum
+
+_FAR = 1000  # the term of a sum from which on it is asked for: before it no integral tells what is summed
 
 
 def require_existence(node: Expectation) -> None:
@@ -32,6 +40,14 @@ def require_existence(node: Expectation) -> None:
     """
     if exists(node) is False:
         raise Divergent(node, "the integrand is not absolutely integrable")
+
+
+def require_falling_terms(formula: Expr) -> None:
+    """Raise `Divergent` where a sum over a countable law in a formula is known to be infinite."""
+    masses = _masses(formula)
+    for node in formula.atoms(ArraySum) - masses:
+        if not node.free_symbols and _infinite_far_out(node, (), masses):
+            raise Divergent(node, "its terms do not fall far out")
 
 
 def exists(node: Expectation) -> bool | None:
@@ -103,6 +119,8 @@ def exists_for_most(node: Expectation) -> bool | None:
     try:
         body, variables = node.opened() if node.independent else independent(node)
         body = body.xreplace({n: Dummy(real=True) for n in body.atoms(Expectation)})
+        if body.has(ArraySum):
+            return False if _infinite_far_out(body, variables, _masses(body)) else None
         found = integrable(body, variables[0] if len(variables) == 1 else variables)
         if found is None and len(variables) > 1:  # z1^2/(z1^2 + z2^2) is bounded, though it has no value at 0
             rests = (without_bounded_quotients(t, variables) for t in Add.make_args(body))
@@ -110,3 +128,52 @@ def exists_for_most(node: Expectation) -> bool | None:
         return found
     except HermitexError:
         return None
+
+
+def _masses(formula: Expr) -> set[ArraySum]:
+    """The sums of probabilities by which averages over countable laws are divided."""
+    return {p.base for p in formula.atoms(Pow) if isinstance(p.base, ArraySum)}
+
+
+def _infinite_far_out(body: Expr, variables: Sequence[Symbol], masses: set[ArraySum]) -> bool:
+    """Is an average proved infinite by the far terms of the sums over countable laws in it? (False: not found to be.)
+
+    Only exponentials beside those of the probabilities are slow enough at first not to show in the terms that are summed.
+    sum_n f(n), n > N, is about int_0^oo f(N + x^2/2) x dx, in which exp(x^2/2) brings one more normal.
+    """
+    if not _fast(body) - set().union(*map(_fast, masses)):
+        return False
+    terms, normals, left = list[Expr](), list(variables), [[f] for f in Add.make_args(body)]
+    while left:
+        factors, todo = list[Expr](), left.pop()
+        while todo:
+            f = todo.pop()
+            if isinstance(f, ArraySum) and f.index.endless and not _periodic(f):
+                x = Dummy(f.index.name, real=True)
+                normals.append(x)
+                todo += Mul.make_args(x*exp(x**2/2)*f.body.xreplace({f.index: _FAR + x**2/2}))
+            elif isinstance(f, Expectation):
+                inner, more = independent(f)
+                normals += more
+                todo += Mul.make_args(inner)
+            elif f.is_Mul:
+                todo += f.args
+            elif not f.has(ArraySum, Expectation):
+                factors.append(f)
+            elif f.free_symbols.isdisjoint(normals):
+                factors.append(Dummy(positive=True))
+            else:
+                return False
+        terms.append(Mul(*factors))
+    return integrable(Add(*terms), normals) is False
+
+
+def _fast(e: Expr) -> set[Expr]:
+    """What of an expression may grow as an exponential."""
+    return {f for f in e.atoms(Pow, exp, cosh, sinh, erfi, gamma, factorial, LogFactorial) if not f.is_Pow or f.exp.free_symbols}
+
+
+def _periodic(node: ArraySum) -> bool:
+    """Does its summand turn with n, or go by steps, so that it may be something else between whole numbers?"""
+    return any(f.has(node.index) for f in node.body.atoms(RoundFunction)) or any(
+        f.has(node.index) and f.has(pi) for f in node.body.atoms(TrigonometricFunction))

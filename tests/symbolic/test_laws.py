@@ -15,7 +15,7 @@ from sympy import Abs, Expr, Heaviside, Max, Rational, Symbol, cos, exp, expand,
 
 import hermitex as hx
 from hermitex import Expectation
-from hermitex.errors import BadInput, HermitexError
+from hermitex.errors import BadInput, Divergent, HermitexError
 from hermitex.face.spec import from_toml
 from hermitex.symbolic.existence import exists
 from hermitex.symbolic.text.laws import law
@@ -175,6 +175,30 @@ def test_a_sum_that_diverges_is_not_given_a_value() -> None:
             hx.compile(hx.E(f))(c=1.0)
     with pytest.raises(HermitexError):
         hx.compile(hx.E(exp(stats.Geometric("n", c)/2)))(c=0.3)
+
+
+GEOMETRIC, FEW = stats.Geometric("n5", Rational(1, 2)), np.arange(1, 100)
+
+
+@pytest.mark.parametrize("f", [lambda x: exp(x**2/5000), lambda x: exp(z**2*x/500)])
+def test_what_outgrows_a_law_far_out_has_no_average(f: Callable[[Expr], Expr]) -> None:
+    """E exp(X^2/5000) of an exponential variable was 1.0004: its integrand falls for 100 units before it grows."""
+    continuous = hx.E(f(stats.Exponential("x", 1)))
+    for ask in (lambda: continuous.evalf(15), lambda: hx.compile(continuous), lambda: hx.compile(hx.E(f(GEOMETRIC)))):
+        with pytest.raises(Divergent):
+            ask()
+
+
+def test_what_is_outgrown_far_out_has_an_average() -> None:
+    assert exists(hx.E(exp(-Abs(z)**3)*(2 + Abs(z))**(z**2), z)) is True
+    assert hx.compile(hx.E(exp(sqrt(GEOMETRIC))))() == pytest.approx(np.exp(np.sqrt(FEW)) @ 0.5**FEW, rel=1e-11)
+
+
+def test_two_countable_laws_together() -> None:
+    """Their probabilities add up: the closed form of an inner sum was asked of its terms at one place, "which do not fall"."""
+    n = stats.Poisson("n", 2)
+    expected = numeric.poisson(2).pmf(FEW - 1) @ (1/(FEW[:, None] - 1 + FEW)) @ 0.5**FEW
+    assert hx.compile(hx.E(1/(n + GEOMETRIC)))() == pytest.approx(expected, rel=1e-12)
 
 
 def test_what_a_law_gives_exactly_is_exact() -> None:

@@ -31,6 +31,7 @@ from hermitex.symbolic.bounds.transseries import (
 )
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.special import LogFactorial
 
 
 def expand_at_infinity(expr: Expr, t: Symbol) -> Series:
@@ -117,6 +118,8 @@ class _Expander:
             return logarithm(arg)
         if isinstance(u, (sp.tan, sp.cot, sp.sec, sp.csc)):
             return self._circular(u)
+        if isinstance(u, (sp.gamma, sp.factorial, sp.loggamma, LogFactorial)):
+            return self._factorial(u)
         if isinstance(u, (sp.sinh, sp.cosh, sp.coth, sp.sech, sp.csch, sp.asinh)):
             return self.series(u.rewrite(sp.log if isinstance(u, sp.asinh) else sp.exp))
         if isinstance(u, (sp.floor, sp.ceiling)):
@@ -130,6 +133,16 @@ class _Expander:
                         sp.csc: (None, sp.sin)}[u.func]
         inverse = power(self.series(below(u.args[0])), S.NegativeOne)
         return multiply(self.series(above(u.args[0])), inverse) if above else inverse
+
+    def _factorial(self, u: Expr) -> Series:
+        """log x! = x log x - x + log(2 pi x)/2 + 1/(12 x) + O(x^-3)."""
+        x = self.series(u.args[0] - (0 if isinstance(u, (sp.factorial, LogFactorial)) else 1))
+        if not x.terms or leading_sign(x) < 0 or x.terms[0][1].growth() <= 0:
+            raise Undecided
+        log, inverse = logarithm(x), power(x, S.NegativeOne)
+        found = add(multiply(x, log), scaled(x, S.NegativeOne), scaled(log, S.Half), Series(((sp.log(2*sp.pi) / 2, ONE),)),
+                    scaled(inverse, sp.Rational(1, 12)), Series((), ONE.times(inverse.terms[0][1], Integer(3))))
+        return found if isinstance(u, (sp.loggamma, LogFactorial)) else exponential(found)
 
     def _constant_floor(self, u: Expr, arg: Series) -> Series:
         """floor near a finite limit: that of the limit, or of just beside it."""

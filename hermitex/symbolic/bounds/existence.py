@@ -10,6 +10,7 @@ the largest eigenvalue of H is above 1, and parallels to it where it is 1: E|sin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 
 import sympy as sp
 from sympy import Add, Dummy, Expr, I, Matrix, Mul, Poly, Rational, S, Symbol, expand_mul, nan, zoo
@@ -79,8 +80,8 @@ def _lines(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[list[tuple[Exp
         checkpoint("asking whether an expectation exists")
         yield [(_real(expr, {u: _place(i, prime) for i, u in enumerate(variables) if u != v}), v) for prime in _PRIMES]
     t = Dummy("t", real=True)
-    for turn in (1, -1):
-        units = [_unit([_place(i, prime)*turn**i for i in range(n - 1)]) for prime in _PRIMES]
+    for turns in product((1, -1), repeat=min(n - 1, 2)):  # a function may grow where some variables have opposite signs
+        units = [_unit([_place(i, prime)*turns[i % 2] for i in range(n - 1)]) for prime in _PRIMES]
         yield [_ray(expr, variables, u, t) for u in units]
     for form in _forms(expr, variables):
         values, vectors = mp.eigsy(mp.matrix(form.applyfunc(float).tolist()))

@@ -21,7 +21,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant
 from hermitex.symbolic.pieces import breakpoints
 
-GAUSSIAN = Scale(((sp.Integer(2), Rational(-1, 2)),))
+GAUSSIAN = Scale((((sp.Integer(2), sp.Integer(0)), Rational(-1, 2)),))
 LOCAL = Scale(n=sp.Integer(-2))
 _POWER, _PARTS = 8, 64  # of a sum, and terms of sums of products, that are written out to bound it
 REACH = 40  # singular points are enumerated up to here where there are infinitely many

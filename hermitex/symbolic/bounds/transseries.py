@@ -1,4 +1,4 @@
-"""sum_i c_i s_i + O(s), s = t^n log(t)^l exp(sum a_k t^k): arithmetic of expansions at t -> oo.
+"""sum_i c_i s_i + O(s), s = t^n log(t)^l exp(sum a_kj t^k log(t)^j): arithmetic of expansions at t -> oo.
 
 Coefficients and exponents are exact, so that a borderline (exp(z^2/2)/(1 + z^4) is integrable, exp(z^2/2) is not) is
 decided and not guessed. What cannot be compared exactly raises `Undecided`.
@@ -39,9 +39,12 @@ class Undecided(Exception):
 
 
 class Scale(NamedTuple):
-    """t^n log(t)^l exp(sum a_k t^k); `exponents` are pairs (k, a_k), k > 0 falling; k = oo: beyond every power."""
+    """t^n log(t)^l exp(sum a_kj t^k log(t)^j); `exponents` are pairs ((k, j), a_kj), falling, all beyond log t.
 
-    exponents: tuple[tuple[Expr, Expr], ...] = ()
+    k = oo: beyond every power, as exp(t) is.
+    """
+
+    exponents: tuple[tuple[tuple[Expr, Expr], Expr], ...] = ()
     n: Expr = S.Zero
     l: Expr = S.Zero
 
@@ -49,7 +52,7 @@ class Scale(NamedTuple):
         """self * other^p."""
         powers = dict(self.exponents)
         for k, a in other.exponents:
-            if k is S.Infinity and k in powers:
+            if k == _BEYOND and k in powers:
                 raise Undecided
             powers[k] = sp.expand(powers.get(k, S.Zero) + p * a)
         kept = sorted(((k, a) for k, a in powers.items() if a != 0), key=lambda pair: pair[0], reverse=True)
@@ -64,6 +67,7 @@ class Scale(NamedTuple):
         return 0
 
 
+_BEYOND = (S.Infinity, S.Zero)
 ONE = Scale()
 LOG = Scale(l=S.One)
 
@@ -161,14 +165,21 @@ def scaled(a: Series, factor: Expr) -> Series:
 
 
 def add(*parts: Series) -> Series:
-    """The sum: like scales are added, exact zeros dropped, and what drowns in the error with them."""
+    """The sum: like scales are added, exact zeros dropped, and what drowns in the error with them.
+
+    A coefficient that may be zero bounds what it stands before.
+    """
     total: dict[Scale, Expr] = {}
     for part in parts:
         for c, s in part.terms:
             total[s] = sp.expand(total.get(s, S.Zero) + c)
-    terms = [(c, s) for s, c in total.items() if c != 0 and not vanishes(c)]
+    terms, noisy = [], [p for p in parts if p.error is not None]
+    for s, c in total.items():
+        try:
+            terms += [] if c == 0 or vanishes(c) else [(c, s)]
+        except Undecided:
+            noisy.append(Series((), s))
     terms.sort(key=lambda term: cmp_to_key(compare)(term[1]), reverse=True)
-    noisy = [p for p in parts if p.error is not None]
     error: Scale | None = None
     comparable = False
     for part in noisy:
@@ -291,10 +302,12 @@ def exponential(u: Series) -> Series:
             constant += c
         elif s == LOG:
             scale = scale.times(Scale(n=c))
-        elif not s.exponents and s.l == 0:
-            scale = scale.times(Scale(((s.n, c),)))
-        else:
+        elif s.exponents:
             return _beyond_powers(u, c, s)
+        elif sign(s.n) > 0 or sign(s.l - 1) > 0:
+            scale = scale.times(Scale((((s.n, s.l), c),)))
+        else:
+            raise Undecided
     if any(c.is_real is False for c, _ in u.terms):
         raise Undecided
     if u.error is not None and u.error.growth() >= 0:
@@ -307,30 +320,24 @@ def exponential(u: Series) -> Series:
 
 
 def _beyond_powers(u: Series, c: Expr, s: Scale) -> Series:
-    """exp(c s + ...) where s is no power: only what can be said of its size."""
+    """exp(c s + ...) where s is an exponential: only what can be said of its size."""
     if u.terms[0] != (c, s) or (u.error is not None and compare(s, u.error) <= 0):
         raise Undecided
-    if s.exponents:
-        return Series((), Scale(((S.Infinity, Integer(sign(c))),)), comparable=True)
-    if sign(c) < 0:
-        return Series((), Scale(((s.n, S.NegativeOne),))) if sign(s.l) > 0 else Series((), ONE)
-    if sign(s.n - 2) >= 0 and sign(s.l) > 0:
-        return Series((), Scale(((S.Infinity, S.One),)), comparable=True)
-    return Series((), Scale(((s.n + sp.Rational(1, 8), S.One),)))  # an upper bound: log(t)^l < t^(1/8) far out
+    return Series((), Scale(((_BEYOND, Integer(sign(c))),)), comparable=True)
 
 
 def logarithm(u: Series) -> Series:
-    """log|u| = log c + sum a_k t^k + n log t + log(1 + delta)."""
+    """log|u| = log c + sum a_kj t^k log(t)^j + n log t + log(1 + delta)."""
     if not u.terms:
         raise Undecided
     c, s = u.terms[0]
-    if s.l != 0 or any(k is S.Infinity for k, _ in s.exponents):
+    if s.l != 0 or any(k == _BEYOND for k, _ in s.exponents):
         raise Undecided
     if c.is_real is not False and sign(c) < 0:
         c = -c
     delta = Series(tuple((d / u.terms[0][0], r.times(s, S.NegativeOne)) for d, r in u.terms[1:]),
                    None if u.error is None else u.error.times(s, S.NegativeOne))
-    parts = [Series(((a, Scale(n=k)),)) for k, a in s.exponents]
+    parts = [Series(((a, Scale(n=k, l=j)),)) for (k, j), a in s.exponents]
     parts += [Series(((s.n, LOG),))] if s.n != 0 else []
     parts += [Series(((sp.log(c), ONE),))] if c != 1 else []
     return add(*parts, _compose([S.Zero, *(S.NegativeOne ** (k + 1) / k for k in range(1, _KEPT.get() + 1))], delta))
