@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sympy import Abs, Add, Expr, Function, Mul, Pow, erfc, exp
+from sympy import Abs, Add, Dummy, Expr, Function, Mul, Pow, erfc, exp
 
 from hermitex.kernels.recognition import all_but_cancelled, exp_erfc, recognise
 from hermitex.kernels.scales import tail
@@ -36,7 +36,8 @@ def may_divide_by_zero(value: Expr, roots: Collection[Expr] = ()) -> bool:
     >>> may_divide_by_zero(erf(1/a)), may_divide_by_zero(erf(1/s))
     (True, False)
     """
-    return any(p.base.is_nonzero is None or p.base in roots for p in value.atoms(Pow) if p.exp.is_extended_negative)
+    may_vanish = {r: Dummy(nonnegative=True) for r in roots}
+    return any(p.base.xreplace(may_vanish).is_nonzero is None for p in value.atoms(Pow) if p.exp.is_extended_negative)
 
 
 def _may_cancel(e: Expr) -> bool:

@@ -160,9 +160,7 @@ def _infinite_far_out(body: Expr, variables: Sequence[Symbol], masses: set[Array
                 todo += f.args
             elif not f.has(ArraySum, Expectation):
                 factors.append(f)
-            elif f.free_symbols.isdisjoint(normals):
-                factors.append(Dummy(positive=True))
-            else:
+            elif not f.free_symbols.isdisjoint(normals):
                 return False
         terms.append(Mul(*factors))
     return integrable(Add(*terms), normals) is False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Add, Expr, Function, Max, Min, Mul, Pow, Symbol, preorder_traversal
+from sympy import Abs, Add, Expr, Function, Max, Min, Mul, Pow, Symbol, preorder_traversal
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
@@ -70,8 +70,8 @@ def constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:
     def letter(e: Expr) -> Expr:
         if e.is_Atom or e.is_number or not e.is_real:
             return e
-        # sqrt(c) and 2*c stay: their signs and powers may cancel against others.
-        if not any(isinstance(p, Add | Function) for p in preorder_traversal(e)):
+        # sqrt(c), |c| and 2*c stay: their signs and powers may cancel against others.
+        if not any(isinstance(p, Add | Function) and not isinstance(p, Abs) for p in preorder_traversal(e)):
             return e
         if e not in letters:
             # No user's name bears a prime; not a Dummy, so that the engine remembers its answers.

@@ -12,6 +12,7 @@ from hermitex.symbolic.fewer import four_signs
 from hermitex.symbols import z1, z2, z3, z4
 
 FIELDS = (z1, z2, z3, z4)
+q, t = Symbol("q", nonnegative=True), Symbol("t", real=True)
 
 
 def law(n, seed):
@@ -97,3 +98,14 @@ def test_letters_stay_in_a_short_form():
     plain = 2*atan(r/sqrt(1 - r**2))/pi - 2*r*s**2/(pi*sqrt(1 - r**2))
     at = {r: Rational(1, 3), s: Rational(-2, 5)}
     assert float((found - plain).subs(at)) == pytest.approx(0, abs=1e-14) and found.count_ops() < 40
+
+
+@pytest.mark.parametrize(("first", "second"), [(sqrt(q), q), (sqrt(Abs(t)), t), (Abs(t), t)])
+def test_a_jump_that_loses_all_its_variables_at_a_number(first, second):
+    """E z1 sign(sqrt(q) z1 + q z2) is 0 at q = 0: its closed form had divided by q, and was 0.4 or 0.8 there."""
+    letter = second.as_base_exp()[0]
+    for node in (E(z1*sign(first*z1 + second*z2)), E(sign(z1)*sign(first*z1 + second*z2))):
+        done, kernel = node.doit(), compile(node)
+        assert float(done.subs(letter, 0)) == kernel(0.0) == 0
+        assert kernel(0.75) == pytest.approx(float(done.subs(letter, 0.75)), rel=1e-14)
+        assert float(done.subs(letter, 0.75)) == pytest.approx(float(node.subs(letter, Rational(3, 4)).evalf(15)), rel=1e-14)

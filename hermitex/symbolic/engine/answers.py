@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
-from sympy import Add, Dummy, Expr, ImmutableDenseMatrix, Mul, Pow, Rational, S, Symbol, diag, exp, sqrt
+from sympy import Add, Dummy, Expr, Heaviside, ImmutableDenseMatrix, Mul, Pow, Rational, S, Symbol, diag, exp, sign, sqrt
+from sympy.core.relational import Relational
 
 from hermitex.errors import Divergent
 from hermitex.symbolic.covariance import correlations
 from hermitex.symbolic.engine.canonical import Diverges
-from hermitex.symbolic.engine.one_variable import Answer
+from hermitex.symbolic.engine.one_variable import Answer, at_numbers, with_zero
 from hermitex.symbolic.engine.several import expectation_of
 from hermitex.symbolic.engine.tidy import multiplied_out, tidy
 from hermitex.symbolic.existence import exists, require_existence
@@ -88,6 +90,8 @@ def of_node(node: Expectation) -> Answer:
         body = body.xreplace(there)
         cov = None if cov is None else cov.xreplace(there)
     found = expectation_of(body, variables, cov)
+    if not found.rest:
+        found = Answer(_with_zeros(found.value, body, variables, cov))
     if not back:
         return _closed(found, node, variables)
     free = found.value.xreplace({d: e for d, e in back.items() if e not in signed})
@@ -97,6 +101,20 @@ def of_node(node: Expectation) -> Answer:
         return _closed(Answer(S.Zero, (whole,)), node, variables)
     rest = tuple((t.xreplace(back), why) for t, why in found.rest)
     return _closed(Answer(value, rest), node, variables)
+
+
+def _with_zeros(value: Expr, body: Expr, variables: tuple[Symbol, ...], cov: Any) -> Expr:
+    """The value for all numbers, of one for letters at which no jump has lost its variables.
+
+    E z sign(sqrt(q) z + q w) is sqrt(2/pi)/sqrt(1 + q) for q > 0, and 0 at q = 0.
+    """
+    jumps = [f.args[0] for f in body.atoms(sign, Heaviside)] + [r.lhs - r.rhs for r in body.atoms(Relational)]
+    jumps = [u for u in jumps if not u.free_symbols.isdisjoint(variables)]
+    for a in sorted(body.free_symbols - set(variables), key=str) if jumps else ():
+        if not a.is_nonzero and any(at_numbers(u, {a: S.Zero}) == 0 for u in jumps):
+            alone = expectation_of(at_numbers(body, {a: S.Zero}), variables, cov)
+            value = with_zero(value, a, a, alone)
+    return value
 
 
 def merged_exponentials(e: Expr) -> Expr:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sympy import (
     Abs,
+    AccumBounds,
     Add,
     DiracDelta,
     Dummy,
@@ -210,8 +211,8 @@ def with_zero(value: Expr, a: Symbol, size: Expr, alone: Answer) -> Expr:
     zero, others = {a: S.Zero}, fractions(letters, 1, -1)
     vanish = [{**others, b: S.Zero} for b in letters if b.is_zero is None]
     for first, then, here in ((others, zero, others), (zero, others, others), *((v, zero, v) for v in vanish)):
-        there = at_numbers(at_numbers(value, first), then).evalf(_FEW)
-        if there.is_Number and _finite(there) and abs(there - at_numbers(alone.value, here).evalf(_FEW)) > _ALIKE:
+        there, given = (e.evalf(_FEW) for e in (at_numbers(at_numbers(value, first), then), at_numbers(alone.value, here)))
+        if there.has(AccumBounds) or (there.is_Number and _finite(there) and abs(there - given) > _ALIKE):
             return Piecewise((alone.value, Eq(size, 0)), (value, True))
     return value
 
