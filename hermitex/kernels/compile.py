@@ -28,7 +28,7 @@ from hermitex.show.display import Shown, latex, letter
 from hermitex.solvers.grid import reals
 from hermitex.solvers.limit import require_tolerance
 from hermitex.symbolic.breaks.switches import SWITCHES
-from hermitex.symbolic.existence import require_existence, require_falling_terms
+from hermitex.symbolic.existence import needed_far_out, require_existence, require_falling_terms
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.sums import arrays, unsummed
@@ -332,6 +332,7 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
     unknown = [s.name for s in free if s.name not in names]
     if unknown:
         raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
+    needed = (*needed, *needed_far_out(formula))
     conditions = {**{c.key: c.value for c in needed}, **signs((s for s in free if s not in arrays(formula)), [formula])}
     return _compiled(formula, names, tolerance, {LAW + k: v for k, v in conditions.items()}, exact=True)
 

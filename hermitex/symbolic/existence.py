@@ -5,22 +5,56 @@ Integrated one by one, the variables may hide it: E[z1/z2] is no number, though 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
-from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, cosh, erfi, exp, factorial, gamma, pi, sinh
+from sympy import (
+    Abs,
+    Add,
+    Dummy,
+    Expr,
+    Heaviside,
+    Interval,
+    Max,
+    Min,
+    Mul,
+    Pow,
+    S,
+    Symbol,
+    cos,
+    cosh,
+    erf,
+    erfc,
+    erfi,
+    exp,
+    expand_mul,
+    factorial,
+    gamma,
+    log,
+    oo,
+    pi,
+    sign,
+    sin,
+    sinh,
+    tanh,
+)
 from sympy.core.function import AppliedUndef
 from sympy.functions.elementary.integers import RoundFunction
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
-from hermitex.errors import Divergent, HermitexError, NoClosedForm
+from hermitex.errors import Divergent, HermitexError, NoClosedForm, brief
 from hermitex.symbolic import hooks
+from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
+from hermitex.symbolic.bounds.existence import rays
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.quotients import without_bounded_quotients
+from hermitex.symbolic.bounds.transseries import Undecided
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.conditioning import independent
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.gaussian import Bound, Expectation
+from hermitex.symbolic.lawful import Condition
 from hermitex.symbolic.special import LogFactorial
-from hermitex.symbolic.sums import ArraySum
+from hermitex.symbolic.sums import ArraySum, Element, Index
 
 _FAR = 1000  # the term of a sum from which on it is asked for: before it no integral tells what is summed
 
@@ -143,6 +177,12 @@ def _infinite_far_out(body: Expr, variables: Sequence[Symbol], masses: set[Array
     """
     if not _fast(body) - set().union(*map(_fast, masses)):
         return False
+    continued = _continued(body, variables)
+    return continued is not None and integrable(*continued) is False
+
+
+def _continued(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, list[Symbol]] | None:
+    """The far terms of the sums over countable laws, as an average over normals; None where they are not linear in the sums."""
     terms, normals, left = list[Expr](), list(variables), [[f] for f in Add.make_args(body)]
     while left:
         factors, todo = list[Expr](), left.pop()
@@ -161,9 +201,75 @@ def _infinite_far_out(body: Expr, variables: Sequence[Symbol], masses: set[Array
             elif not f.has(ArraySum, Expectation):
                 factors.append(f)
             elif not f.free_symbols.isdisjoint(normals):
-                return False
+                return None
         terms.append(Mul(*factors))
-    return integrable(Add(*terms), normals) is False
+    return Add(*terms), normals
+
+
+def needed_far_out(formula: Expr) -> list[Condition]:
+    """What the letters of averages must satisfy for these to exist, where their exponentials outgrow exp(x^2/2) by a power.
+
+    What grows as exp(a z^2), a > 1/2, is large at the end of every window; exp(z^3/1000) is not.
+
+    Examples
+    --------
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import m, z
+    >>> [c.says for c in needed_far_out(E(exp(m*z**4), z))]
+    ['E(exp(m*z**4), z) needs -m >= 0']
+    """
+    found: dict[Condition, None] = {}
+    probabilities = set[Expr]().union(*map(_fast, _masses(formula)))
+    for node in formula.atoms(Expectation, ArraySum):
+        if node.free_symbols.isdisjoint(node.atoms(Bound, Index, Element)) and _steep(_fast(node) - probabilities):
+            with suppress(HermitexError):
+                found |= dict.fromkeys(_of_node(node))
+    return list(found)
+
+
+def _of_node(node: Expectation | ArraySum) -> Iterator[Condition]:
+    continued = _continued(node, ())
+    if continued is None:
+        return
+    body, normals = continued
+    if body.has(cosh, sinh):
+        body = expand_mul(body.replace(lambda f: isinstance(f, cosh | sinh), lambda f: f.rewrite(exp)))
+    for term in Add.make_args(body):
+        for line, t in rays(term, normals):
+            try:
+                scale = expand_at_infinity(line, t).top
+            except Undecided:
+                continue
+            for (power, _), rate in scale.exponents[:1] if scale else ():
+                if rate.free_symbols and (power - 2).is_positive:
+                    size, letters = rate.as_coeff_Mul()
+                    yield Condition(brief(node), -sign(size)*letters, Interval(0, oo))
+
+
+def _steep(exponentials: set[Expr]) -> bool:
+    """Does an exponential with a letter hold more than squares of normals? The index of a sum is one."""
+    exponents = [f.args[0] if not f.is_Pow or isinstance(f, exp) else f.exp for f in exponentials]
+    return any(u.free_symbols - u.atoms(Bound, Index) and _degree(u) > 2 for u in exponents)
+
+
+def _degree(u: Expr, logarithm: bool = False) -> Expr:
+    """A power of the normals that u, or log|u|, grows no faster than; oo where none is known."""
+    if not u.has(Bound, Index):
+        return S.Zero
+    if logarithm and isinstance(u, exp | erfc):
+        return _degree(u.args[0])*(2 if isinstance(u, erfc) else 1)
+    if u.is_Symbol:
+        return S.Zero if logarithm else S(2 if isinstance(u, Index) else 1)
+    if u.is_Pow and u.exp.is_Rational:
+        return _degree(u.base, logarithm)*(1 if logarithm else Max(u.exp, 0))
+    degrees = [_degree(a, logarithm) for a in u.args]
+    if u.is_Mul and not logarithm:
+        return Add(*degrees)
+    if u.is_Add or u.is_Mul or isinstance(u, Max | Min | Abs | RoundFunction):
+        return Max(*degrees)
+    if isinstance(u, log):
+        return _degree(u.args[0], logarithm=True)
+    return S.Zero if isinstance(u, tanh | erf | erfc | sin | cos | sign | Heaviside) else oo
 
 
 def _fast(e: Expr) -> set[Expr]:

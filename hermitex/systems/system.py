@@ -20,6 +20,7 @@ from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.derivation import Derivation
+from hermitex.symbolic.existence import needed_far_out
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
@@ -138,7 +139,7 @@ class System(Shown):
             for k, v in getattr(self, part).items():
                 *sides, needed = apart(*((v.lhs, v.rhs) if isinstance(v, Eq) else (v,)))
                 bare[k] = Eq(*sides, evaluate=False) if isinstance(v, Eq) else sides[0]
-                found |= dict.fromkeys(needed)
+                found |= dict.fromkeys([*needed, *(c for e in sides for c in needed_far_out(e))])
             object.__setattr__(self, part, bare)
         object.__setattr__(self, "conditions", tuple(dict.fromkeys(c.xreplace(same) for c in found)))
 

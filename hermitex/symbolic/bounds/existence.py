@@ -9,7 +9,7 @@ the largest eigenvalue of H is above 1, and parallels to it where it is 1: E|sin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
 import sympy as sp
@@ -80,8 +80,7 @@ def _lines(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[list[tuple[Exp
         checkpoint("asking whether an expectation exists")
         yield [(_real(expr, {u: _place(i, prime) for i, u in enumerate(variables) if u != v}), v) for prime in _PRIMES]
     t = Dummy("t", real=True)
-    for turns in product((1, -1), repeat=min(n - 1, 2)):  # a function may grow where some variables have opposite signs
-        units = [_unit([_place(i, prime)*turns[i % 2] for i in range(n - 1)]) for prime in _PRIMES]
+    for units in _directions(n):
         yield [_ray(expr, variables, u, t) for u in units]
     for form in _forms(expr, variables):
         values, vectors = mp.eigsy(mp.matrix(form.applyfunc(float).tolist()))
@@ -92,6 +91,20 @@ def _lines(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[list[tuple[Exp
         elif values[n - 1] > 1 - _CLOSE:
             for d in (sp.eye(n) - form).nullspace():
                 yield [(_real(expr, _parallel(variables, d, prime, t)), t) for prime in _PRIMES]
+
+
+def _directions(n: int) -> Iterator[list[list[Expr]]]:
+    """Pairs of neighbouring directions: a function may grow where some variables have opposite signs."""
+    for turns in product((1, -1), repeat=min(n - 1, 2)):
+        yield [_unit([_place(i, prime)*turns[i % 2] for i in range(n - 1)]) for prime in _PRIMES]
+
+
+def rays(expr: Expr, variables: Sequence[Symbol]) -> Iterator[tuple[Expr, Symbol]]:
+    """The expression on rays t u, t > 0, to both sides of the origin in each of these directions."""
+    t = Dummy("t", positive=True)
+    for unit, _ in _directions(len(variables)):
+        for side in (1, -1):
+            yield expr.xreplace({v: side*t*u for v, u in zip(variables, unit, strict=True)}), t
 
 
 def _ray(expr: Expr, variables: tuple[Symbol, ...], unit: list[Expr], t: Symbol) -> tuple[Expr | None, Symbol]:
