@@ -58,6 +58,7 @@ from hermitex.symbolic.weak import in_heavisides
 
 _OPS = 250          # operations above which only the cheapest comparison is made
 _HIGHEST, _MOST = 40, 4  # degree and generators above which a polynomial is not factored
+_TURNS = 12  # the largest multiple of an angle that is written out
 _HYPERBOLIC = (tanh, sinh, cosh, coth, sech, csch)
 
 
@@ -326,6 +327,9 @@ def _in_one_angle(f: Expr) -> Expr:
     def even_powers(n: Expr) -> Expr:                         # cos^2 = 1 - sin^2
         return (1 - sin(n.base.args[0])**2)**(n.exp//2)*n.base**(n.exp % 2)
 
+    turns = [u.as_coeff_Mul()[0] for n in f.atoms(sin, cos) for u in Add.make_args(n.args[0])]
+    if any(abs(k) > _TURNS for k in turns):  # cos(175 z) is a polynomial of degree 175 in cos(z)
+        return expand(f.replace(lambda n: isinstance(n, sin | cos), lambda n: n.rewrite(exp)))
     f = expand(expand_trig(f))
     return expand(f.replace(lambda n: n.is_Pow and isinstance(n.base, cos) and n.exp.is_Integer and n.exp > 1, even_powers))
 

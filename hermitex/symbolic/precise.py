@@ -396,10 +396,10 @@ def _odd(body: Expr, x: Symbol) -> bool:
 
 
 def _differs_from_odd(body: Expr, x: Symbol) -> bool:
-    """Do two numbers show that f(-x) is not -f(x)? They cost less than a proof that is not there."""
+    """Do numbers show that f(-x) is not -f(x)? They cost less than a proof that is not there; a jump may stand beyond the first."""
     try:
         program = StraightLine(body, [x], MPMATH)
-        one, other = program(mpf(7) / 10), program(-mpf(7) / 10)
-        return bool(abs(one + other) > (abs(one) + abs(other)) / 10**6)
+        pairs = [(program(place), program(-place)) for place in (mpf(7) / 10, mpf(23) / 10)]
+        return any(abs(one + other) > (abs(one) + abs(other)) / 10**6 for one, other in pairs)
     except (HermitexError, ValueError, ArithmeticError, TypeError):
         return False

@@ -218,6 +218,31 @@ def sign_correlation(h: Any, k: Any, rho: Any) -> mpf:
     return +value
 
 
+def complex_erf(x: Any, y: Any) -> Any:
+    """erf(x + i y) of two mpmath reals; far out by 1 - exp(-z^2)/(z sqrt(pi)) (1 - 1/(2 z^2) + 3/(2 z^2)^2 - ...) [DLMF 7.12.1].
+
+    mpmath adds up |z|^2 terms of e^(|z|^2). What is left out is below the next term times |z|^2/(2 x |y|) [DLMF 7.12(i)].
+
+    Examples
+    --------
+    >>> print(mp.nstr(complex_erf(mp.mpf(1), mp.mpf(9)), 12))
+    (-2.84817582343e+33 + 1.98726707401e+33j)
+    """
+    z, square = mp.mpc(abs(x), y), x*x + y*y
+    bits = mp.prec + 20 + max(0, mp.mag(square))
+    with mp.workprec(bits):
+        needed = bits + max(0, mp.log(square/(2*abs(x)*max(abs(y), abs(x))), 2)) if x else mp.inf
+        if square < 2*needed:
+            return mp.erf(mp.mpc(x, y))
+        term, total, k = mp.mpc(1), mp.mpc(1), 0
+        while abs(term) > mp.mpf(2)**-needed:
+            k += 1
+            term *= -(2*k - 1)/(2*z*z)
+            total += term
+        found = 1 - mp.exp(-z*z)/(z*mp.sqrt(mp.pi))*total
+    return +(found if x > 0 else -mp.conj(found))
+
+
 class ReErf(Function):
     """Re erf(x + i y) for real x and y: what a cosine leaves on a half line; odd in x, even in y.
 
@@ -255,7 +280,7 @@ class ReErf(Function):
     _eval_is_real = _eval_is_extended_real
 
     def _eval_evalf(self, prec: int) -> Expr | None:
-        return _evaluate(self, lambda x, y: mp.erf(mp.mpc(x, y)).real, prec)
+        return _evaluate(self, lambda x, y: complex_erf(x, y).real, prec)
 
 
 class ImErf(Function):
@@ -293,7 +318,7 @@ class ImErf(Function):
     _eval_is_real = _eval_is_extended_real
 
     def _eval_evalf(self, prec: int) -> Expr | None:
-        return _evaluate(self, lambda x, y: mp.erf(mp.mpc(x, y)).imag, prec)
+        return _evaluate(self, lambda x, y: complex_erf(x, y).imag, prec)
 
 
 def _evaluate(node: Function, function: Any, prec: int) -> Expr | None:
@@ -305,4 +330,4 @@ def _evaluate(node: Function, function: Any, prec: int) -> Expr | None:
         return Float._new(function(*(mp.own(a._to_mpmath(prec + 10)) for a in args))._mpf_, prec)
 
 
-__all__ = ["SCIPY_NAMES", "ImErf", "OwenT", "ReErf", "SignCorrelation", "owen_t", "sign_correlation"]
+__all__ = ["SCIPY_NAMES", "ImErf", "OwenT", "ReErf", "SignCorrelation", "complex_erf", "owen_t", "sign_correlation"]

@@ -275,3 +275,10 @@ def test_what_turns_fast_beside_a_kink_has_the_digits_of_its_closed_form(k, at):
         known = mp.re(mp.npdf(a)*mp.expj(k*a)*sum((-1)**n*mp.fac2(2*n + 1)/u**(2*n + 2) for n in range(12)))
         with deadline(10):
             assert abs(evaluate(E(cos(k*z)*Max(0, z - at), z), 15)/known - 1) < 1e-14
+
+
+def test_powers_of_what_turns_fast_beside_a_kink():
+    """cos(175 z) was written as a polynomial of degree 175 to see that nothing is odd, and erf(1 + 371 i) summed term by term."""
+    node = E(cos(175*z)**3*Max(0, z - Rational(9, 10)), z)
+    assert str(node.evalf(30)) == "-0.00000605086263732858234255417292848"  # by panels of 1/20, to 50 digits
+    assert float(E(cos(175*z)**2*Heaviside(z - 1), z).evalf(15)) == pytest.approx(0.07965882350684148285, rel=1e-14)

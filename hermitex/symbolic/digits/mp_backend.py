@@ -12,7 +12,7 @@ from hermitex.errors import NoClosedForm
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.digits.program import Step, StraightLine
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.special import owen_t, sign_correlation
+from hermitex.symbolic.special import complex_erf, owen_t, sign_correlation
 
 NodeRule = Callable[[Expectation, Sequence[Symbol]], Callable[..., Any]]
 
@@ -38,7 +38,7 @@ _NAMED: dict[str, Callable[..., Any]] = {
     "LambertW": mp.lambertw, "Ei": mp.ei, "expint": mp.expint, "OwenT": owen_t,
     "LogFactorial": lambda x: mp.loggamma(x + 1),
     "SignCorrelation": sign_correlation,
-    "ReErf": lambda x, y: mp.erf(mp.mpc(x, y)).real, "ImErf": lambda x, y: mp.erf(mp.mpc(x, y)).imag,
+    "ReErf": lambda x, y: complex_erf(x, y).real, "ImErf": lambda x, y: complex_erf(x, y).imag,
     "elliptic_k": mp.ellipk, "elliptic_e": mp.ellipe, "frac": lambda x: x - mp.floor(x),
     "hermite_prob": lambda n, x: mp.hermite(n, x / mp.sqrt(2)) / mp.sqrt(2) ** n,
 }
