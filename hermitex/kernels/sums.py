@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
+from hermitex.solvers.grid import reals
 
 
 class Entry(NamedTuple):
@@ -60,7 +61,7 @@ def split(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> 
             meant = f"; is {near[0]} meant for it?" if near else ""
             raise BadInput(f"{asking}: {name} has no value; it is an array that is summed over{meant}")
         try:
-            value = np.asarray(numbers[name], dtype=float)
+            value = reals(numbers[name])
         except NO_NUMBER:
             raise BadInput(f"{asking}: {name} = {brief(numbers[name])} is not an array of numbers") from None
         if value.ndim != depth:
@@ -105,8 +106,8 @@ def laid(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, 
             out[e.letter] = (np.arange(n, dtype=float) + e.first).reshape(shape)
             out[f"{e.letter}_length"] = np.float64(n)
             continue
-        order = np.argsort(e.places)
         for place, n in zip(e.places, values[e.array].shape, strict=True):
             shape[place] = n
-        out[e.letter] = np.transpose(values[e.array], order).reshape(shape)
+        # axes in their order; of C[k, k] the diagonal
+        out[e.letter] = np.einsum(values[e.array], e.places, sorted(set(e.places))).reshape(shape)
     return out

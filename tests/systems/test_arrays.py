@@ -118,6 +118,15 @@ def test_places_count_from_where_the_sum_begins() -> None:
     assert hx.compile(Sum(eta[k], (k, 0, N - 1))*N)(eta=[2.0, 3.0, 5.0]) == 30
 
 
+def test_one_index_may_stand_twice() -> None:
+    """A[k, k] is the diagonal; it was an array that did not fit."""
+    a, b = np.arange(9.0).reshape(3, 3) + 1, np.array([1.0, -2.0, 3.0])
+    assert hx.compile(Sum(A[k, k], k))(A=a) == a.trace()
+    assert hx.compile(Sum(beta[k]*A[k, k]*A[k, j], k, j))(A=a, beta=b) == b @ (a.diagonal()[:, None]*a).sum(1)
+    with pytest.raises(BadInput, match="2 and 3 entries"):
+        hx.compile(Sum(A[k, k], k))(A=a[:2])
+
+
 # -- systems -----------------------------------------------------------------------------------------------------------
 def test_the_equivalent_of_ridge_regression_holds_with_numbers_put_in() -> None:
     e, b = spectrum(1000), spectrum(1000, 0.4)
@@ -270,6 +279,7 @@ def test_what_is_no_sum_over_an_array_gets_one_line(text: str) -> None:
     "empty"),
     ({"eta": [1.0, np.nan, 2.0]}, "finite"), ({"eta": ["a", "b", "c"]}, "not an array"), ({"eta": [[1.0, 2.0, 3.0]]},
     "1 dimension"),
+    ({"eta": np.array([1 + 1j, 2.0, 3.0])}, "not an array"),
     ({"mu": [1.0]}, "unknown parameter"), ({"lam": None}, "lam has no value")])
 def test_arrays_that_do_not_fit_get_one_line(changed: dict, words: str) -> None:
     numbers = {"n": 2, "lam": 0.1, "eta": [1.0, 2.0, 3.0], "beta": [1.0, 1.0, 1.0], **changed}
