@@ -15,6 +15,7 @@ from hermitex.show.display import latex
 from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory
 from hermitex.symbolic.parsing import expression, parse
+from hermitex.symbols import is_normal_name
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.names import by_name, listed
 from hermitex.systems.program import Program, compile_program
@@ -66,6 +67,7 @@ class Flow(System):
     """
 
     is_flow: ClassVar[bool] = True
+    known: ClassVar[tuple[str, ...]] = (TIME,)
 
     def __post_init__(self, declared: Any) -> None:
         if self.parameters is not None and TIME not in map(str, listed(self.parameters)):
@@ -129,7 +131,7 @@ class Flow(System):
 
     def solve(self, numbers: Mapping[str, Any] | None = None, *, t: Numbers | None = None,  # type: ignore[override]
               start: Mapping[str, Any] | None = None, tolerance: float = OF_A_FLOW, method: str = "auto",
-              events: Mapping[str, Any] | None = None, terminal: Sequence[str] = (), budget: float | None = None,
+              events: Mapping[str, Any] | None = None, terminal: str | Sequence[str] = (), budget: float | None = None,
               raise_on_failure: bool = True, **keywords: Any) -> Trajectory:
         """Integrate from the start over time -> Trajectory.
 
@@ -155,13 +157,16 @@ class Flow(System):
         if not isinstance(events or {}, Mapping):
             raise BadInput(f"solve: events is {{name: expression that is 0 then}}, {{'half': 'm - 1/2'}}, not {brief(events)}")
         own = {str(k): self._read(v) for k, v in (events or {}).items()}
+        taken = {s.name for s in (*self.equations, *self.where, *self.observables, *self.parameters, self._time)}
         for name, e in own.items():
+            if name in taken or is_normal_name(name):
+                raise BadInput(f"solve: {name} is a letter of the flow; give the event another name")
             if e.is_number:
                 raise BadInput(f"solve: the event {name} is the number {e}: it is 0 always or never, and no event")
         program = self.compile(events=own)
         with limited(budget):
             found = many(program, given, {**self.start, **self._begin(start)}, t, domain=self.domain, tolerance=tolerance,
-                         method=method, events=tuple(own), terminal=tuple(terminal))
+                         method=method, events=tuple(own), terminal=tuple(map(str, listed(terminal))))
         found = found.at_numbers(given, (k.name for k in self.where))
         advice = "a looser tolerance= or a shorter time" if "Radau" in np.ravel(found.method) else _ADVICE
         return found.require(advice) if raise_on_failure else found  # type: ignore[return-value]

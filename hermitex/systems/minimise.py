@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.errors import NO_NUMBER, BadInput, NotConverged, brief
+from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.solvers.solution import Solution
+from hermitex.systems.names import by_name
 
 _SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
 _FLAT = 1e-6  # a slope, per unit of log p or of the interval, of the objective's own size: less is 0
@@ -29,11 +30,14 @@ def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: 
     """
     names = [over] if isinstance(over, str) or not isinstance(over, Sequence) else list(over)
     names = [str(n) for n in names]
-    pairs = [_pair(n, bounds[n] if isinstance(bounds, Mapping) and n in bounds else bounds) for n in names]
+    each = by_name("minimise", bounds, parameters=names) if isinstance(bounds, Mapping) else dict.fromkeys(names, bounds)
+    pairs = [_pair(n, each.get(n, bounds)) for n in names]
     if not names or len(names) > max(_SCAN):
         raise BadInput(f"minimise: over one to {max(_SCAN)} parameters, not {len(names)}")
     if twice := next((n for n in names if names.count(n) > 1), None):
         raise BadInput(f"minimise: {twice} is named twice in over")
+    if strange := next((n for n in each if n not in names), ""):
+        raise UnknownName(strange, names, "name in bounds")
     search = _LeastSearch(solve, objective, names, pairs)
     return search.one() if len(names) == 1 else search.several()
 

@@ -100,6 +100,7 @@ class System(Shown):
     symbols: InitVar[Letters | None] = None
 
     is_flow: ClassVar[bool] = False  # whether the right-hand sides are rates
+    known: ClassVar[tuple[str, ...]] = ()  # letters that no text need declare
 
     def __post_init__(self, declared: Any) -> None:
         put = object.__setattr__
@@ -111,7 +112,7 @@ class System(Shown):
             put(self, part, found)
         put(self, "parameters", None if self.parameters is None else listed(self.parameters))
         self._check_names()
-        known = letters((*self.equations, *self.where, *self.observables, *(self.parameters or ())), declared)
+        known = self._letters(declared)
         for part in _FORMULAS:
             put(self, part, read(getattr(self, part), known, equations=part == "equations"))
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
@@ -130,10 +131,12 @@ class System(Shown):
         put(self, "domain", domains(type(self).__name__, self.domain, tuple(names)))
         put(self, "start", starts(type(self).__name__, flat_start(self.start, names), self.domain, names))
 
+    def _letters(self, declared: Any) -> dict[str, Any]:
+        return letters((*self.equations, *self.where, *self.observables, *(self.parameters or ()), *self.known), declared)
+
     def _take_conditions(self, same: Mapping[Any, Any], declared: Any) -> None:
         """The conditions of laws off the formulas, and beside them."""
-        known = letters((*self.equations, *self.where, *(self.parameters or ())), declared)
-        found = dict.fromkeys(c if isinstance(c, Condition) else condition(c, known) for c in self.conditions)
+        found = dict.fromkeys(c if isinstance(c, Condition) else condition(c, self._letters(declared)) for c in self.conditions)
         for part in _FORMULAS:
             bare = {}
             for k, v in getattr(self, part).items():
@@ -418,7 +421,7 @@ class System(Shown):
             if (own := parameter_of(self, str(name))) in given:
                 raise BadInput(f"minimise: {own} is sought and has a value, too")
         inside = {a.name for a in self.arrays}
-        if several := [n for n, v in given.items() if n not in inside and getattr(v, "__len__", None)]:
+        if several := [n for n, v in given.items() if n not in inside and not isinstance(v, str) and getattr(v, "__len__", None)]:
             raise BadInput(f"minimise: {several[0]} has several values; minimise at one point, and along a curve with optimise=")
         known = [s.name for s in (*self.equations, *self.observables)]
         if str(objective) not in known:

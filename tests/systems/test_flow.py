@@ -172,6 +172,7 @@ def test_time_stands_in_a_rate_and_in_a_name():
     assert [p.name for p in flow.parameters] == []
     named = hx.Flow({x: a*cos(t)}, parameters=[a], start={x: 0})
     assert named.solve(t=np.pi/2, a=2)["x"] == pytest.approx(2, rel=1e-9)
+    assert hx.Flow({"x": "cos(t)"}, start={"x": 0}).solve(t=np.pi/2)["x"] == pytest.approx(1, rel=1e-9)  # t was not known
 
 
 def test_arrays_of_parameters_are_trajectories_of_their_own():
@@ -189,6 +190,7 @@ def test_events_are_zeros_of_any_expression():
     found = flow.solve(t=(0, 50), a=1, events={"escape": "square - 1/4", "late": m - 2*a}, terminal=["escape"])
     assert found.events["escape"]["t"][0] == pytest.approx(np.log(5), abs=1e-8)
     assert found["t"][-1] == pytest.approx(np.log(5), abs=1e-8) and not len(found.events["late"]["t"])
+    assert flow.solve(t=50, a=1, events={"escape": "square - 1/4"}, terminal="escape")["m"] == pytest.approx(0.5, abs=1e-8)
 
 
 def test_a_flow_that_ends_or_leaves_its_domain_says_when():
@@ -298,6 +300,7 @@ def test_what_was_stiff_is_not_told_to_take_a_stiff_method():
     (lambda: hx.Flow({x: 1 + 0*x}).solve(t=[0, 3], start={"x": 0}, events={"e": "x"}, terminal=["e"]),
      r"the event e is 0 where the flow starts, at t = 0"),
     (lambda: hx.Flow({x: 1 + 0*x}).solve(t=[0, 3], start={"x": 0}, events={"e": "x - x"}), "the event e is the number 0"),
+    (lambda: hx.Flow({m: -m}, start={m: 1}).solve(t=1, events={"m": "m - 1/2"}), "m is a letter of the flow"),
     (lambda: hx.Flow({m: -m}).solve(t=[0, 1, 2]), "where does m start"),
     (lambda: hx.Flow({m: -m}, start={m: 1}).solve(), "t has no value"),
     (lambda: hx.Flow({m: -m}, start={m: 1}).solve(t=[0, 2, 1]), "increase, or decrease"),

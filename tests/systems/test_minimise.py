@@ -190,6 +190,8 @@ def test_curves_along_any_letter_and_with_the_best_one(capsys):
     (lambda: RIDGE.minimise("V", "lam", (0.1, 1), alpha=[1, 2]), "several values"),
     (lambda: RIDGE.minimise("W", "lam", (0.1, 1), alpha=2), "W"), (lambda: RIDGE.minimise("V", "mu", (0.1, 1), alpha=2), "mu"),
     (lambda: RIDGE.minimise("V", ["lam", "lam"], (0.1, 1), alpha=2), "lam is named twice"),
+    (lambda: RIDGE.minimise("V", "lam", {"lam": (0.1, 1), "beta": (0, 1)}, alpha=2), "unknown name in bounds 'beta'"),
+    (lambda: RIDGE.minimise("V", "lam", (0.1, 1), alpha="x"), "not a number"),
     (lambda: RIDGE.solve(alpha=2, lam=1).derivative("mu"), "mu"),
     (lambda: RIDGE.solve(alpha=[1, 2], lam=1).point(0).derivative("lam"), "one point of a batch"),
     (lambda: hx.Solution({"q": 1.0}, 0, True).derivative("lam"), "no equations behind it"),
