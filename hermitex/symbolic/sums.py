@@ -472,7 +472,7 @@ def unsummed(expr: Basic) -> list[Symbol]:
 
 def written_out(expr: Any, lengths: Mapping[str, int], values: Mapping[str, Any] | None = None,
                 at: Mapping[Basic, int] | None = None) -> Any:
-    """The expression with each sum as its terms.
+    """The expression with each sum as its terms; one over an index of no length, of a countable law, stays a sum.
 
     lengths : by the name of the index
     values : numbers by the name of the array, values["eta"][j]; without them the entries are symbols eta_0, eta_1, ...
@@ -482,7 +482,7 @@ def written_out(expr: Any, lengths: Mapping[str, int], values: Mapping[str, Any]
     eta_0/nu + eta_1/nu
     """
     at = at or {}
-    if isinstance(expr, ArraySum):
+    if isinstance(expr, ArraySum) and expr.index.name in lengths:
         rows = (written_out(expr.body, lengths, values, {**at, expr.index: j}) for j in range(lengths[expr.index.name]))
         return Add(*rows)
     if isinstance(expr, Index):
@@ -502,15 +502,17 @@ def _at_places(expr: Expr, places: tuple[tuple[Basic, int], ...]) -> Expr:
     return expr.func(*(written_out(a, {}, None, dict(places)) for a in expr.args))
 
 
-def with_entries(expr: Expr, values: Mapping[str, Any]) -> Expr:
+def with_entries(expr: Expr, values: Mapping[str, Any], beside: Iterable[Expr] = ()) -> Expr:
     """The expression with numbers, lists of exact or floating-point ones, for its arrays.
+
+    beside : expressions whose arrays say how far an index runs that stands without one here, as in Sum(1/(k + nu)**2, k)
 
     >>> eta, nu, k = Symbol("eta"), Symbol("nu"), Index("k")
     >>> with_entries(ArraySum(Element(eta, k)/nu, k), {"eta": [1, 0.5]})
     3/(2*nu)
     """
     lengths: dict[str, int] = {}
-    for e in elements(expr):
+    for e in elements(expr, *beside):
         row = values[e.array.name]
         for index in e.indices:
             lengths[index.name], row = len(row), row[0]

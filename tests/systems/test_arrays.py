@@ -14,6 +14,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from sympy import Abs, Eq, Idx, IndexedBase, Max, Rational, Sum, Symbol, exp, log, sqrt, symbols, tanh
+from sympy.stats import Poisson
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
@@ -218,6 +219,13 @@ def test_a_system_with_arrays_is_swept_pickled_and_branches() -> None:
     assert only["nu"] == pytest.approx(alone[0], rel=1e-10)
     kernel = pickle.loads(pickle.dumps(hx.compile(ROOT)))
     assert kernel(nu=1.0, eta=[1.0, 3.0]) == 1.25
+
+
+def test_numbers_for_arrays_reach_sums_without_one_and_leave_those_over_laws() -> None:
+    """The check of a file ended where the array of an index stood in another equation, or a law had countably many values."""
+    places, law = read_sums(Sum((k + x)**-2, k)), hx.E(exp(-x*Poisson("p", 2)**2))
+    assert with_entries(places, {"eta": [1, 2]}, [read_sums(ROOT)]) == x**-2 + (1 + x)**-2
+    assert with_entries(law + read_sums(Sum(eta[k], k)), {"eta": [1, 2]}) == law + 3
 
 
 @pytest.mark.slow

@@ -115,12 +115,12 @@ def test_a_stiff_flow_goes_over_to_an_implicit_method():
 def test_a_sum_over_an_array_is_a_rate(tmp_path):
     """dx/dt = sum_k s_k (b_k - x) relaxes to the weighted mean; in the session and in the file."""
     s, b, k = IndexedBase("v"), IndexedBase("b"), Idx("k", Symbol("N", integer=True))
-    flow = hx.Flow({x: Sum(s[k]*(b[k] - x), k)}, start={x: 0})
+    flow = hx.Flow({x: Sum(s[k]*(b[k] - x), k), y: Sum(1/(k + 2 + x), k)}, start={x: 0, y: 0})
     arrays = {"v": np.array([0.2, 0.5, 1.1]), "b": np.array([1.0, -2.0, 3.0])}
     rate = arrays["v"].sum()
     exact = arrays["v"] @ arrays["b"]/rate*(1 - np.exp(-2*rate))
     assert flow.solve(t=2, **arrays)["x"] == pytest.approx(exact, rel=1e-9)
-    flow.export(tmp_path/"sums.py", reference={"t": 1, **arrays})
+    assert flow.export(tmp_path/"sums.py", reference={"t": 1, **arrays}).checked.endswith("2 of 2 rates")
     module = importlib.util.module_from_spec(found := importlib.util.spec_from_file_location("sums_flow", tmp_path/"sums.py"))
     sys.modules["sums_flow"] = module
     found.loader.exec_module(module)
