@@ -21,9 +21,12 @@ from sympy import (
     Expr,
     Integer,
     Interval,
+    Mul,
     Rational,
     S,
+    cancel,
     exp,
+    expand_power_base,
     nan,
     oo,
     simplify,
@@ -74,7 +77,7 @@ def by_density(law: Any, z: Expr) -> list[tuple[Expr, Expr]]:
     >>> from sympy.stats import WignerSemicircle
     >>> z = symbols("z", real=True)
     >>> by_density(WignerSemicircle("x", 2).pspace.distribution, z)
-    [(2*erf(sqrt(2)*z/2), 2*sqrt(4 - 4*erf(sqrt(2)*z/2)**2)/pi)]
+    [(2*erf(sqrt(2)*z/2), 2*sqrt(2 - 2*erf(sqrt(2)*z/2))*sqrt(2*erf(sqrt(2)*z/2) + 2)/pi)]
     """
     pieces, _, shape = _read(law)
     t, b = survives(z), survives(-z)
@@ -95,6 +98,7 @@ def _mapped(pieces: Iterable[Piece], shape: Shape, u: Any, t: Any, b: Any, slope
         return end + side*spread*x*exp(x/power), spread*(1 + x/power)*exp(x/power)*slope
 
     for p, low, high in pieces:
+        p = _from_ends(p, low, high, ((high - low)*u, (high - low)/slopes[0]))
         if low.is_finite and high.is_finite:
             yield p, low + (high - low)*u, high - low
         elif low.is_finite or high.is_finite:
@@ -103,6 +107,29 @@ def _mapped(pieces: Iterable[Piece], shape: Shape, u: Any, t: Any, b: Any, slope
             yield p, middle + spread*(t - b), spread*(slopes[0] + slopes[1])
         else:
             yield from ((p, *half(middle, right)) for right in (False, True))
+
+
+def _from_ends(p: Expr, low: Expr, high: Expr, away: tuple[Any, Any]) -> Expr:
+    """A density whose powers are those of the distances from its ends, T - a and c - T, which lose no digits there and are not 0.
+
+    away : the two distances, between two ends
+    """
+    if not low.is_finite:
+        return p
+    y = Dummy("y", positive=True)
+    p = expand_power_base(p.xreplace({T: low + y})).xreplace({y: T - low})  # sqrt(x^5/(x + a)^b) is x^(5/2) (x + a)^(-b/2)
+    if not high.is_finite:
+        return p
+
+    def written(base: Expr, n: Expr) -> Expr:
+        found: list[Expr] = []
+        for end, part, distance in ((low, T - low, away[0]), (high, high - T, away[1])):
+            while base.has(T) and simplify(base.xreplace({T: end})) == 0:
+                base = cancel(base/part)
+                found.append(distance**n)
+        return Mul(base**n, *found)
+
+    return p.replace(lambda e: e.is_Pow and e.base.has(T) and e.base.is_polynomial(T), lambda e: written(*e.as_base_exp()))
 
 
 def by_mass(law: Any, n: Expr) -> tuple[Expr, Expr]:
@@ -291,7 +318,9 @@ def _power(p: Expr, side: int) -> Expr | None:
     f = hooks.numeric(p, [T])
     try:
         falls = [-mp.log(f(side*x)) for x in (_FAR, 2*_FAR, _FAR**2)]
-    except OverflowError:  # exp(-exp(x))
+    except OverflowError:
+        return None
+    if not all(map(mp.isfinite, falls)):  # exp(-exp(x)) is 0 there
         return None
     slope = (falls[2] - falls[0])/mp.log(_FAR)
     if slope < _STEEP:

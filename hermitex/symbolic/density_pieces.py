@@ -185,8 +185,9 @@ def _of_mass(law: Any, pieces: tuple[Piece, ...], countable: bool) -> tuple[Need
                 raise ValueError
     except (BudgetExceeded, NotImplementedError, ValueError, TypeError, AttributeError):
         checkpoint("integrating a density")  # what ran out may have been the budget around
+        free = sorted({str(v) for p in pieces for u in p for v in u.free_symbols if v != T and not v.is_positive})
         raise BadInput(f"E: the mass of the law {said(law)} is not known to be 1 for every {', '.join(map(str, real)) or 'letter'}"
-                       "; give numbers, or declare its letters positive") from None
+                       f"; give numbers{', or declare ' + ', '.join(free) + ' positive' if free else ''}") from None
     found += [(high - low, POSITIVE) for _, low, high in pieces if low.is_finite and high.is_finite]
     back = {d: v for v, d in real.items()}
     return tuple((u.xreplace(back), i) for u, i in found if u.free_symbols)

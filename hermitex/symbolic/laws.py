@@ -47,7 +47,7 @@ from hermitex.symbolic import densities, mellin
 from hermitex.symbolic.lawful import Condition, conditions
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.sums import ArraySum, Index
-from hermitex.symbolic.weighted_laws import LARGEST, NONE_ABOVE, POSITIVE, WEIGHTED, below, moment_of_student, survives
+from hermitex.symbolic.weighted_laws import LARGEST, NONE_ABOVE, SHAPES, WEIGHTED, below, moment_of_student, survives
 
 Term = tuple[Expr, Expr, tuple[Symbol, ...]]  # a probability, what is averaged, and the normals that came in
 _MOST_TERMS = 4096
@@ -65,7 +65,6 @@ _QUANTILES: dict[str, Callable[..., Expr]] = {
     "RayleighDistribution": lambda z, s: s*sqrt(2*survives(z)),
     "FrechetDistribution": lambda z, a, s, m: m + s*survives(-z)**(-1/a),
     "ArcsinDistribution": lambda z, a, b: a + (b - a)*sin(pi*below(z)/2)**2,
-    "KumaraswamyDistribution": lambda z, a, b: (1 - exp(-survives(z)/b))**(1/a),
     "CauchyDistribution": lambda z, x, s: x + s*tan(pi*erf(z/sqrt(2))/2),
 }
 #: law -> E x^n
@@ -191,14 +190,15 @@ def _over(e: Expr, x: Any) -> list[Term]:
     law = _law(x)
     if x not in e.atoms(type(x)):
         return [(S.One, e, ())]
+    values = _values(x, law)
+    if values is not None:
+        return [(p, e.xreplace({x: v}), ()) for v, p in values]
+    e = e.xreplace({Abs(x): x}) if law.set.inf.is_nonnegative else e
     moments = _by_moments(e, x, law)
     if moments is None:
         moments = mellin.average(e, x, law)
     if moments is not None:
         return [(S.One, moments, ())]
-    values = _values(x, law)
-    if values is not None:
-        return [(p, e.xreplace({x: v}), ()) for v, p in values]
     z = Dummy(x.name, real=True)
     name = type(law).__name__
     if name == "LaplaceDistribution":  # a fair sign times an exponential: nothing has a kink at 0
@@ -214,10 +214,9 @@ def _over(e: Expr, x: Any) -> list[Term]:
         # The probabilities are summed too: what leaves out a part of them is no average.
         return [(S.One, ArraySum(mass*e.xreplace({x: value}), n)/ArraySum(mass, n), ())]
     if name in WEIGHTED:
-        if any(a.is_number and a > LARGEST for a in (law.args if name == "BetaDistribution" else law.args[:1])):
+        if any(a.is_number and a > LARGEST for a in law.args[SHAPES.get(name, slice(1))]):
             raise BadInput(f"E: the law {law} of {x} is averaged for shapes up to {LARGEST}; beyond, write a normal law")
         value, weight = WEIGHTED[name](z, *law.args)
-        e = e.xreplace({Abs(x): x}) if name in POSITIVE else e
         return [(S.One, weight*e.xreplace({x: value}), (z,))]
     if name in _QUANTILES:
         return [(S.One, e.xreplace({x: _QUANTILES[name](z, *law.args)}), (z,))]

@@ -70,6 +70,7 @@ WEIGHTED: dict[str, Callable[..., Weighted]] = {
     "ChiDistribution": lambda z, k: _of_gamma(z, k/2, lambda x: sqrt(2*x)),
     "GammaInverseDistribution": lambda z, a, b: _of_gamma(z, a, lambda x: b/x),
     "BetaDistribution": lambda z, a, b: _of_logit(z, a, b, lambda y: 1/(1 + exp(-y))),
+    "KumaraswamyDistribution": lambda z, a, b: _of_logit(z, S.One, b, lambda y: (1 + exp(-y))**(-1/a)),
     "StudentTDistribution": lambda z, n: _of_logit(z, n/2, n/2, lambda y: sqrt(n)*sinh(y/2)),
 }
 
@@ -82,8 +83,8 @@ NONE_ABOVE: dict[str, Callable[..., Expr]] = {
     "ParetoDistribution": lambda least, a: a,
     "FrechetDistribution": lambda a, s, m: a,
 }
-POSITIVE = frozenset(WEIGHTED) - {"StudentTDistribution"}
 LARGEST = 60  # shape: beyond it the weight overflows
+SHAPES = {"BetaDistribution": slice(2), "KumaraswamyDistribution": slice(1, 2)}  # where they stand, if not first
 
 
 def moment_of_student(n: int, nu: Expr) -> Expr:

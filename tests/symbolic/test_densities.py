@@ -80,9 +80,14 @@ def test_it_is_the_law_of_that_name():
 
 
 def test_a_spectrum_in_a_system_by_gauss_rules():
-    found = hx.System({m: hx.E(tanh(s*m*FREE + 1), FREE)}).solve(s=0.5)
+    """Its radius is a letter, in which the density has no derivative at its edges that is finite."""
+    free = WignerSemicircle("w", s)
+    found = hx.System({m: hx.E(tanh(m*free + 1), free)}).solve(s=1.2)
     nodes, weights = roots_chebyu(60)
-    assert found["m"] == pytest.approx(np.sum(weights*np.tanh(found["m"]*nodes + 1))*2/np.pi, rel=1e-12)  # s w = nodes
+    value, v = np.tanh(1.2*found["m"]*nodes + 1), weights*2/np.pi
+    assert found["m"] == pytest.approx(v @ value, rel=1e-12)
+    slope = v @ ((1 - value**2)*nodes)  # dm/ds = slope*(m + s dm/ds)
+    assert found.derivative("s")["m"] == pytest.approx(slope*found["m"]/(1 - 1.2*slope), rel=1e-10)
 
 
 @pytest.mark.parametrize("density", [2*x + Rational(1, 10**6), 4*x - S.Half, 12*x**2 - 6*x, s*x, 2*x*Heaviside(s - 1)])
