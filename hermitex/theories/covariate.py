@@ -249,12 +249,9 @@ def _equations(loss: Pointwise, g: Activation, drawn: str) -> System:
         labels = bool(drawn) or (loss.of_residual is None and of_signs(g))
         kind = "labels" if labels else "residual" if loss.of_residual is not None else "values"
         mirror = labels and g.parity == -1 and loss.symmetric
-        found, seen_errors = sample.output(sample.Structure(g, g, loss, kind, mirror=mirror), lambda expr: expr)
         # a sample's first normal is nu/sqrt(rho); there is no spike, and features of the second kind do not exist
-        here = {sample.mu_1: S.One, sample.mu_22: S.Zero, sample.psi: m/sqrt(rho), sample.q1: q, sample.rho: rho,
-                sample.gamma: S.Zero, sample.kappa: S.Zero, sample.B: S.Zero}
-        names = {n: v.xreplace(here) for n, v in found.items()}
-        observables = {n: v.xreplace(here) for n, v in seen_errors.items()}
+        here = {sample.psi: m/sqrt(rho), sample.q1: q, sample.rho: rho, sample.gamma: S.Zero, sample.B: S.Zero}
+        names, observables = sample.without_spike(sample.Structure(g, g, loss, kind, mirror=mirror), here)
     kept = [n for n in (sample.S_, sample.tau, sample.J_s, sample.J_2, sample.J_z) if n in names and loss != HALF_SQUARE]
     return System({
         Vhat: alpha*sample.J_s,

@@ -163,11 +163,8 @@ class RandomFeatures(Theory):
             return clusters(self.loss, M, Q, V, b if self.intercept else S.Zero)
         kind = "labels" if self.binary else "residual" if self.loss.of_residual is not None else "values"
         st = sample.Structure(self.sigma, self.g, self.loss, kind, mirror=self._odd)
-        names, observables = sample.output(st, lambda e: e)
-        here = {sample.mu_1: S.One, sample.mu_22: S.Zero, sample.psi: M, sample.q1: Q, sample.rho: S.One, sample.gamma: S.Zero,
-                sample.kappa: S.Zero, sample.B: b if self.intercept else S.Zero}
-        return ({n: e.xreplace(here) for n, e in names.items()},
-                {n: e.xreplace(here) for n, e in observables.items()})
+        return sample.without_spike(st, {sample.psi: M, sample.q1: Q, sample.rho: S.One, sample.gamma: S.Zero,
+                                         sample.B: b if self.intercept else S.Zero})
 
     @property
     def order_parameters(self) -> tuple[str, ...]:

@@ -22,6 +22,14 @@ def test_ridge_is_what_papers_print():
     assert all(simplify(found[u] - rhs) == 0 for u, rhs in printed.items())
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_only_an_intercept_asks_for_the_mean_force(intercept):
+    """It was given a closed form that nothing used, at a tenth of the first use."""
+    for labels in ("sign", "mixture"):
+        names = {str(n) for n in hx.theories.glm("hinge", labels, intercept=intercept).system.where}
+        assert ("J" in names) is intercept and "J_2" in names
+
+
 def test_reference_of_ridge():
     found = hx.theories.glm().solve(**POINT)
     for name, value in (("V", 0.844289), ("q", 1.023807), ("m", 0.915571), ("test_error", 0.192665)):

@@ -34,12 +34,11 @@ def of_field(loss: Pointwise, word: str, *, intercept: bool) -> System:
     """The equations of labels that a teacher's field decides, with noise; with an intercept the field may have a bias."""
     g, shift = mean_label(word), bias if intercept else S.Zero
     mirror = not intercept and loss.symmetric
-    names, observables = sample.output(sample.Structure(g, g, loss, "labels", mirror=mirror), lambda e: e)
     # a sample's first normal is nu/sqrt(rho); the teacher's bias takes the place of its spike
-    here = {sample.mu_1: S.One, sample.mu_22: S.Zero, sample.psi: m/sqrt(rho), sample.q1: q, sample.rho: rho,
-            sample.gamma: shift, sample.kappa: S.One, sample.B: b if intercept else S.Zero}
-    where = {n: e.xreplace(here) for n, e in names.items()}
-    shown = {n: e.xreplace(here) for n, e in observables.items() if n != "test_loss"}
+    here = {sample.psi: m/sqrt(rho), sample.q1: q, sample.rho: rho, sample.gamma: shift, sample.kappa: S.One,
+            sample.B: b if intercept else S.Zero}
+    where, shown = sample.without_spike(sample.Structure(g, g, loss, "labels", mirror=mirror), here)
+    del shown["test_loss"]
     right: dict[Any, Any] = {Vhat: alpha*sample.J_s, qhat: alpha*sample.J_2, mhat: alpha*sample.J_z/sqrt(rho), **_prior()}
     if intercept:
         right[b] = Eq(sample.J, 0, evaluate=False)
@@ -79,8 +78,8 @@ def clusters(loss: Pointwise, mean: Expr, spread: Expr, far: Expr, shift: Expr) 
         return fraction*E(plus, z1) + (1 - fraction)*E(minus, z1)
 
     where = {width: sqrt(spread), reach: far, m_up: mean + shift, m_down: shift - mean,
-             s_up: up, s_down: down, f_up: at_up, f_down: at_down, sample.J: both(s_up, s_down), sample.J_z: both(s_up, -s_down),
-             sample.J_2: both(s_up**2, s_down**2), sample.J_s: -both(z1*s_up, z1*s_down)/width}
+             s_up: up, s_down: down, f_up: at_up, f_down: at_down, **({sample.J: both(s_up, s_down)} if shift != 0 else {}),
+             sample.J_z: both(s_up, -s_down), sample.J_2: both(s_up**2, s_down**2), sample.J_s: -both(z1*s_up, z1*s_down)/width}
     missed = (1 - fraction*erf((mean + shift)/(sqrt(2)*width)) - (1 - fraction)*erf((mean - shift)/(sqrt(2)*width)))/2
     train = both(loss.at(1).subs(f, f_up), loss.at(-1).subs(f, f_down))
     return where, {"test_error": missed, "train_error": train}

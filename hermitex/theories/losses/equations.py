@@ -7,7 +7,7 @@ f* = argmin (f - omega)^2/(2V) + l(y, f), s = (f* - omega)/V [cui2024, Result 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -69,6 +69,14 @@ def over_spike(e: Expr) -> Any:
 def output(st: Structure, K: Average = over_spike) -> Output:
     """What a sample gives: names for J, J_z, J_2, J_s and V's other names, and the observables; K averages over kappa."""
     return {"labels": _labels, "residual": _residual, "values": _values}[st.kind](st, K)
+
+
+def without_spike(st: Structure, here: Mapping[Symbol, Expr]) -> Output:
+    """What a sample gives at one kappa: `here` are the scalars of a sample there. Without an intercept B nothing asks for J."""
+    here = {mu_1: S.One, mu_22: S.Zero, kappa: S.Zero, **here}
+    names, observables = output(st, lambda e: e)
+    return ({n: e.xreplace(here) for n, e in names.items() if n != J or here[B] != 0},
+            {n: e.xreplace(here) for n, e in observables.items()})
 
 
 # -- labels of +-1 -----------------------------------------------------------------------------------------------------
