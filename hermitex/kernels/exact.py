@@ -12,11 +12,13 @@ from hermitex.kernels.printers import HYPERGEOMETRIC
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import closed_form, constants_named
+from hermitex.symbolic.moreau import Moreau, Prox
+from hermitex.symbolic.sizes import operations
 
 _CLOSED_FORM_SECONDS = 5.0
 _CLOSED_FORM_OPS = 150
 _LONGEST = 3000  # operations of a closed form: one that is longer costs more than nodes do, and Python compiles no sum of 400 terms
-_HOPELESS = (tanh, tan)
+_HOPELESS = (tanh, tan, Prox, Moreau)
 
 
 def exact_or_none(node: Expr) -> Expr | None:
@@ -36,12 +38,12 @@ def exact_or_none(node: Expr) -> Expr | None:
         checkpoint("searching for a closed form")  # the budget around it is over: that is no answer
         return None
     readable = all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper))
-    return found if readable and found.count_ops() <= _LONGEST else None
+    return found if readable and operations(found) <= _LONGEST else None
 
 
 def promising(body: Expr, variables: set[Symbol]) -> bool:
-    """False for integrands that no rule will take: a quotient by a sum, tanh, a formula too long."""
-    if body.count_ops() > _CLOSED_FORM_OPS:
+    """False for integrands that no rule will take: a quotient by a sum, tanh, a minimiser that is implicit, a formula too long."""
+    if operations(body) > _CLOSED_FORM_OPS:
         return False
     moving = [e for e in body.atoms(Pow, Function) if e.free_symbols & variables]
     return not any(isinstance(e, _HOPELESS) or (isinstance(e, Pow) and isinstance(e.base, Add) and e.exp.is_negative)

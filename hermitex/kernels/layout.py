@@ -14,6 +14,7 @@ from dataclasses import replace
 from sympy import Expr, Symbol, preorder_traversal
 
 from hermitex.kernels.lowered import Statement
+from hermitex.symbolic.sizes import operations
 
 _LONG = 14  # operations on a line
 
@@ -39,8 +40,8 @@ def tidy(statements: Sequence[Statement], results: Mapping[str, Expr], *, loose:
         swap = {}
         for v in sorted(e.free_symbols & bodies.keys(), key=str):
             body = bodies[v]
-            constant = not body.free_symbols and body.count_ops() <= 3
-            fits = reads[v] == 1 and along(body) == along(e) and body.count_ops() + e.count_ops() <= _LONG
+            constant = not body.free_symbols and operations(body) <= 3
+            fits = reads[v] == 1 and along(body) == along(e) and operations(body) + operations(e) <= _LONG
             if constant or fits:
                 swap[v] = body
         gone.update(swap)

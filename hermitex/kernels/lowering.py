@@ -216,10 +216,11 @@ class _Lowering:
         coupled = [index]*len(node.bound) if index else self._coupled(node, outer)
         axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, coupled, strict=True))
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
-        body = self.flat(node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)}), (*outer, *axes))
+        inside = node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
+        body = self.flat(inside, (*outer, *axes))
         whole = written(body, self.forms)
         if self.exact and not whole.free_symbols & (self.values | self.hiding) and promising(whole, {a.symbol for a in axes}):
-            done = self._closed(whole, [a.symbol for a in axes])
+            done = self._closed(node if whole == inside else E(whole, *(a.symbol for a in axes)))
             if done is not None:
                 self.divided = self.divided or may_divide_by_zero(done, self.roots)
                 if not may_cancel(done):
@@ -245,23 +246,24 @@ class _Lowering:
     def _form(self, done: Expr) -> Symbol:
         """The symbol of a closed form whose terms may cancel."""
         if done not in self.form_symbols:
-            symbol = Symbol(f"C{len(self.forms)}'", real=True, positive=done.is_positive or None)  # no user's name bears a prime
+            above = all(t.is_positive for t in Add.make_args(done))  # of the whole SymPy would try much in vain
+            symbol = Symbol(f"C{len(self.forms)}'", real=True, positive=above or None)  # no user's name bears a prime
             self.form_symbols[done], self.forms[symbol] = symbol, done
         return self.form_symbols[done]
 
-    def _closed(self, body: Expr, axes: Sequence[Symbol]) -> Expr | None:
+    def _closed(self, node: Expr) -> Expr | None:
         """The closed form of an average. A square root in the integrand says that its radicand is positive.
 
         It does not say so of other averages, nor where it stands under a condition; and where the closed form holds no root
         any more, nothing would show that the radicand is negative after all.
         """
-        plain = body.replace(Piecewise, lambda *pairs: Dummy()).free_symbols
-        told = {base: square for base, square in self.squares.items() if square.free_symbols <= plain and body.has(base)}
+        plain = node.replace(Piecewise, lambda *pairs: Dummy()).free_symbols if self.squares else set()
+        told = {base: square for base, square in self.squares.items() if square.free_symbols <= plain and node.has(base)}
         if told:
-            done = exact_or_none(E(body.xreplace(told), *axes))
+            done = exact_or_none(node.xreplace(told))
             if done is None or all(square.free_symbols <= done.free_symbols for square in told.values()):
                 return done
-        return exact_or_none(E(body, *axes))
+        return exact_or_none(node)
 
     def _along(self, node: Expectation) -> tuple[str, ...]:
         """The indices of arrays along which an average varies: its nodes serve no average that does not."""

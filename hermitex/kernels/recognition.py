@@ -172,6 +172,7 @@ def _number(e: Expr) -> Float | None:
     return Float(value, 17) if isinstance(value, mpf) and 1e-300 < abs(value) < 1e300 else None
 
 
+@lru_cache(maxsize=4096)
 def _rewritten(e: Expr) -> Expr:
     if isinstance(e, log):
         return _logarithm(e)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from sympy import Add, Expr, Function, Mul, Pow, S, cosh, erfc, exp, expand, log, sinh, sqrt
 
+from hermitex.symbolic.sizes import operations
+
 
 class tail(Function):
     """erfc(x), which SymPy itself would turn into 2 - erfc(-x) for a negative sign."""
@@ -183,6 +185,6 @@ def short(e: Expr) -> Expr:
         (b,) = gauge.args
         n = flat.coeff(gauge)
         other = expand(flat - n*gauge + n*b**2)
-        if n.is_number and other.count_ops() < (flat - n*gauge).count_ops():
+        if n.is_number and operations(other) < operations(flat - n*gauge):
             flat = other - n*below(b)
-    return flat if flat.count_ops() < e.count_ops() else e  # (z - c)/w loses no digits; z/w - c/w does
+    return flat if operations(flat) < operations(e) else e  # (z - c)/w loses no digits; z/w - c/w does

@@ -40,6 +40,7 @@ from hermitex.symbolic.breaks.roots import Where, Window, singularities, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared, relations
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.sizes import operations
 from hermitex.symbolic.sums import HIDDEN, hidden
 
 _MANY = 4000        # integers that a step function may pass, and break points in all
@@ -284,9 +285,9 @@ def _from_the_end(u: Expr, t: Symbol, w: Window) -> Expr:
     """u over a positive distance from an end of the interval, which SymPy's assumptions may settle."""
     step = Dummy("step", positive=True)
     if w.hi is S.Infinity and w.lo is not S.NegativeInfinity:
-        return expand(u.subs(t, w.lo + step)) if u.count_ops() < _MERGE else u.subs(t, w.lo + step)
+        return expand(u.subs(t, w.lo + step)) if operations(u) < _MERGE else u.subs(t, w.lo + step)
     if w.lo is S.NegativeInfinity and w.hi is not S.Infinity:
-        return expand(u.subs(t, w.hi - step)) if u.count_ops() < _MERGE else u.subs(t, w.hi - step)
+        return expand(u.subs(t, w.hi - step)) if operations(u) < _MERGE else u.subs(t, w.hi - step)
     return u
 
 
@@ -303,4 +304,4 @@ def _merged(found: list[Piece]) -> list[Piece]:
 def _same(a: Expr, b: Expr) -> bool:
     if a == b:
         return True
-    return a.count_ops() + b.count_ops() < _MERGE and expand(a - b).is_zero is True
+    return operations(a) + operations(b) < _MERGE and expand(a - b).is_zero is True

@@ -56,6 +56,7 @@ from hermitex.symbolic.breaks.switches import JUMPS, SINGULAR, STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, breakpoints, pieces
+from hermitex.symbolic.sizes import operations
 from hermitex.symbolic.surfaces import surfaces
 
 
@@ -190,7 +191,7 @@ def _branches(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Piece]:
 
 def _branch_derivative(branches: Sequence[Piece], x: Symbol) -> Expr:
     slopes = [off_the_breaks(p.expr, x) for p in branches]
-    slopes = [cancel(s) if s.count_ops() < 40 else s for s in slopes]
+    slopes = [cancel(s) if operations(s) < 40 else s for s in slopes]
     if len(set(slopes)) == 1:
         return slopes[0]
     return Piecewise(*((s, x < p.hi) for s, p in zip(slopes[:-1], branches, strict=False)), (slopes[-1], True))
@@ -212,7 +213,7 @@ def _value(branch: Expr, x: Symbol, end: tuple[Expr, str]) -> Expr:
     value = branch.subs(x, at)
     if not _singular(branch, x) or (value.is_finite and not value.has(AccumBounds)):
         return value
-    if branch.count_ops() > 60:
+    if operations(branch) > 60:
         raise NoClosedForm(branch, f"its limit at {at} is too large an expression")
     try:
         value = limit(branch, x, at, side)
@@ -249,7 +250,7 @@ def _crosses(u: Expr, x: Symbol) -> bool:
         return x not in u.args[0].diff(x).free_symbols
     if all(x not in a.free_symbols or (a.is_Pow and a.exp.is_Rational and a.exp.is_negative) for a in Mul.make_args(u.diff(x))):
         return True                                              # as of m + s(x) z with s a square root: u' has no zero
-    return u.is_polynomial(x) and u.count_ops() <= 60 and discriminant(u, x).expand() != 0
+    return u.is_polynomial(x) and operations(u) <= 60 and discriminant(u, x).expand() != 0
 
 
 def in_heavisides(f: Piecewise) -> Expr:

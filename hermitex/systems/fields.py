@@ -47,6 +47,7 @@ from hermitex.symbolic.conditioning import cholesky, over
 from hermitex.symbolic.conditioning import independent as standardised
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes, resolve
+from hermitex.symbolic.sizes import operations
 
 _MOST_FIELDS = 4
 _LONG = 100
@@ -125,7 +126,7 @@ def _ratio(form: Expr, known: Expr, variables: Sequence[Symbol]) -> Expr | None:
 
 def _short(e: Expr) -> Expr:
     e = expand(e)
-    return cancel(e) if e.is_Add and e.count_ops() < _SHORT else e
+    return cancel(e) if e.is_Add and operations(e) < _SHORT else e
 
 
 # -- derivatives -------------------------------------------------------------------------------------------------------
@@ -192,7 +193,7 @@ def _weight(w: Expr) -> Expr:
     """R sqrt(A) as (R A)/sqrt(A), where R A is the shorter."""
     for root in (a for a in Mul.make_args(w) if a.is_Pow and a.exp == S.Half):
         product = _short(cancel(w / root * root.base))
-        if product.count_ops() < (w / root).count_ops():
+        if operations(product) < operations(w / root):
             return product / root
     return w
 
@@ -242,9 +243,9 @@ def _folded(f: Expr) -> Expr:
 
 def _brief(e: Expr) -> Expr:
     """The shortest of a branch, multiplied out and factored."""
-    if e.count_ops() > _SHORT or has_nodes(e):
+    if operations(e) > _SHORT or has_nodes(e):
         return e
-    return min((e, e.expand(), e.factor()), key=lambda form: form.count_ops())
+    return min((e, e.expand(), e.factor()), key=operations)
 
 
 def _distributed(body: Expr) -> Expr:
@@ -267,21 +268,21 @@ def _term(body: Expr, variables: Sequence[Symbol]) -> Expr:
     roots = _deviations(fixed * moving, normals)
     exact = exact_or_none(Expectation(_rooted(moving, roots), Tuple(*normals))) if not has_nodes(moving) else None
     exact = None if exact is None else _printed(exact)
-    if exact is None or exact.count_ops() > max(_LONG, moving.count_ops()):  # what nobody prints, and cancels in floats
+    if exact is None or operations(exact) > max(_LONG, operations(moving)):  # what nobody prints, and cancels in floats
         return fixed * over(_stepped(moving), normals)
     return fixed * (exact.xreplace({s: sqrt(a) for a, s in roots.items()}))
 
 
 def _printed(e: Expr) -> Expr:
     """A closed form with the arguments of its error functions factored, and like terms together."""
-    if e.count_ops() > 2 * _SHORT:
+    if operations(e) > 2 * _SHORT:
         return e
     e = e.replace(lambda g: isinstance(g, erf), lambda g: erf(g.args[0].factor()))
     flat = {g: Dummy(real=True) for g in e.atoms(erf, exp)}
     outer = e.xreplace(flat)
     like = outer.expand().collect(list(flat.values()))
     forms = (outer, outer.expand(), outer.factor(), Add(*(a.factor() for a in Add.make_args(like))))
-    return min(forms, key=lambda f: f.count_ops()).xreplace({d: g for g, d in flat.items()})
+    return min(forms, key=operations).xreplace({d: g for g, d in flat.items()})
 
 
 def _mirrored(body: Expr, variables: Sequence[Symbol]) -> Expr:

@@ -24,6 +24,7 @@ from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes
 from hermitex.symbolic.parsing import expression, parse
+from hermitex.symbolic.sizes import operations
 from hermitex.symbolic.text.names import declared
 from hermitex.symbols import FIELD, is_normal_name
 from hermitex.systems.derivatives import derivative
@@ -158,11 +159,11 @@ def shortest(expr: Expr) -> Expr:
     """The shorter of a right-hand side and its factored form, bodies of expectations left alone."""
     nodes = {n: Symbol(f"node{i}", real=True) for i, n in enumerate(sorted(expr.atoms(Expectation), key=str))}
     outer = expr.xreplace(nodes)
-    if outer.count_ops() > 150 or outer.has(Expectation):
+    if operations(outer) > 150 or outer.has(Expectation):
         return expr.expand()
 
     forms = [outer, outer.expand()] if outer.has(exp, erf) else [outer, outer.expand(), outer.factor()]
-    return min([*forms, *map(_unsigned, forms)], key=lambda e: e.count_ops()).xreplace({s: n for n, s in nodes.items()})
+    return min([*forms, *map(_unsigned, forms)], key=operations).xreplace({s: n for n, s in nodes.items()})
 
 
 def _unsigned(expr: Expr) -> Expr:

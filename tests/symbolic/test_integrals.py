@@ -491,3 +491,23 @@ def test_a_closed_form_at_letters_where_it_divides_by_0(body):
         for found in (exact.subs(put), exact.subs(a, put[a]).subs(b, put[b]), exact.subs(b, put[b]).subs(a, put[a])):
             assert found.has(sp.nan, sp.zoo) or sp.simplify(found - known) == 0
         assert abs(kernel(*map(float, at)) - float(known)) < 1e-12
+
+
+def test_the_ends_of_pieces_cancel_and_error_functions_keep_their_arguments():
+    """A ramp's ends left (V - 1)/S - (2 S^2 + ...)/(S V ...) of terms that cancel, and erf(V c/S - c/S) beside erf(c (1 - V)/S)."""
+    V, S, c = sp.symbols("V S c", positive=True)
+    ramp = Piecewise((1, S*z < 1 - V), ((1 - S*z)/V, S*z < 1), (0, True))
+    at, tilted, halved = {V: Rational(3, 4), S: 2, c: Rational(2, 3)}, E(z**2*exp(-c**2*z**2)*ramp, z), E((1 + erf(c*z))*ramp, z)
+    smooth, shared = closed_form(tilted), closed_form(halved)
+    assert sp.count_ops(smooth) < 130 and len(smooth.atoms(exp)) == 2  # they were 203 operations
+    assert {erf(c/S), erf(c*(1 - V)/S)} <= shared.atoms(erf)
+    for form, node in ((smooth, tilted), (shared, halved)):
+        assert abs(form.subs(at).evalf(25) - node.subs(at).evalf(25)) < 1e-20
+
+
+@pytest.mark.parametrize("name", ["gelu", "elu", "cos clip", "nested clip", "erf erf shifted"])
+def test_operations_are_those_that_sympy_counts(name):
+    from hermitex.symbolic.sizes import operations
+
+    form = closed_form(E(BY_NAME[name].function(z), z))
+    assert operations(form) == sp.count_ops(form)

@@ -28,6 +28,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, kept
+from hermitex.symbolic.sizes import operations
 
 _LARGE = 80        # operations above which no rewriting is tried to settle a sign
 
@@ -70,7 +71,7 @@ def sign_of(value: Expr) -> int:
     known = assumed(value)
     if known is not None:
         return known
-    if value.count_ops() <= _LARGE:
+    if operations(value) <= _LARGE:
         for form in (expand(value), factor_terms(expand(value)), _factored(value)):
             known = assumed(form)
             if known is None and form.is_Mul:
@@ -191,7 +192,7 @@ def _vanishes(value: Expr) -> bool:
         (root, *more), numerator = roots, together(value).as_numer_denom()[0]
         p = numerator.xreplace({root: t})
         return not more and p.is_polynomial(t) and Poly(p, t, extension=True).rem(root.poly.replace(t)).is_zero
-    if value.count_ops() > _LARGE // 2:
+    if operations(value) > _LARGE // 2:
         return False
     return radsimp(value).is_zero is True or (value.is_algebraic is True and value.equals(0) is True)
 

@@ -7,15 +7,16 @@ removes one error function, so that all ends in four bases: the mass of an inter
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import factorial
 from typing import NamedTuple
 
-from sympy import Add, Expr, I, S, atan, erf, erfc, exp, expand, oo, pi, sqrt
+from sympy import Add, Expr, I, S, atan, erf, erfc, exp, expand, fraction, oo, pi, sqrt, together
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.emission import Emission, add, assemble, real_part, twice_real
 from hermitex.symbolic.engine.reading import Diverges, ErfWeight, NotCanonical, Polynomial, Refusal, Sum
-from hermitex.symbolic.engine.tidy import arc, conjugated, is_zero, positive, root, split_complex, tidy
+from hermitex.symbolic.engine.tidy import arc, conjugated, is_zero, multiplied_out, positive, root, split_complex, tidy
 from hermitex.symbolic.special import OwenT, SignCorrelation
 
 
@@ -71,7 +72,7 @@ def integrate(terms: Sum, lo: Expr = -oo, hi: Expr = oo, *, real: bool = True) -
     done: set[ErfWeight] = set()
     for law, poly in terms.items():
         checkpoint("integrating exactly")
-        poly = {n: c for n, c in poly.items() if not is_zero(c)}
+        poly = {n: tidy(c) for n, c in poly.items() if not is_zero(c)}
         if not poly or law in done:
             continue
         mate = ErfWeight(conjugated(law.quad), conjugated(law.lin), conjugated(law.const), law.erfs)
@@ -126,7 +127,7 @@ def _moments(out: Emission, weight: Weight, poly: Polynomial, erfs: tuple[tuple[
         return
     for x, side in ((weight.hi, 1), (weight.lo, -1)):
         if not x.is_infinite:
-            value = tidy(expand(_at(q, x)))
+            value = tidy(multiplied_out(_at(q, x)))
             for a, b in erfs:
                 value *= erf(tidy(a * x + b))
             add(out, weight.exponent(x), S.One, side * value / sqrt(2 * pi))
@@ -315,10 +316,12 @@ def _at(q: Polynomial, x: Expr) -> Expr:
     return Add(*(c * x**n for n, c in q.items()))
 
 
+@lru_cache(maxsize=1024)
 def _inverse(A: Expr) -> Expr:
-    """1/A, a complex one with its denominator made real."""
+    """1/A as one fraction; of a complex A with its denominator made real."""
     if not A.has(I):
-        return 1 / A
+        num, den = fraction(together(A))
+        return den / num
     x, y = split_complex(A)
     return (x - I * y) / tidy(x**2 + y**2)
 

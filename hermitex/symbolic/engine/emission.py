@@ -10,6 +10,7 @@ from sympy import Add, Expr, I, S, cos, erf, erfc, exp, factor_terms, sin
 
 from hermitex.symbolic.engine.reading import Refusal
 from hermitex.symbolic.engine.tidy import split_complex, tidy
+from hermitex.symbolic.sizes import operations
 from hermitex.symbolic.special import ImErf, ReErf
 
 Emission = dict[tuple[Expr, Expr], Expr]  # (exponent, special function) -> coefficient
@@ -19,7 +20,7 @@ def assemble(out: Emission) -> Expr:
     """sum coefficient special exp(exponent): one exponential a term, its exponents merged."""
     grouped: dict[Expr, list[Expr]] = {}
     for (e, special), c in out.items():
-        c = tidy(c)
+        c = tidy(c) if c.is_Add else c
         if c == 0:
             continue
         grouped.setdefault(e, []).append(c * special)
@@ -31,7 +32,7 @@ def _factored(parts: list[Expr]) -> Expr:
     if not total.is_Add:
         return total
     shorter = factor_terms(total)
-    return shorter if shorter.count_ops() < total.count_ops() else total
+    return shorter if operations(shorter) < operations(total) else total
 
 
 def add(out: Emission, e: Expr, special: Expr, c: Expr) -> None:

@@ -44,12 +44,13 @@ from hermitex.symbolic.breaks.switches import JUMPS, STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.reading import NotCanonical, read
-from hermitex.symbolic.engine.tidy import depends, multiplied_out, tidy
+from hermitex.symbolic.engine.tidy import depends, hold_made, multiplied_out, tidy
 from hermitex.symbolic.engine.together import kept_together
 from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
 from hermitex.symbolic.engine.unordered import unordered
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
+from hermitex.symbolic.sizes import operations
 from hermitex.symbolic.sums import HIDDEN, hidden
 from hermitex.symbols import fractions
 
@@ -169,7 +170,7 @@ def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
             continue
         if value is not None:
             return Answer(value)
-    if not multiplied and body.count_ops() < _EXPANDABLE:
+    if not multiplied and operations(body) < _EXPANDABLE:
         terms = multiplied_out(body)
         if isinstance(terms, Add):
             groups = _groups(terms, x)
@@ -301,7 +302,7 @@ def powers(body: Expr, x: Symbol) -> Expr | None:
 
 def parity(body: Expr, x: Symbol) -> Expr | None:
     """E[f] = 0 for an integrable odd f; E[f] = c/2 if f(z) + f(-z) = c. Source: z and -z have the same law."""
-    if body.count_ops() > _DECIDABLE:
+    if operations(body) > _DECIDABLE:
         return None
     total = body + body.xreplace({x: -x})
     if total.has(x):
@@ -337,7 +338,7 @@ def _on_interval(branch: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr:
         value = integrate_powers(branch, x, span)
         if value is not None:
             return value
-        grown = multiplied_out(branch) if branch.count_ops() < _EXPANDABLE else branch
+        grown = multiplied_out(branch) if operations(branch) < _EXPANDABLE else branch
         if isinstance(grown, Add):
             try:
                 return Add(*(_on_interval(t, x, span) for t in grown.args))
@@ -349,10 +350,10 @@ def _on_interval(branch: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr:
 def _merged(parts: list[Expr]) -> Expr:
     """The sum of the pieces; what they have in common cancels after expansion, if that makes it shorter."""
     total = Add(*parts)
-    if len(parts) < 2 or total.count_ops() > _EXPANDABLE:
+    if len(parts) < 2 or operations(total) > _EXPANDABLE:
         return total
-    grown = expand(total, power_exp=False, power_base=False, log=False, multinomial=True)
-    return min(total, grown, key=lambda e: e.count_ops())
+    light, held = hold_made(total, exp)
+    return min(light, multiplied_out(light), key=operations).xreplace(held)
 
 
 def _continuous(f: Expr, x: Symbol, a: Expr, *, all_switches: bool = False) -> None:
@@ -375,7 +376,7 @@ def provably_finite(body: Expr, x: Symbol) -> bool:
 
 
 def _decidable(body: Expr, x: Symbol) -> bool:
-    return body.free_symbols == {x} and body.count_ops() < _DECIDABLE
+    return body.free_symbols == {x} and operations(body) < _DECIDABLE
 
 
 def _provably_infinite(body: Expr, x: Symbol) -> bool:

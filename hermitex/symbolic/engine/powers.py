@@ -37,6 +37,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal
 from hermitex.symbolic.engine.reading import UNIT, NotCanonical, read
 from hermitex.symbolic.engine.tidy import depends, is_zero, root, tidy
+from hermitex.symbolic.sizes import operations
 
 _LONG = 500
 
@@ -88,10 +89,10 @@ def integrate_powers(body: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr | N
     value = Add(*total)
     if value.has(S.ImaginaryUnit) and not body.has(S.ImaginaryUnit):
         raise Refusal(f"{body} is not real on the whole interval")
-    if value.count_ops() < _LONG and not value.has(hyper):
+    if operations(value) < _LONG and not value.has(hyper):
         # Gamma(p + 1) = p Gamma(p), so that the terms meet
         grown = expand(expand_log(expand_func(value)))
-        value = min(value, grown, factor_terms(grown), key=lambda e: e.count_ops())
+        value = min(value, grown, factor_terms(grown), key=operations)
     return value
 
 

@@ -21,6 +21,7 @@ from hermitex.symbolic.engine.tidy import depends, multiplied_out, root, tidy
 from hermitex.symbolic.engine.together import kept_together
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.pieces import breakpoints
+from hermitex.symbolic.sizes import operations
 
 _LONG = 3000
 
@@ -58,7 +59,7 @@ def _walk(expr: Expr) -> Expr:
 
 def _multiplied(expr: Expr) -> Expr:
     """Multiply out what holds nodes, so that like terms meet."""
-    return multiplied_out(expr) if expr.count_ops() < _LONG else expr
+    return multiplied_out(expr) if operations(expr) < _LONG else expr
 
 
 def _node(node: Expectation) -> Expr:
@@ -184,7 +185,7 @@ def _mirrored(body: Expr, x: Symbol, close: object) -> Expr:
         return factor * close(core, (x,), None)  # type: ignore[operator]
     other = core.xreplace({x: -x})
     sign, other = (S.NegativeOne, -other) if other.could_extract_minus_sign() else (S.One, other)
-    if (other.count_ops(), default_sort_key(other)) < (core.count_ops(), default_sort_key(core)):
+    if (operations(other), default_sort_key(other)) < (operations(core), default_sort_key(core)):
         factor, core = sign * factor, other
     return factor * close(core, (x,), None)  # type: ignore[operator]
 

@@ -46,7 +46,7 @@ from hermitex.symbolic.engine.signs import moments_of_signs
 from hermitex.symbolic.engine.tidy import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.engine.tilt import tilted, waves
 from hermitex.symbolic.radial import over_directions
-from hermitex.symbolic.sizes import polynomial_size
+from hermitex.symbolic.sizes import operations, polynomial_size
 from hermitex.symbolic.sums import HIDDEN, hidden
 
 _DEGREE = 200  # total degree up to which a polynomial is expanded
@@ -191,7 +191,7 @@ def _lowered(powers: tuple[int, ...], i: int) -> tuple[int, ...]:
 
 # -- terms and factors -----------------------------------------------------------------------------------------------
 def _terms(body: Expr) -> tuple[Expr, ...]:
-    grown = multiplied_out(body) if body.count_ops() < 400 else body
+    grown = multiplied_out(body) if operations(body) < 400 else body
     return Add.make_args(grown)
 
 
@@ -350,7 +350,7 @@ def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, b
 
 
 def _odd(body: Expr, variables: tuple[Symbol, ...]) -> bool:
-    if body.count_ops() > 100 or body + body.xreplace({v: -v for v in variables}) != 0:
+    if operations(body) > 100 or body + body.xreplace({v: -v for v in variables}) != 0:
         return False
     return integrable(body, variables) is True
 

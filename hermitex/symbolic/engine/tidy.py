@@ -11,11 +11,35 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
-from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, asin, atan, exp, expand, factor, fraction, ilcm, sqrt, together
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Mul,
+    Pow,
+    Rational,
+    S,
+    Symbol,
+    asin,
+    atan,
+    erf,
+    erfc,
+    exp,
+    expand,
+    factor,
+    fraction,
+    ilcm,
+    sqrt,
+    together,
+)
+
+from hermitex.symbolic.sizes import operations
+from hermitex.symbolic.special import OwenT, SignCorrelation
 
 _relations: ContextVar[tuple[tuple[Expr, Expr], ...]] = ContextVar("relations", default=())
 _circles: ContextVar[tuple[tuple[Symbol, Symbol], ...]] = ContextVar("circles", default=())
 _LONG = 120  # operations beyond which a coefficient is left as it was derived
+_MADE = (erf, erfc, OwenT, SignCorrelation)
 _STEEP = 40  # the highest power of one exponential that polynomials are made of
 
 
@@ -42,7 +66,7 @@ def positive(e: Expr) -> bool | None:
     (True, False)
     """
     known = e.is_positive
-    if known is not None or e.count_ops() > _LONG:
+    if known is not None or operations(e) > _LONG:
         return known
     swap: dict[Expr, Expr] = {}
     for rho, s in _circles.get():
@@ -60,26 +84,41 @@ def tidy(e: Expr) -> Expr:
 def _tidied(e: Expr, relations: tuple[tuple[Expr, Expr], ...]) -> Expr:
     if not e.free_symbols:
         return _shortest(e, expand(e))
-    size = e.count_ops()
+    size = operations(e)
     if size > _LONG:
         return e
     for old, new in relations:
         if e.has(old.base if old.is_Pow else old):
             num, den = fraction(together(e))
             e = expand(num).subs(old, new) / expand(den).subs(old, new)
-    grown = expand(e)
-    if not grown.is_Add:
-        return grown
-    if not any(p.exp.is_negative for p in grown.atoms(Pow)):
-        return _shortest(e, grown)
-    light, held = hold_steep(e)
-    return _shortest(e, grown, factor(together(light)).xreplace(held))
+    light, held = hold_made(e)
+    if not any(f.has(Add) and not (f.is_Pow and f.exp.is_negative) for f in Mul.make_args(light)):
+        return e  # sums in denominators alone: multiplied out they are longer
+    grown = expand(light)
+    if grown.is_Add and any(p.exp.is_negative for p in grown.atoms(Pow)):
+        steep, powers = hold_steep(light)
+        return _shortest(light, grown, factor(together(steep)).xreplace(powers)).xreplace(held)
+    return _shortest(light, grown).xreplace(held)
+
+
+def hold_made(e: Expr, *also: type[Expr]) -> tuple[Expr, dict[Expr, Expr]]:
+    """`e` with letters for error functions and roots of sums, tidied when they were made, and what the letters stand for."""
+    found: dict[Expr, Expr] = {s: s for s in e.atoms(*_MADE, *also)}
+    found |= {p: p.base ** Rational(1, p.exp.q) for p in e.atoms(Pow) if p.base.is_Add and p.exp.is_Rational and p.exp.q > 1}
+    swap = {s: _letter(unit) ** (s.exp.p if s != unit and unit.is_Pow else 1) for s, unit in found.items()}
+    return e.xreplace(swap), {_letter(unit): unit for unit in found.values()}
+
+
+@lru_cache(maxsize=4096)
+def _letter(e: Expr) -> Symbol:
+    """The same letter for the same expression, so that SymPy's caches know it."""
+    return Dummy("e", real=e.is_real, positive=e.is_positive)
 
 
 def compact(value: Expr) -> Expr:
     """A short form of an exact constant; a few elementary functions only, so simplification is cheap."""
     value, held = hold_steep(value)
-    size = value.count_ops()
+    size = operations(value)
     forms = [value, value.expand(), value.together(), value.factor() if size < 200 else value]
     if size < _LONG:
         forms.append(value.simplify())
@@ -128,7 +167,7 @@ def multiplied_out(e: Expr) -> Expr:
 
 def is_zero(e: Expr) -> bool:
     """True if `e` is zero by expansion."""
-    return bool(e.is_zero) or (e.has(Add) and e.count_ops() < 5 * _LONG and expand(e).is_zero is True)
+    return bool(e.is_zero) or (e.has(Add) and operations(e) < 5 * _LONG and expand(e).is_zero is True)
 
 
 def split_complex(e: Expr) -> tuple[Expr, Expr]:
@@ -161,4 +200,5 @@ def depends(e: Expr, x: Symbol) -> bool:
 
 
 def _shortest(*forms: Expr) -> Expr:
-    return min(forms, key=lambda e: e.count_ops())
+    different = list(dict.fromkeys(forms))
+    return min(different, key=operations) if len(different) > 1 else different[0]
