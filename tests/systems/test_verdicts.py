@@ -15,6 +15,7 @@ from sympy import Eq, Max, Rational, Symbol, cos, diff, erf, exp, log, pi, sin, 
 
 from hermitex import E, System
 from hermitex.errors import BadInput, NotConverged
+from hermitex.kernels.adaptive import Quadratures
 from hermitex.symbols import alpha, beta, lamda, z, z1
 from hermitex.systems.run import Run
 
@@ -543,3 +544,15 @@ def test_what_is_small_and_has_one_sign_on_both_sides_is_no_root(body):
     for start in ({}, {"x": 3.0}, {"x": 3 + 1e-5}):
         found = system.solve(b=[1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-12], start=start, raise_on_failure=False)
         assert not found.converged.any(), found
+
+
+@pytest.mark.parametrize("width, alone", [(1, False), (30, True)])
+def test_averages_are_asked_one_by_one_where_one_look_does_not_hold_the_solution(width, alone, monkeypatch):
+    asked = []
+    examine = Quadratures.examine
+    monkeypatch.setattr(Quadratures, "examine", lambda self, *a, **k: asked.append(a) or examine(self, *a, **k))
+    found = System({p: 1/(1 + p) + E(1/(1 + (1 - cos(c*z/3))**2 + z**2/100), z)/5}).solve(c=width)
+    v = np.linspace(-12, 12, 100_001)
+    mean = simpson(np.exp(-v*v/2)/(1 + (1 - np.cos(width*v/3))**2 + v**2/100), x=v)/np.sqrt(2*np.pi)/5
+    assert found["p"] == pytest.approx((mean - 1 + np.sqrt((mean - 1)**2 + 4*(1 + mean)))/2, rel=1e-11)
+    assert bool(asked) == alone
