@@ -235,10 +235,18 @@ class _Lowering:
             law = [self.flat(given.covariance[i, j], outer) for i in range(len(given.bound)) for j in range(i + 1)]
             return self.flat(before, outer)*self._contracted(Conditioned(factors, axis.symbol, *law), (axis,))
         if not whole.free_symbols & self.hiding:
-            wider = drawn_wider(whole, [a.symbol for a in axes], [a.symbol for a in outer])
-            wider = through_powers(behind_switches(wider), [a.symbol for a in axes], [a.symbol for a in outer])
-            body = body if wider == whole else wider
+            drawn = [a.symbol for a in axes], [a.symbol for a in outer]
+            if self._vary(whole, set(drawn[0])):  # averages inside are drawn so, too
+                whole = node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
+            wider = through_powers(behind_switches(drawn_wider(whole, *drawn)), *drawn)
+            body = body if wider == whole else self.flat(wider, (*outer, *axes))
         return self._contracted(self._gathered(body), axes)
+
+    def _vary(self, e: Expr, variables: set[Symbol]) -> bool:
+        """Do averages inside, which are symbols by now, vary with variables? A change of variables would pass them by."""
+        inner = e.free_symbols & self.values
+        return any(self._vary(body, variables) or not body.free_symbols.isdisjoint(variables)
+                   for body in (written(body, self.forms) for symbol, body, _ in self.contractions if symbol in inner))
 
     def _gathered(self, e: Expr) -> Expr:
         return gathered(e, self.hiding.union(a.symbol for a in self.axes.values()))

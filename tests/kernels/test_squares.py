@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy.special import erfc as tail
-from sympy import Add, Heaviside, Max, Mul, Piecewise, Rational, Symbol, cos, cosh, erfc, exp, log, symbols, tanh
+from sympy import Abs, Add, Heaviside, Max, Mul, Piecewise, Rational, Symbol, cos, cosh, erfc, exp, log, sqrt, symbols, tanh
 
 import hermitex as hx
+from hermitex.symbols import z1, z2
 
 c, h, w, x = symbols("c h w x", real=True)
 z = Symbol("z")
@@ -125,3 +126,17 @@ def test_what_falls_beside_an_exponential_is_no_difference_of_numbers(body, true
 def test_what_overflows_where_the_mass_would_be_moved_is_not_moved():
     one, other = (hx.compile(hx.E(e, z))() for e in (exp(40*z)/cosh(10*z)**4, 16/(1 + exp(-20*z))**4))
     assert one == pytest.approx(other, rel=1e-12)
+
+
+def test_an_average_inside_is_drawn_as_the_one_around_it():
+    """E exp(3 z1) E tanh(z1 + z2 + 1) was 41 for 88: z1 was drawn about 3 beside the average over z2, and at z1 in it."""
+    t = Symbol("t", real=True)
+    smooth = hx.compile(hx.E(tanh(t + sqrt(2)*z1)), t)
+    inner = hx.E(tanh(z1 + z2 + 1), z2)
+    assert hx.compile(hx.E(exp(3*z1)*inner, z1))() == pytest.approx(np.exp(4.5)*smooth(4.0), rel=1e-13)
+    assert hx.compile(hx.E(exp(t*z1 - t**2/2)*inner, z1), t)(30.0) == pytest.approx(1, rel=1e-13)
+    wide = hx.compile(hx.E(tanh(1 + sqrt(3)*z1)))()
+    found = hx.System({t: hx.E(exp(z1**2/4)*inner, z1)}).solve()
+    assert found["t"] == pytest.approx(np.sqrt(2)*wide, rel=1e-13)
+    root = hx.E(hx.E(tanh(z1 + z2), z2)**2/Abs(z1 + 1)**Rational(1, 3), z1)
+    assert hx.compile(root)() == pytest.approx(0.271809348719734, rel=1e-12)  # evalf(15)
