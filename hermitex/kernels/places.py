@@ -140,7 +140,8 @@ def _solved(body: Expr, x: Symbol) -> tuple[Expr, ...]:
     from hermitex.symbolic.surfaces import turning_places
 
     try:
-        return () if body.has(floor, ceiling, log) else turning_places(body, x) or ()
+        stepped = any(x in f.free_symbols for f in body.atoms(floor, ceiling, log))
+        return () if stepped else turning_places(body, x) or ()
     except HermitexError:
         return ()
 

@@ -390,6 +390,16 @@ def test_a_law_beside_a_normal_in_a_smooth_function_has_digits(seed):
     assert float(node.evalf(12)) == pytest.approx(known, rel=1e-9, abs=1e-10)
 
 
+@pytest.mark.slow
+def test_a_step_around_a_heavy_tail_and_a_normal_of_any_size() -> None:
+    """Its two places were not looked for along the normal, for a logarithm stood in the heavy tail."""
+    x = stats.StudentT("x", 5)
+    step = hx.compile(hx.E(Heaviside(1 - Abs(x + a*z)), x, z))(a=0.5)
+    by_hand = quad(lambda v: numeric.t.pdf(v, 5)*(numeric.norm.cdf((1 - v)/0.5) - numeric.norm.cdf((-1 - v)/0.5)), -9, 9,
+                   epsabs=1e-14, epsrel=1e-12)[0]
+    assert step == pytest.approx(by_hand, rel=1e-10)
+
+
 def test_existence_of_a_smooth_average_beside_a_heavy_tail_is_seen_apart():
     x, y = stats.StudentT("x", 5), stats.Cauchy("y", 0, 1)
     assert exists(next(iter(hx.E(log(1 + exp(z + x)), z, x).atoms(Expectation)))) is True
