@@ -18,7 +18,7 @@ ORDER = {"errors": 0, "symbols": 0, "hints": 0, "show": 1, "solvers": 2, "symbol
          "__main__": 10}
 # The floors of symbolic: the longest name that fits tells a file's floor, which may use any before it, and its own.
 FLOORS = (
-    ("hooks", "budget", "deadline", "interrupts", "held", "arithmetic", "special"),
+    ("hooks", "budget", "deadline", "interrupts", "held", "arithmetic", "special", "walks"),
     ("gaussian", "covariance", "lawful", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms", "conditioning",
      "conditional", "sizes", "sums", "series.polynomials", "engine.tidy"),
     ("breaks", "pieces", "square_roots", "surfaces", "weak", "undefined", "named", "parity", "scales"),

@@ -9,7 +9,7 @@ not depend on a variable has length 1 there, so an inner expectation that no unk
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -47,6 +47,7 @@ from hermitex.symbolic.fewer import four_signs, over_fewer
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.moreau import resolve
 from hermitex.symbolic.sums import ArraySum, Element, Index, elements, said, unsummed
+from hermitex.symbolic.walks import parts, swapped
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),
@@ -85,8 +86,8 @@ def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]
     """
     found: dict[Expr, Symbol] = {}
     for e in exprs:
-        jumping = [u for jump in e.atoms(*JUMPS) for u in compared(jump)]
-        for power in sorted((p for p in e.atoms(Pow) if p.exp.is_Rational and p.exp.q == 2), key=default_sort_key):
+        jumping = [u for jump in parts(e) if isinstance(jump, JUMPS) for u in compared(jump)]
+        for power in sorted(_roots(e), key=default_sort_key):
             base = power.base
             plain = base.free_symbols and {s.name for s in base.free_symbols} <= taken and not base.has(Expectation, ArraySum)
             # sqrt(1 - rho**2) stays: that it is one tells the engine that rho may be negative, whatever is declared
@@ -99,13 +100,18 @@ def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]
 
 
 def _without(e: Expr, roots: Mapping[Expr, Symbol]) -> Expr:
-    swap = {p: roots[p.base] ** (2 * p.exp) for p in e.atoms(Pow) if p.base in roots and p.exp.is_Rational and p.exp.q == 2}
-    return e.xreplace(swap) if swap else e
+    swap = {p: roots[p.base] ** (2 * p.exp) for p in _roots(e) if p.base in roots} if roots else {}
+    return swapped(e, swap) if swap else e
+
+
+def _roots(e: Expr) -> Iterator[Pow]:
+    """The powers of half-integers."""
+    return (p for p in parts(e) if isinstance(p, Pow) and p.exp.is_Rational and p.exp.q == 2)
 
 
 def written(e: Expr, forms: Mapping[Symbol, Expr]) -> Expr:
     """A formula with the symbols of closed forms written out."""
-    return e.xreplace(forms) if forms and not forms.keys().isdisjoint(e.free_symbols) else e
+    return swapped(e, forms) if forms and not forms.keys().isdisjoint(e.free_symbols) else e
 
 
 class _Lowering:
@@ -216,7 +222,7 @@ class _Lowering:
         coupled = [index]*len(node.bound) if index else self._coupled(node, outer)
         axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, coupled, strict=True))
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
-        inside = node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
+        inside = swapped(node.body, {b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
         body = self.flat(inside, (*outer, *axes))
         whole = written(body, self.forms)
         if self.exact and not whole.free_symbols & (self.values | self.hiding) and promising(whole, {a.symbol for a in axes}):

@@ -6,6 +6,7 @@ from sympy import Add, Expr, Mul, Pow, Symbol, expand, log
 
 from hermitex.kernels.scales import logaddexp, logaddexp_at
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.walks import parts
 
 
 def inward(expr: Expr) -> Expr:
@@ -18,7 +19,7 @@ def inward(expr: Expr) -> Expr:
     >>> inward(-T*(1 + E(log(cosh(z/T)), z)))
     -T - E(T*log(cosh(z/T)), z)
     """
-    if not any(n.body.has(log) for n in expr.atoms(Expectation)):
+    if not any(n.body.has(log) for n in parts(expr) if isinstance(n, Expectation)):
         return expr
     return expr.replace(lambda e: isinstance(e, Mul) and e.has(Expectation), _inward)
 

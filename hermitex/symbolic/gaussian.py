@@ -25,6 +25,7 @@ from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.lawful import Condition, apart, lawful
 from hermitex.symbolic.laws import averaged, is_random, random_variables, required
+from hermitex.symbolic.walks import swapped
 
 
 class Bound(Symbol):
@@ -105,7 +106,7 @@ class Expectation(Expr):
     def open(self) -> tuple[Expr, tuple[Symbol, ...]]:
         """The integrand over fresh symbols (real, of the same names), safe to manipulate: (body, variables)."""
         fresh = tuple(Dummy(b.name, real=True) for b in self.bound)
-        return self.body.xreplace(dict(zip(self.bound, fresh, strict=True))), fresh
+        return swapped(self.body, dict(zip(self.bound, fresh, strict=True))), fresh
 
     def opened(self) -> tuple[Expr, tuple[Symbol, ...]]:
         """`open` with the same symbols at every call, so that what is found of the integrand is found again in the caches.
@@ -180,7 +181,7 @@ class Expectation(Expr):
             if self.free_symbols.isdisjoint(rule) and all(isinstance(k, Symbol) for k in rule):
                 return self, False
             if self._harmless(rule):
-                args = tuple(a._xreplace(rule)[0] for a in self.args)
+                args = tuple(swapped(a, rule) for a in self.args)
                 if self._still_canonical(args[0]):
                     return _bind(*args), True
         body, fresh = self.open()
@@ -359,7 +360,7 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
     names, unbound = [names[i] for i in order], [found[i] for i in order]
     matrix = matrix_of(names, cov) if cov else None
     fresh = tuple(map(_letter, names))
-    return bind(body.xreplace(dict(zip(unbound, fresh, strict=True))), fresh, matrix, keep=True)
+    return bind(swapped(body, dict(zip(unbound, fresh, strict=True))), fresh, matrix, keep=True)
 
 
 @lru_cache(maxsize=256)
@@ -432,7 +433,7 @@ def bind(body: Expr, variables: tuple[Symbol, ...], cov: Any, *, keep: bool = Fa
         level = 1 + max(outer)
     reserved = tuple(Bound(v.name, level, i) for i, v in enumerate(variables))
     if reserved != variables:
-        body = body.xreplace(dict(zip(variables, reserved, strict=True)))
+        body = swapped(body, dict(zip(variables, reserved, strict=True)))
     return _bind(body, Tuple(*reserved), *(() if cov is None else (ImmutableDenseMatrix(cov),)))
 
 

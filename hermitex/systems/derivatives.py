@@ -34,6 +34,7 @@ from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.moreau import has_nodes, resolve
 from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.surfaces import integrated, surfaces
+from hermitex.symbolic.walks import swapped
 from hermitex.symbolic.weak import off_the_breaks
 from hermitex.systems.gradients import Factors, gradient
 
@@ -95,10 +96,10 @@ def through_names(expr: Expr, v: Symbol, names: KeptNames, missing: list[str] | 
         return S.Zero
     nodes = [n for n in _outermost(expr) if v in names.reach(n)]
     stand = {n: Dummy(real=True) for n in nodes}
-    flat = expr.xreplace(stand)
+    flat = swapped(expr, stand)
     parts = [_of_flat(flat, v, missing), *(_of_flat(flat, n, missing) * names.slope(n, v) for n in names.within(flat, v))]
     parts += [_of_flat(flat, d, missing) * _of_node(node, v, names, missing) for node, d in stand.items()]
-    return Add(*parts).xreplace({d: n for n, d in stand.items()})
+    return swapped(Add(*parts), {d: n for n, d in stand.items()})
 
 
 def _of_node(node: Node, v: Symbol, names: KeptNames, missing: list[str] | None) -> Expr:
@@ -113,7 +114,7 @@ def _of_node(node: Node, v: Symbol, names: KeptNames, missing: list[str] | None)
     inside = through_names(body, v, names, missing)
     # a definition speaks of the bound variables by their names
     same = {s: w for s in inside.free_symbols for w in fresh if s.name == w.name}
-    return node.with_body(inside.xreplace(same), fresh, keep=True)
+    return node.with_body(swapped(inside, same), fresh, keep=True)
 
 
 def derivative(expr: Expr, v: Symbol, names: KeptNames | None = None, missing: list[str] | None = None) -> Expr:
@@ -133,11 +134,11 @@ def derivative(expr: Expr, v: Symbol, names: KeptNames | None = None, missing: l
         return expr * 0
     nodes = [n for n in _outermost(expr) if v in n.free_symbols]
     stand = {n: Dummy(real=True) for n in nodes}
-    flat = expr.xreplace(stand)
+    flat = swapped(expr, stand)
     total = _of_flat(flat, v, missing)
     for node, d in stand.items():
         total += _of_flat(flat, d, missing) * _node_derivative(node, v, names, missing)
-    return total.xreplace({d: n for n, d in stand.items()})
+    return swapped(total, {d: n for n, d in stand.items()})
 
 
 def partials(expr: Expr, unknowns: Sequence[Symbol], names: KeptNames | None = None, missing: list[str] | None = None,
@@ -197,14 +198,14 @@ def _with_jumps(node: Expectation, v: Symbol, names: KeptNames | None) -> Expr:
     body = resolve(body)
     stand = {n: Dummy(real=True) for n in _outermost(body) if v in n.free_symbols}
     back = {d: n for n, d in stand.items()}
-    flat = body.xreplace(stand)
+    flat = swapped(body, stand)
     if any({v, *back} & s.free_symbols for s in flat.atoms(*STEPS)):
         raise NoClosedForm(node, f"a step function moves with {v}")
     slopes = {d: derivative(n, v, names) for n, d in stand.items()}
 
     def total(e: Expr) -> Expr:
         parts = [off_the_breaks(e, v), *(off_the_breaks(e, d) * slope for d, slope in slopes.items())]
-        return Add(*parts).xreplace(back)
+        return swapped(Add(*parts), back)
 
     hides = names.hides if names is not None else {}
     hidden = set().union(*(hides.get(s, ()) for s in flat.free_symbols))  # a name may hold what it would be integrated over

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import (
     Abs,
+    Dummy,
     Function,
     Integer,
     Matrix,
+    Piecewise,
     Poly,
     Rational,
     Symbol,
@@ -335,3 +337,17 @@ def test_a_covariance_is_printed():
     assert latex(one).startswith(r"\mathbb{E}_{z_{1}, z_{2}}\left[")
     said = r"\langle z_{1} z_{2} \rangle = \rho, \langle z_{2}^{2} \rangle = 3"
     assert latex(other).startswith(rf"\mathbb{{E}}_{{z_{{1}}, z_{{2}};\, {said}}}\left[")
+
+
+def test_what_goes_through_each_part_once_is_what_xreplace_gives():
+    from hermitex.symbolic.walks import parts, swapped
+
+    a, d, f = Symbol("a", positive=True), Dummy("d"), Function("f")
+    deep = f(kappa)
+    for _ in range(40):  # 2^40 leaves
+        deep = f(deep, deep)
+    assert len(list(parts(deep))) == 42 and swapped(swapped(deep, {kappa: r}), {r: kappa}) == deep
+    node = E(Piecewise((z*a, z > a), (E(tanh(kappa*z), kappa), True)), z)
+    e = node**2 + node/(1 + a)
+    for rule in ({a: Symbol("b", positive=True)}, {a: kappa}, {node: d}, {kappa: z, a: E(kappa**2*z, kappa)}, {}):
+        assert swapped(e, rule) == e.xreplace(rule)
