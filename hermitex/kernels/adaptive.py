@@ -300,8 +300,17 @@ class Quadratures:
         """Whether on other nodes of the same window each average is another number to rounding, unless it is right."""
         return all(rule.kind == "trapezoid" for rule in self.rules.values())
 
+    @property
+    def settled(self) -> bool:
+        """Whether rules of twice the steps would do, as far as is known."""
+        return all(self._settled.get(name) for name in self.rules)
+
     def fine_enough(self, run: Callable[[None], Any]) -> bool:
-        """Evaluate without a look at each average; False where the scales that the formulas show ask for finer rules."""
+        """Evaluate without a look at each average; False where the scales that the formulas show ask for finer rules.
+
+        The next look, `beside`, is with longer steps: those of what they hold are short enough by far.
+        """
+        self._settled = dict.fromkeys(self.rules, True)
         notes: dict[str, list] = {name: [] for name in self.kinked}
         self._instead(self._noting(notes), run, None)
         wanting = [bool(np.any(self._resolve(name, found))) for name, found in notes.items()]

@@ -154,8 +154,12 @@ def spread(rule, kinks, narrow, fast):
 def off(part, *terms):
     """The sum of some terms, off by that part of their sizes; what is infinite stays so."""
     total, size = terms[0], np.abs(terms[0])
-    for term in terms[1:]:
-        total, size = total + term, size + np.abs(term)
+    for k, term in enumerate(terms[1:]):
+        if k and np.shape(term) == np.shape(total):  # in place: a large array costs more to get than to fill
+            total += term
+            size += np.abs(term)
+        else:
+            total, size = total + term, size + np.abs(term)
     return total + part*np.minimum(size, 1e300)
 '''),
     "cleared": ((), '''

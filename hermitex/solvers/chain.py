@@ -52,6 +52,7 @@ def robust(
     rtol: float = 1e-10,
     atol: float = 1e-14,
     max_steps: int = 100,
+    contraction: bool = True,
     raise_on_failure: bool = True,
 ) -> Solution:
     """Newton; where that fails Anderson; where that fails damped iteration. Each only on the points still open.
@@ -63,7 +64,7 @@ def robust(
     step : the right-hand sides G(x, p); taken as x - residual where it is not given
     explicit, sized, rounding : as in `problem.Problem`. Given both, a root must not be one of rounding only, a positive unknown may
         be 0, and where nothing else helps further starts are tried
-    bent : as in `newton.newton`
+    bent, contraction : as in `newton.newton`
     zero : the mask (n, B) of the positive unknowns that are asked at the boundary 0 first, in place of their start
     max_steps : of Newton; Anderson has 5 times, the damped iteration 20 times as many
 
@@ -97,7 +98,8 @@ def robust(
 
     def polished(y: Array, q: Params) -> Solution:
         assert residual is not None
-        return newton(residual, jacobian, y, q, both=both, bent=bent, max_steps=max_steps, sound=sound, **common)
+        return newton(residual, jacobian, y, q, both=both, bent=bent, max_steps=max_steps, sound=sound, contraction=contraction,
+                      **common)
 
     def slow(solve: Callable[..., Solution], steps: int, **options: Any) -> Solver:
         def run(y: Array, q: Params) -> Solution:

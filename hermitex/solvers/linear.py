@@ -200,6 +200,21 @@ def least_singular_value(D: Array, size: Array) -> Array:
     return out
 
 
+def largest_radius(K: Array) -> Array:
+    """What the spectral radius of K (n, n, B) is at most, |K^16|^(1/16), a number a point; NaN where K is not finite.
+
+    >>> largest_radius(np.array([[0.0, 2.0], [-2.0, 0.0]])[:, :, None]).round(2)
+    array([2.04])
+    """
+    M = np.moveaxis(K, -1, 0)
+    size = np.abs(M).max(axis=(1, 2), initial=1e-300)
+    with np.errstate(all="ignore"):
+        M = M / size[:, None, None]
+        for _ in range(4):
+            M = M @ M
+        return np.asarray(size * ((M * M).sum(axis=(1, 2)) ** (1 / 32) + _EPS * len(K)))  # nothing below rounding is ruled out
+
+
 def spectral_radius(K: Array) -> Array:
     """Largest modulus of the eigenvalues of K (n, n, B), a number a point; NaN where K is not finite.
 

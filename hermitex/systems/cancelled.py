@@ -68,10 +68,11 @@ def shaken(s: Mapping[str, Any], unknowns: Sequence[str], part: float = 1.0) -> 
     return {**s, **{u: s[u]*(1 + (1 + k*GOLDEN % 1)*OFF*part) for k, u in enumerate(unknowns)}}
 
 
-def displaced(run: Any, shift: Mapping[str, np.ndarray], here: Mapping[str, np.ndarray]) -> tuple[dict[str, Any], dict[str, Any]]:
+def displaced(run: Any, shift: Mapping[str, np.ndarray], here: Mapping[str, np.ndarray],
+              inverse: Mapping[int, np.ndarray] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
     """The state where every formula is off by its `shift`, block after block, and the observables there.
 
-    here : what they are at the solution
+    here : what they are at the solution;  inverse : as in `moved`
     """
     program, row = run.program, run.row
 
@@ -86,7 +87,7 @@ def displaced(run: Any, shift: Mapping[str, np.ndarray], here: Mapping[str, np.n
         return out
 
     before = {k: {**out, **{f"rhs/{u}": here[f"rhs/{u}"] for u in program.blocks[k].unknowns}} for k, out in run.outputs.items()}
-    s = moved(program.blocks, call, run.s, before, run.points, noise=False)
+    s = moved(program.blocks, call, run.s, before, run.points, noise=False, inverse=inverse)
     last = run.ask("observables", s, run.used) if program.observables else {}
     return s, {o: row(last[o]) + shift[o] for o in program.observables}
 

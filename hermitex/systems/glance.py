@@ -30,15 +30,18 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
     if any(rule.kind == "unit" for rule in run.quad.rules.values()):  # their rounding may be alike by chance on two sets of nodes
         return None
     here = {n: row(v) for n, v in verdict.items()}
+    inverse: dict[int, np.ndarray] = {}
     for k, block in enumerate(program.blocks):
-        if block.kind != "explicit" and not np.all(_known_to(run, k, block) <= _PART*run.tolerance):
-            return None
+        if block.kind != "explicit":
+            inverse[k], known = _inverse(run, k, block)
+            if not np.all(known <= _PART*run.tolerance):
+                return None
     there = run.elsewhere(shaken(run.s, program.unknowns, _FAINT), _FAINT)
     shift = {n: row(there[n]) - v for n, v in here.items()}
     if any(np.any(np.abs(shift[f"rhs/{u}"]) > run.tolerance*np.abs(row(run.s[u]))) for u in program.unknowns
            if u not in program.implicit):
         return None
-    s, seen = displaced(run, shift, here)
+    s, seen = displaced(run, shift, here, inverse)
     x, y = (np.array([row(v[u]) for u in program.unknowns]) for v in (run.s, s))
     least = np.array([0.0 if u in program.positive else SMALL for u in program.unknowns])[:, None]
     far = (np.abs(y - x)/np.maximum(np.abs(x), least)).max(axis=0)
@@ -47,8 +50,8 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
     return far if np.all(far <= run.tolerance) else None
 
 
-def _known_to(run: Any, k: int, block: BlockCode) -> np.ndarray:
-    """How far rounding of the slopes of block k moves its unknowns, relative; infinite where they determine none."""
+def _inverse(run: Any, k: int, block: BlockCode) -> tuple[np.ndarray, np.ndarray]:
+    """M^-1 of block k, (points, n, n), and how far rounding of M moves its unknowns, relative; infinite where it has none."""
     out, row = run.outputs[k], run.row
     size = np.abs(np.array([row(run.s[u]) for u in block.unknowns]))
     if block.kind == "linear":
@@ -61,8 +64,8 @@ def _known_to(run: Any, k: int, block: BlockCode) -> np.ndarray:
         terms = np.array([x if own else np.abs(row(out[f"terms/{u}"])) for x, u, own in
                           zip(size, block.unknowns, explicit, strict=True)])
     try:
-        inverse = np.abs(np.linalg.inv(M.transpose(2, 0, 1)))
+        inverse = np.linalg.inv(M.transpose(2, 0, 1))
     except np.linalg.LinAlgError:
-        return np.full(run.points, np.inf)
+        return M.transpose(2, 0, 1), np.full(run.points, np.inf)
     terms += np.einsum("ijb,jb->ib", np.abs(M), size)
-    return _ROUNDED*(np.einsum("bij,jb->ib", inverse, terms)/size).max(axis=0)
+    return inverse, _ROUNDED*(np.einsum("bij,jb->ib", np.abs(inverse), terms)/size).max(axis=0)

@@ -28,13 +28,15 @@ _ROUNDED = 4*_EPS  # of the terms of a row: no more is known of it on any nodes
 
 
 def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: State, outputs: Mapping[int, State], points: int,
-          held: Mapping[int, State] | None = None, there: State | None = None, noise: bool = True) -> State:
+          held: Mapping[int, State] | None = None, there: State | None = None, noise: bool = True,
+          inverse: Mapping[int, np.ndarray] | None = None) -> State:
     """The state `s` after one step of Newton's method of every block in order, as `call(name, s)` has them.
 
     outputs : of the block functions at the solution, on the nodes on which it was found
     held : where some blocks are put in place of their step
     there : the right-hand sides that `call` would have at `s`, if they are known: the first block needs no more, but for slopes
     noise : what rounding may leave of an equation does not count; where it was moved on purpose, all of it does
+    inverse : {k: that of the slopes of block k at the solution, (points, n, n) over all its unknowns}, which then are not asked for
     """
     s = dict(s)
     for k, block in enumerate(blocks):
@@ -47,42 +49,50 @@ def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: S
         elif block.kind == "explicit":
             values = {u: row(out[f"rhs/{u}"], points)*(1 + _ROUNDED) for u in block.unknowns}  # no more of it is known
         else:
-            values = (_linear if block.kind == "linear" else _nonlinear)(block, out, outputs[k], s, points, noise)
+            known = None if inverse is None else inverse[k]
+            values = (_linear if block.kind == "linear" else _nonlinear)(block, out, outputs[k], s, points, noise, known)
         for u, v in values.items():
             s[u] = v.reshape(np.shape(s[u])) if np.size(s[u]) == points else v
     return s
 
 
-def _linear(block: BlockCode, out: State, before: State, s: State, points: int, noise: bool) -> State:
+def _linear(block: BlockCode, out: State, before: State, s: State, points: int, noise: bool, inverse: np.ndarray | None) -> State:
     A, b = matrix_of(block, out, points)
     x = np.stack([row(s[u], points) for u in block.unknowns])
     place = {u: i for i, u in enumerate(block.unknowns)}
     left = rounding_of_rows(A, b, x, [place[u] for u in block.members]) if noise else 0.0
-    d = _step(A, b - np.einsum("ijb,jb->ib", A, x), left)
+    d = _step(b - np.einsum("ijb,jb->ib", A, x), left, A if inverse is None else inverse, inverse is not None)
     return dict(zip(block.unknowns, x + d, strict=True))
 
 
-def _nonlinear(block: BlockCode, out: State, before: State, s: State, points: int, noise: bool) -> State:
+def _nonlinear(block: BlockCode, out: State, before: State, s: State, points: int, noise: bool, inverse: np.ndarray | None
+               ) -> State:
     x = np.stack([row(s[u], points) for u in block.torn])
     slopes = slopes_of(block, out, points)
-    J = chain_of(block, out, x, slopes)[1]
     change, left = np.empty(x.shape), np.zeros(x.shape)
     for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True)):
         new, old = (row(o[f"rhs/{u}"], points) for o in (out, before))  # x - rhs would lose an rhs far below x
         change[i] = new - old if explicit else old - new
         if noise:
             left[i] = _ROUNDED*(np.abs(old) if explicit else np.abs(row(before[f"terms/{u}"], points)))
-    d = _step(J, change, left)
+    if inverse is None:
+        d = _step(change, left, chain_of(block, out, x, slopes)[1])
+    else:
+        torn = [block.unknowns.index(u) for u in block.torn]
+        d = _step(change, left, inverse[:, torn][:, :, torn], True)  # that of J, which is the Schur complement
     members = {m: row(out[m], points) + sum(a*b for a, b in zip(slopes[m], d, strict=True)) for m in block.members}
     return {**dict(zip(block.torn, x + d, strict=True)), **members}
 
 
-def _step(J: np.ndarray, change: np.ndarray, noise: np.ndarray | float) -> np.ndarray:
-    """d with J d = what of the change is not rounding; the change itself where J is not finite, as beside a root of 0."""
+def _step(change: np.ndarray, noise: np.ndarray | float, J: np.ndarray, inverted: bool = False) -> np.ndarray:
+    """d with J d = what of the change is not rounding; the change itself where J is not finite, as beside a root of 0.
+
+    inverted : J^-1 is given, (points, n, n), in place of J, (n, n, points)
+    """
     change = np.sign(change)*np.maximum(np.abs(change) - noise, 0.0)
     if not change.any():
         return change
-    d = solve(J, change)[0]
+    d = np.einsum("bij,jb->ib", J, change) if inverted else solve(J, change)[0]
     return np.where(np.isfinite(d), d, change)
 
 

@@ -146,6 +146,7 @@ class Run:
                 lost = [self.rounds >= _CHANCES or GROWS in str(r) or "runs to" in str(r) for r in found.reason]
                 end = end | (~np.asarray(found.converged) & np.array(lost))
                 done = good | resting | end
+                looked &= self.quad.settled  # on these nodes
                 if good.all() and found.all_converged and not looked and (far := glance(self, verdict)) is not None:
                     return self._held(found, verdict, far)
                 if done.any():
@@ -382,7 +383,7 @@ class Run:
         self.zero[name] = zero
         begun = {"point": everything, START: self.first[name], SOUND: np.equal(self.held.get(name, np.nan), begin).all(axis=0)}
         found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, bent=line.plain(len(x0)), zero=zero,
-                       rtol=self.tolerance, raise_on_failure=False, **functions)
+                       rtol=self.tolerance, contraction=False, raise_on_failure=False, **functions)
         if line.some:
             found = line.back(found, block.torn)
             if not over():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.solvers.linear import spectral_radius
+from hermitex.solvers.linear import largest_radius, spectral_radius
 
 _BESIDE = (1e-6, 1e-8, 1e-10, 1e-12, 1e-16, 1e-20)  # distances from 0 at which the limit is read off
 _SETTLED = 1e-3  # two of them that agree to this give the limit
@@ -39,13 +39,15 @@ def stability(blocks: Sequence[Any], outputs: Mapping[int, Mapping[str, Any]], p
         verb = "are" if len(implicit) > 1 else "is"
         return np.full(points, np.nan), (f"stability: the equation{'s' if len(implicit) > 1 else ''} of {named} {verb} implicit, "
                                          "so there is no map to iterate",)
-    rho = np.zeros(points)
-    for k, out in outputs.items():
-        own = spectral_radius(slopes(blocks[k], out, points))
+    rho, found = np.zeros(points), {k: slopes(blocks[k], out, points) for k, out in outputs.items()}
+    most = {k: largest_radius(D) if len(found) > 1 else np.full(points, np.inf) for k, D in found.items()}
+    for k in sorted(found, key=lambda k: -np.sum(most[k])):  # eigenvalues cost far more than bounds of them
+        asked = np.flatnonzero(~(most[k] <= rho))
+        own = spectral_radius(found[k][..., asked])
         if not np.isfinite(own).all():
-            own = np.where(np.isfinite(own), own, _limit([spectral_radius(slopes(blocks[k], beside(k, size), points))
+            own = np.where(np.isfinite(own), own, _limit([spectral_radius(slopes(blocks[k], beside(k, size), points))[asked]
                                                           for size in _BESIDE]))
-        rho = np.maximum(rho, own)
+        rho[asked] = np.maximum(rho[asked], own)
     return rho, ()
 
 

@@ -89,7 +89,7 @@ class Exact:
 
     ndim, error, felt, held, nodes, largest = 1, *[np.zeros(1)]*3, 0, 0
     none: Mapping[str, Any] = MappingProxyType({})
-    rules, smooth = none, True
+    rules, smooth, settled = none, True, True
 
     def arrays(self) -> Mapping[str, Any]:
         """No nodes."""
