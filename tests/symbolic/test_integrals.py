@@ -474,6 +474,15 @@ def test_a_letter_that_is_0_is_no_limit_where_a_jump_compares_0_with_0(body):
         assert abs(kernel(a=float(value)) - float(known)) < 1e-14
 
 
+def test_a_root_of_what_two_letters_may_make_0():
+    """E u/sqrt(|u|), u = a z + b, was SymPy's TypeError in closed form and in a kernel: at a = b = 0 it is 0/0."""
+    a, b = sp.symbols("a b", real=True)
+    f = (a*z + b)/sp.sqrt(Abs(a*z + b))
+    kernel = hx.compile(E(f))
+    assert kernel(1.0, -1.0) == pytest.approx(float(E(f).doit().subs({a: 1, b: -1})), rel=1e-13)
+    assert kernel(0.0, -2.0) == pytest.approx(-np.sqrt(2), rel=1e-13)
+
+
 @pytest.mark.parametrize("body", [
     lambda x, y, a, b: sign(a*x + b)**2, lambda x, y, a, b: x*sign(a*x + b), lambda x, y, a, b: (1 + sign(a*x + b))**2,
     lambda x, y, a, b: sp.exp(x)*Heaviside(a*x + b), lambda x, y, a, b: sp.sqrt(Abs(a*x + b)),
