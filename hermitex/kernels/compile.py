@@ -28,7 +28,7 @@ from hermitex.show.display import Shown, latex, letter
 from hermitex.solvers.grid import reals
 from hermitex.solvers.limit import require_tolerance
 from hermitex.symbolic.breaks.switches import SWITCHES
-from hermitex.symbolic.existence import needed_far_out, require_existence, require_falling_terms
+from hermitex.symbolic.existence import needed_far_out, require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.sums import arrays, unsummed
@@ -323,7 +323,6 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
     if loose := unsummed(formula):
         raise BadInput(f"compile: {loose[0]} stands outside of every sum over its index")
     arrays(formula)  # one name is one array
-    require_falling_terms(formula)
     for node in formula.atoms(Expectation):
         if not node.free_symbols:  # (a - cos z)/z^2 has an average at a = 1
             require_existence(node)

@@ -43,6 +43,7 @@ from hermitex.kernels.temperature import inward
 from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import sifted
+from hermitex.symbolic.existence import require_falling_terms
 from hermitex.symbolic.fewer import four_signs, over_fewer
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.moreau import resolve
@@ -64,6 +65,8 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     """
     names, taken = {s: _prepared(e) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [_prepared(e) for e in exprs]
+    for e in (*names.values(), *exprs) if exact else ():
+        require_falling_terms(e)
     roots = radicals([*names.values(), *exprs], taken)
     work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, {base: s**2 for base, s in roots.items()})
     work.cancelling = cancelling

@@ -77,7 +77,12 @@ def require_existence(node: Expectation) -> None:
 
 
 def require_falling_terms(formula: Expr) -> None:
-    """Raise `Divergent` where a sum over a countable law in a formula is known to be infinite."""
+    """Raise `Divergent` where an average over a countable law in a formula is known to be infinite."""
+    if not formula.has(ArraySum):
+        return
+    for average in formula.atoms(Expectation):
+        if average.body.has(ArraySum) and not average.free_symbols:
+            require_existence(average)
     masses = _masses(formula)
     for node in formula.atoms(ArraySum) - masses:
         if not node.free_symbols and _infinite_far_out(node, (), masses):

@@ -193,6 +193,8 @@ def test_what_outgrows_a_law_far_out_has_no_average(f: Callable[[Expr], Expr]) -
     for ask in (lambda: continuous.evalf(15), lambda: hx.compile(continuous), lambda: hx.compile(hx.E(f(GEOMETRIC)))):
         with pytest.raises(Divergent):
             ask()
+    with pytest.raises(BadInput, match="does not exist"):
+        hx.System({q: hx.E(f(GEOMETRIC))}).solve()
 
 
 @pytest.mark.parametrize("body", [exp(t*z**3), exp(t*z**4), exp(t*GEOMETRIC**2), exp(t*stats.Exponential("x", 1)**2)])
