@@ -93,7 +93,7 @@ def step(A: Array, b: Array) -> Array:
     if n == 1:
         return np.asarray(b / A[0])
     if n == 2:
-        x = np.stack([b[0] * A[1, 1] - b[1] * A[0, 1], A[0, 0] * b[1] - A[1, 0] * b[0]])
+        x = np.array([b[0] * A[1, 1] - b[1] * A[0, 1], A[0, 0] * b[1] - A[1, 0] * b[0]])
         one, two = A[0, 0] * A[1, 1], A[0, 1] * A[1, 0]
         return np.asarray(x / np.where(np.abs(one - two) > 8 * _EPS * (np.abs(one) + np.abs(two)), one - two, np.nan))
     M = A.transpose(2, 0, 1)

@@ -184,7 +184,9 @@ def _slopes_in(block: BlockCode, labels: tuple[str, ...]) -> tuple[tuple[str, st
 
 
 def _flat(value: Any, u: str, points: int) -> np.ndarray:
-    if np.size(value) not in (1, points):
+    if isinstance(value, np.ndarray) and value.size == points:
+        return value.reshape(-1)
+    if np.size(value) != 1:
         raise BadInput(f"System: an average in the equation of {u} has a break point that moves with another variable of the "
                        "average in a way that is not resolved; write the switch so that one of its variables enters linearly")
     return row(value, points)
