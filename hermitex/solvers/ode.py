@@ -164,7 +164,9 @@ def integrate(
         name: {"t": run.t_events[i], **dict(zip(names, np.reshape(run.y_events[i], (-1, len(names))).T, strict=True))}
         for i, name in enumerate(hooks)
     }
-    last = run.y[:, -1] if run.y.size else x
+    if not np.size(run.y):  # not one step was made
+        run.t, run.y = times[:1], x[:, None]
+    last = run.y[:, -1]
     ok = bool(run.status >= 0) and bool(np.isfinite(run.y).all()) and not clock.is_up
     found = Trajectory(
         {"t": run.t, **dict(zip(names, run.y, strict=True))},

@@ -140,8 +140,10 @@ class _PointFlow:
     def solved(self, times: np.ndarray, events: list[str], terminal: list[str]) -> Trajectory:
         """Integrate, look at the averages along the path, integrate once more; until both agree."""
         self.states.examine(self._named(times[0], self.x0))
+        if lost := self._lost(times[0]):
+            return self._finished(replace(self._standing(times[:1]), reason=lost), np.inf, events)
         if len(times) == 1:
-            return self._finished(self._standing(times), np.inf if self._lost(times[0]) else 0.0, events)
+            return self._finished(self._standing(times), 0.0, events)
         try:
             found, error = self._agreeing(times, events, terminal)
         except TooManySteps:
@@ -179,9 +181,11 @@ class _PointFlow:
         return Trajectory({TIME: times, **dict(zip(self.unknowns, self.x0[:, None], strict=True))}, float("nan"), True, 0,
                           method="start", unknowns=self.unknowns)
 
-    def _lost(self, t: float) -> bool:
+    def _lost(self, t: float) -> str:
+        """Which rate is no number where the flow starts."""
         out = self.states.call("right_hand_sides", self._named(t, self.x0))
-        return not all(np.isfinite(out[f"rhs/{u}"]).all() for u in self.unknowns)
+        return next((f"the rate of {u} is not finite where the flow starts, at t = {t:g}" for u in self.unknowns
+                     if not np.isfinite(out[f"rhs/{u}"]).all()), "")
 
     def _shown(self, found: Trajectory) -> bool:
         """Whether the averages held along the path on the rules that were used; else they are refined."""

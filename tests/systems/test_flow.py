@@ -289,6 +289,13 @@ def test_when_a_domain_is_left(rate, start, bound, when, times):
     assert float(said) == pytest.approx(when, rel=1e-4)
 
 
+def test_a_rate_that_is_no_number_where_the_flow_starts_is_said():
+    """It ended in an error of Python's own."""
+    found = hx.Flow({m: -m + 1/a}, start={m: 1}).solve(t=[0, 1, 2], a=[0, 1], raise_on_failure=False)
+    assert found.converged.tolist() == [False, True]
+    assert found.reason[0] == "the rate of m is not finite where the flow starts, at t = 0"
+
+
 def test_what_was_stiff_is_not_told_to_take_a_stiff_method():
     with pytest.raises(NotConverged) as caught:
         hx.Flow({x: -1e6*(x - cos(t))}).solve(t=[0, 3], start={"x": 0})
