@@ -106,6 +106,7 @@ def integrate(
 
     Raises
     ------
+    BadInput        the rate is not finite at the start
     NotConverged    the step size fell to nothing or a variable became infinite; says where, carries what was reached
 
     Examples
@@ -128,6 +129,13 @@ def integrate(
         raise BadInput("the times must be (t0, t1) or a monotone array of at least two")
     if "t" in names:
         raise BadInput("a variable cannot be named t, which is the time")
+    with np.errstate(all="ignore"):
+        first = np.isfinite(np.asarray(rate(times[0], x, p), dtype=float))
+    if first.shape != x.shape:
+        raise BadInput(f"the rate of {len(names)} variables has the shape {first.shape}, not ({len(names)},)")
+    if not first.all():  # the integrator would look for a first step for ever
+        lost = ", ".join(n for n, finite in zip(names, first, strict=True) if not finite)
+        raise BadInput(f"the rate of {lost} is not finite where it starts, at t = {times[0]:g}")
 
     def attempt(dense: bool) -> tuple[Any, Any, _Clock]:
         hooks, clock = _hooks(events or {}, terminal, p), _Clock(float(times[0]), float(np.sign(times[-1] - times[0])))
@@ -164,9 +172,7 @@ def integrate(
         name: {"t": run.t_events[i], **dict(zip(names, np.reshape(run.y_events[i], (-1, len(names))).T, strict=True))}
         for i, name in enumerate(hooks)
     }
-    if not np.size(run.y):  # not one step was made
-        run.t, run.y = times[:1], x[:, None]
-    last = run.y[:, -1]
+    last = run.y[:, -1] if run.y.size else x
     ok = bool(run.status >= 0) and bool(np.isfinite(run.y).all()) and not clock.is_up
     found = Trajectory(
         {"t": run.t, **dict(zip(names, run.y, strict=True))},

@@ -80,6 +80,12 @@ def test_bad_input_is_refused(x0, t, names):
         integrate(swing, x0, t, names=names, p={"k": 1.0})
 
 
+@pytest.mark.parametrize("rate", [np.nan, np.inf])
+def test_a_rate_that_is_no_number_where_it_starts_is_refused(rate):
+    with pytest.raises(BadInput, match="the rate of v is not finite where it starts, at t = 2"):
+        integrate(lambda t, x, p: [1.0, rate], [0.0, 1.0], (2, 3), names=["m", "v"])
+
+
 def test_asking_outside_the_interval_is_refused():
     s = integrate(swing, [1.0, 0.0], (0, 1), names=["q", "v"], p={"k": 1.0})
     with pytest.raises(BadInput, match=r"\[0, 1\]"):
