@@ -58,7 +58,7 @@ def integrate_powers(body: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr | N
     --------
     >>> x = Symbol('x', real=True)
     >>> integrate_powers(log(x**2), x, (-oo, oo))
-    -(EulerGamma + log(2))
+    -log(2) - EulerGamma
     """
     points = _branch_points(body, x)
     if not points:
