@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping
 from textwrap import wrap
 from typing import Any
@@ -72,7 +73,7 @@ def fainter(functions: Mapping[str, Any], part: float) -> dict[str, Any]:
 
 
 def _written(function: ast.stmt) -> str:
-    """Its source with long lines folded: a line between brackets may end at any space, and no text in it holds one."""
+    """Its source with long lines folded: a line between brackets may end at any space that stands in no text."""
     assert isinstance(function, ast.FunctionDef)
     lines = [f"def {function.name}({ast.unparse(function.args)}):"]
     for node in function.body:
@@ -91,8 +92,10 @@ def _written(function: ast.stmt) -> str:
 
 
 def _folded(text: str, indent: int) -> list[str]:
-    return wrap(text, _WIDTH, initial_indent=" "*indent, subsequent_indent=" "*(indent + 4), break_long_words=False,
-                break_on_hyphens=False)
+    joined = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", lambda found: found[0].replace(" ", "\0"), text)
+    lines = wrap(joined, _WIDTH, initial_indent=" "*indent, subsequent_indent=" "*(indent + 4), break_long_words=False,
+                 break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
 
 
 class _Rounded(ast.NodeTransformer):

@@ -228,7 +228,7 @@ def needed_far_out(formula: Expr) -> list[Condition]:
     for node in formula.atoms(Expectation, ArraySum):
         if node.free_symbols.isdisjoint(node.atoms(Bound, Index, Element)) and _steep(_fast(node) - probabilities):
             with suppress(HermitexError):
-                found |= dict.fromkeys(_of_node(node))
+                found |= dict.fromkeys(c for c in _of_node(node) if not c.holds)
     return list(found)
 
 

@@ -127,8 +127,8 @@ class Run:
                 looked = at_once
                 if at_once:
                     at_once, self.used, before = False, self.quad.arrays(), dict(self.quad.rules)
-                    fine = self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT))
-                    if fine and found.all_converged and (far := glance(self, verdict)) is not None:
+                    fine = found.all_converged and self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT))
+                    if fine and (far := glance(self, verdict)) is not None:
                         return self._held(found, verdict, far)
                     self._settle_tables(self.asked)
                     if self.quad.rules != before:

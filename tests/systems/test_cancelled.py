@@ -9,7 +9,8 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from sympy import Abs, Eq, Heaviside, Max, Symbol, cos, cosh, erf, exp, lambdify, log, sqrt, tanh
+from sympy import Abs, Eq, Heaviside, Max, Rational, Symbol, cos, cosh, erf, exp, lambdify, log, sqrt, tanh
+from sympy.stats import Bernoulli
 
 import hermitex as hx
 from hermitex.errors import NotConverged
@@ -315,3 +316,13 @@ def test_differences_of_differences_claim_no_more_than_they_hold(assumed, seed):
             gaps = [abs(found[v.name] - e)/max(abs(e), least) for v, e in zip(links, exact, strict=True)]
             assert max(gaps) <= max(2*np.nan_to_num(found.error), 1e-11)
     assert solved >= 15
+
+
+def test_a_law_that_an_unknown_must_keep_stands_whole_in_the_formulas_off_by_rounding():
+    """Its words are longer than a line, which may end at spaces outside of them."""
+    q = Symbol("q", real=True)
+    n = Bernoulli("n", q/(1 + q + q**2/10 + q**3/100 + q**4/1000 + q**5/10000 + q**6/100000 + q**7/1000000))
+    found = hx.System({q: Rational(1, 3) - hx.E(n*tanh(n))/5 + (q - q**3)/7}).solve()
+    p = found["q"]
+    mean = p/sum(p**k/10**max(k - 1, 0) for k in range(8))
+    assert p == pytest.approx(1/3 - mean*np.tanh(1)/5 + (p - p**3)/7, rel=1e-11)
