@@ -4,6 +4,7 @@ The choice is structural: no break point in the integrands -> the trapezoid rule
 them, also where they move with a parameter, with an outer variable or with an unknown. The verdict is measured, point by
 point and relative to E|F|: every average of a solution is taken with coarser weights on the same nodes (`examine`), and
 once more on nodes that are not among them (`verify`), since halving a step finds nothing that falls between all nodes.
+A whole solution that other nodes leave where it is (`beside`) needs neither.
 """
 
 from __future__ import annotations

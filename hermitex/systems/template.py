@@ -88,7 +88,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>, budget=None,
 
 
 <<begin quadrature>>
-# -- quadrature: every average is taken with coarser weights too; its rule is refined until they agree -----------------
+# -- quadrature: rules are refined where other nodes, or coarser weights on the same, give something else --------------
 <<quadrature>>
 
 
