@@ -12,12 +12,14 @@ from sympy import (
     Abs,
     Add,
     Dummy,
+    Eq,
     Expr,
     Heaviside,
     Interval,
     Max,
     Min,
     Mul,
+    Piecewise,
     Pow,
     S,
     Symbol,
@@ -245,10 +247,20 @@ def _of_node(node: Expectation | ArraySum) -> Iterator[Condition]:
                 scale = expand_at_infinity(line, t).top
             except Undecided:
                 continue
-            for (power, _), rate in scale.exponents[:1] if scale else ():
-                if rate.free_symbols and (power - 2).is_positive:
-                    size, letters = rate.as_coeff_Mul()
-                    yield Condition(brief(node), -sign(size)*letters, Interval(0, oo))
+            found = _falling([(power, rate) for (power, _), rate in (scale.exponents if scale else ())])
+            if found.free_symbols:
+                yield Condition(brief(node), found, Interval(0, oo))
+
+
+def _falling(rates: Sequence[tuple[Expr, Expr]]) -> Expr:
+    """-a_k, k the largest power above 2 whose a_k is not 0: negative where exp(sum a_k t^k) outgrows all exp(c t^2)."""
+    found: Expr = S.Zero
+    for power, rate in reversed(rates):
+        if (power - 2).is_positive:
+            size, letters = rate.as_coeff_Mul()
+            here = -sign(size)*letters
+            found = Piecewise((found, Eq(letters, 0)), (here, True)) if found != 0 else here
+    return found
 
 
 def _steep(exponentials: set[Expr]) -> bool:

@@ -207,6 +207,17 @@ def test_letters_at_which_an_average_is_infinite_far_out_are_refused(body: Expr)
     assert kernel(t=0.0) == pytest.approx(1, rel=1e-14)
 
 
+def test_where_the_largest_power_has_no_weight_the_next_decides() -> None:
+    """E exp(t z^3 - s z^4) at s = 0 and t = 1/1000 was 1.0000075."""
+    s = Symbol("s", real=True)
+    system = hx.System({q: hx.E(exp(t*z**3 - s*z**4))})
+    assert system.solve(t=0.001, s=0.1)["q"] == pytest.approx(float(hx.E(exp(z**3/1000 - z**4/10)).evalf(15)), rel=1e-11)
+    assert system.solve(t=0.0, s=0.0)["q"] == pytest.approx(1, rel=1e-14)
+    for numbers in ({"t": 0.001, "s": 0.0}, {"t": 0.001, "s": -0.1}):
+        with pytest.raises(BadInput, match="needs Piecewise"):
+            system.solve(numbers)
+
+
 def test_what_is_outgrown_far_out_has_an_average() -> None:
     assert exists(hx.E(exp(-Abs(z)**3)*(2 + Abs(z))**(z**2), z)) is True
     assert hx.compile(hx.E(exp(sqrt(GEOMETRIC))))() == pytest.approx(np.exp(np.sqrt(FEW)) @ 0.5**FEW, rel=1e-11)
