@@ -23,7 +23,7 @@ FLOORS = (
      "conditional", "sizes", "sums", "series.polynomials", "engine.tidy"),
     ("breaks", "pieces", "square_roots", "surfaces", "weak", "undefined", "named", "parity", "scales"),
     ("bounds", "growth"),
-    ("engine", "integrals", "existence", "fewer", "radial"),
+    ("engine", "integrals", "far_out", "existence", "fewer", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),
     ("text", "parsing"),
     ("calculus", "series", "activations", "derivation", "hermite", "invariance", "losses", "moreau", "partial_tensors", "stein",

@@ -28,7 +28,8 @@ from hermitex.show.display import Shown, latex, letter
 from hermitex.solvers.grid import reals
 from hermitex.solvers.limit import require_tolerance
 from hermitex.symbolic.breaks.switches import SWITCHES
-from hermitex.symbolic.existence import needed_far_out, require_existence
+from hermitex.symbolic.existence import require_existence
+from hermitex.symbolic.far_out import needed_far_out
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import apart
 from hermitex.symbolic.sums import arrays, unsummed

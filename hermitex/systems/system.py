@@ -20,7 +20,7 @@ from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.derivation import Derivation
-from hermitex.symbolic.existence import needed_far_out
+from hermitex.symbolic.far_out import needed_far_out
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.lawful import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
