@@ -1,0 +1,310 @@
+"""E f(z_1, ..., z_n) = c E g(y_1, ..., y_r), r < n: an average over several normals as averages over fewer, exactly.
+
+Each reduction takes an integrand and its variables, independent standard normals unless a law is given, and returns None where
+it does not apply. The average on either side exists exactly when the other does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from sympy import (
+    Abs,
+    Add,
+    And,
+    Dummy,
+    Expr,
+    Heaviside,
+    Matrix,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    Poly,
+    Pow,
+    S,
+    Symbol,
+    cosh,
+    erf,
+    exp,
+    eye,
+    gamma,
+    pi,
+    sign,
+    sinh,
+    sqrt,
+)
+
+from hermitex.numbers.invariant_directions import Directions, Row, images, orthonormal, product, vanishes
+
+
+class Reduced(NamedTuple):
+    """The average is factor E body, over independent standard normals `variables`."""
+
+    factor: Expr
+    body: Expr
+    variables: tuple[Symbol, ...]
+
+
+def in_fewest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> Reduced:
+    """The average over N(0, law) in as few independent standard normals as the integrand has directions that it depends on.
+
+    Examples
+    --------
+    >>> from sympy import eye
+    >>> from hermitex.symbols import z1, z2
+    >>> in_fewest(exp(z1)/(exp(z1) + exp(z2)), (z1, z2), eye(2))[1].free_symbols
+    {y0}
+    >>> in_fewest(exp(z1), (z1, z2), eye(2))[:2]
+    (exp(1/2), 1)
+    """
+    seen = Directions(_factorwise(body), variables)
+    basis = orthonormal(seen.rows, law)
+    names = tuple(Dummy(f"y{i}", real=True) for i in range(len(basis)))
+    inside = substituted(body, dict(zip(variables, images(basis, law, names), strict=True)))
+    if seen.kind == "weight" and any(seen.row):
+        hidden = product(seen.row, law, seen.row) - sum(product(seen.row, law, q)**2 for q in basis)
+        return Reduced(exp(hidden/2), inside, names)
+    return Reduced(S.One, inside, names)
+
+
+def substituted(e: Any, swap: dict[Symbol, Expr]) -> Any:
+    """The expression after a linear substitution, with its polynomials expanded: what cancels in them is gone."""
+    if not e.free_symbols.intersection(swap):
+        return e
+    if not e.args:
+        return swap[e]
+    if isinstance(e, Expr) and e.is_polynomial(*swap):
+        return e.xreplace(swap).expand()
+    return e.func(*(substituted(a, swap) for a in e.args))
+
+
+def _factorwise(body: Expr) -> Expr:
+    """sign(u v) = sign(u) sign(v) and |u v| = |u| |v|: each factor then changes its sign in its own variables."""
+    swap = {f: Mul(*(f.func(a) for a in f.args[0].args)) for f in body.atoms(sign, Abs) if f.args[0].is_Mul}
+    return body.xreplace(swap)
+
+
+def factors(body: Expr) -> list[Expr]:
+    """The factors of an integrand, exp(a + b) being two."""
+    flat = [a for f in Mul.make_args(_factorwise(body)) for a in Mul.make_args(f)]
+    return [exp(a) for f in flat if isinstance(f, exp) for a in Add.make_args(f.args[0].expand())] + [
+        f for f in flat if not isinstance(f, exp)]
+
+
+def without_quadratic_exponent(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Expr, Matrix] | None:
+    """E exp(z.Q.z/2 + a.z + c) g(z) = exp(c + a.K.a/2)/sqrt(det(1 - Q)) E g(K a + N(0, K)), K = (1 - Q)^-1: (factor, g, K).
+
+    None where there is no such exponent, 1 - Q is not positive definite, or other exponentials may cancel this one.
+    """
+    inside = factors(body)
+    exponents = [f.args[0] for f in inside if isinstance(f, exp) and f.args[0].is_polynomial(*variables)
+                 and Poly(f.args[0], *variables).total_degree() <= 2]
+    if not exponents:
+        return None
+    rest = Mul(*(f for f in inside if not (isinstance(f, exp) and f.args[0] in exponents)))
+    if rest.has(exp, cosh, sinh):
+        return None
+    q, n = Add(*exponents).expand(), len(variables)
+    at0 = dict.fromkeys(variables, S.Zero)
+    a = Matrix([q.diff(v).xreplace(at0) for v in variables])
+    Q = Matrix(n, n, lambda i, j: q.diff(variables[i]).diff(variables[j]))
+    kept = eye(n) - Q
+    if not all(kept[:k, :k].det(method="berkowitz").evalf(30) > S(10)**-25 for k in range(1, n + 1)):
+        return None
+    K = kept.inv()
+    mean = K*a
+    moved = substituted(rest, {v: v + m for v, m in zip(variables, mean, strict=True)})
+    return exp(q.xreplace(at0) + (a.T*mean)[0]/2)/sqrt(kept.det(method="berkowitz")), moved, K
+
+
+def independent_factors(body: Expr, variables: Sequence[Symbol]) -> list[Expr]:
+    """The factors of an integrand, those that share a direction together: E of the product is the product of their averages."""
+    groups: list[tuple[list[Row], list[Expr]]] = []
+    law = eye(len(variables))
+    for f in factors(body):
+        rows, mine = Directions(f, variables).spanned(), [f]
+        for group in [g for g in groups if any(not vanishes(product(a, law, b)) for a in rows for b in g[0])]:
+            groups.remove(group)
+            rows, mine = rows + group[0], group[1] + mine
+        groups.append((rows, mine))
+    return [Mul(*mine) for _, mine in groups]
+
+
+def summands(body: Expr, variables: Sequence[Symbol]) -> list[Expr]:
+    """The terms of a sum, together where the directions of one contain those of another; [body] unless each depends on fewer."""
+    law, groups = eye(len(variables)), list[tuple[list[Row], list[Expr]]]()
+    for term in Add.make_args(body):
+        span, mine = orthonormal(Directions(term, variables).spanned(), law), [term]
+        for group in list(groups):
+            both = orthonormal(span + group[0], law)
+            if len(both) <= max(len(span), len(group[0])):
+                groups.remove(group)
+                span, mine = both, mine + group[1]
+        groups.append((span, mine))
+    return [Add(*mine) for _, mine in groups] if all(len(s) < len(variables) for s, _ in groups) else [body]
+
+
+def is_odd(body: Expr, variables: Sequence[Symbol]) -> bool:
+    """Whether f changes its sign with that of some of the variables; at most six are tried."""
+    some = list(variables)[:6]
+    flips = [{v: -v for v in chosen} for k in range(len(some), 0, -1) for chosen in combinations(some, k)]
+    return any(body.xreplace(flip) == -body for flip in flips)
+
+
+# -- lengths -----------------------------------------------------------------------------------------------------------
+def by_length(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
+    """E f(|z|^2) = sqrt(2 pi) 2^(-m/2)/Gamma(m/2) E[|u|^(m-1) f(u^2)] for m of the variables, the most that allow it.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> _, body, (u,) = by_length(1/(1 + z1**2 + z2**2), (z1, z2))
+    >>> body
+    sqrt(2)*sqrt(pi)*Abs(u)/(2*(u**2 + 1))
+    """
+    u = Dummy("u", real=True)
+    for m in range(len(variables), 1, -1):
+        for chosen in combinations(variables, m):
+            inside = _of_length(body, chosen, u)
+            if inside is not None:
+                weight = sqrt(2*pi)*sqrt(2)**-m/gamma(S(m)/2)*Abs(u)**(m - 1)
+                return Reduced(S.One, weight*inside, (*(v for v in variables if v not in chosen), u))
+    return None
+
+
+def _of_length(e: Any, chosen: Sequence[Symbol], u: Symbol) -> Any:
+    """The expression with u^2 for the sum of the squares of the chosen variables; None where it depends on them otherwise."""
+    if not e.free_symbols.intersection(chosen):
+        return e
+    if isinstance(e, Expr) and e.is_polynomial(*chosen):
+        p = Poly(e, *chosen)
+        on_axis = {powers[0]: c for powers, c in p.terms() if not any(powers[1:])}
+        square = Add(*(v**2 for v in chosen))
+        if any(k % 2 for k in on_axis) or not (p - Poly(Add(*(c*square**(k//2) for k, c in on_axis.items())), *chosen)).is_zero:
+            return None
+        return Add(*(c*u**k for k, c in on_axis.items()))
+    if not e.args:
+        return None
+    if isinstance(e, Add):  # x^2 + y^2 may be spread over the terms of the sum
+        inside = Add(*(a for a in e.args if a.is_polynomial(*chosen)))
+        parts = [_of_length(a, chosen, u) for a in (inside, *(a for a in e.args if not a.is_polynomial(*chosen)))]
+    else:
+        parts = [_of_length(a, chosen, u) for a in e.args]
+    return None if any(p is None for p in parts) else e.func(*parts)
+
+
+def over_circle(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
+    """E f = 2^(a/2) Gamma(1 + a/2)/(2 pi) int f(cos, sin) for f(r z) = r^a f(z) in two variables, as an average over one.
+
+    The circle is taken as the edge of a square, on which algebraic functions remain algebraic: d(angle) = dt/(1 + t^2).
+    """
+    if len(variables) != 2 or body.is_polynomial(*variables):
+        return None
+    power = degree(body, variables)
+    if power is None or not (power + 2).is_positive:
+        return None
+    t = Dummy("t", real=True)
+    edges = [(s, t) for s in (S.One, -S.One)] + [(t, s) for s in (S.One, -S.One)]
+    sides = Add(*(body.xreplace(dict(zip(variables, at, strict=True))) for at in edges))
+    weight = 2**(power/2 - 1)*gamma(1 + power/2)*sqrt(2/pi)*exp(t**2/2)*(1 + t**2)**(-1 - power/2)
+    return Reduced(S.One, Piecewise((weight*sides, And(t > -1, t < 1)), (S.Zero, True)), (t,))
+
+
+def degree(e: Expr, variables: Sequence[Symbol]) -> Expr | None:
+    """The number a with e(r z) = r^a e(z) for r > 0; None where there is none, or the formula does not show it.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> degree(Max(z1, z2)*Abs(z1 - z2)**S.Half/(z1**2 + z2**2), (z1, z2)), degree(1 + z1, (z1, z2))
+    (-1/2, None)
+    """
+    if e == 0 or e.free_symbols.isdisjoint(variables):
+        return S.Zero
+    if e in variables:
+        return S.One
+    below = [] if isinstance(e, Piecewise) else [degree(a, variables) for a in e.args]
+    if not below or None in below:
+        return None
+    if isinstance(e, Mul):
+        return Add(*below)
+    if isinstance(e, Add | Max | Min):
+        found = {d for a, d in zip(e.args, below, strict=True) if a != 0}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(e, Pow):
+        return e.exp*below[0] if e.exp.is_Rational else None
+    if isinstance(e, Abs):
+        return below[0]
+    return S.Zero if isinstance(e, sign | Heaviside) or all(d == 0 for d in below) else None
+
+
+# -- the largest of several --------------------------------------------------------------------------------------------
+def linear_form(e: Expr, variables: Sequence[Symbol]) -> tuple[Row, Expr] | None:
+    """(coefficients, constant) of an affine form; None of anything else."""
+    if not e.is_polynomial(*variables):
+        return None
+    p = Poly(e, *variables)
+    if p.total_degree() > 1:
+        return None
+    return tuple(p.coeff_monomial(v) for v in variables), p.coeff_monomial(1)
+
+
+def by_largest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> list[Reduced] | None:
+    """E h(max u_i) = sum_i E[h(u_i); u_j < u_i for all j], each over one variable, where the u_i are independent.
+
+    The mean of the maximum depends on the variances of the differences only: with h linear, forms with
+    Var(u_i - u_j) = s_i^2 + s_j^2 (equal correlations) count as independent.
+    """
+    largest = {e for e in body.atoms(Max, Min) if e.free_symbols.intersection(variables)}
+    if len(largest) != 1 or len((top := largest.pop()).args) < 3:
+        return None
+    M = Dummy("M", real=True)
+    h = body.xreplace({top: M})
+    turn = 1 if isinstance(top, Max) else -1
+    forms = [linear_form(turn*a, variables) for a in top.args]
+    if None in forms or h.free_symbols.intersection(variables):
+        return None
+    sizes = variances([row for row, _ in forms], law, differences_only=h.is_polynomial(M) and Poly(h, M).degree() == 1)
+    if sizes is None:
+        return None
+    z = Dummy("z", real=True)
+    parts = []
+    for i, (_, mean) in enumerate(forms):
+        u = mean + sqrt(sizes[i])*z
+        others = Mul(*((1 + erf((u - m)/sqrt(2*sizes[j])))/2 for j, (_, m) in enumerate(forms) if j != i))
+        parts.append(Reduced(S.One, h.xreplace({M: turn*u})*others, (z,)))
+    return _alike_together(parts)
+
+
+def variances(rows: Sequence[Row], law: Matrix, *, differences_only: bool) -> list[Expr] | None:
+    """The variances of independent normals with the law of these forms, or of their differences; None where there are none."""
+    def covariance(i: int, j: int) -> Expr:
+        return product(rows[i], law, rows[j])
+
+    if all(vanishes(covariance(i, j)) for i, j in combinations(range(len(rows)), 2)):
+        sizes = [covariance(i, i) for i in range(len(rows))]
+    elif differences_only:
+        d = {pair: covariance(pair[0], pair[0]) + covariance(pair[1], pair[1]) - 2*covariance(*pair)
+             for pair in combinations(range(len(rows)), 2)}
+        first, second = (d[0, 1] + d[0, 2] - d[1, 2])/2, (d[0, 1] + d[1, 2] - d[0, 2])/2
+        sizes = [first, second, *(d[0, k] - first for k in range(2, len(rows)))]
+        if any(not vanishes(d[i, j] - sizes[i] - sizes[j]) for i, j in d):
+            return None
+    else:
+        return None
+    return sizes if all(s.evalf(30) > S(10)**-25 for s in sizes) else None
+
+
+def _alike_together(parts: list[Reduced]) -> list[Reduced]:
+    """Equal averages once, with their number as factor."""
+    counted: dict[Expr, int] = {}
+    for p in parts:
+        counted[p.body] = counted.get(p.body, 0) + 1
+    return [Reduced(S(n), body, parts[0].variables) for body, n in counted.items()]
+
+
+__all__ = ["Reduced", "by_largest", "by_length", "degree", "factors", "in_fewest", "independent_factors", "is_odd", "linear_form",
+           "over_circle", "substituted", "summands", "variances", "without_quadratic_exponent"]
