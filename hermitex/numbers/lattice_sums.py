@@ -1,0 +1,117 @@
+"""int F = h^n sum_k F(h (k + s)) + O(exp(-2 pi d/h)): the trapezoid rule in up to six variables, for an F that is analytic.
+
+d is how far F is analytic about real space. Two lattices of different steps and shifts, neither of which contains points of the
+other, give the error; from how far they agree the next step follows, since the error falls as exp(-c/h). The mass in the outer
+shell of the ball that the lattice fills is part of the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gamma, pi
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hermitex.errors import BudgetExceeded
+from hermitex.numbers.scaled_integrand import ScaledIntegrand
+
+Array = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """An integral in units of exp(top): value, error, integral of |F|."""
+
+    value: float
+    error: float
+    size: float
+
+
+def lattice_integral(F: ScaledIntegrand, tolerance: float, most: float = 2e7) -> Estimate | None:
+    """The integral over all space to a relative tolerance, or as far as `most` evaluations or the budget reach; None without any.
+
+    Examples
+    --------
+    >>> from sympy import cos
+    >>> from hermitex.symbols import z1, z2
+    >>> F = ScaledIntegrand(cos(z1*z2), (z1, z2))
+    >>> found = lattice_integral(F, 1e-13)
+    >>> abs(found.value*np.exp(F.top) - 0.5**0.5) < 1e-14
+    True
+    """
+    best: Estimate | None = None
+    h, radius, last = 1.0, _radius(F), False
+    try:
+        while not last:
+            finest = radius*(2.5*_count(1.0, 1.0, F.n)/most)**(1/F.n)
+            last = h <= finest
+            h = max(h, finest)
+            first, size, shell = _sums(F, h, radius, 0.0)
+            second, *_ = _sums(F, h/1.118033988749895, radius, 0.381966011250105)  # sqrt(5)/2: no common points
+            gap = abs(first - second)
+            found = Estimate(second, gap + shell + F.rounding*size, size)
+            if not np.isfinite(found.error):
+                return None
+            best = found if best is None or found.error < best.error else best
+            allowed = max(tolerance*abs(second), 4*F.rounding*size)
+            if gap + shell <= allowed:
+                return found
+            if shell > allowed and radius < 60:
+                radius *= 1.15
+            if gap > allowed:
+                seen = np.log(size/gap)/np.log(size/allowed) if 0 < gap < size else 0.0
+                h *= float(np.clip(0.95*seen, 0.4, 0.85))
+    except BudgetExceeded:
+        if best is None:
+            raise
+    return best
+
+
+def _radius(F: ScaledIntegrand) -> float:
+    """The distance of the farthest corner of the box, but no more than 9, and less in more than three variables."""
+    far = float(np.max(np.abs([F.low, F.high])))
+    return min(far, 9.0 if F.n <= 3 else 6.5)
+
+
+def _count(radius: float, h: float, n: int) -> float:
+    """How many lattice points lie in the ball."""
+    return pi**(n/2)/gamma(n/2 + 1)*float((radius/h)**n)
+
+
+def _sums(F: ScaledIntegrand, h: float, radius: float, shift: float) -> tuple[float, float, float]:
+    """h^n times the sums of F, of |F|, and of |F| in the outer shell, over the lattice points of the ball."""
+    total = size = shell = 0.0
+    inner = (radius - max(h, 0.07*radius))**2
+    for points in _points(F.n, h, radius, shift):
+        v = F(*points)
+        a, far = np.abs(v), sum(p*p for p in points) > inner
+        total, size, shell = total + float(v.sum()), size + float(a.sum()), shell + float(a[far].sum())
+    unit = h**F.n
+    return total*unit, size*unit, shell*unit
+
+
+def _points(n: int, h: float, radius: float, shift: float) -> Iterator[list[Array]]:
+    """The lattice points of the ball, coordinate by coordinate, some 10^5 at a time."""
+    reach = int(radius/h) + 1
+    axes = [h*(np.arange(-reach, reach + 1) + shift*(j + 1)) for j in range(n)]
+    prefix = [np.zeros(1)][:0]
+    for j in range(n - 1):
+        prefix = _extended(prefix, axes[j], radius)
+    step = max(1, 100_000//len(axes[-1]))
+    for start in range(0, len(prefix[0]), step):
+        points = _extended([p[start:start + step] for p in prefix], axes[-1], radius)
+        if len(points[0]):
+            yield points
+
+
+def _extended(prefix: list[Array], axis: Array, radius: float) -> list[Array]:
+    """Each point of the prefix with each value of the next coordinate that keeps it in the ball."""
+    if not prefix:
+        return [axis[np.abs(axis) <= radius]]
+    square = sum(p*p for p in prefix)
+    row, column = np.nonzero(square[:, None] + axis[None, :]**2 <= radius*radius)
+    return [*(p[row] for p in prefix), axis[column]]
+
+
+__all__ = ["Estimate", "lattice_integral"]

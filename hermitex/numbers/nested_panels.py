@@ -1,0 +1,183 @@
+"""int F(x, y) dx dy = int dx (int F(x, y) dy): Gauss-Legendre panels, one variable inside another, between the breaks of switches.
+
+The breaks of the inner variable are functions of the outer ones: roots of polynomials exactly, others bracketed. All inner
+integrals of a batch of outer points are refined together, so that each step is one pass over arrays. The two rules of a panel give
+its error, and the panels with the largest errors are bisected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hermitex.errors import Divergent
+from hermitex.numbers.branches import Breaks
+from hermitex.numbers.scaled_integrand import EPS, ScaledIntegrand
+from hermitex.symbolic.budget import checkpoint
+
+Array = NDArray[np.float64]
+Values = Callable[[NDArray[np.intp], Array, Array], "Sums"]
+
+
+class Sums(NamedTuple):
+    """Values, errors and absolute values of several integrals."""
+
+    value: Array
+    error: Array
+    size: Array
+
+
+class Panels(NamedTuple):
+    """y = start + length t^power for t in [a, b] within [0, 1]: a power beyond 1 smooths a singular end."""
+
+    owner: NDArray[np.intp]
+    start: Array
+    length: Array
+    power: Array
+    a: Array
+    b: Array
+
+    def nodes(self, x: Array) -> tuple[Array, Array]:
+        """Nodes in y, and dy/dx, for a rule on [-1, 1]."""
+        half = (self.b - self.a)/2
+        t = ((self.a + self.b)/2)[:, None] + half[:, None]*x
+        p = self.power[:, None]
+        return self.start[:, None] + self.length[:, None]*t**p, half[:, None]*np.abs(self.length)[:, None]*p*t**(p - 1)
+
+    def where(self, kept: NDArray[np.bool_]) -> Panels:
+        return Panels(*(field[kept] for field in self))
+
+    def halves(self) -> Panels:
+        middle = (self.a + self.b)/2
+        both = [np.concatenate([f, f]) for f in (self.owner, self.start, self.length, self.power)]
+        return Panels(*both, np.concatenate([self.a, middle]), np.concatenate([middle, self.b]))
+
+
+def between(knots: Array, singular: NDArray[np.bool_], power: float) -> Panels:
+    """The panels between sorted knots, a column for each owner; those at a singular knot begin there, with a power."""
+    gap, flat = np.diff(knots, axis=0), np.diff(knots, axis=0) > 4*EPS*np.abs(knots[1:])
+    owner = np.broadcast_to(np.arange(knots.shape[1]), gap.shape)
+    left, right = singular[:-1], singular[1:]
+    both = left & right
+    parts = []
+    for chosen, start, length, p in ((flat & ~left & ~right, knots[:-1], gap, 1.0), (flat & left & ~right, knots[:-1], gap, power),
+                                     (flat & right & ~left, knots[1:], -gap, power),
+                                     (flat & both, knots[:-1], gap/2, power), (flat & both, knots[1:], -gap/2, power)):
+        k = int(chosen.sum())
+        parts.append(Panels(owner[chosen], start[chosen], length[chosen], np.full(k, p), np.zeros(k), np.ones(k)))
+    return Panels(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+
+
+def _shared(knots: Array, marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The marks, each shared by knots at the same place."""
+    marks = marks.copy()
+    same = np.diff(knots, axis=0) <= 4*EPS*np.abs(knots[1:])
+    for k in range(len(same)):
+        marks[k + 1] |= same[k] & marks[k]
+    for k in range(len(same) - 1, -1, -1):
+        marks[k] |= same[k] & marks[k + 1]
+    return marks
+
+
+def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules: tuple[int, int], most: Callable[[], float]) -> Sums:
+    """The integrals of all owners, panels bisected until each error is below `tolerance` of its owner's absolute integral.
+
+    Panels are bisected no further where more than `most()` of them would be; their errors count.
+    """
+    done = Sums(np.zeros(owners), np.zeros(owners), np.zeros(owners))
+    (x0, w0), (x1, w1) = (np.polynomial.legendre.leggauss(n) for n in rules)
+    x = np.concatenate([x0, x1])
+    for depth in range(60):
+        with np.errstate(all="ignore"):
+            y, slope = panels.nodes(x)
+        found = values(np.repeat(panels.owner, len(x)), y.ravel(), slope.ravel())
+        value, error, size = (np.asarray(f).reshape(y.shape)*slope for f in found)
+        # a singular integrand is known as far as the distance from the singular end is
+        blurred = np.where((panels.power > 1)[:, None], 4*EPS*np.abs(panels.start[:, None])/np.abs(y - panels.start[:, None]), 0.0)
+        value, size = np.where(blurred < 1, value, 0.0), np.where(blurred < 1, size, 0.0)
+        error = np.where(blurred < 1, error + blurred*size, 0.0)
+        n0 = len(x0)
+        fine, inner, much = value[:, n0:] @ w1, error[:, n0:] @ w1, size[:, n0:] @ w1
+        gap = np.abs(fine - value[:, :n0] @ w0)
+        total = done.size + np.bincount(panels.owner, much, owners)
+        narrow = np.abs(panels.length)*(panels.b - panels.a) < 8*EPS*np.abs(panels.start)
+        allowed = tolerance*(total[panels.owner] + tolerance)/8
+        bad = ~(gap <= allowed) & ~(gap <= 8*EPS*much + 2*inner) & ~narrow & (panels.b - panels.a > 1e-14)
+        if bad.sum()*2 > most() or depth == 59:
+            bad[:] = False
+        good = ~bad
+        mine = panels.owner[good]
+        done = Sums(*(old + np.bincount(mine, new[good], owners) for old, new in
+                      zip(done, (fine, gap + inner, much), strict=True)))
+        if not bad.any():
+            return done
+        panels = panels.where(bad).halves()
+    return done
+
+
+class NestedPanels:
+    """The integral of F over its box, a variable at a time.
+
+    Parameters
+    ----------
+    F : the integrand
+    breaks : where it is not smooth, by variable
+    tolerance : relative, for each one-dimensional integral
+    """
+
+    def __init__(self, F: ScaledIntegrand, breaks: Breaks, tolerance: float) -> None:
+        self.F, self.breaks, self.tolerance = F, breaks, tolerance
+        self.rules = (16, 24) if F.n <= 2 else (8, 12)
+
+    def total(self) -> tuple[float, float, float]:
+        """(value, error, integral of |F|), in units of exp(top); the error contains the rounding."""
+        found = self.inner([], 1)
+        value, error, size = (float(f[0]) for f in found)
+        return value, error + self.F.rounding*size + 1e-17*size, size
+
+    def require_existence(self) -> None:
+        """Raise Divergent where |F| grows like 1/distance or faster at a singular place of the innermost variable."""
+        depth = self.F.n - 1
+        low, high = self.F.low, self.F.high
+        outer = [low[k] + (high[k] - low[k])*np.modf(np.arange(1, 30)*root)[0] for k, root in zip(range(depth), (2**0.5, 3**0.5), strict=False)]
+        places, singular, _ = self.breaks.at(depth, outer, 29, low[depth], high[depth])
+        for b in places[singular.any(axis=1)] if depth <= 2 else ():
+            inside = np.isfinite(b) & (b > low[depth]) & (b < high[depth])
+            for side in (-1.0, 1.0):
+                near, nearer = (self.F.level(np.stack([*(c[inside] for c in outer), b[inside] + side*s], axis=1))[1] for s in (1e-4, 1e-8))
+                with np.errstate(all="ignore"):
+                    power = (nearer - near)/np.log(1e-4)
+                if (power < -0.98).any():
+                    raise Divergent(self.F.body, "it grows like an inverse distance at a singular place")
+
+    def inner(self, columns: Sequence[Array], owners: int) -> Sums:
+        """The integrals over the variables after the given ones, for each of a batch of points."""
+        depth = len(columns)
+        low, high = self.F.low[depth], self.F.high[depth]
+        places, singular, soft = self.breaks.at(depth, columns, owners, low, high)
+        base = np.linspace(low, high, max(3, int(np.ceil((high - low)/3)) + 1))
+        rows = [np.broadcast_to(base[:, None], (len(base), owners)), places, soft]
+        flags = [np.zeros((len(base), owners), bool), singular, np.zeros(soft.shape, bool)]
+        knots, marks = np.concatenate(rows), np.concatenate(flags)
+        knots = np.clip(np.nan_to_num(knots, nan=high, posinf=high, neginf=low), low, high)
+        order = np.argsort(knots, axis=0, kind="stable")
+        knots, marks = np.take_along_axis(knots, order, 0), np.take_along_axis(marks, order, 0)
+        panels = between(knots, _shared(knots, marks), 4.0 if depth == self.F.n - 1 else 2.0)
+        return refined(lambda owner, y, weights: self._value(columns, owner, y, weights), panels, owners, self.tolerance, self.rules,
+                       lambda: (self.F.most - self.F.evaluations)/sum(self.rules))
+
+    def _value(self, columns: Sequence[Array], owner: NDArray[np.intp], y: Array, weights: Array) -> Sums:
+        points = [*(c[owner] for c in columns), y]
+        if len(points) == self.F.n:
+            v = self.F(*points, weights=weights)
+            return Sums(v, np.zeros(len(v)), np.abs(v))
+        checkpoint("integrating over several normals", cells=len(y))
+        step = 4096 if self.F.n - len(points) == 1 else 256
+        parts = [self.inner([p[s:s + step] for p in points], len(y[s:s + step])) for s in range(0, len(y), step)]
+        return Sums(*(np.concatenate(f) for f in zip(*parts, strict=True)))
+
+
+__all__ = ["NestedPanels", "Panels", "Sums", "between", "refined"]
