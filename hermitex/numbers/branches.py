@@ -17,7 +17,7 @@ from scipy.optimize import elementwise
 from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Poly, Pow, S, Symbol, erf, erfc, exp, floor, log, pi, resultant, sign, sin, tanh
 from sympy.core.relational import Relational
 
-from hermitex.numbers._dev import program
+from hermitex.numbers.scaled_values import ScaledValues
 
 Array = NDArray[np.float64]
 MONOTONE = (exp, tanh, erf)
@@ -160,11 +160,11 @@ class Roots:
 
     def __init__(self, u: Expr, outer: Sequence[Symbol], y: Symbol) -> None:
         self.polynomial = bool(u.is_polynomial(y))
-        self.slope = program(u.diff(y), (*outer, y))
+        self.slope = ScaledValues(u.diff(y), (*outer, y))
         if self.polynomial:
-            self.coefficients = [program(c, outer) if c.free_symbols else float(c) for c in Poly(u, y).all_coeffs()]
+            self.coefficients = [ScaledValues(c, outer) if c.free_symbols else float(c) for c in Poly(u, y).all_coeffs()]
         else:
-            self.value = program(u, (*outer, y))
+            self.value = ScaledValues(u, (*outer, y))
 
     def at(self, columns: Sequence[Array], owners: int, low: float, high: float) -> Array:
         """(roots, points), nan where there is none; unsorted."""

@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from sympy import Expr, Symbol
 
 from hermitex.errors import Divergent, NoClosedForm
-from hermitex.numbers._dev import program
+from hermitex.numbers.scaled_values import ScaledValues
 from hermitex.symbolic.budget import checkpoint
 
 Array = NDArray[np.float64]
@@ -42,7 +42,7 @@ class ScaledIntegrand:
         self.body, self.variables, self.n = body, tuple(variables), len(variables)
         self.weighted, self.evaluations, self.most, self.top = box is None, 0, 30_000_000, 0.0
         self._moved = self._size = 0.0
-        self._program = program(body, variables)
+        self._program = ScaledValues(body, variables)
         if box is None:
             self.low, self.high = self._region()
             self._require_decay()
