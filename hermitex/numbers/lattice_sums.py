@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import gamma, pi
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hermitex.errors import BudgetExceeded
-from hermitex.numbers.scaled_integrand import ScaledIntegrand
 
 Array = NDArray[np.float64]
 
@@ -28,25 +27,44 @@ class Estimate(NamedTuple):
     size: float
 
 
-def lattice_integral(F: ScaledIntegrand, tolerance: float, most: float = 2e7) -> Estimate | None:
-    """The integral over all space to a relative tolerance, or as far as `most` evaluations or the budget reach; None without any.
+class Sampleable(Protocol):
+    """An integrand in n variables: its values over exp(top), the box of its mass, its rounding, the evaluations that are left."""
+
+    n: int
+    low: Array
+    high: Array
+
+    @property
+    def rounding(self) -> float: ...
+
+    @property
+    def left(self) -> float: ...
+
+    def __call__(self, *columns: Array) -> Array: ...
+
+
+def lattice_integral(F: Sampleable, tolerance: float) -> Estimate | None:
+    """The integral over all space to a relative tolerance, or as far as its evaluations or the budget reach; None without any.
 
     Examples
     --------
     >>> from sympy import cos
     >>> from hermitex.symbols import z1, z2
+    >>> from hermitex.numbers.scaled_integrand import ScaledIntegrand
     >>> F = ScaledIntegrand(cos(z1*z2), (z1, z2))
     >>> found = lattice_integral(F, 1e-13)
     >>> abs(found.value*np.exp(F.top) - 0.5**0.5) < 1e-14
     True
     """
     best: Estimate | None = None
-    h, radius, last = 1.0, _radius(F), False
+    h, radius, last, tried = 1.0, _radius(F), False, 1.0
     try:
         while not last:
-            finest = radius*(2.5*_count(1.0, 1.0, F.n)/most)**(1/F.n)
+            finest = radius*(2.5*_count(1.0, 1.0, F.n)/max(F.left, 1.0))**(1/F.n)
             last = h <= finest
-            h = max(h, finest)
+            if last and best is not None and finest > 0.93*tried:
+                break
+            tried = h = max(h, finest)
             first, size, shell = _sums(F, h, radius, 0.0)
             second, *_ = _sums(F, h/1.118033988749895, radius, 0.381966011250105)  # sqrt(5)/2: no common points
             gap = abs(first - second)
@@ -68,7 +86,7 @@ def lattice_integral(F: ScaledIntegrand, tolerance: float, most: float = 2e7) ->
     return best
 
 
-def _radius(F: ScaledIntegrand) -> float:
+def _radius(F: Sampleable) -> float:
     """The distance of the farthest corner of the box, but no more than 9, and less in more than three variables."""
     far = float(np.max(np.abs([F.low, F.high])))
     return min(far, 9.0 if F.n <= 3 else 6.5)
@@ -79,7 +97,7 @@ def _count(radius: float, h: float, n: int) -> float:
     return pi**(n/2)/gamma(n/2 + 1)*float((radius/h)**n)
 
 
-def _sums(F: ScaledIntegrand, h: float, radius: float, shift: float) -> tuple[float, float, float]:
+def _sums(F: Sampleable, h: float, radius: float, shift: float) -> tuple[float, float, float]:
     """h^n times the sums of F, of |F|, and of |F| in the outer shell, over the lattice points of the ball."""
     total = size = shell = 0.0
     inner = (radius - max(h, 0.07*radius))**2

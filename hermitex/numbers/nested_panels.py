@@ -180,4 +180,26 @@ class NestedPanels:
         return Sums(*(np.concatenate(f) for f in zip(*parts, strict=True)))
 
 
-__all__ = ["NestedPanels", "Panels", "Sums", "between", "refined"]
+class Conditional:
+    """The integral over the innermost variable, as an integrand in the others for lattice sums: it has kinks where F has jumps."""
+
+    def __init__(self, nest: NestedPanels) -> None:
+        self.nest, self.n, self.top = nest, nest.F.n - 1, nest.F.top
+        self.low, self.high = nest.F.low[:-1], nest.F.high[:-1]
+
+    @property
+    def rounding(self) -> float:
+        return self.nest.F.rounding + self.nest.tolerance
+
+    @property
+    def left(self) -> float:
+        """How many integrals the evaluations that are left allow, at some 200 each."""
+        return (self.nest.F.most - self.nest.F.evaluations)/200
+
+    def __call__(self, *columns: Array) -> Array:
+        parts = [self.nest.inner([c[s:s + 4096] for c in columns], len(columns[0][s:s + 4096])).value
+                 for s in range(0, len(columns[0]), 4096)]
+        return np.concatenate(parts)
+
+
+__all__ = ["Conditional", "NestedPanels", "Panels", "Sums", "between", "refined"]

@@ -196,6 +196,47 @@ def _of_length(e: Any, chosen: Sequence[Symbol], u: Symbol) -> Any:
     return None if any(p is None for p in parts) else e.func(*parts)
 
 
+def by_conditional_form(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
+    """E f(a(x).y, x) = E f(|a(x)| w, x): variables y that enter through one linear form, whose coefficients may depend on the others.
+
+    Examples
+    --------
+    >>> from sympy import tanh
+    >>> from hermitex.symbols import z1, z2, z3, z4
+    >>> by_conditional_form(tanh(z1*z2 + z3*z4), (z1, z2, z3, z4)).body
+    tanh(w*sqrt(z1**2 + z3**2))
+    """
+    for m in range(len(variables) - 1, 1, -1):
+        for chosen in combinations(variables, m):
+            rows = Directions(body, chosen)
+            if len({_direction(r) for r in rows.rows}) != 1 or any(rows.row):
+                continue
+            a = rows.rows[0]
+            w = Dummy("w", real=True)
+            square = Add(*(c**2 for c in a)).expand()
+            if square.is_zero is not False and not square.free_symbols:
+                continue
+            inside = _of_form(body, dict(zip(chosen, a, strict=True)), square, w)
+            return Reduced(S.One, inside, (*(v for v in variables if v not in chosen), w))
+    return None
+
+
+def _direction(row: Row) -> Row:
+    """The row over its first entry that is not 0."""
+    first = next(c for c in row if c != 0)
+    return tuple((c/first).cancel() for c in row)
+
+
+def _of_form(e: Any, swap: dict[Symbol, Expr], square: Expr, w: Symbol) -> Any:
+    """The expression with sqrt(square) w for the linear form a.y; `swap` maps y to a."""
+    if not e.free_symbols.intersection(swap):
+        return e
+    if isinstance(e, Expr) and e.is_polynomial(*swap):
+        p = Poly(e.xreplace({v: c*w for v, c in swap.items()}), w)  # where a.y is square w
+        return Add(*((c/square**k).cancel()*sqrt(square)**k*w**k for (k,), c in p.terms()))
+    return e.func(*(_of_form(a, swap, square, w) for a in e.args))
+
+
 def over_circle(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
     """E f = 2^(a/2) Gamma(1 + a/2)/(2 pi) int f(cos, sin) for f(r z) = r^a f(z) in two variables, as an average over one.
 
@@ -306,5 +347,5 @@ def _alike_together(parts: list[Reduced]) -> list[Reduced]:
     return [Reduced(S(n), body, parts[0].variables) for body, n in counted.items()]
 
 
-__all__ = ["Reduced", "by_largest", "by_length", "degree", "factors", "in_fewest", "independent_factors", "is_odd", "linear_form",
+__all__ = ["Reduced", "by_conditional_form", "by_largest", "by_length", "degree", "factors", "in_fewest", "independent_factors", "is_odd", "linear_form",
            "over_circle", "substituted", "summands", "variances", "without_quadratic_exponent"]

@@ -16,11 +16,12 @@ from sympy import Add, Expr, Max, Min, Mul, S, Symbol, eye
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.numbers.branches import Breaks, Marks, marks
 from hermitex.numbers.lattice_sums import Estimate, lattice_integral
-from hermitex.numbers.nested_panels import NestedPanels
+from hermitex.numbers.nested_panels import Conditional, NestedPanels
 from hermitex.numbers.orthants import mean_of_largest, switches_average
 from hermitex.numbers.polar import in_polar
 from hermitex.numbers.reductions import (
     Reduced,
+    by_conditional_form,
     by_largest,
     by_length,
     in_fewest,
@@ -69,7 +70,10 @@ class Averages:
         Divergent : the integrand is not absolutely integrable.
         NoClosedForm : no number was found; the reason is in words of the integrand.
         """
-        law = eye(len(variables)) if law is None else law
+        with mp.workdps(max(self.digits, 15) + 10):
+            return self._over(body, variables, eye(len(variables)) if law is None else law)
+
+    def _over(self, body: Expr, variables: Sequence[Symbol], law: Any) -> Average:
         if (parts := by_largest(body, variables, law)) is not None:
             return self._sum([self._reduced(p) for p in parts])
         factor, body, variables = in_fewest(body, variables, law)
@@ -86,10 +90,10 @@ class Averages:
             return self.line(body, variables[0], self.digits)
         if (absorbed := without_quadratic_exponent(body, variables)) is not None:
             factor, rest, law = absorbed
-            return _times(self.of(rest, variables, law), factor)
+            return _times(self._over(rest, variables, law), factor)
         parts = independent_factors(body, variables)
         if len(parts) > 1:
-            return self._product([self.of(p, variables) for p in parts])
+            return self._product([self._over(p, variables, eye(len(variables))) for p in parts])
         if is_odd(body, variables):
             self._require_existence(body, variables)
             return Average(mpf(0), mpf(0), "exact")
@@ -110,21 +114,23 @@ class Averages:
         if len(parts) < 2:
             return None
         try:
-            found = self._sum([self.of(p, variables) for p in parts])
+            found = [self._over(p, variables, eye(len(variables))) for p in parts]
         except BudgetExceeded:
             raise
         except HermitexError:
             return None  # the divergences of terms may cancel
-        return found if found.reaches(self.digits) else None
+        total = self._sum(found)
+        # terms that cancel lose digits, which the sum as a whole may keep
+        return total if total.reaches(self.digits) or 1000*abs(total.value) > sum(abs(p.value) for p in found) else None
 
     def _special(self, body: Expr, variables: Sequence[Symbol]) -> Average:
         """Signs, lengths and homogeneous integrands; else directly."""
         found: Average | None = None
         if self.digits <= 15 and (some := _first(body, variables)) is not None:
             found = Average(mpf(some[0]), mpf(some[1]), "nodes")
-            if found.reaches(min(self.digits, 14)) or not variables:
+            if found.reaches(min(self.digits, 12)):
                 return found
-        for reduction in (by_length, over_circle):
+        for reduction in (by_length, over_circle, by_conditional_form):
             if (r := reduction(body, variables)) is not None:
                 return self._reduced(r)
         direct = self._directly(body, variables)
@@ -138,11 +144,10 @@ class Averages:
         F = ScaledIntegrand(body, variables)
         best = lattice_integral(F, tolerance) if analytic else None
         how = "nodes"
-        if best is None or best.error > 10*tolerance*abs(best.value):
-            other, scale, sampled = _by_panels(body, variables, found, F, tolerance)
-            if best is None or other.error*np.exp(scale - F.top) < best.error:
-                best, how = other, "sampled" if sampled else "nodes"
-                F.top = scale
+        if best is None or best.error > {2: 1e-13, 3: 1e-9}.get(len(variables), np.inf)*abs(best.value):
+            other, top, sampled = _by_panels(body, variables, found, F, tolerance)
+            if best is None or other.error*np.exp(top - F.top) < best.error:
+                best, how, F.top = other, "sampled" if sampled else "nodes", top
         if not np.isfinite(best.error):
             raise NoClosedForm(body, "it has no number at some of the nodes")
         if best.error > best.size/4 and best.size > 0:
@@ -176,14 +181,37 @@ def _by_panels(body: Expr, variables: Sequence[Symbol], found: Marks, F: ScaledI
             return Estimate(*nest.total()), P.top, False
     order = inner_last(found, variables)
     G = F if tuple(order) == tuple(variables) else ScaledIntegrand(body, order)
+    breaks = Breaks(found, order)
     if len(variables) <= 3:
-        nest = NestedPanels(G, Breaks(found, order), max(tolerance, 1e-14 if len(variables) == 2 else 1e-10))
+        nest = NestedPanels(G, breaks, max(tolerance, 1e-14))
         nest.require_existence()
-        return Estimate(*nest.total()), G.top, False
-    estimate = sampled_integral(NestedPanels(G, Breaks(found, order), 1e-8), max(tolerance, 1e-8))
-    if estimate is None:
-        raise NoClosedForm(body, "no sample of it has a number")
-    return estimate, G.top, True
+        return _tightened(nest, tolerance), G.top, False
+    nest = NestedPanels(G, breaks, 1e-8)
+    estimate = lattice_integral(Conditional(nest), 1e-8) or Estimate(0.0, np.inf, 0.0)
+    if estimate.error > 1e-6*abs(estimate.value):
+        G.evaluations = 0
+        sampled = sampled_integral(nest, max(tolerance, 1e-8))
+        if sampled is not None and sampled.error < estimate.error:
+            return sampled, G.top, True
+    return estimate, G.top, False
+
+
+def _tightened(nest: NestedPanels, tolerance: float) -> Estimate:
+    """In three variables the tolerance falls from 1e-6, as long as the next one is likely to end; in two it is the last at once."""
+    if nest.F.n == 2:
+        return Estimate(*nest.total())
+    best: Estimate | None = None
+    try:
+        for nest.tolerance in (1e-6, 1e-8, 1e-10, 1e-12):
+            before = nest.F.evaluations
+            found = Estimate(*nest.total())
+            best = found if best is None or found.error < best.error else best
+            if found.error < tolerance*abs(found.value) or 3*(nest.F.evaluations - before) > nest.F.most - nest.F.evaluations:
+                break
+    except BudgetExceeded:
+        if best is None:
+            raise
+    return best or Estimate(0.0, np.inf, 0.0)
 
 
 def inner_last(found: Marks, variables: Sequence[Symbol]) -> list[Symbol]:
