@@ -19,7 +19,7 @@ from hermitex.experiments.denoisers import Denoiser, denoiser
 from hermitex.experiments.spectral import spectral_start
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.theories.curve import Curve
-from hermitex.theories.overlaps.structure import values
+from hermitex.theories.overlaps.label_structure import values
 
 Array = np.ndarray
 STARTS = ("zero", "spectral", "informed")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from hermitex.theories.overlaps.channel import Output, ratio
-from hermitex.theories.overlaps.products import ProductOutput
+from hermitex.theories.overlaps.product_labels import ProductOutput
 
 Array = np.ndarray
 _SEEN = 1e-10

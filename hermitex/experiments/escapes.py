@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, NotConverged
-from hermitex.experiments.sgd import exponent, prepare
+from hermitex.experiments.sgd_experiment import exponent, prepare
 from hermitex.experiments.statistics import mean_and_error, seeds_of
 from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number_table

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.features import Array, Features, groups_of, rows
+from hermitex.experiments.feature_training import Array, Features, groups_of, rows
 
 TERMS = 16  # of the series of a population step
 CHUNK = 1_000_000  # numbers in one array of pre-activations

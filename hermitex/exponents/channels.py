@@ -26,7 +26,7 @@ from hermitex.show.display import Shown, latex
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 
 if TYPE_CHECKING:
     from hermitex.exponents.labels.location import Parted

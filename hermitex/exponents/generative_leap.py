@@ -22,10 +22,10 @@ from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
 from hermitex.exponents.label import revealed
+from hermitex.exponents.labels.conditional_tensors import ChargedDirections, TensorBlock
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
-from hermitex.exponents.labels.hidden import vanishing_orders
+from hermitex.exponents.labels.hidden_variables import vanishing_orders
 from hermitex.exponents.labels.moments import Moments
-from hermitex.exponents.labels.tensors import ChargedDirections, TensorBlock
 from hermitex.symbolic.budget import Listed, Store, checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation

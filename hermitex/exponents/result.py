@@ -9,7 +9,7 @@ from typing import Any
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.complexity import RATES
-from hermitex.exponents.directions.words import directions_words, staircase_words
+from hermitex.exponents.directions.direction_text import directions_words, staircase_words
 from hermitex.exponents.explain import explain
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
@@ -29,7 +29,7 @@ class Exponents(Findings):
     An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why. The directions of
     the staircases are exact; `numbers` are those of their entries that are integrals without closed form.
 
-    >>> from hermitex.face.exponents import exponents
+    >>> from hermitex.face.exponents_with_stages import exponents
     >>> found = exponents("z**3 - 3*z")
     >>> found.information_exponent, found.generative_exponent, found.complexity["one_pass_sgd"]
     (3, 1, 'd^2')

@@ -11,7 +11,7 @@ from sympy import Expr
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.parsing import to_text
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 
 MOST = 12
 NO_LABEL = "the label does not depend on z: no exponent exists"

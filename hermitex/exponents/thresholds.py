@@ -15,7 +15,7 @@ from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.directions.words import directions_words, short_rows
+from hermitex.exponents.directions.direction_text import directions_words, short_rows
 from hermitex.exponents.laws.value import Later, Value, as_array
 from hermitex.exponents.stages import Threshold, digits_that_hold, lower_bound
 from hermitex.symbolic.arithmetic import mpf

@@ -99,7 +99,7 @@ class Parser(argparse.ArgumentParser):
 def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
     """The parser of one verb: its own arguments, then those that every verb has; `words` of which help is asked."""
     parser = Parser(prog=f"hermitex {verb}", description=VERBS[verb], allow_abbrev=False)
-    module = import_module(f"hermitex.face.verbs.{verb}")
+    module = import_module(f"hermitex.face.verbs.{verb}_verb")
     module.arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
     most = getattr(module, "BUDGET", DEFAULT_BUDGET)
@@ -209,7 +209,7 @@ def _dispatch(argv: list[str]) -> int:
         return int(done.code or 0)
     args.own_budget = args.budget  # None where none was asked for
     args.budget = args.usual_budget if args.budget is None else args.budget
-    verb_itself = import_module(f"hermitex.face.verbs.{verb}").run
+    verb_itself = import_module(f"hermitex.face.verbs.{verb}_verb").run
     with contextlib.redirect_stdout(sys.stderr) if _writes_there(args) else contextlib.nullcontext():
         return int(verb_itself(args))
 

@@ -21,7 +21,7 @@ _MANY_POINTS, _MANY_DIGITS = 100_000, 10_000
 
 def plain(value: Any) -> Any:
     """`value` as what JSON can hold: exact expressions as text that `hermitex.parse` reads back, infinity as "inf"."""
-    from hermitex.symbolic.text.plain import plain
+    from hermitex.symbolic.text.plain_data import plain
 
     return plain(value, number=_float)
 

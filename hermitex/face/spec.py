@@ -170,7 +170,7 @@ class _SpecReader(Lines):
     """Makes of the sections of one spec its system, its numbers and its grid."""
 
     def spec(self) -> Spec:
-        from hermitex.solvers.grid import check_size
+        from hermitex.solvers.sweep_grid import check_size
         from hermitex.systems.names import by_name
         from hermitex.systems.trajectory import OF_A_FLOW  # SciPy comes with it
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.kernels import quadrature
+from hermitex.kernels.axis_records import Record, at_points, conjunction, contracted, endless, sizes_of, worst_of
 from hermitex.kernels.lowered import NodeAxis
-from hermitex.kernels.record import Record, at_points, conjunction, contracted, endless, sizes_of, worst_of
 from hermitex.kernels.source import place
 
 _GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits

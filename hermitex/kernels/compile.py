@@ -16,23 +16,23 @@ from sympy import Expr, Function, Rational, Symbol
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.hints import Formula, Letters
 from hermitex.kernels.adaptive import Quadratures, require_room
-from hermitex.kernels.lawful import LAW, unlawful
+from hermitex.kernels.array_sums import Arrays
+from hermitex.kernels.axis_records import contracted
 from hermitex.kernels.lowering import lower
-from hermitex.kernels.places import marks
-from hermitex.kernels.record import contracted
+from hermitex.kernels.parameter_conditions import LAW, unlawful
 from hermitex.kernels.rounding import GOLDEN, OFF, cancels, operations
-from hermitex.kernels.signs import signs
+from hermitex.kernels.sharp_places import marks
+from hermitex.kernels.sign_conditions import signs
 from hermitex.kernels.source import Writer, load
-from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
-from hermitex.solvers.grid import reals
-from hermitex.solvers.limit import require_tolerance
+from hermitex.solvers.solve_limits import require_tolerance
+from hermitex.solvers.sweep_grid import reals
 from hermitex.symbolic.breaks.switches import SWITCHES
-from hermitex.symbolic.existence import require_existence
-from hermitex.symbolic.far_out import needed_far_out
+from hermitex.symbolic.divergence import needed_far_out
+from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import apart
-from hermitex.symbolic.sums import arrays, unsummed
+from hermitex.symbolic.indexed_sums import arrays, unsummed
+from hermitex.symbolic.law_constraints import apart
 
 _EPSILON = 4*float(np.finfo(float).eps)
 _OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."

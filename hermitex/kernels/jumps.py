@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hermitex.kernels.panels import distinct, near_knots
+from hermitex.kernels.panel_rules import distinct, near_knots
 
 Array = np.ndarray
 _REACH = 8.0

@@ -14,7 +14,7 @@ from dataclasses import replace
 from sympy import Expr, Symbol, preorder_traversal
 
 from hermitex.kernels.lowered import Statement
-from hermitex.symbolic.sizes import operations
+from hermitex.symbolic.formula_size import operations
 
 _LONG = 14  # operations on a line
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from hermitex.kernels.panels import on_panels, split
+from hermitex.kernels.panel_rules import on_panels, split
 
 Array = np.ndarray
 WINDOW = 8.5  # P(|z| > 8.5) < 2e-17

@@ -19,7 +19,7 @@ from sympy.printing.printer import Printer as SymPyPrinter
 from hermitex.errors import BadInput, NoClosedForm
 from hermitex.kernels.recognition import recognise
 from hermitex.symbolic.conditioning import no_mass
-from hermitex.symbolic.text.bounded import short
+from hermitex.symbolic.text.bounded_powers import short
 
 _NUMPY = {
     "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh",
@@ -160,7 +160,7 @@ class NumPyPrinter(SymPyPrinter):
         return self._call("prox", e.loss, e.args[1:], lambda name: function_source(name, e.loss, self.doprint, self._rename))
 
     def _print_Conditioned(self, e: Any) -> str:
-        from hermitex.kernels.correlated import function_source
+        from hermitex.kernels.correlated_fields import function_source
 
         factors, *numbers = e.args
         return self._call("fields", factors, numbers, lambda name: function_source(name, factors, self.doprint))

@@ -23,15 +23,15 @@ from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.cancellation import magnitude
+from hermitex.kernels.generated_text import Names, comment, literal, prose
 from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.layout import tidy
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
-from hermitex.kernels.places import Marks
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
 from hermitex.kernels.rounding import rounded as moved
+from hermitex.kernels.sharp_places import Marks
 from hermitex.kernels.whitelist import checked
-from hermitex.kernels.words import Names, comment, literal, prose
 
 _WIDTH, _NOTE = 116, 16  # of a line, and the least that the note of an average takes
 _PACKED = 100  # formulas in one return statement, from which on a line holds as many as fit

@@ -14,7 +14,7 @@ from hermitex.show.cite import cite, known, reference
 from hermitex.show.display import latex
 from hermitex.show.escape import markdown as words_of
 from hermitex.show.escape import prose, tex
-from hermitex.show.line import Line
+from hermitex.show.formula_line import Line
 
 # Inside a document \@nodocument is \relax; there the file adds its sections only. \fitted prints smaller what is too wide.
 _HEAD = r"""% Written by hermitex; compiles by itself, and by \input{...} inside a document with amsmath.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .batch import Array
-from .limit import over
+from .solve_limits import over
 
 Equations = Callable[[Array, float], tuple[Array, Array, Array]]  # (x, p) -> F, F_x, F_p
 Examine = Callable[[Array, Array], "str | None"]  # states (n, B), parameters (B,) -> see `trace`

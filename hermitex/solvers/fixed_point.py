@@ -17,8 +17,8 @@ import numpy as np
 from . import linear
 from .batch import Array, Field, Params, feasible, finite_params, from_logs, positive_mask, start, take, to_logs
 from .differences import central, forward
-from .limit import over, ran_out
 from .solution import Solution, trend
+from .solve_limits import over, ran_out
 
 _PATIENCE = 100  # steps, or a tenth of those allowed, in which the residual has to be halved, or no solution is reached
 GROWS = "under iteration "  # of a reason: unknowns run off

@@ -17,9 +17,9 @@ import numpy as np
 
 from . import linear
 from .batch import ROUNDING, Array, Field, Params, feasible, finite_params, positive_mask, start, take, worst
-from .limit import over, ran_out
 from .problem import SOUND
 from .solution import NOWHERE, Solution
+from .solve_limits import over, ran_out
 
 _LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
 _NATURAL = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import BadInput, UnknownName
 from .batch import Array, Params
-from .limit import over, ran_out
 from .solution import Solution, trend
+from .solve_limits import over, ran_out
 
 if TYPE_CHECKING:
     from hermitex.hints import Axes

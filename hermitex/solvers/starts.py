@@ -14,9 +14,9 @@ from itertools import product
 import numpy as np
 
 from .batch import Array, Params, take
-from .limit import over
 from .problem import Problem
 from .solution import Solution
+from .solve_limits import over
 
 _GRID = np.arange(-12.0, 12.01, 0.25)  # exponents of ten
 _SIZES = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0)  # of every unknown that was given no start, where that which it has is a pole

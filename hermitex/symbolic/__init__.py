@@ -73,7 +73,7 @@ def _numeric(expr: Any, variables: Any) -> Any:
 
 
 def _conditional(expr: Any, variables: Any, condition: Any, cov: Any) -> Any:
-    from hermitex.symbolic.conditional import conditional
+    from hermitex.symbolic.conditional_expectation import conditional
 
     return conditional(expr, variables, condition, cov)
 

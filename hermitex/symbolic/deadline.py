@@ -22,8 +22,8 @@ from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
 from hermitex.symbolic.budget import budget, effort, ends, patient
-from hermitex.symbolic.held import held, let_go
 from hermitex.symbolic.interrupts import behind
+from hermitex.symbolic.precision_lock import held, let_go
 
 GRACE, LEAST, AGAIN = 0.05, 0.2, 0.1
 WAKES = getattr(signal, "SIGURG", 0)  # ignored where nobody handles it

@@ -23,9 +23,9 @@ from hermitex.hints import Covariance, Formula, Letters
 from hermitex.symbolic import hooks
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
 from hermitex.symbolic.deadline import deadline
-from hermitex.symbolic.lawful import Condition, apart, lawful
+from hermitex.symbolic.law_constraints import Condition, apart, lawful
 from hermitex.symbolic.laws import averaged, is_random, random_variables, required
-from hermitex.symbolic.walks import swapped
+from hermitex.symbolic.subexpressions import swapped
 
 
 class Bound(Symbol):

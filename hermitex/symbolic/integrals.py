@@ -12,12 +12,12 @@ from sympy import Abs, Add, Expr, Function, Max, Min, Mul, Pow, Symbol, preorder
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
-from hermitex.symbolic.conditional import worked_out
+from hermitex.symbolic.conditional_expectation import worked_out
 from hermitex.symbolic.conditioning import sifted
-from hermitex.symbolic.engine.answers import answer, joined
+from hermitex.symbolic.engine.node_integrals import answer, joined
 from hermitex.symbolic.engine.one_variable import RULES
 from hermitex.symbolic.engine.reduction import normal_form as reduce
-from hermitex.symbolic.existence import settled
+from hermitex.symbolic.existence_check import settled
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.undefined import slopes_done
 

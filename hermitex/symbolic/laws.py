@@ -44,9 +44,9 @@ from sympy.functions.combinatorial.numbers import stirling
 
 from hermitex.errors import BadInput
 from hermitex.symbolic import densities, mellin
-from hermitex.symbolic.lawful import Condition, conditions
+from hermitex.symbolic.indexed_sums import ArraySum, Index
+from hermitex.symbolic.law_constraints import Condition, conditions
 from hermitex.symbolic.special import LogFactorial
-from hermitex.symbolic.sums import ArraySum, Index
 from hermitex.symbolic.weighted_laws import LARGEST, NONE_ABOVE, SHAPES, WEIGHTED, below, moment_of_student, survives
 
 Term = tuple[Expr, Expr, tuple[Symbol, ...]]  # a probability, what is averaged, and the normals that came in

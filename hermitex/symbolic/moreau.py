@@ -358,7 +358,7 @@ def _shifted(core: Expr, a: Expr, b: Expr) -> Expr:
 @lru_cache(maxsize=256)
 def _programs(loss: Loss, prec: int) -> tuple[Any, Any, Any]:
     """l', l'' and l as programs of (f, parameters) at one precision."""
-    from hermitex.symbolic.digits.program import StraightLine
+    from hermitex.symbolic.digits.digit_program import StraightLine
     from hermitex.symbolic.precise import MPMATH
 
     slope = loss.slope if loss.smooth else loss.expr.diff(loss.f)
@@ -412,7 +412,7 @@ def _snapped(f: Any, loss: Loss, values: tuple) -> Any:
 def _end(e: Expr, loss: Loss, values: tuple) -> Any:
     if e in (oo, -oo):
         return mpf("inf") if e is oo else mpf("-inf")
-    from hermitex.symbolic.digits.program import StraightLine
+    from hermitex.symbolic.digits.digit_program import StraightLine
     from hermitex.symbolic.precise import MPMATH
 
     return StraightLine(e, list(loss.parameters), MPMATH)(*values)

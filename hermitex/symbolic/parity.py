@@ -52,9 +52,9 @@ from sympy.polys.polyutils import dict_from_expr
 from hermitex.errors import HermitexError
 from hermitex.symbolic.breaks.order import compare
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import pieces
-from hermitex.symbolic.sizes import operations
 from hermitex.symbolic.weak import in_heavisides
 
 _OPS = 250          # operations above which only the cheapest comparison is made

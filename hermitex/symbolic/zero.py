@@ -16,9 +16,9 @@ from hermitex.symbolic.arithmetic import mpf, nstr
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.definite import definite
-from hermitex.symbolic.digits.constants import is_identically_zero
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
-from hermitex.symbolic.existence import require_existence
+from hermitex.symbolic.digits.exact_constants import is_identically_zero
+from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.parity import parity

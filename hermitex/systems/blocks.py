@@ -17,7 +17,7 @@ from sympy.utilities.iterables import strongly_connected_components
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.sums import ArraySum
+from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.systems.derivatives import KeptNames, partials
 
 _MOST_SUBSETS = 5_000

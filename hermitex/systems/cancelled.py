@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.kernels.rounding import GOLDEN, OFF
-from hermitex.systems.moves import FLOOR, SMALL, moved
+from hermitex.systems.newton_step import FLOOR, SMALL, moved
 
 _EPS = float(np.finfo(float).eps)
 _ROUNDED = _EPS/OFF  # of how far they are moved: what rounding may be of the terms, one to two units in the last place

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.chain import assemble, pick, robust
+from hermitex.solvers.fallback_chain import assemble, pick, robust
 from hermitex.solvers.interval import Interval, clipped
 from hermitex.solvers.newton import bend, bend_slope
 from hermitex.solvers.problem import START

@@ -27,14 +27,14 @@ from sympy import (
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.kernels.exact import independent
+from hermitex.kernels.closed_form_choice import independent
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Expectation, bind
+from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.symbolic.moreau import has_nodes, resolve
-from hermitex.symbolic.sums import ArraySum
+from hermitex.symbolic.subexpressions import swapped
 from hermitex.symbolic.surfaces import integrated, surfaces
-from hermitex.symbolic.walks import swapped
 from hermitex.symbolic.weak import off_the_breaks
 from hermitex.systems.gradients import Factors, gradient
 

@@ -25,17 +25,17 @@ from hermitex.errors import NO_NUMBER, BadInput, BudgetExceeded, HermitexError, 
 from hermitex.show.columns import ridge
 from hermitex.show.display import words_table
 from hermitex.show.files import check_place, write_whole
-from hermitex.solvers.limit import require_tolerance
+from hermitex.solvers.solve_limits import require_tolerance
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import Index, with_entries
 from hermitex.symbolic.precise import evaluate as evaluate_residual
-from hermitex.symbolic.sums import Index, with_entries
 from hermitex.systems.exported_text import Numbers, Point, parameters_of, render
 from hermitex.systems.iterate import require_method
 from hermitex.systems.matrices import flat_start
 from hermitex.systems.scope import written_out
 from hermitex.systems.solve import refused
-from hermitex.systems.states import States
+from hermitex.systems.state_evaluation import States
 from hermitex.systems.trajectory import TIME
 
 _TRIES, _POINTS = 24, 3

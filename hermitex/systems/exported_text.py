@@ -17,14 +17,15 @@ import numpy as np
 from sympy import Symbol
 
 from hermitex.errors import UnknownName
-from hermitex.kernels.words import INTEGRATED, Names, comment, literal, prose
-from hermitex.systems.excerpt import flat
-from hermitex.systems.template import FILE, FLOW_FILE, FORMULAS, PLACES
+from hermitex.kernels.generated_text import INTEGRATED, Names, comment, literal, prose
+from hermitex.systems.export_template import FILE, FLOW_FILE, FORMULAS, PLACES
+from hermitex.systems.export_verification import verified
+from hermitex.systems.source_bundle import flat
 from hermitex.systems.trajectory import TIME
-from hermitex.systems.verified import verified
 
 _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
-_RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", ("hermitex.systems.program", "BlockCode"): "Block"}
+_RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast",
+           ("hermitex.systems.compiled_system", "BlockCode"): "Block"}
 _STANDARD = ("import argparse", "import json", "import os", "import sys")
 _PAGE_NAMES = frozenset({"AXES", "CODE", "DOMAIN", "REFERENCE", "START", "main", "run", "selftest", "solve", "values"})
 _WIDTH = 116
@@ -50,9 +51,9 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     averaged = any(p.axes for p in every)
     rules_of = (*(("Axis",) if averaged else ()), *(("Exact",) if not all(p.axes for p in every) else ()))
     own = [(_STANDALONE, n) for n in (*rules_of, "Code", "NotSolved", *runs)]
-    own += [("hermitex.kernels.sums", n) for n in ("Entry", "Arrays")] if program.arrays is not None else []
+    own += [("hermitex.kernels.array_sums", n) for n in ("Entry", "Arrays")] if program.arrays is not None else []
     if flow:
-        own += [("hermitex.solvers.grid", "check_size"), ("hermitex.systems.program", "BlockCode")]
+        own += [("hermitex.solvers.sweep_grid", "check_size"), ("hermitex.systems.compiled_system", "BlockCode")]
     groups = [[(_ADAPTIVE, "Quadratures")] if averaged else [], own]
     taken = _PAGE_NAMES | set(re.findall(r"^def (\w+)", "\n".join([*helpers, *functions]), re.M))
     more, (quadrature, solving) = flat(*groups, rename=_RENAME, taken=taken)

@@ -12,13 +12,13 @@ from sympy import Eq, S, Symbol
 from hermitex.errors import BadInput, Divergent, brief
 from hermitex.hints import Numbers, Place
 from hermitex.show.display import latex
-from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory
+from hermitex.solvers.solve_limits import limited
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbols import is_normal_name
 from hermitex.systems.blocks import Block, Equation
+from hermitex.systems.compiled_system import Program, compile_program
 from hermitex.systems.names import by_name, listed
-from hermitex.systems.program import Program, compile_program
 from hermitex.systems.scope import free_names
 from hermitex.systems.system import System
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many

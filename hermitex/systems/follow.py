@@ -10,14 +10,14 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.hints import Axes, DataFrame
-from hermitex.kernels.lawful import unlawful
+from hermitex.kernels.parameter_conditions import unlawful
 from hermitex.show.display import Shown, number_table
 from hermitex.show.plots import new_axes
 from hermitex.solvers.arclength import trace
 from hermitex.solvers.linear import spectral_radius
 from hermitex.systems.sensitivity import parameter_of, slopes
 from hermitex.systems.solve import refused
-from hermitex.systems.states import States
+from hermitex.systems.state_evaluation import States
 
 _SHOWN = 4  # points of a block at which its averages are examined
 _HELD = 1e-9  # the error of an average in the equations that still counts

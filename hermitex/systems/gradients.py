@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from sympy import Abs, Add, Expr, Function, Mul, Pow, S, Symbol, arg, sign
 from sympy.core.function import ArgumentIndexError, UndefinedFunction
 
-from hermitex.symbolic.sums import ArraySum
+from hermitex.symbolic.indexed_sums import ArraySum
 
 Slopes = dict[Symbol, Expr]
 _OTHERS = (Abs, sign, arg)

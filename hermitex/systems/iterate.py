@@ -13,10 +13,10 @@ import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.solvers.interval import middle, outside, said
-from hermitex.solvers.limit import limited, over, ran_out, require_tolerance
 from hermitex.solvers.solution import REFUSED, Solution
+from hermitex.solvers.solve_limits import limited, over, ran_out, require_tolerance
 from hermitex.systems.solve import CHUNK, checked_start, joined, points_of, refused, shaped, solved
-from hermitex.systems.states import States
+from hermitex.systems.state_evaluation import States
 
 METHODS = ("newton", "iterate")
 _STEPS, _ROUNDS, _STAYS, _FLOOR, _TINY = 20_000, 5, 1e-5, 1e-6, 1e-300

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.sound import AROUND, BESIDE, STEEPEST, steepest
-from hermitex.systems.moves import OF_TERMS, SMALL
-from hermitex.systems.program import BlockCode, State
+from hermitex.solvers.root_test import AROUND, BESIDE, STEEPEST, steepest
+from hermitex.systems.compiled_system import BlockCode, State
+from hermitex.systems.newton_step import OF_TERMS, SMALL
 
 EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
 

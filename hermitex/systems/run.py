@@ -13,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.lawful import unlawful
-from hermitex.solvers.chain import assemble, pick, robust
+from hermitex.kernels.parameter_conditions import unlawful
+from hermitex.solvers.fallback_chain import assemble, pick, robust
 from hermitex.solvers.fixed_point import GROWS
 from hermitex.solvers.interval import middle, outside, said
-from hermitex.solvers.limit import OutOfTime, over, ran_out, timed
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import SOUND, START
+from hermitex.solvers.root_test import LEAST_HELD
 from hermitex.solvers.solution import Solution, combined
-from hermitex.solvers.sound import LEAST_HELD
+from hermitex.solvers.solve_limits import OutOfTime, over, ran_out, timed
 from hermitex.solvers.starts import off_poles
 from hermitex.systems.cancelled import losses
+from hermitex.systems.compiled_system import BlockCode, Program, State, row
 from hermitex.systems.coordinates import Coordinates, at_ends
 from hermitex.systems.double_roots import undetermined
-from hermitex.systems.glance import glance
-from hermitex.systems.moves import (
+from hermitex.systems.newton_step import (
     FLOOR,
     OF_AVERAGE,
     SMALL,
@@ -37,9 +37,9 @@ from hermitex.systems.moves import (
     rounding_of_rows,
 )
 from hermitex.systems.nonlinear import NonlinearBlock
-from hermitex.systems.program import BlockCode, Program, State, row
 from hermitex.systems.residual import residual_of
 from hermitex.systems.stability import stability
+from hermitex.systems.verification import glance
 
 _REFINEMENTS = 40
 _CHANCES = 3  # quadratures with which a point is tried that none of the methods solves

@@ -17,10 +17,10 @@ from hermitex.show.columns import ridge
 from hermitex.solvers.linear import least_singular_value
 from hermitex.solvers.linear import solve as solve_linear
 from hermitex.systems.blocks import Block, Equation
+from hermitex.systems.compiled_system import compile_program
 from hermitex.systems.derivatives import KeptNames, partials
-from hermitex.systems.program import compile_program
 from hermitex.systems.scope import depends_on, written_out
-from hermitex.systems.states import States
+from hermitex.systems.state_evaluation import States
 
 _HELD = 1e-9  # the error of an average in a derivative that still counts
 _SINGULAR = 1e-13  # a reciprocal condition number below it: no derivative

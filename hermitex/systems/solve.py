@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
-from hermitex.kernels.lawful import unlawful
-from hermitex.solvers.chain import assemble, pick
-from hermitex.solvers.grid import check_size, reals
+from hermitex.kernels.parameter_conditions import unlawful
+from hermitex.solvers.fallback_chain import assemble, pick
 from hermitex.solvers.interval import outside, said
-from hermitex.solvers.limit import limited, over, require_tolerance
 from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
-from hermitex.systems.moves import SMALL
-from hermitex.systems.program import Program
+from hermitex.solvers.solve_limits import limited, over, require_tolerance
+from hermitex.solvers.sweep_grid import check_size, reals
+from hermitex.systems.compiled_system import Program
+from hermitex.systems.newton_step import SMALL
 from hermitex.systems.run import DOUBLE, LOST, NEAR, SHORT, Run
 
 CHUNK = 512

@@ -19,18 +19,18 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName
 from hermitex.show.columns import ridge
-from hermitex.solvers.grid import Piece, digest
-from hermitex.solvers.grid import grid as points
+from hermitex.solvers.chunked_sweep import Progress
+from hermitex.solvers.chunked_sweep import sweep as sweep_grid
 from hermitex.solvers.journal import PASSING
-from hermitex.solvers.limit import limited, over, require_seconds, require_tolerance
 from hermitex.solvers.solution import Solution
-from hermitex.solvers.sweep import Progress
-from hermitex.solvers.sweep import sweep as sweep_grid
-from hermitex.solvers.table import Sweep
+from hermitex.solvers.solve_limits import limited, over, require_seconds, require_tolerance
+from hermitex.solvers.sweep_grid import Piece, digest
+from hermitex.solvers.sweep_grid import grid as points
+from hermitex.solvers.sweep_table import Sweep
+from hermitex.systems.compiled_system import Program
 from hermitex.systems.flow import Flow
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.names import by_name
-from hermitex.systems.program import Program
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
 
 _OF_A_SYSTEM = 1e-11

@@ -13,29 +13,29 @@ from sympy.core.function import UndefinedFunction
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName, brief
 from hermitex.hints import Letters, Place, Variables
-from hermitex.kernels.pythagoras import residuals
-from hermitex.kernels.signs import signs
+from hermitex.kernels.residual_squares import residuals
+from hermitex.kernels.sign_conditions import signs
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.derivation import Derivation
-from hermitex.symbolic.far_out import needed_far_out
+from hermitex.symbolic.divergence import needed_far_out
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import Condition, apart
+from hermitex.symbolic.indexed_sums import arrays, read_sums, unsummed
+from hermitex.symbolic.law_constraints import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
-from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
+from hermitex.systems.compiled_system import Postponed, Program, compile_program
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
+from hermitex.systems.equation_text import assumed, condition, letters, read
 from hermitex.systems.follow import Branch, follow
 from hermitex.systems.iterate import require_method, solved_by
-from hermitex.systems.letters import assumed, condition, letters, read
 from hermitex.systems.matrices import entrywise, flat_start, pairs
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import begin, by_name, check_distinct, listed
-from hermitex.systems.program import Postponed, Program, compile_program
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
 

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
-from hermitex.kernels.lawful import LAW, unlawful
-from hermitex.solvers.grid import reals
+from hermitex.kernels.parameter_conditions import LAW, unlawful
 from hermitex.solvers.interval import clipped, outside, said
-from hermitex.solvers.limit import over, ran_out, require_tolerance
 from hermitex.solvers.ode import Interpolant, TooManySteps, Trajectory, integrate
 from hermitex.solvers.solution import REFUSED
+from hermitex.solvers.solve_limits import over, ran_out, require_tolerance
+from hermitex.solvers.sweep_grid import reals
 from hermitex.systems.solve import points_of, refused
-from hermitex.systems.states import States
+from hermitex.systems.state_evaluation import States
 
 TIME, OF_A_FLOW = "t", 1e-9  # the letter; the tolerance where none is given
 _EXPLICIT, _IMPLICIT = 50_000, 200_000  # evaluations after which a flow counts as stiff, and as too long

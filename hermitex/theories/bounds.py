@@ -18,9 +18,9 @@ from hermitex.errors import BadInput, brief
 from hermitex.hints import Formula, Numbers
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
-from hermitex.theories.risks.path import optimised
 from hermitex.theories.risks.projection import Projection, Target, project
-from hermitex.theories.risks.result import Bounds, as_numbers
+from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
+from hermitex.theories.risks.risk_path import optimised
 
 Array = np.ndarray[Any, Any]
 

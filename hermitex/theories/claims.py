@@ -88,7 +88,7 @@ class Claims(Shown, Mapping[str, Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """{name: {value, status, source, words}}; a formula as text that `hermitex.parse` reads, infinity as "inf"."""
-        from hermitex.symbolic.text.plain import plain
+        from hermitex.symbolic.text.plain_data import plain
 
         def written(value: Any) -> Any:
             return "inf" if value == oo else plain(value)
@@ -189,7 +189,7 @@ class Regimes(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The regimes with their bounds and formulas, and what proves continuity."""
-        from hermitex.symbolic.text.plain import plain
+        from hermitex.symbolic.text.plain_data import plain
 
         cells = [{"name": r.name, "inside": [f"{plain(e)} >= 0" for e in r.inside], **{n: plain(v) for n, v in r.values.items()}}
                  for r in self.regimes]

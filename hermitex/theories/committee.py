@@ -21,8 +21,8 @@ from hermitex.errors import BadInput, NotConverged, NoValue
 from hermitex.hints import Axes, Formula
 from hermitex.show.display import shorten
 from hermitex.show.plots import new_axes
-from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
+from hermitex.solvers.solve_limits import limited, require_tolerance
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbols import z

@@ -26,9 +26,9 @@ from hermitex.systems.names import begin
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.convex import solved
-from hermitex.theories.losses import equations as sample
+from hermitex.theories.losses import loss_equations as sample
 from hermitex.theories.losses.classes import mean_label
-from hermitex.theories.losses.labels import of_signs
+from hermitex.theories.losses.loss_labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.spike import free_parameters, require_square_integrable
 from hermitex.theories.theory import Theory, written

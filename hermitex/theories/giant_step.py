@@ -27,10 +27,10 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.hermite_tensors import SymmetricTensor, tensor
 from hermitex.symbolic.series.coefficients import coefficient, target
 from hermitex.symbolic.subspaces import Matrix, orthonormal
-from hermitex.symbolic.tensors import SymmetricTensor, tensor
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import Delta, normal, z
 from hermitex.systems.system import System
 from hermitex.theories.claims import Claim, Claims, exact

@@ -21,18 +21,18 @@ from hermitex.exponents.channels import channel as channel_of
 from hermitex.exponents.directions.relevant import Relevant, relevant
 from hermitex.exponents.label import label as canonical
 from hermitex.hints import Formula
-from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import Solution
+from hermitex.solvers.solve_limits import limited
 from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.generalisation import Generalisation
-from hermitex.theories.overlaps.outputs import output
+from hermitex.theories.overlaps.label_structure import values
+from hermitex.theories.overlaps.output_choice import output
+from hermitex.theories.overlaps.overlap_space import FixedPoint, OverlapSpace, overlap_space
 from hermitex.theories.overlaps.picture import OverlapCurve
-from hermitex.theories.overlaps.space import FixedPoint, OverlapSpace, overlap_space
 from hermitex.theories.overlaps.state_evolution import StateEvolution, quadrature_error
-from hermitex.theories.overlaps.structure import values
 from hermitex.theories.overlaps.transitions import Transitions, transitions
 from hermitex.theories.theory import Theory
 

@@ -16,7 +16,7 @@ from sympy import Derivative as SymPyDerivative
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import complexity
-from hermitex.exponents.labels.levels import constant_value
+from hermitex.exponents.labels.label_levels import constant_value
 from hermitex.exponents.leap import leap
 from hermitex.hints import DataFrame, Formula
 from hermitex.show.display import Shown, formula_table, latex

@@ -23,7 +23,7 @@ from hermitex.solvers.root import root
 from hermitex.solvers.solution import Solution
 from hermitex.symbols import lamda
 from hermitex.systems.system import System
-from hermitex.theories.parts import in_parts
+from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.theory import Theory, written
 
 n, p, nu_2 = symbols("n p nu_2", positive=True)

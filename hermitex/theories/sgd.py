@@ -17,7 +17,7 @@ import numpy as np
 from sympy import Add, Expr, Symbol, factorial
 
 from hermitex.errors import BadInput
-from hermitex.exponents.labels.levels import polynomial
+from hermitex.exponents.labels.label_levels import polynomial
 from hermitex.exponents.leap import leap
 from hermitex.hints import Formula
 from hermitex.show.display import latex
@@ -26,10 +26,10 @@ from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbols import m, normals, z
 from hermitex.systems.flow import Flow
-from hermitex.theories.online.directions import SGDDirections
-from hermitex.theories.online.escape import EscapeTimes, escape_times
-from hermitex.theories.online.flow import Drift, Leading, leading, slope
-from hermitex.theories.online.overlaps import OverlapFlow
+from hermitex.theories.online.escape_time import EscapeTimes, escape_times
+from hermitex.theories.online.online_directions import SGDDirections
+from hermitex.theories.online.overlap_averages import OverlapFlow
+from hermitex.theories.online.overlap_drift import Drift, Leading, leading, slope
 from hermitex.theories.online.repeated import Repeated, escape_times_repeated, repeated
 from hermitex.theories.spike import require_square_integrable
 

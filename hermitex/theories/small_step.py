@@ -94,7 +94,8 @@ class SmallStep(Theory):
         Parameters
         ----------
         psi1, psi2, eta, Delta : one number each
-        simulated : singular values to draw as a histogram, as `hermitex.experiments.small_step.singular_values` gives them
+        simulated : singular values to draw as a histogram, from
+            `hermitex.experiments.small_step_experiment.singular_values`
 
         Examples
         --------

@@ -270,7 +270,7 @@ class SourceCapacity(Theory):
 
     def to_dict(self) -> dict[str, Any]:
         """Capacity, source, the exponents, the optimum, the regimes and their continuity."""
-        from hermitex.symbolic.text.plain import plain
+        from hermitex.symbolic.text.plain_data import plain
 
         return {**plain({"capacity": self.capacity, "source": self.source}), "rates": self.rates().to_dict(),
                 "optimum": self.optimum().to_dict(), **self.regimes.to_dict()}

@@ -16,10 +16,10 @@ from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.hints import Axes, DataFrame, Formula
 from hermitex.show.display import Shown, formula_table
 from hermitex.symbolic.activations import Activation
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z as _z
-from hermitex.theories.conditional import mu_star
-from hermitex.theories.features.equations import Equations
+from hermitex.theories.conditional_coefficients import mu_star
+from hermitex.theories.features.resolvent_equations import Equations
 from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]

@@ -24,10 +24,10 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.precise import evaluate
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import Delta, alpha0, beta, eta, z
-from hermitex.theories.conditional import in_floats
+from hermitex.theories.conditional_coefficients import in_floats
 from hermitex.theories.theory import Theory
 
 _VANISHES = 1e-15  # of sqrt(E g^2): a coefficient that small is a zero that was not proved

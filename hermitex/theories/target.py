@@ -18,9 +18,9 @@ from hermitex.hints import Formula
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import Delta, c, gamma, kappa, r, z
-from hermitex.theories.conditional import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
+from hermitex.theories.conditional_coefficients import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
 
 
 class MomentValues(NamedTuple):

@@ -15,9 +15,9 @@ from hermitex.errors import NO_NUMBER, BadInput, NotConverged, NoValue, UnknownN
 from hermitex.hints import Numbers
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
-from hermitex.solvers.grid import reals
-from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.solution import Solution
+from hermitex.solvers.solve_limits import limited, require_tolerance
+from hermitex.solvers.sweep_grid import reals
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name
@@ -353,7 +353,7 @@ def written(numbers: Mapping[str, Any], **letters: str) -> list[str]:
 
 def _plain(value: Any) -> Any:
     """A function by its name, an expression as text, a number or a tuple as it is."""
-    from hermitex.symbolic.text.plain import plain
+    from hermitex.symbolic.text.plain_data import plain
 
     try:
         return plain(getattr(value, "expr", value))

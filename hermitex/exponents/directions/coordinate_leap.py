@@ -18,14 +18,14 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.invariant_tensors import plus
 from hermitex.exponents.directions.regression import Regression, coefficient, place
 from hermitex.exponents.labels.mean_signs import nonzero_mean
-from hermitex.exponents.labels.rising import sign_by_rise
+from hermitex.exponents.labels.monotone_labels import sign_by_rise
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite import He
+from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.invariance import unseen
 from hermitex.symbolic.partial_tensors import MultiIndex
-from hermitex.symbolic.series.fields import hermite_form, in_field
+from hermitex.symbolic.series.coefficient_fields import hermite_form, in_field
 from hermitex.symbolic.subspaces import Matrix, contains, matrix
 from hermitex.symbolic.vanishing import vanishes
 

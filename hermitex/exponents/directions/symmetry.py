@@ -145,8 +145,8 @@ class _Values:
     """g at a few generic points, to sort out what is no symmetry without algebra."""
 
     def __init__(self, g: Expr, variables: tuple[Symbol, ...]) -> None:
+        from hermitex.symbolic.digits.digit_program import StraightLine
         from hermitex.symbolic.digits.mp_backend import MPMath
-        from hermitex.symbolic.digits.program import StraightLine
 
         self.points = [[((37*k + 29*i + 11) % 83)/31 - 1.3 + i/17 for i in range(len(variables))] for k in range(4)]
         try:

@@ -34,7 +34,7 @@ from sympy import (
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.labels.sizes import ODD_RISING, nonzero_almost_everywhere, null_zeros, sign_almost_everywhere
+from hermitex.exponents.labels.sign_and_size import ODD_RISING, nonzero_almost_everywhere, null_zeros, sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.terms import connected
 from hermitex.symbolic.weak import in_heavisides

@@ -16,14 +16,14 @@ from sympy import Abs, Dummy, Expr, Heaviside, Symbol, cos, sin, tanh
 
 from hermitex.exponents.channels import Channel, Labels, Named
 from hermitex.exponents.label import revealed
-from hermitex.exponents.labels.forms import cells_of, polynomial_of_signs, signs_of
-from hermitex.exponents.labels.sizes import finite_values
+from hermitex.exponents.labels.sign_and_size import finite_values
+from hermitex.exponents.labels.sign_forms import cells_of, polynomial_of_signs, signs_of
 from hermitex.exponents.mean import HOELDER, in_space
 from hermitex.symbolic.budget import Listed
-from hermitex.symbolic.series.fields import in_field, to_expr
+from hermitex.symbolic.series.coefficient_fields import in_field, to_expr
 
 if TYPE_CHECKING:
-    from hermitex.exponents.labels.bounded import Bounded
+    from hermitex.exponents.labels.bounded_moments import Bounded
 
 MOST_VALUES = 9
 _WAVES = (sin, cos, tanh)
@@ -138,7 +138,7 @@ def _powers_in_space(u: Expr, variables: tuple[Symbol, ...], text: str) -> Itera
 
 def _steps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
     """1(y > c), which has every moment, and asks for nothing but ranges of u over boxes."""
-    from hermitex.exponents.labels.bounded import MOST_VARIABLES, Bounded, thresholds
+    from hermitex.exponents.labels.bounded_moments import MOST_VARIABLES, Bounded, thresholds
 
     if sum(1 for v in variables if u.has(v)) <= MOST_VARIABLES:
         for c in thresholds(u, variables):

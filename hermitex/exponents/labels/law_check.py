@@ -15,7 +15,7 @@ from sympy import Abs, Expr, Symbol, expand_log, factorial, gamma, log, loggamma
 
 from hermitex.errors import BadInput
 from hermitex.kernels.arrays import lambdify
-from hermitex.kernels.panels import gauss
+from hermitex.kernels.panel_rules import gauss
 from hermitex.symbols import natural, normals
 
 _OFF = 1e-5       # a total this far from one is no rounding

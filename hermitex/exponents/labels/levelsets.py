@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import Expr, Float, Symbol, diff, horner
 
-from hermitex.exponents.labels.levels import polynomial
+from hermitex.exponents.labels.label_levels import polynomial
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint

@@ -16,7 +16,7 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
-from hermitex.exponents.labels.sizes import sign_almost_everywhere
+from hermitex.exponents.labels.sign_and_size import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.definite import sign_of_integrand
@@ -143,7 +143,7 @@ def _mean(node: Expr) -> Certificate:
 # -- box by box --------------------------------------------------------------------------------------------------------
 def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
     """E[f] != 0 for a sum of polynomials times bounded functions, by the ranges of these over boxes."""
-    from hermitex.exponents.labels.bounded import enclosed  # which needs NumPy
+    from hermitex.exponents.labels.bounded_moments import enclosed  # which needs NumPy
 
     found = _within(lambda: enclosed(f, variables)) if f.count_ops() <= _OPS else None
     if found is None:

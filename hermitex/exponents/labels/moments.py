@@ -15,12 +15,12 @@ from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, interval_of, scaled
 from hermitex.exponents.labels.families import Member
 from hermitex.exponents.labels.mean_signs import nonzero_mean
-from hermitex.exponents.labels.rising import sign_by_rise
+from hermitex.exponents.labels.monotone_labels import sign_by_rise
 from hermitex.exponents.mean import in_space
 from hermitex.symbolic.budget import Store, checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite import He
-from hermitex.symbolic.series.fields import in_field, moment
+from hermitex.symbolic.hermite_calculus import He
+from hermitex.symbolic.series.coefficient_fields import in_field, moment
 from hermitex.symbolic.subspaces import tidy
 
 Index = tuple[int, ...]

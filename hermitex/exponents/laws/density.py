@@ -17,7 +17,7 @@ import numpy as np
 from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff
 
 from hermitex.kernels.arrays import lambdify
-from hermitex.kernels.panels import distinct, graded
+from hermitex.kernels.panel_rules import distinct, graded
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation

@@ -14,13 +14,13 @@ from math import prod
 from sympy import Add, Dummy, Expr, Heaviside, Mul, Rational, S, Symbol, atan, erfc, exp, factorial, gamma, oo, pi, sign, sqrt
 
 from hermitex.exponents.label import split_products
-from hermitex.exponents.labels.levels import equal, indicator_moment
+from hermitex.exponents.labels.label_levels import equal, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.exponents.laws.density import Index
 from hermitex.symbolic.breaks.order import between, ordered
 from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite import He
+from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate

@@ -15,7 +15,7 @@ import numpy as np
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import WINDOW, Index, Law
-from hermitex.kernels.panels import half_template
+from hermitex.kernels.panel_rules import half_template
 from hermitex.symbolic.budget import checkpoint
 
 _DEEP, _SHALLOW, _SMOOTH = 24, {2: 8, 4: 5}, 4  # factors by which panels shrink towards a knot at 0, elsewhere, and towards a hint

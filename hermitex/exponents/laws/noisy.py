@@ -18,21 +18,21 @@ from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.label import shown
 from hermitex.exponents.labels.quantities import inner_quantities
-from hermitex.exponents.laws.blocks import law_of, zeros_by_flips
+from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
+from hermitex.exponents.laws.channel_couplings import Drawn
 from hermitex.exponents.laws.density import Index, Law, array_function, noise
 from hermitex.exponents.laws.discrete import Atoms, cleaned, exact_atoms, indices
-from hermitex.exponents.laws.drawn import Drawn
+from hermitex.exponents.laws.law_table import tabulated
 from hermitex.exponents.laws.linearised import Kernels, Second, agreed, second, turned
-from hermitex.exponents.laws.products import multiplied
-from hermitex.exponents.laws.scattered import scattered
+from hermitex.exponents.laws.product_laws import multiplied
+from hermitex.exponents.laws.scattered_points import scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
-from hermitex.exponents.laws.sums import added
-from hermitex.exponents.laws.table import tabulated
+from hermitex.exponents.laws.sum_laws import added
 from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint, patient, remaining, unless_refused
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite import He
+from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import breakpoints
 

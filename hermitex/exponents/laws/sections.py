@@ -15,7 +15,7 @@ from sympy import DiracDelta, Expr, S, Symbol, diff
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merged, pushed
-from hermitex.kernels.panels import distinct, zeros_on
+from hermitex.kernels.panel_rules import distinct, zeros_on
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 
 _SCAN = 1600

@@ -15,7 +15,7 @@ from sympy import Abs, Dummy, Expr, Heaviside, Symbol, preorder_traversal, sign
 
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
-from hermitex.kernels.panels import distinct, graded, split, zeros_on
+from hermitex.kernels.panel_rules import distinct, graded, split, zeros_on
 
 _ORDER, _DEPTH = 16, 5
 _WIDTH = 1.5

@@ -56,10 +56,10 @@ from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Chec
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import Condition, apart, lawful
+from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, equally_long, read_sums, written_out
+from hermitex.symbolic.law_constraints import Condition, apart, lawful
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parity import parity
-from hermitex.symbolic.sums import ArraySum, Element, Index, equally_long, read_sums, written_out
 from hermitex.symbolic.undefined import one_function, put, tidy, undefined_functions
 from hermitex.symbolic.zero import Verdict, decide
 

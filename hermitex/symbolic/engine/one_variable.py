@@ -43,15 +43,15 @@ from hermitex.symbolic.breaks.roots import real_roots
 from hermitex.symbolic.breaks.switches import JUMPS, STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
-from hermitex.symbolic.engine.reading import NotCanonical, read
-from hermitex.symbolic.engine.tidy import depends, hold_made, multiplied_out, tidy
-from hermitex.symbolic.engine.together import kept_together
+from hermitex.symbolic.engine.canonical_reading import NotCanonical, read
+from hermitex.symbolic.engine.joint_existence import kept_together
+from hermitex.symbolic.engine.rational_tidying import depends, hold_made, multiplied_out, tidy
 from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
-from hermitex.symbolic.engine.unordered import unordered
+from hermitex.symbolic.engine.unordered_switches import unordered
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.pieces import breakpoints, pieces
-from hermitex.symbolic.sizes import operations
-from hermitex.symbolic.sums import HIDDEN, hidden
 from hermitex.symbols import fractions
 
 _EXPANDABLE = 400  # operations of an integrand that is still multiplied out

@@ -35,9 +35,9 @@ from sympy import (
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal
-from hermitex.symbolic.engine.reading import UNIT, NotCanonical, read
-from hermitex.symbolic.engine.tidy import depends, is_zero, root, tidy
-from hermitex.symbolic.sizes import operations
+from hermitex.symbolic.engine.canonical_reading import UNIT, NotCanonical, read
+from hermitex.symbolic.engine.rational_tidying import depends, is_zero, root, tidy
+from hermitex.symbolic.formula_size import operations
 
 _LONG = 500
 

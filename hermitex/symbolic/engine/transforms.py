@@ -26,7 +26,7 @@ from sympy import (
 )
 
 from hermitex.symbolic.engine.canonical import Refusal
-from hermitex.symbolic.engine.tidy import depends, tidy
+from hermitex.symbolic.engine.rational_tidying import depends, tidy
 from hermitex.symbolic.scales import linear
 
 _MOST = 12  # the highest power of a denominator

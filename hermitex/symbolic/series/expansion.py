@@ -46,7 +46,7 @@ class Expansion:
     coefficients : {k: expression}, or {(a_1, ..., a_r): expression} for several variables
     norm : E[g^2]; an unevaluated node where it has no closed form
 
-    >>> from hermitex.symbolic.hermite import expand
+    >>> from hermitex.symbolic.hermite_calculus import expand
     >>> found = expand("z**3", order=3, basis="monic")
     >>> found.coefficients
     {0: 0, 1: 3, 2: 0, 3: 6}
@@ -183,7 +183,7 @@ class Expansion:
         last order alone; more variables have `plot_coefficients`.
         """
         from hermitex.show.plots import curves, level_lines
-        from hermitex.symbolic.digits.program import StraightLine
+        from hermitex.symbolic.digits.digit_program import StraightLine
         from hermitex.symbolic.precise import MPMATH
 
         if len(self.variables) > 2:

@@ -8,10 +8,10 @@ from typing import Any
 from sympy import Add, Expr, Rational, Symbol
 
 from hermitex.errors import BadInput
-from hermitex.kernels.correlated import FIELD, smooth
+from hermitex.kernels.correlated_fields import FIELD, smooth
 from hermitex.symbols import z
 from hermitex.systems.flow import Flow
-from hermitex.theories.committees.products import Product, entry, product, slope
+from hermitex.theories.committees.field_products import Product, entry, product, slope
 from hermitex.theories.committees.rates import Pair, Rates, label
 
 _FEW = 3  # averages of kinked functions over three fields, on a grid at every step: one takes 0.02 s

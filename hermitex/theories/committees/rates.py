@@ -18,8 +18,8 @@ from sympy import Expr, diff
 
 from hermitex.errors import NO_NUMBER, BadInput
 from hermitex.symbols import z
-from hermitex.theories.committees.products import NODES, Product, compiled, product, slope, with_quadrature
-from hermitex.theories.committees.quadrature import average as numeric
+from hermitex.theories.committees.conditioned_quadrature import average as numeric
+from hermitex.theories.committees.field_products import NODES, Product, compiled, product, slope, with_quadrature
 
 Array = np.ndarray
 MOST_AVERAGES = 200_000  # of four fields

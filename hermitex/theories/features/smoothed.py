@@ -16,7 +16,7 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 from hermitex.errors import BadInput, HermitexError
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbols import kappa, r, z
-from hermitex.theories.conditional import activation_of, in_floats, mu
+from hermitex.theories.conditional_coefficients import activation_of, in_floats, mu
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ from hermitex.errors import NO_NUMBER, BadInput
 from hermitex.hints import Axes
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.activations import Activation, activation
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z
 from hermitex.theories.kernels import harmonics
 

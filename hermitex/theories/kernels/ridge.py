@@ -24,7 +24,7 @@ from hermitex.theories.kernels.harmonics import dimensions
 from hermitex.theories.kernels.inner import MOST, InnerKernel, t, whole
 from hermitex.theories.kernels.lengths import CLOSE, Lengths, lengths
 from hermitex.theories.kernels.product import inner_product_kernel
-from hermitex.theories.parts import in_parts
+from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridge_equivalent import ridge_equivalent
 from hermitex.theories.spike import free_parameters, require_square_integrable
 from hermitex.theories.theory import Theory, written

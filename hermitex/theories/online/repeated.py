@@ -163,7 +163,7 @@ def repeated(sigma: Activation, target: Expr, variables: tuple[Symbol, ...], los
     """
     from hermitex.exponents.label import split_products
     from hermitex.kernels.compile import compile
-    from hermitex.theories.overlaps.structure import axis
+    from hermitex.theories.overlaps.label_structure import axis
 
     if not np.isfinite(repetition):
         raise BadInput(f"sgd: repetition is a finite number, not {repetition!r}")

@@ -19,10 +19,10 @@ from sympy import Expr, Symbol
 from hermitex.kernels.histogram import NODE, REACH, Histogram, critical_points, histogram, inside, planes
 from hermitex.kernels.level_sets import LevelSets
 from hermitex.symbolic.budget import checkpoint
+from hermitex.theories.overlaps.cell_grid import Array, rung
 from hermitex.theories.overlaps.channel import Output, outer, tensor_product
-from hermitex.theories.overlaps.frames import Frame, field_nodes, frame_of
-from hermitex.theories.overlaps.grid import Array, rung
-from hermitex.theories.overlaps.structure import axis, values
+from hermitex.theories.overlaps.label_structure import axis, values
+from hermitex.theories.overlaps.overlap_frame import Frame, field_nodes, frame_of
 
 # by the number of variables: the width of a cell, of sqrt(V) along each axis of the frame, and of a step of the fields
 _CELL, _FIELDS, _FAR = {2: 0.029, 3: 0.25}, {2: 0.54, 3: 1.1}, 6.5

@@ -14,8 +14,8 @@ import numpy as np
 
 from hermitex.kernels.normals import broken_nodes, merged, panels
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.frames import eigen_nodes, field_nodes, frame_of, frame_of_axes
-from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, ThinTable, averaged
+from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, ThinTable, averaged
+from hermitex.theories.overlaps.overlap_frame import eigen_nodes, field_nodes, frame_of, frame_of_axes
 
 _CHUNK = 4_000_000
 _MANY = 200  # labels from which few may occur next to each point

@@ -17,11 +17,11 @@ from hermitex.exponents.label import shown, split_products
 from hermitex.exponents.mean import in_space
 from hermitex.kernels.normals import normal_nodes
 from hermitex.symbolic.breaks.switches import SWITCHES
+from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, averaged
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
-from hermitex.theories.overlaps.fibres import FibreOutput, few_values
-from hermitex.theories.overlaps.grid import Array, LabelAxis, LabelGrid, averaged
-from hermitex.theories.overlaps.outputs import listed
-from hermitex.theories.overlaps.structure import axis, indicator, label_values, values
+from hermitex.theories.overlaps.label_fibres import FibreOutput, few_values
+from hermitex.theories.overlaps.label_structure import axis, indicator, label_values, values
+from hermitex.theories.overlaps.output_choice import listed
 
 _SAME = 1e-6
 _FINE, _COARSER, _DOUBT = 0.06, (1.4, 1.6, 2.0), 2.0  # edges lie between nodes as chance has it, and so does one difference

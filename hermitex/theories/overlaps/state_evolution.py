@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.theories.overlaps.line import TRIVIAL, OverlapLine
-from hermitex.theories.overlaps.path import LEAST, OverlapPath, stages
-from hermitex.theories.overlaps.space import FixedPoint
-from hermitex.theories.overlaps.whole import WholeMap, by_newton, continued, followed
+from hermitex.theories.overlaps.fixed_point_line import TRIVIAL, OverlapLine
+from hermitex.theories.overlaps.full_overlap import WholeMap, by_newton, continued, followed
+from hermitex.theories.overlaps.overlap_branch import LEAST, OverlapPath, stages
+from hermitex.theories.overlaps.overlap_space import FixedPoint
 
 Array = np.ndarray
 _SEED, _STEADY, _ALIKE = 1e-5, 0.2, 1e-4  # a small overlap; change of a rate from it to twice as much; of rates that are one

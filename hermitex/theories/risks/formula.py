@@ -46,7 +46,7 @@ def formulas(sigma: Any, g: Any, aligned: bool = True) -> dict[str, Expr | None]
 
 def _upper(sigma: Any, g: Any, aligned: bool) -> tuple[Expr, dict[str, Any]]:
     """The upper bound, and what the lower one takes from it."""
-    from hermitex.theories.conditional import mu
+    from hermitex.theories.conditional_coefficients import mu
 
     m0, m1 = mu(sigma, 0).expr, mu(sigma, 1).expr
     if aligned:

@@ -14,7 +14,7 @@ from hermitex.errors import BadInput
 from hermitex.hints import Axes, DataFrame, Formula, Numbers
 from hermitex.show.display import Shown, letter, number, words_table
 from hermitex.theories.bounds import bounds
-from hermitex.theories.risks.result import Bounds, as_numbers
+from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
 
 _LEVELS = 24  # of colour
 

@@ -18,7 +18,7 @@ from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.kernels import quadrature
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbols import z
-from hermitex.theories.conditional import activation_of, in_floats, mu, mu_star
+from hermitex.theories.conditional_coefficients import activation_of, in_floats, mu, mu_star
 from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
