@@ -213,7 +213,7 @@ def with_zero(value: Expr, a: Symbol, size: Expr, alone: Answer) -> Expr:
     vanish = [{**others, b: S.Zero} for b in letters if b.is_zero is None]
     for first, then, here in ((others, zero, others), (zero, others, others), *((v, zero, v) for v in vanish)):
         there, given = (e.evalf(_FEW) for e in (at_numbers(at_numbers(value, first), then), at_numbers(alone.value, here)))
-        if there.has(AccumBounds) or (there.is_Number and _finite(there - given) and abs(there - given) > _ALIKE):
+        if there is S.NaN or there.has(AccumBounds) or (there.is_Number and _finite(there - given) and abs(there - given) > _ALIKE):
             return Piecewise((alone.value, Eq(size, 0)), (value, True))
     return value
 

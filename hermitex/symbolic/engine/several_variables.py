@@ -208,7 +208,27 @@ def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
                         lambda e: Mul(*(Abs(f) for f in e.args[0].args)))
     body = body.replace(lambda e: isinstance(e, Heaviside) and product(e.args[0]),
                         lambda e: (1 + signs(e.args[0])) / 2)
-    return body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2 and any(map(product, e.args)), _extreme)
+    body = body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2 and any(map(product, e.args)), _extreme)
+    return _by_largest(body, variables)
+
+
+def _by_largest(e: Expr, variables: tuple[Symbol, ...]) -> Expr:
+    """f(Max(u_1, ..., u_n)) = sum_i f(u_i) prod_{j != i} H(u_i - u_j) for linear forms; Max(u, w) = w + Max(0, u - w)."""
+    extremes = [m for m in e.atoms(Max, Min) if len(m.args) > 1 and all(_is_field(a, variables) for a in m.args)]
+    if len(extremes) == 1:
+        (m,), place = extremes, Dummy("m", real=True)
+        if e == m and len(m.args) == 2:
+            u, w = m.args
+            return w + m.func(S.Zero, u - w)
+        outer = e.xreplace({m: place})
+        if not any(depends(outer, v) for v in variables):
+            side = 1 if isinstance(m, Max) else -1
+            return Add(*(outer.xreplace({place: u})*Mul(*(Heaviside(side*(u - w)) for w in m.args if w != u)) for u in m.args))
+    return e.func(*(_by_largest(a, variables) for a in e.args)) if extremes and isinstance(e, Add | Mul) else e
+
+
+def _is_field(e: Expr, variables: tuple[Symbol, ...]) -> bool:
+    return any(depends(e, v) for v in variables) and _affine(e, variables) is not None
 
 
 def _by_signs(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
@@ -283,6 +303,8 @@ def _connected(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
         return Answer(S.Zero)
     if (apart := waves(body, variables)) is not None:
         return expectation_of(apart, variables, cov)
+    if (regressed := _regressed(body, variables, cov)) is not None:
+        return regressed
     if len(variables) > 2 and (found := moments_of_signs(body, variables, cov)) is not None:
         return Answer(*found)
     moved = tilted(body, variables, cov, expectation_of)
@@ -342,6 +364,32 @@ def _swapped(e: Expr, swap: dict[Expr, Expr]) -> Expr:
     if e in swap:
         return swap[e]
     return e.func(*(_swapped(a, swap) for a in e.args)) if e.args else e
+
+
+def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer | None:
+    """E[p(x) f(u)] for a polynomial p and one linear form u = a.x: x = (C a/a.C.a) u + r with a remainder r independent of u.
+
+    E[p | u] is a polynomial of u (Isserlis over the covariance of r). None where f sees more than one linear form.
+    """
+    factors = Mul.make_args(body)
+    polynomial = [f for f in factors if f.is_polynomial(*variables)]
+    rest = Mul(*(f for f in factors if not f.is_polynomial(*variables)))
+    if not any(depends(f, v) for f in polynomial for v in variables):
+        return None
+    found: dict[tuple[Expr, ...], tuple[Symbol, list[Expr], Expr]] = {}
+    swap: dict[Expr, Expr] = {}
+    if not _collect(rest, variables, (found, swap)) or len(found) != 1:
+        return None
+    (u, row, _), = found.values()
+    along = (cov*Matrix(row)).applyfunc(tidy)
+    variance = tidy((Matrix([row])*along)[0])
+    alone = _swapped(rest, swap)
+    if variance.is_zero or any(depends(alone, v) for v in variables):
+        return None
+    remainder = Matrix(len(variables), len(variables), lambda i, j: tidy(cov[i, j] - along[i]*along[j]/variance))
+    moved = Mul(*polynomial).xreplace({v: v + along[i]/variance*u for i, v in enumerate(variables)})
+    given_u = _isserlis(expand(moved), variables, remainder)
+    return None if given_u is None else _alone(expand(given_u)*alone, u, variance)
 
 
 def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, body: Expr) -> Answer:

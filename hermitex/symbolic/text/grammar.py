@@ -244,6 +244,8 @@ class Reader:
             self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
         if name == "He" and function is None:
             return self._hermite(node, depth)
+        if name == "hermite" and function is None:
+            self.fail(node, "hermite is SymPy's H_n of physics; write He(3, z) or He3(z) for He_n, E[He_j He_k] = k! delta_jk")
         if name in _INDICATORS and not is_function(name) and function is None:
             self.fail(node, "write Heaviside(z) for the indicator of z > 0, or Piecewise((1, z > 0), (0, True))")
         if name not in _SPECIAL and not isinstance(function, UndefinedFunction) and not is_function(name):
