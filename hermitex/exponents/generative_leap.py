@@ -32,7 +32,8 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.subspaces import Matrix, span, stack, tidy
 
-_SECONDS = 8.0  # of the label maps of one order at one stage, and of its entries
+# of the label maps of one order at one stage, and of its entries: a whole answer should take ten
+_SECONDS = 8.0
 _WORDS = 4      # reasons that a certificate names
 
 
