@@ -17,9 +17,6 @@ from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.symbolic.precise import evaluate
 from hermitex.theories.online.overlap_drift import Leading
 
-_GRID = 2001  # points on which the drift is asked for its sign
-_PANELS, _NODES = 24, 24
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EscapeTimes(Shown):
@@ -122,11 +119,14 @@ def escape_times(drift: Callable[..., Any], first: Leading, d: np.ndarray, level
 
 
 def _time(drift: Callable[..., Any], low: float, level: float, step: float) -> float:
-    grid = np.geomspace(low, level, _GRID)
+    grid_size = 2001  # points on which the drift is asked for its sign
+    grid = np.geomspace(low, level, grid_size)
     if not np.all(drift(grid, step) > 0):
         return float("inf")
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    edges = np.linspace(np.log(low), np.log(level), _PANELS + 1)
+    nodes_each = 24  # nodes of a panel
+    nodes, weights = np.polynomial.legendre.leggauss(nodes_each)
+    panels = 24  # of log m
+    edges = np.linspace(np.log(low), np.log(level), panels + 1)
     half, middle = np.diff(edges)[:, None]/2, (edges[1:] + edges[:-1])[:, None]/2
     x = np.exp(middle + half*nodes)
     return float(np.sum(half*weights*x/drift(x.ravel(), step).reshape(x.shape)))
