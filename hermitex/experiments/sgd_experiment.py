@@ -22,7 +22,7 @@ from hermitex.theories.curve import Curve
 
 Array = np.ndarray[Any, Any]
 MODELS = ("vectors", "overlaps")
-_CHUNK = 1_000_000  # numbers drawn at once
+_CHUNK = 1_000_000  # numbers drawn at once: 8 MB
 
 
 @dataclass(frozen=True, eq=False)

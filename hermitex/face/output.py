@@ -14,7 +14,7 @@ from hermitex.errors import BadInput
 # A number with more digits than a float holds travels through json.dumps as marked text and is unquoted after it; no text of
 # a user's bears the mark of this process.
 _MARK = f"\x00{token_hex(16)}:"
-_MARKED = re.compile(rf'"\\u0000{_MARK[1:]}([-+.0-9eE]+)"')
+_MARKED = re.compile(rf'"\\u0000{_MARK[1:]}([-+.0-9eE]+)"')  # group 1 is the number without its mark
 _LONE = re.compile("[\ud800-\udfff]")
 
 

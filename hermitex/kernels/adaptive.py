@@ -24,10 +24,10 @@ from hermitex.kernels.source import place
 
 _GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
-_FURTHER = 3.0  # a window is widened by that much
+_FURTHER = 3.0  # a window is widened by that much: at 9 a Gaussian tail falls by e^-31 on the way
 _STIR = 2.0**-49  # of a node in verification, some ten times its rounding, which a narrow integrand feels
-_MOST_NUMBERS = 10**8  # in one array, of which there are some at once
-_FITS = 60_000_000  # numbers in one array that no finer rule may exceed
+_MOST_NUMBERS = 10**8  # in one array, of which there are some at once: 0.8 GB each
+_FITS = 60_000_000  # numbers in one array that no finer rule may exceed: 0.5 GB
 _PANEL, _MANY = 31, 256  # nodes of a panel, those of quadrature.fejer; panels of a moving interval: 8,000 nodes at each outer one
 
 

@@ -36,8 +36,8 @@ from hermitex.symbolic.law_constraints import apart
 
 _EPSILON = 4*float(np.finfo(float).eps)  # four roundings: of a weight, a value, their product and the sum
 _OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
-_CHUNK = 2_000_000  # numbers in one array, about
-_LOOKED_AT = 50  # points where a value is 0
+_CHUNK = 2_000_000  # numbers in one array, about: 16 MB
+_LOOKED_AT = 50  # points where a value is 0, each of which costs a second evaluation
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,8 @@ from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.scales import scales, size
 
-_MOST_KINKS = 80  # of one function
-_MOST_FIXED = 1024  # of one axis, where they do not move
+_MOST_KINKS = 80  # of one function: each cuts a panel of its axis
+_MOST_FIXED = 1024  # of one axis, where they do not move and cost a panel each
 _ROUGH = (*SWITCHES, log)
 
 

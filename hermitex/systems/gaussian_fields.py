@@ -49,7 +49,7 @@ from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes, resolve
 
-_SHORT = 150  # operations up to which an entry of a covariance is brought over one denominator
+_SHORT = 150  # operations up to which an entry of a covariance is brought over one denominator; chosen by trial
 
 
 class Fields:

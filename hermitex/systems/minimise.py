@@ -18,7 +18,7 @@ from hermitex.systems.names import by_name
 
 _SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
 _FLAT = 1e-6  # a slope, per unit of log p or of the interval, of the objective's own size: less is 0
-_VALLEYS = 3  # from which several parameters are refined
+_VALLEYS = 3  # from which several parameters are refined: the lowest of the scan
 
 
 def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: Any) -> Solution:

@@ -44,7 +44,7 @@ from hermitex.symbols import c, kappa, r, z
 
 MEAN, DEVIATION = Symbol("m", real=True), Symbol("s", positive=True)
 _HELD = Float("1e154")  # the root of the largest float
-_LONG = 400  # operations beyond which a formula is left as it was derived
+_LONG = 400  # operations beyond which a formula is left as it was derived; chosen by trial
 _REACH = 48  # standard deviations within which a kink can matter
 
 

@@ -36,7 +36,7 @@ from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import breakpoints
 
-_NEAR, _FAR = 12, 60  # binary orders that a noise may reach: where it is added, and where it multiplies
+_NEAR, _FAR = 12, 60  # binary orders that a noise may reach: to 4096 where it is added, to 1e18 where it multiplies
 POINTS = "evenly spread points"
 _BLOCKS = "law of the label: independent blocks"
 

@@ -39,7 +39,8 @@ class Plan:
     cells: int = 13
 
 
-_ONE, _SEVERAL = Plan((11, 14), 12, 11), Plan((12,), 11, 10)  # at each u
+# Plan(sizes, sample, cells), in powers of 2, at each u: of one, where there is time for more, and of several
+_ONE, _SEVERAL = Plan((11, 14), 12, 11), Plan((12,), 11, 10)
 
 
 def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> Second:

@@ -20,9 +20,9 @@ from numpy.polynomial.legendre import leggauss
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
-_WINDOW = 8.0     # of a standard normal, for panels
+_WINDOW = 8.0  # of a standard normal, for panels: P(|z| > 8) = 1e-15
 _FINER = {1: 2.5, 2: 2.0, 3: 1.5}  # of fewer variables: they cost nothing, and hold the powers whose poles are of high order
-_MOST = 3_000_000  # numbers in one array
+_MOST = 3_000_000  # numbers in one array: 24 MB
 _MANY = 2  # how many more values are read off a table than stand in it
 _THROUGH = np.linalg.inv(np.vander(np.arange(-3.0, 5.0), increasing=True)).T  # eight values at -3, ..., 4 to their polynomial
 

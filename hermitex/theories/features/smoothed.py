@@ -20,8 +20,8 @@ from hermitex.theories.conditional_coefficients import activation_of, in_floats,
 
 Array = np.ndarray[Any, Any]
 
-_ORDER = 16          # terms of a series in m on one panel
-_ORDER_C = 32  # terms of a series in log c on one decade
+_ORDER = 16  # terms of a series in m on one panel, which is halved until its last terms vanish
+_ORDER_C = 32  # terms of a series in log c on one decade: the last vanish to rounding
 
 
 class Smoothed:

@@ -19,9 +19,9 @@ from hermitex.theories.kernels import harmonics
 
 Array = np.ndarray
 t = Symbol("t", real=True)
-ORDER = 80  # of the series in t, where t stays off 1
-EXACT = 40  # the highest exact coefficient
-MOST = 200  # the highest degree of an eigenvalue of its own
+ORDER = 80  # of the series in t, where t stays off 1: 0.6^80 is rounding
+EXACT = 40  # the highest exact coefficient: its polynomial is evaluated in rationals
+MOST = 200  # the highest degree of an eigenvalue of its own; what is beyond acts as a ridge
 _SEEN = 1e-6  # of K(x, x): the largest part of a series that may be left out
 
 

@@ -26,7 +26,7 @@ from hermitex.theories.kernels import harmonics
 from hermitex.theories.kernels.inner import InnerKernel, aimed
 
 Array = np.ndarray
-CLOSE = 1e-10  # relative, of tau
+CLOSE = 1e-10  # relative, of tau: a residual above says that the iteration did not arrive
 NAMES = ("nu_2", "nu_1", "bias", "variance", "test_error", "test_error_noisy", "train_error")
 
 

@@ -127,7 +127,7 @@ def _plain(e: Expr) -> Expr:
 
 
 #: the square loss of those theories that have it so
-HALF_SQUARE = Pointwise("square", (y - f)**2/2)  # the square loss of those theories that have it so, with its factor 1/2
+HALF_SQUARE = Pointwise("square", (y - f)**2/2)
 
 
 def pointwise(loss: Any) -> Pointwise:

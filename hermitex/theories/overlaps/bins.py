@@ -28,7 +28,7 @@ from hermitex.theories.overlaps.overlap_frame import Frame, field_nodes, frame_o
 _CELL, _FIELDS, _FAR = {2: 0.029, 3: 0.25}, {2: 0.54, 3: 1.1}, 6.5
 _BINS, _COARSE = {2: 200, 3: 64}, {2: 1.7, 3: 1.0}  # of F; how much wider the cells of g_out are
 _DEAR = {2: 12.0, 3: 25.0}  # prod_i V_i^(-1/2) above which the nodes become coarser
-_LEVELS, _RUN = 3, 4  # of Romberg's rule; bins that its last level takes together
+_LEVELS, _RUN = 3, 4  # of Romberg's rule, which takes 2^2 bins together on its last
 _SHARED = 1e-9  # symmetries hold to the rounding of their products
 _SEEN, _NEAREST = 12.0, {2: 1e-3, 3: 2e-2}  # sqrt(V) from a field; the least V of cells for single fields
 

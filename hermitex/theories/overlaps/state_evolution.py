@@ -20,7 +20,7 @@ from hermitex.theories.overlaps.overlap_branch import LEAST, OverlapPath, stages
 from hermitex.theories.overlaps.overlap_space import FixedPoint
 
 Array = np.ndarray
-_SEED = 1e-5  # a small overlap
+_SEED = 1e-5  # a small overlap, in which the map is linear to five digits
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
 _RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
 
