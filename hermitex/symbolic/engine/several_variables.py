@@ -49,10 +49,7 @@ from hermitex.symbolic.formula_size import operations, polynomial_size
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.radial import over_directions
 
-_DEGREE = 200  # total degree up to which a polynomial is expanded
-_TERMS = 1000  # of a polynomial, from which one asks for its powers of linear forms first
-_STATES = 100_000  # moments on the way to one
-_ORDERS = 6    # orders of integration that are tried
+_DEGREE = 200  # total degree up to which a polynomial is expanded; chosen by trial
 
 
 def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -> Answer:
@@ -115,7 +112,8 @@ def _isserlis(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | 
     """E[x_i m] = sum_j C_ij E[dm/dx_j]. Source: Isserlis 1918."""
     if not body.is_polynomial(*variables):
         return None
-    if polynomial_size(body, variables)[0] > _TERMS:
+    terms = 1000  # of a polynomial, from which one asks for its powers of linear forms first
+    if polynomial_size(body, variables)[0] > terms:
         products = [_of_forms(term, variables, cov) for term in Add.make_args(body)]
         if None not in products:
             return Add(*(p for p in products if p is not None))
@@ -158,8 +156,9 @@ def _of_forms(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | 
         else:
             coefficient *= factor
     rows = [_affine(u, variables) for u in powers]
+    states = 100_000  # moments on the way to one
     if any(row is None or row[1] != 0 for row in rows) or (
-            prod(n + 1 for n in powers.values()) > _STATES or sum(powers.values()) > 2*_DEGREE):
+            prod(n + 1 for n in powers.values()) > states or sum(powers.values()) > 2*_DEGREE):
         return None
     forms = Matrix([row[0] for row in rows if row is not None])
     law = (forms*cov*forms.T).applyfunc(expand)
@@ -409,8 +408,9 @@ def _conditioned(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answ
     n = len(variables)
     # What is integrated first (the last of the factorisation) should be simple: a power, then a smooth function.
     start = sorted(range(n), key=lambda i: _entanglement(body, variables[i]), reverse=True)
+    orders = 6  # of integration that are tried
     for count, order in enumerate(permutations(start)):
-        if count >= _ORDERS:
+        if count >= orders:
             break
         checkpoint("conditioning")
         law = Matrix(cov.extract(list(order), list(order)))
