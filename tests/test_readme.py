@@ -79,7 +79,7 @@ def test_two_commands_stand_on_top_and_ci_runs_the_second():
     blocks = BLOCKS["README.md"]
     commands = [text.strip() for language, text in blocks if language == "sh"]
     assert len(commands) == 2 and [language for language, _ in blocks[:2]] == ["sh", "sh"]
-    assert commands[0] == 'pip install ".[flint,plot,data]" && hermitex exponents "z**3 - 3*z"'
+    assert commands[0] == 'pip install ".[plot,data]" && hermitex exponents "z**3 - 3*z"'
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     pattern = re.search(r"grep -E '(.*)' README\.md", ci)[1]
     assert [line for line in README.splitlines() if re.search(pattern, line)] == [commands[1]]
