@@ -100,7 +100,8 @@ def _api() -> None:
 def _references() -> None:
     (HERE/"references.md").write_text("# References\n\nThe papers whose results the package uses; `hx.cite(key)` and `.bibtex()` "
                                       "of a result give them as BibTeX.\n\n```{bibliography}\n:all:\n```\n", encoding="utf-8")
-    shutil.copy(ROOT/"CHANGELOG.md", HERE/"changelog.md")
+    changelog = (ROOT/"CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")  # its links begin at the root
+    (HERE/"changelog.md").write_text(changelog, encoding="utf-8")
 
 
 for lay in (_notebooks, _derivations, _api, _references):
