@@ -17,6 +17,7 @@ from scipy.ndimage import minimum_filter
 from scipy.optimize import root
 from scipy.sparse import csr_array
 
+from hermitex.numbers.gauss import legendre
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
@@ -31,7 +32,7 @@ _PARTS, _DEPTH = {2: 4, 3: 3}, {2: 4, 3: 2}
 _MOST = 3_000_000  # cells that are examined at a time
 _DEAR = 100  # products take the time of the values of g on one of them
 _CORE, _SCAN, _STEP = 3.1, {2: 64, 3: 20}, 1e-4
-NODE, _WEIGHT = (a/2 for a in np.polynomial.legendre.leggauss(3))
+NODE, _WEIGHT = (a/2 for a in legendre(3))
 # by the first of three cells, -2, -1 or 0: the parabola that has their means, at the nodes of cell 0
 _MEANS = np.array([NODE[:, None]**np.arange(3) @ np.linalg.inv([[1, k, k*k + 1/12] for k in range(d, d + 3)])
                    for d in (-2, -1, 0)])

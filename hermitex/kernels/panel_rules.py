@@ -11,25 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from hermitex.numbers.gauss import legendre, legendre_on
+
 _STEPS = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
-
-
-@lru_cache(maxsize=64)
-def gauss(order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights on (-1, 1), shapes (order,) and (order,)."""
-    return np.polynomial.legendre.leggauss(order)
-
-
-def on_panels(edges: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights on each panel between neighbouring edges, shape (k,): arrays (k - 1, order).
-
-    >>> x, w = on_panels(np.array([0.0, 1.0, 3.0]), 4)
-    >>> x.shape, bool(abs((w * x**3).sum() - 81/4) < 1e-13)
-    ((2, 4), True)
-    """
-    x, w = gauss(order)
-    half = np.diff(edges)[:, None] / 2
-    return edges[:-1, None] + half + half * x, half * w
 
 
 def split(knots: np.ndarray, width: float) -> np.ndarray:
@@ -45,7 +29,7 @@ def split(knots: np.ndarray, width: float) -> np.ndarray:
 @lru_cache(maxsize=16)
 def to_series(order: int) -> np.ndarray:
     """The matrix from values at the Gauss nodes to coefficients of Legendre polynomials, shape (order, order)."""
-    x, w = gauss(order)
+    x, w = legendre(order)
     return (np.polynomial.legendre.legvander(x, order - 1) * w[:, None]).T * (np.arange(order)[:, None] + 0.5)
 
 
@@ -57,7 +41,7 @@ def half_template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, n
     is not 0); the panels in x shrink by 4 towards 0, `depth` times.
     """
     edges = np.concatenate([[0.0], 4.0 ** (-np.arange(depth, -1, -1) / power)])
-    tau, w = (a.ravel() for a in on_panels(edges, order))
+    tau, w = (a.ravel() for a in legendre_on(edges, order))
     return tau**power, power * w * tau ** (power - 1)
 
 
@@ -85,7 +69,7 @@ def near_knots(knots: np.ndarray, side: float, rule: tuple[int, int], width: flo
     nodes, weights = [np.zeros(0)], [np.zeros(0)]
     for a, b in pairwise(knots):
         s = min((b - a)/2, side)
-        x, v = on_panels(split(np.array([a + s, b - s]), width), order)
+        x, v = legendre_on(split(np.array([a + s, b - s]), width), order)
         nodes += [a + s*t, b - s*t, x.ravel()]
         weights += [s*w, s*w, v.ravel()]
     return np.concatenate(nodes), np.concatenate(weights)

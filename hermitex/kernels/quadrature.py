@@ -13,6 +13,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from hermitex.numbers.gauss import legendre
+
 WINDOW = 10.0  # P(|z| > 10) < 2e-23: room for integrands that are concentrated in the tail
 BOUND = 9.0  # the same where panels end: P(|z| > 9) < 3e-19
 _FEJER = 31
@@ -244,14 +246,14 @@ def _shifted(step: float, window: float) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=1)
 def _gauss() -> tuple[np.ndarray, np.ndarray]:
-    x, w = np.polynomial.legendre.leggauss(_GAUSS)
+    x, w = legendre(_GAUSS)
     return x, w
 
 
 @lru_cache(maxsize=1)
 def _crowded() -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on (-1, 1) that crowd at the ends, as u^2 there: a jump beside the last node of a panel stands between."""
-    x, w = np.polynomial.legendre.leggauss(_CROWDED)
+    x, w = legendre(_CROWDED)
     return x*(3 - x**2)/2, w*3*(1 - x**2)/2
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, StrictGreaterThan, StrictLessThan, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, first_line
+from hermitex.numbers.gauss import legendre_on
 from hermitex.pages.abbreviations import folded
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
 from hermitex.pages.conclusion import Conclusion, premises_of
@@ -197,9 +198,8 @@ class Result(Shown):
     @staticmethod
     def normal_grid(each: int = 16) -> tuple[Any, Any]:
         """Nodes and weights over the normal law, for `weights @ f(nodes)`: `each` on the unit panels of (-9, 9), one ends at 0."""
-        node, share = np.polynomial.legendre.leggauss(each)
-        x = (np.arange(-9, 9)[:, None] + (node + 1)/2).ravel()
-        return x, np.tile(share/2, 18)*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+        x, w = (a.ravel() for a in legendre_on(np.arange(-9.0, 10.0), each))
+        return x, w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
 
     def misprint(self, where: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, place: str = "",
                  mended: Any = None, change: Callable[[Any], Any] | None = None, digits: int = 30,

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
-from scipy.special import expit, roots_legendre
+from scipy.special import expit
 
+from hermitex.numbers.gauss import legendre
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +67,7 @@ def _radial(degree: int, r: int) -> Callable[[Array], Array]:
 
 def _directions(r: int, n: int) -> Iterator[tuple[Array, Array]]:
     """Points on the unit sphere in r coordinates, n on each side of 0 of each, and weights of sum 1; some at a time."""
-    x, w = roots_legendre(n)
+    x, w = legendre(n)
     x = np.pi/4*(1 + x)
     if r == 2:
         angle = (x + np.pi/2*np.arange(4)[:, None]).ravel()

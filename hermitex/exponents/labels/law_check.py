@@ -15,7 +15,7 @@ from sympy import Abs, Expr, Symbol, expand_log, factorial, gamma, log, loggamma
 
 from hermitex.errors import BadInput
 from hermitex.kernels.arrays import lambdify
-from hermitex.kernels.panel_rules import gauss
+from hermitex.numbers.gauss import legendre
 from hermitex.symbols import natural, normals
 
 _OFF = 1e-5       # a total this far from one is no rounding
@@ -166,7 +166,7 @@ def _integrated(law: DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
 
 
 def _gauss(law: DrawnLaw, edges: np.ndarray, point: Sequence[float], order: int) -> np.ndarray:
-    x, w = gauss(order)
+    x, w = legendre(order)
     half = (edges[1] - edges[0])/2
     y = (edges[0] + half)[:, None] + half[:, None]*x
     return half*(law(y, point) @ w)

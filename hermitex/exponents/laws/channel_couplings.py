@@ -17,7 +17,8 @@ from hermitex.exponents.laws.coupling_averages import next_change, over_all_know
 from hermitex.exponents.laws.density import WINDOW, unguarded
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import Second
-from hermitex.kernels.panel_rules import on_panels, zeros_on
+from hermitex.kernels.panel_rules import zeros_on
+from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.breaks.switches import switch_arguments
 from hermitex.symbolic.budget import checkpoint
 
@@ -61,7 +62,7 @@ class Drawn:
 
     def _grid(self, edges: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """The points, and He_a of them with the weights of the normal law, shape (indices, points)."""
-        x, w = (a.ravel() for a in on_panels(edges, _ORDER))
+        x, w = (a.ravel() for a in legendre_on(edges, _ORDER))
         w = w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
         z = [g.ravel() for g in np.meshgrid(*[x]*len(self.spots), indexing="ij")]
         weight = prod(np.meshgrid(*[w]*len(self.spots), indexing="ij"), start=np.ones(())).ravel()

@@ -22,7 +22,8 @@ from hermitex.exponents.laws.density import WINDOW, Law
 from hermitex.exponents.laws.discrete import collect
 from hermitex.exponents.laws.law_table import tabulated
 from hermitex.exponents.laws.sum_laws import added
-from hermitex.kernels.panel_rules import distinct, on_panels, split
+from hermitex.kernels.panel_rules import distinct, split
+from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import Piece, pieces
@@ -229,5 +230,5 @@ _SQUARES = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
 
 def panels(knots: np.ndarray, order: int = _ORDER) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre nodes and weights (n,) between the knots (k,)."""
-    x, w = on_panels(split(knots, _WIDTH), order)
+    x, w = legendre_on(split(knots, _WIDTH), order)
     return x.ravel(), w.ravel()

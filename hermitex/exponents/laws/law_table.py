@@ -12,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from hermitex.exponents.laws.density import Law
-from hermitex.kernels.panel_rules import gauss, to_series
+from hermitex.kernels.panel_rules import to_series
+from hermitex.numbers.gauss import legendre
 
 _ORDER = 18
 _DEEP, _SHALLOW, _SMOOTH = 24, 9, 4
@@ -30,7 +31,7 @@ class Half:
         knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
         depth = (_DEEP if end == 0 else _SHALLOW) if knot else _SMOOTH
         self.edges = np.concatenate([[0.0], 2.0 ** -np.arange(depth, -1, -1)])
-        x, _ = gauss(_ORDER)
+        x, _ = legendre(_ORDER)
         self.series = self._fit(law, x, self.edges[:-1], self.edges[1:])
         for _ in range(_SPLITS):
             size = np.abs(self.series).max(axis=(1, 2))

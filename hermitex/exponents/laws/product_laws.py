@@ -12,7 +12,8 @@ import numpy as np
 
 from hermitex.exponents.laws.density import Index, Law, common_power, mass, merged
 from hermitex.exponents.laws.sum_laws import contracted, ends, in_chunks, pairs, special
-from hermitex.kernels.panel_rules import distinct, gauss, half_template
+from hermitex.kernels.panel_rules import distinct, half_template
+from hermitex.numbers.gauss import legendre
 
 _ORDER = 14
 _FALL = 2.08    # in log|x|, over which the density of a normal falls from its peak to 1e-14: a panel is 1 wide
@@ -93,7 +94,7 @@ def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[t
 
 def _panelled(cuts: np.ndarray, power: int, width: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes on the intervals between cuts: graded next to the cuts, panels of at most this width in between."""
-    x, w = gauss(_ORDER)
+    x, w = legendre(_ORDER)
     t, v = half_template(_ORDER, _DEPTH, power)
     nodes, weights = [], []
     last = cuts.shape[1] - 2

@@ -15,8 +15,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.polynomial.legendre import leggauss
 
+from hermitex.numbers.gauss import legendre
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
@@ -172,7 +172,7 @@ def _nodes(factor: Factor, mean: Array, spread: Array, rule: tuple[int, float], 
         x, w = trapezoid(*rule, half)
         return x, w, factor.pieces[0][2](mean[..., None] + spread[..., None]*x)
     nodes = rule[0]
-    t, v = leggauss_of(nodes)
+    t, v = legendre(nodes)
     xs, ws, fs = [], [], []
     flat = np.broadcast_to(spread <= 0, mean.shape)
     scale = np.where(flat, 1.0, np.broadcast_to(spread, mean.shape))
@@ -210,10 +210,3 @@ def trapezoid(n: int, reach: float, half: bool = False) -> tuple[Array, Array]:
     w = np.exp(-x**2/2)
     w /= w.sum()
     return (x[n//2:], w[n//2:]*np.where(x[n//2:] > 0, 2.0, 1.0)) if half else (x, w)
-
-
-@lru_cache(maxsize=64)
-def leggauss_of(n: int) -> tuple[Array, Array]:
-    """Gauss-Legendre on (-1, 1)."""
-    x, w = leggauss(n)
-    return x, w

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from hermitex.errors import BadInput, HermitexError
+from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbols import kappa, r, z
 from hermitex.theories.conditional_coefficients import activation_of, in_floats, mu
@@ -195,11 +196,9 @@ def _convolved(f: Any, kinks: Array, m: Array, s: float) -> Array:
     low, high = m.min() - 10*s, m.max() + 10*s
     count = int(np.ceil((high - low)/min(s, 1.0))) + 1
     edges = np.union1d(np.linspace(low, high, count), kinks[(kinks > low) & (kinks < high)])
-    x, w = np.polynomial.legendre.leggauss(16)
-    half = np.diff(edges)[:, None]/2
-    u = (edges[:-1, None] + half*(1 + x)).ravel()
+    u, w = (a.ravel() for a in legendre_on(edges, 16))
     with np.errstate(all="ignore"):
-        weighted = (half*w).ravel()*f(u)/(s*np.sqrt(2*np.pi))
+        weighted = w*f(u)/(s*np.sqrt(2*np.pi))
     out = np.empty((2, *m.shape))
     first, last = np.searchsorted(u, m.min(axis=1) - 10*s), np.searchsorted(u, m.max(axis=1) + 10*s)
     for i, row in enumerate(m):

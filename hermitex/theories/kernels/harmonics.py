@@ -13,6 +13,8 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import gammaln
 
+from hermitex.numbers.gauss import legendre_on
+
 Array = np.ndarray
 _REACH, _PANELS, _NODES = 16.0, 64, 20  # of N(0, 1): Hermite functions up to order 100 end before 16
 RADII = 24
@@ -89,10 +91,8 @@ def sphere_rule(kinks: Any, d: int) -> tuple[Array, Array]:
 def _panels(kinks: Any, reach: float, density: Callable[[Array], Array], panels: int) -> tuple[Array, Array]:
     inner = [k for k in kinks if -reach < k < reach]
     ends = np.unique(np.concatenate([np.linspace(-reach, reach, panels + 1), inner]))
-    x, w = np.polynomial.legendre.leggauss(_NODES)
-    half, middle = np.diff(ends)[:, None]/2, (ends[1:] + ends[:-1])[:, None]/2
-    nodes = (middle + half*x).ravel()
-    return nodes, (half*w).ravel()*density(nodes)
+    nodes, weights = (a.ravel() for a in legendre_on(ends, _NODES))
+    return nodes, weights*density(nodes)
 
 
 def hermite(order: int, z: Array) -> Array:

@@ -19,6 +19,7 @@ from hermitex.errors import BadInput, HermitexError
 from hermitex.kernels.arrays import lambdify
 from hermitex.kernels.compile import compile
 from hermitex.kernels.recognition import recognise
+from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.pieces import breakpoints
@@ -78,14 +79,11 @@ def normal(step: float, window: float) -> tuple[Array, Array]:
 
 def between(cuts: Array, count: int, window: float) -> tuple[Array, Array]:
     """Gauss rules between the cuts (..., k), for the standard normal: nodes and weights (..., (k + 1) count)."""
-    x, w = np.polynomial.legendre.leggauss(count)
     inside = np.clip(np.sort(cuts, axis=-1), -window, window)
     ends = np.full((*inside.shape[:-1], 1), window)
     edges = np.concatenate([-ends, inside, ends], axis=-1)
-    half = np.diff(edges, axis=-1)[..., None]/2
-    at = (edges[..., :-1, None] + half*(1 + x)).reshape(*inside.shape[:-1], -1)
-    weight = (half*w).reshape(at.shape)*np.exp(-at**2/2)/np.sqrt(2*np.pi)
-    return at, weight
+    at, weight = (a.reshape(*inside.shape[:-1], -1) for a in legendre_on(edges, count))
+    return at, weight*np.exp(-at**2/2)/np.sqrt(2*np.pi)
 
 
 @lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.hints import Axes, DataFrame
+from hermitex.numbers.gauss import legendre_on
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.symbolic.precise import evaluate
 from hermitex.theories.online.overlap_drift import Leading
@@ -125,11 +126,9 @@ def _time(drift: Callable[..., Any], low: float, level: float, step: float) -> f
     grid = np.geomspace(low, level, _GRID)
     if not np.all(drift(grid, step) > 0):
         return float("inf")
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    edges = np.linspace(np.log(low), np.log(level), _PANELS + 1)
-    half, middle = np.diff(edges)[:, None]/2, (edges[1:] + edges[:-1])[:, None]/2
-    x = np.exp(middle + half*nodes)
-    return float(np.sum(half*weights*x/drift(x.ravel(), step).reshape(x.shape)))
+    at, weights = legendre_on(np.linspace(np.log(low), np.log(level), _PANELS + 1), _NODES)
+    x = np.exp(at)
+    return float(np.sum(weights*x/drift(x.ravel(), step).reshape(x.shape)))
 
 
 def _finite(v: float) -> float | None:

@@ -23,6 +23,7 @@ from sympy import DiracDelta, Expr, Symbol
 from hermitex.errors import BadInput
 from hermitex.kernels.averages import compiled
 from hermitex.kernels.normals import panels
+from hermitex.numbers.gauss import legendre, legendre_on
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
@@ -180,7 +181,7 @@ def escape_times_repeated(twice: Repeated, d: Array, level: float, step: float) 
     """From m = d^(-1/2) to the overlap `level` in one direction; inf where the flow does not arrive."""
     if not (0 < level < 1) or not np.all(d > 1/level**2):
         raise BadInput(f"sgd: the level lies between d^(-1/2) and 1, not {level:g} at d = {d.min():g}")
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = legendre(_NODES)
     times = []
     for low in 1/np.sqrt(d):
         half = np.log(level/low)/2
@@ -199,8 +200,7 @@ def between(cuts: Array, n: int) -> tuple[Array, Array]:
     """
     nodes, weights = [], []
     for a, b in pairwise([-REACH, *cuts[np.abs(cuts) < REACH], REACH]):
-        x, w = np.polynomial.legendre.leggauss(200)
-        x, w = (a + b)/2 + (b - a)/2*x, (b - a)/2*w
+        x, w = (v.ravel() for v in legendre_on(np.array([a, b]), 200))
         w = w*np.exp(-x*x/2)
         # the recurrence of its orthogonal polynomials, by their defining sums
         diagonal: list[float] = []
