@@ -62,7 +62,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
 
     tanh = erf = relu = leaky_relu = gelu = sign = sigmoid = softplus = silu = elu = Phi = Activation("tanh", "tanh(z)")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # public name -> (module, its name there)
 _PUBLIC: dict[str, tuple[str, str]] = {

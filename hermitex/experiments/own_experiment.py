@@ -39,6 +39,11 @@ def experiment(system: System, sample: Callable[..., Mapping[str, float]], *, se
     ------
     BadInput : not one list; a run that gives no numbers. UnknownName : a quantity that the system does not have.
 
+    Guarantee
+    ---------
+    The system's side is that of `System.solve`; the experiment's values are means over seeds with standard errors. See
+    docs/promise.md.
+
     Examples
     --------
     >>> from hermitex import System

@@ -58,6 +58,11 @@ class Channel(Shown):
 
     A named channel is its name, `hx.exponents(g, "gaussian:1/4")`; this class is for any other, here Cauchy noise:
 
+    Guarantee
+    ---------
+    The law is used as given. Its mass is verified at numbers or by a closed form, and a law of another mass is refused. See
+    docs/promise.md.
+
     >>> law = Channel("1/(pi*(1 + (y - z**2)**2))", "y")
     >>> law.support
     'real'

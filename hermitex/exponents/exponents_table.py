@@ -20,6 +20,8 @@ class ExponentsTable(Tabled, Shown, Sequence[Exponents]):
 
     "-" is what does not exist, "?" what was not decided; the notes of the row say why.
 
+    Guarantee: as of each `Exponents`. See docs/promise.md.
+
     >>> from hermitex.face.exponents_with_stages import exponents
     >>> table = exponents(["z", "z**2"])
     >>> len(table), table[1].information_exponent, table.table()["leap_exponent"]

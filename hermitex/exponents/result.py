@@ -28,6 +28,9 @@ class Exponents(Findings):
     An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why. The directions of
     the staircases are exact; `numbers` are those of their entries that are integrals without closed form.
 
+    Guarantee: every exponent rests on proofs that coefficients are zero or not zero, or is None (undetermined). `alpha_c` is
+    exact or has an error. A later direction's `>=` is a lower bound. See docs/promise.md.
+
     >>> from hermitex.face.exponents_with_stages import exponents
     >>> found = exponents("z**3 - 3*z")
     >>> found.information_exponent, found.generative_exponent, found.complexity["one_pass_sgd"]

@@ -132,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Examples
     --------
     >>> main(["--version"])
-    hermitex 0.1.0
+    hermitex 0.2.0
     0
     """
     printing = streams.prepare()

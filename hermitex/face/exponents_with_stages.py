@@ -69,6 +69,11 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
     BadInput : a target with free parameters, in more than 6 variables, or that does not fit the channel; a covariance of another
         size, not symmetric, not positive semi-definite, or with a letter in it.
 
+    Guarantee
+    ---------
+    Every exponent rests on proofs that coefficients are zero or not zero, or is undetermined. `alpha_c` is exact or has an
+    error; for later directions `>=` is a lower bound. See docs/promise.md.
+
     References: Ben Arous et al. (2021); Abbe et al. (2023); Dandi et al. (2023); Damian et al. (2024, 2025);
     Troiani et al. (2024).
 

@@ -39,6 +39,8 @@ class Report(Shown):
     setting : the model in words;  shared : the Python that its calls share;  sections : the parts, each with its blocks, its call
     and its data, or in one line why it does not apply
 
+    Guarantee: each part has the guarantee of the call that it shows; a part that is left out says why. See docs/promise.md.
+
     >>> sheet = report("relu", "z1*z2", alpha=[1])
     >>> len(sheet.sections), sheet.absent["Spectrum of the features"].partition(";")[0]
     (6, 'the theory of one gradient step is about targets of one variable')
@@ -130,6 +132,10 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
     Raises
     ------
     BadInput : what is no function, no number or no channel at all; one line.
+
+    Guarantee
+    ---------
+    Each part has the guarantee of the call that it shows; a part that is left out says why. See docs/promise.md.
 
     Examples
     --------

@@ -87,6 +87,11 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     ------
     BadInput, UnknownName : one line: a number missing or out of range, an unknown keyword.
 
+    Guarantee
+    ---------
+    The theory's points solve its equations to their error, or are NaN with a reason. Theory and experiment agree only as far as
+    the limit holds at that dimension. See docs/promise.md.
+
     Examples
     --------
     >>> curve("one-step", sigma="tanh", target="sin", alpha=[0.2, 0.9], alpha0=20, eta=3, lam=0.1).test_error.round(6)
@@ -234,6 +239,10 @@ def baselines(theory: str | Theory, alpha: Numbers | None = None, **numbers: Any
     ----------
     theory, alpha, numbers : as in `curve`, of one-step; r, c, gamma, alpha0 and eta are not needed, and ignored; with
         optimise="lam" random features have their own best ridge
+
+    Guarantee
+    ---------
+    As of the theories that give the lines. See docs/promise.md.
 
     Examples
     --------

@@ -49,6 +49,9 @@ class Kernel(Shown):
     something; `nodes` the number of quadrature nodes by variable; `integrated` the same formula by quadrature alone, which takes
     over where a closed form loses the digits.
 
+    Guarantee: each value is accurate to the tolerance, relative to itself, or the call raises NotConverged. `error` is the
+    estimate of the last call. See docs/promise.md.
+
     >>> kernel = compile("E(tanh(kappa + z), z)")
     >>> kernel.parameters, kernel(kappa=[0.5, 1.0]).round(4)
     (('kappa',), array([0.2955, 0.5504]))
@@ -306,6 +309,11 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
     parameters : the order of positional arguments (default: the free symbols by name)
     tolerance : relative to E|F| for every expectation; it is verified at each call
     symbols : the letters of a text beside those of the field, {"w": "real"}
+
+    Guarantee
+    ---------
+    Each value of the kernel is accurate to `tolerance`, relative to itself, or the call raises NotConverged. Features that are
+    narrower than a millionth of the integration range and do not show in the formula are not promised. See docs/promise.md.
 
     Examples
     --------

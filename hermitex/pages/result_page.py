@@ -42,6 +42,11 @@ class Result(Shown):
     source : key of the bibliography;  place : "Result 3.2", "Eq. (11)"
     assumptions : sentences
 
+    Guarantee
+    ---------
+    A page holds if every line is proved, agrees to its digits, or was tested; the count says how many of each. Assumed and
+    quoted lines are not tested. See docs/promise.md.
+
     Examples
     --------
     >>> from sympy import Function
@@ -301,7 +306,11 @@ class Result(Shown):
             yield self.found[place]
 
     def check(self, progress: Callable[[Checked], Any] | None = None) -> ResultCheck:
-        """Re-check every step, inequality, system and misprint."""
+        """Re-check every step, inequality, system and misprint.
+
+        Guarantee: every line is checked anew, without trusting its rule; `hx.check` says what each verdict means. See
+        docs/promise.md.
+        """
         found = []
         for one in self.checks():
             found.append(one)

@@ -31,6 +31,9 @@ class Trajectory(Solution):
 
     `events` maps the name of an event to the values at its crossings: {"t": ..., variable: ...}.
 
+    Guarantee: each time that was reported keeps the tolerance of the integration; values between them are interpolated. See
+    docs/promise.md.
+
     >>> path = integrate(lambda t, x, p: -x, [1.0], [0, 1, 2], names=["m"])
     >>> path["m"].round(6), float(path.at(0.5)["m"].round(6))
     (array([1.      , 0.367879, 0.135335]), 0.606531)

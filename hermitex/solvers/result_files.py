@@ -24,6 +24,10 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     ------
     BadInput : there is no such file, it is no table, or it has no rows; one line.
 
+    Guarantee
+    ---------
+    The numbers are those of the file, to the last digit that it holds. See docs/promise.md.
+
     Examples
     --------
     >>> import tempfile, os

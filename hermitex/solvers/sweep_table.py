@@ -35,6 +35,10 @@ class Sweep(Columned):
     columns : {name: (points,)}     parameters first, then what was solved, then `converged` and `reason`
     parameters : {name: number}     what was not swept
 
+    Guarantee
+    ---------
+    One row for each point of the grid; a point that did not converge is NaN, with its reason. See docs/promise.md.
+
     >>> from hermitex.solvers.chunked_sweep import sweep
     >>> table = sweep(lambda p: {"q": p["alpha"]/3}, {"alpha": [3.0, 6.0]})
     >>> table["q"], table.axes

@@ -33,6 +33,10 @@ z = symbols.z
 class Activation(NamedFunction):
     """A function of one variable that can be differentiated and judged: parity, kinks, growth, weak derivative.
 
+    Guarantee
+    ---------
+    Parity, kinks and finiteness are None unless they are proved. See docs/promise.md.
+
     Examples
     --------
     >>> from hermitex.symbols import kappa

@@ -72,6 +72,11 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
     BadInput : not a number, or a negative one.
     BudgetExceeded : at a cooperative check, or from the alarm.
 
+    Guarantee
+    ---------
+    The body ends soon after its seconds of processor time are used. What it would have answered later is not promised. See
+    docs/promise.md.
+
     Examples
     --------
     >>> with deadline(0.01):

@@ -38,6 +38,8 @@ class Step:
 
     `shown` : LaTeX that stands for `before` in print, where that is long when written out (d phi/dV).
 
+    Guarantee: none by itself; `.check()` tests the equality without trusting the rule. See docs/promise.md.
+
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z
     >>> Step("Isserlis", E(z**4, z), 3*E(z**2, z)**2).check().status
@@ -124,6 +126,10 @@ class DerivationCheck:
 @dataclass(frozen=True)
 class Derivation:
     """A claim lhs = rhs and the steps that lead from one side to the other.
+
+    Guarantee
+    ---------
+    The steps are those that were applied; `.check()` tests each anew, without trusting its rule. See docs/promise.md.
 
     Examples
     --------

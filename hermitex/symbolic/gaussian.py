@@ -56,6 +56,9 @@ class Bound(Symbol):
 class Expectation(Expr):
     """The node: `body`, the bound variables, and their covariance (None: independent and standard).
 
+    Guarantee: two nodes are equal exactly if they are equal up to the names of what they bind, and no substitution captures a
+    variable. See docs/promise.md.
+
     >>> from hermitex.symbols import z
     >>> node = E(z**4, z)
     >>> node, node.doit()
@@ -132,7 +135,11 @@ class Expectation(Expr):
         return super().subs(*map(self._read, args), **kwargs)
 
     def evalf(self, n: int = 15, subs: Any = None, *args: Any, budget: float | None = None, **kwargs: Any) -> Any:
-        """N digits; within a `budget` of seconds, if one is given."""
+        """N digits; within a `budget` of seconds, if one is given.
+
+        Guarantee: the n digits are meant relative to the value, for formulas whose narrow features show in the formula; else it
+        raises. See docs/promise.md.
+        """
         with deadline(budget):
             if subs:  # exactly: of exp(a*(z - b)) - 1 with rounded numbers the zero at b is lost
                 values = {k: hooks.expression(v) for k, v in self._read(subs).items()}
@@ -218,6 +225,8 @@ class Expectation(Expr):
         """The exact value where a rule of `integrals` applies; else the node with what is inside it done.
 
         ``budget=30`` bounds it to so many seconds.
+
+        Guarantee: a returned closed form equals the average for all values that the assumptions allow. See docs/promise.md.
         """
         with deadline(hints.get("budget")):
             return hooks.integrate(self, deep=hints.get("deep", True))
@@ -322,6 +331,11 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
     ------
     BadInput : no scalar integrand, a covariance over a variable that is not bound, or a numeric one (also when numbers
         are put in later) that is not positive semi-definite.
+
+    Guarantee
+    ---------
+    `.doit()` equals the average for all values that the assumptions allow. `.evalf(n)` returns n digits relative to the value,
+    or refuses. An average that does not exist is refused. See docs/promise.md.
 
     Examples
     --------

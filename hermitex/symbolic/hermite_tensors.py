@@ -163,6 +163,10 @@ def tensor(g: Formula, k: int, x: Variables | None = None) -> SymmetricTensor:
     -------
     SymmetricTensor : exact where a rule applies, else over unevaluated nodes
 
+    Guarantee
+    ---------
+    An exact entry equals the average for all values that the assumptions allow. See docs/promise.md.
+
     Examples
     --------
     >>> from hermitex.symbols import z1, z2

@@ -38,6 +38,11 @@ def closed_form(expr: Expr) -> Expr:
     ------
     NoClosedForm : carries the reduced integral and the reason. Divergent : the expectation does not exist.
 
+    Guarantee
+    ---------
+    The result equals the average for all values that the assumptions allow, and is accurate in double precision. That a closed
+    form is found is not promised. See docs/promise.md.
+
     Examples
     --------
     >>> from sympy import erf

@@ -102,6 +102,11 @@ class Prox(_Minimisation):
     ------
     BadInput : the loss is not convex, where that can be seen; it does not depend on f.
 
+    Guarantee
+    ---------
+    For convex losses only; a closed form equals the minimiser for all V > 0, and a number has the digits asked for. See
+    docs/promise.md.
+
     Examples
     --------
     >>> from sympy import Abs, exp, log
@@ -156,6 +161,10 @@ class Prox(_Minimisation):
 
 class Moreau(_Minimisation):
     r"""min_f (f - omega)^2/(2V) + l(f) for a convex loss l, as a node; arguments as in `Prox`.
+
+    Guarantee
+    ---------
+    As of `Prox`. See docs/promise.md.
 
     Examples
     --------

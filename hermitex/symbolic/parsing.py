@@ -50,6 +50,10 @@ def parse(text: str, symbols: Letters | None = None, variables: Iterable[Any] | 
     UnknownName : a name is not known; carries the closest known ones.
     BadInput : too large, not real for real z, or a mixture of z with z1, z2, ...
 
+    Guarantee
+    ---------
+    Text is never executed; what the grammar does not know is refused in one line. See docs/promise.md.
+
     Examples
     --------
     >>> parse("z**3 - 0.3*z")

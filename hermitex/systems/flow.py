@@ -47,6 +47,11 @@ class Flow(System):
     ------
     BadInput : an implicit equation, a variable named t, a start outside of the domain, and what a `System` refuses.
 
+    Guarantee
+    ---------
+    The right sides are evaluated as those of a System; the integration keeps its tolerance at the times reported. See
+    docs/promise.md.
+
     Examples
     --------
     >>> from sympy import erf, sqrt
@@ -151,6 +156,10 @@ class Flow(System):
         Raises
         ------
         BadInput : a parameter, a start or t is missing, unknown or not finite. NotConverged with what was reached.
+        Guarantee
+        ---------
+        Each step keeps `tolerance`, relative to the state. A flow that leaves its domain ends there and says so. See
+        docs/promise.md.
         """
         parameters = [p.name for p in self.parameters]
         given = by_name("solve", numbers, keywords, parameters=parameters)

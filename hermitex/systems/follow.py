@@ -30,6 +30,10 @@ class Branch(Shown):
     folds : [{"alpha": .., "q": ..}, ...], where the curve turns back, located;  stability : spectral radius of the map (B,), NaN
         where an equation is implicit;  reason : why it ends inside the bounds, "" where it leaves them
 
+    Guarantee
+    ---------
+    Each point is a converged `Solution`. That a branch is complete, or the only one, is not promised. See docs/promise.md.
+
     >>> from hermitex.systems.system import System
     >>> branch = System({"q": "alpha - q**2"}).follow("alpha", (0.5, 2), start={"q": 0.4})
     >>> bool(branch["alpha"].max() >= 2), branch.folds

@@ -54,6 +54,11 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     ------
     BadInput : phi does not depend on a member of a pair; a name is in two pairs.
 
+    Guarantee
+    ---------
+    The equations are the stationarity conditions of phi as written. That the replica-symmetric saddle point is right for the
+    model is not promised. See docs/promise.md.
+
     Examples
     --------
     >>> from hermitex.symbols import V, Vhat, alpha, lamda

@@ -66,6 +66,11 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     BadInput : a parameter without a value; an empty grid; a checkpoint of another sweep
     UnknownName : there is no such parameter
 
+    Guarantee
+    ---------
+    Each row is a converged solution or NaN with a reason. Finished chunks in a checkpoint survive a crash, and a resumed sweep
+    gives the same bits with the same versions. See docs/promise.md.
+
     Examples
     --------
     >>> from hermitex.symbols import V, Vhat, alpha, lamda

@@ -76,6 +76,11 @@ class System(Shown):
     BadInput : an equation holds a name that is neither unknown, `where` name nor parameter; a standard normal stands
         outside of every expectation; `where` runs in a circle.
 
+    Guarantee
+    ---------
+    The equations are solved as written; `solve` says what a solution promises. That they describe the model is not promised.
+    See docs/promise.md.
+
     Examples
     --------
     >>> from hermitex.symbols import V, Vhat, alpha, lamda
@@ -376,6 +381,9 @@ class System(Shown):
 
         `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
+
+        Guarantee: where `converged` is true, `error` bounds the distance to a solution of the equations as written. That it is
+        the only solution is not promised. See docs/promise.md.
         """
         require_method("solve", method, damping)
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
@@ -405,6 +413,11 @@ class System(Shown):
         Raises
         ------
         BadInput, UnknownName : one line. NotConverged : nothing between the bounds could be solved.
+
+        Guarantee
+        ---------
+        The lowest minimum that a scan of `bounds` leads to. A minimum narrower than the scan can be missed. See
+        docs/promise.md.
 
         Examples
         --------
@@ -440,6 +453,10 @@ class System(Shown):
         ------
         BadInput, UnknownName : one line. NotConverged : there is no solution at either end from this start.
 
+        Guarantee
+        ---------
+        Each point that is returned is converged. Other branches are not promised. See docs/promise.md.
+
         Examples
         --------
         >>> from sympy import Eq, Symbol
@@ -462,6 +479,8 @@ class System(Shown):
 
         reference : the point of the self-test, {"alpha": 2}, or several; one may be given as in `solve`, alpha=2
         method, damping : what its `solve` does where nothing else is said; as of `solve`
+
+        Guarantee: the file gives the digits of the session, and is written only if its self-test passes. See docs/promise.md.
         """
         from hermitex.systems.export import write
 
@@ -483,6 +502,10 @@ class System(Shown):
             start from which Newton's method came, or "other". At points where a branch does not exist its numbers are NaN.
 
         Every solution that is found is given; that there are no others is not proved.
+
+        Guarantee
+        ---------
+        Each solution that is returned is converged. That there are no others is not promised. See docs/promise.md.
 
         Examples
         --------

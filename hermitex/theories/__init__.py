@@ -119,6 +119,11 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     ------
     BadInput : sigma or g is not square integrable; a structure that does not exist.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     References: cui2024 (Results 3.1-3.3).
 
     Examples

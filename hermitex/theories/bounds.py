@@ -52,6 +52,11 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     ------
     BadInput : a target that is not square integrable, numbers out of range, both ways of giving the step.
 
+    Guarantee
+    ---------
+    The bounds are those of the sources, evaluated to `error`. They hold for the model of the source, not for a finite network.
+    See docs/promise.md.
+
     References: cui2024, Eqs. (26)-(28), (132); general gamma and vocabularies go beyond it.
 
     Examples

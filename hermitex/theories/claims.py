@@ -47,6 +47,10 @@ class Claim:
 class Claims(Shown, Mapping[str, Any]):
     """Formulas by name, `claims["rate"]`, each with its status: `claims.status["rate"]`, `claims.source["rate"]`.
 
+    Guarantee
+    ---------
+    Each formula carries its status, and is promised no further than that. See docs/promise.md.
+
     Examples
     --------
     >>> found = Claims("an example", {"rate": Claim(exact("rate", "1/2"), "theorem", "mei2022hypercontractivity")})

@@ -405,6 +405,11 @@ def committee(sigma: Formula, g: Formula | None = None, *, students: int = 2, te
     BadInput : a student that jumps, a function that is constant, not square integrable or holds parameters, sizes below 1
         or too large.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     References: saadsolla1995, goldt2019.
 
     Examples

@@ -273,6 +273,11 @@ def mu(sigma: Formula, k: int) -> Conditional:
     UnknownName, ParseError : sigma is not a function.
     NoClosedForm : from `.expr`, where no rule applies (tanh); the values are there all the same.
 
+    Guarantee
+    ---------
+    An exact formula equals the average for all kappa, r and c > 0. A call on arrays keeps its tolerance at each point, or
+    raises. See docs/promise.md.
+
     References: cui2024 (Result 3.2), dandi2023.
 
     Examples
@@ -306,6 +311,11 @@ def mu_star(sigma: Formula) -> Residual:
     Raises
     ------
     As `mu`.
+
+    Guarantee
+    ---------
+    An exact formula equals the residual for all kappa, r and c > 0. A call on arrays keeps its tolerance at each point, or
+    raises. See docs/promise.md.
 
     References: cui2024 (Result 3.2), goldt2022.
 

@@ -312,6 +312,11 @@ def covariate(loss: Formula = "square", link: Formula = "linear", *, features: n
     ------
     BadInput : matrices that are no joint covariance along theta, shapes that do not fit, a loss that asks for other labels.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     References: loureiro2021.
 
     Examples

@@ -37,6 +37,11 @@ class Curve(Columned, Shown):
     seeds : tuple of int             of an experiment
     simulation : Curve or None       the experiment that was made beside this theory
 
+    Guarantee
+    ---------
+    A point with `converged` true solves the equations to its error; any other point is NaN, with its reason. An experiment's
+    error bars are standard errors over seeds. See docs/promise.md.
+
     >>> from hermitex.theories import glm
     >>> curve = glm().curve(alpha=[1, 2], lam=0.1, Delta=0.25)
     >>> curve.test_error.round(4), curve.parameters["lam"], len(curve)

@@ -362,6 +362,11 @@ def giant_step(sigma: Formula, g: Formula) -> GiantStep:
     ------
     BadInput : no order is found, sigma has no part of that order, sigma' is not square integrable, numbers out of range.
 
+    Guarantee
+    ---------
+    Each formula carries its status. This is the limit of the sources; accuracy at finite dimension is not promised. See
+    docs/promise.md.
+
     References: dandi2023giant.
 
     Examples

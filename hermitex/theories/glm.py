@@ -184,6 +184,11 @@ def glm(loss: Formula = "square", labels: str = "linear", *, intercept: bool = F
     ------
     BadInput : an unknown kind of labels, or a loss that asks for labels of +-1 and gets real ones.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     References: loureiro2021; mignacco2020 (mixtures).
 
     Examples

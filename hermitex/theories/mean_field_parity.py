@@ -158,6 +158,11 @@ def mean_field_parity(k: int | str = 2) -> MeanFieldParity:
     `hermitex.experiments.parity_experiment.simulate`, shows the trend for small k in its test error (at d = 20, 40, 80 without
     ``dimension=``), not the exponents.
 
+    Guarantee
+    ---------
+    Each formula carries its status. This is the limit of the sources; accuracy at finite dimension is not promised. See
+    docs/promise.md.
+
     References: nitanda2024.
 
     Examples

@@ -296,6 +296,11 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     ------
     BadInput : more than three directions, a constant target. NoClosedForm : a label that is not integrated.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. Transitions have an error. See docs/promise.md.
+
     References: Troiani et al. (2024).
 
     Examples

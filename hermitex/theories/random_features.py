@@ -265,6 +265,11 @@ def random_features(sigma: Formula, g: Formula | None = None, *, loss: Formula =
     ------
     BadInput : sigma or g is not square integrable; the loss asks for labels of +-1 and the target is real.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     References: gerace2020; mei2022 (square loss); mignacco2020 (mixtures).
 
     Examples

@@ -76,6 +76,10 @@ class Repetition(Shown):
     generative_exponent : over all transformations of the label; None if it does not exist or is undetermined
     notes : what could not be decided
 
+    Guarantee
+    ---------
+    Exponents are proved or None; the rates are those of the sources. See docs/promise.md.
+
     >>> found = repetition("He3")
     >>> found.generative_exponent, [p.order for p in found.powers]
     (1, [3, 2])
@@ -202,6 +206,10 @@ def repetition(g: Formula, repetitions: int = 2) -> Repetition:
     Raises
     ------
     BadInput : a target in several variables or with free parameters; a number of repetitions that is none.
+
+    Guarantee
+    ---------
+    Exponents are proved or undetermined, as those of `hx.exponents`; the rates are those of the sources. See docs/promise.md.
 
     References: dandi2024reusing; arnaboldi2024; damian2024.
 

@@ -236,6 +236,11 @@ def ridge_equivalent() -> RidgeEquivalent:
     ------
     BadInput : arrays of different lengths, a number out of range.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     References: defilippis2024; cui2021 (p = oo).
 
     Examples

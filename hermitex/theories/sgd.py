@@ -45,6 +45,11 @@ class SGD(OverlapFlow):
     sigma, g : the student's and the target's functions
     loss : "correlation" or "square"
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     >>> theory = sgd("He2", "He2")
     >>> theory.rate, theory.information_exponent
     (4*m*(1 - m**2), 2)
@@ -197,6 +202,11 @@ def sgd(sigma: Formula, g: Formula, *, loss: str = "correlation", order: int | N
     Raises
     ------
     BadInput : sigma or g is not square integrable or holds free parameters; an unknown loss.
+
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
 
     References: benarous2021; abbe2023.
 

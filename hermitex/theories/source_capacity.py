@@ -300,6 +300,12 @@ def source_capacity(capacity: str | float | Expr = alpha, source: str | float | 
     ------
     BadInput : a capacity of 1 or less, a source of 0 or less.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. The exponents are those of the source, and hold as n grows. See
+    docs/promise.md.
+
     References: defilippis2024 (random features), cui2021 (kernels), caponnetto2007 (the best rate).
 
     Examples

@@ -35,6 +35,8 @@ class Spectrum(Shown):
     outlier : {"times": "n" or "p", "coefficient": E mu_0^2, "constant": the O(1) term, "value": at `dimension`, or None};
     None if mu_0 = 0. `.stieltjes(z)` is m(z); on the real axis, its limit from above.
 
+    Guarantee: the law of the limit d -> oo; the density of a finite sample fluctuates around it. See docs/promise.md.
+
     >>> law = spectrum("tanh", r=0, c=1, alpha=2, beta=1)
     >>> len(law.edges), law.outlier is None
     (1, True)
@@ -159,6 +161,10 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     Raises
     ------
     BadInput : a number out of range.    NotConverged : the branch of the fixed point was lost.
+
+    Guarantee
+    ---------
+    Edges, atom and outlier solve the equations of the sources, which describe the limit d -> oo. See docs/promise.md.
 
     References: cui2024 (App. F).
 

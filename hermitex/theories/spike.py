@@ -180,6 +180,11 @@ def spike(sigma: Formula, g: Formula) -> Spike:
     ------
     BadInput : sigma or g is not square integrable; from `.c` and the numbers, sigma jumps.
 
+    Guarantee
+    ---------
+    Exact formulas where closed forms exist, else digits of double precision. This is the limit of the sources; accuracy at
+    finite dimension is not promised. See docs/promise.md.
+
     References: cui2024 (Result 3.1; non-odd sigma adds the terms in sigma_0 and sigma_2).
 
     Examples

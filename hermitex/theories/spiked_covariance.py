@@ -226,6 +226,11 @@ def spiked_covariance(g: Formula | None = None, sigma: Formula | None = None, *,
     BadInput : a target that is not square integrable, holds parameters, has several directions (no formula is known: the
         exponents of its fields are ``hx.exponents(g, covariance=...)``), or whose information exponent is not proved.
 
+    Guarantee
+    ---------
+    Each formula carries its status. This is the limit of the sources; accuracy at finite dimension is not promised. See
+    docs/promise.md.
+
     References: mousavi2023, ba2023.
 
     Examples

@@ -160,6 +160,11 @@ def target_moments(g: Formula) -> TargetMoments:
     TargetMoments : `.h`, `.h_1`, `.h_2` the formulas; ``target_moments(g)(kappa, gamma=0.9, Delta=0)`` their values
     (arrays broadcast, gamma from -1 to 1; absolute error about 1e-12 times the size of g).
 
+    Guarantee
+    ---------
+    An exact formula equals the average for all kappa and gamma; a call on arrays keeps its tolerance at each point. See
+    docs/promise.md.
+
     References: cui2024 (Result 3.3).
 
     Examples

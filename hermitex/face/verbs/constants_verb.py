@@ -59,6 +59,10 @@ def constants(sigma: Formula, digits: int = 15, *, budget: float | None = DEFAUL
     -------
     {"sigma", "mu_0", "mu_1", "mu_star": closed forms or None, "values": {name: number}, "digits": reached, "notes"}
 
+    Guarantee
+    ---------
+    The digits asked for, relative to each constant; an exact form equals the average. See docs/promise.md.
+
     Examples
     --------
     >>> found = constants("relu", 12)

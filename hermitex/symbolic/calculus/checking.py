@@ -99,6 +99,12 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
     ------
     BadInput : what is no claim about expressions. BudgetExceeded : neither proved, tried nor refuted within the budget.
 
+    Guarantee
+    ---------
+    proved: the sides are equal wherever both exist. agrees: they agree to the printed digits at the printed points; nothing is
+    claimed beyond them. fails: there is a counter-example, confirmed to 30 digits. undetermined: nothing is claimed. See
+    docs/promise.md.
+
     Examples
     --------
     >>> from sympy import Function

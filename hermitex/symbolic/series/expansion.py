@@ -45,6 +45,11 @@ class Expansion:
     coefficients : {k: expression}, or {(a_1, ..., a_r): expression} for several variables
     norm : E[g^2]; an unevaluated node where it has no closed form
 
+    Guarantee
+    ---------
+    An exact coefficient equals the average; a numerical one has the digits shown. The remainder is E[g^2] less the terms. See
+    docs/promise.md.
+
     >>> from hermitex.symbolic.hermite_calculus import expand
     >>> found = expand("z**3", order=3, basis="monic")
     >>> found.coefficients
@@ -294,6 +299,11 @@ def expand(g: Formula, x: Variables | None = None, *, order: int = 8, basis: str
     ------
     ConventionError : no basis, or an unknown one.
     Divergent : E[g^2] is infinite; the message says where it diverges.
+
+    Guarantee
+    ---------
+    An exact coefficient equals the average; a numerical one has double precision. A target that is not square integrable is
+    refused. See docs/promise.md.
 
     Examples
     --------

@@ -203,6 +203,10 @@ def dual_kernel(sigma: Formula, kind: str = "features") -> DualKernel:
     ------
     BadInput : an unknown kind, a free parameter. Divergent : not square integrable.
 
+    Guarantee
+    ---------
+    The formula is exact, for infinite width; numbers keep double precision. See docs/promise.md.
+
     References: cho2009, jacot2018.
 
     Examples

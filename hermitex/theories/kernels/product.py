@@ -97,6 +97,10 @@ def inner_product_kernel(h: Formula) -> InnerProduct:
     ------
     BadInput : another letter than t; a negative coefficient (no kernel in every dimension); a series that does not converge at 1.
 
+    Guarantee
+    ---------
+    A formula whose power series shows a negative coefficient is refused. See docs/promise.md.
+
     Examples
     --------
     >>> inner_product_kernel("exp(t)").weight(3)

@@ -246,6 +246,11 @@ def kernel_ridge(sigma: Formula, g: Formula, *, kernel: str | None = None, data:
     ------
     BadInput : a dimension that is no whole number of 3 or more, p with a kernel that has no random features, an unknown kind.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     References: defilippis2024; cui2021; cho2009, jacot2018.
 
     Examples

@@ -110,6 +110,10 @@ def bounds_map(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbe
     ------
     BadInput : neither or both ways are given, or a number is out of range.
 
+    Guarantee
+    ---------
+    As of `bounds`, at each point. See docs/promise.md.
+
     Examples
     --------
     >>> chart = bounds_map("erf", "sin", r=[0.5, 1.0, 1.5], c=[1.0, 2.0])

@@ -42,6 +42,8 @@ class Bounds(Tabled, Shown):
     r_upper, r_lower and eta_over_beta_upper, eta_over_beta_lower, None where the infimum lies at an end, named in notes);
     upper_bias, lower_bias, b_upper, b_lower : with a bias; coefficients : {"b1": .., "b": .., "psi": ..}.
 
+    Guarantee: evaluated to `error`; they hold for the model of the source. See docs/promise.md.
+
     >>> from hermitex.theories.bounds import bounds
     >>> found = bounds("tanh", "sin", r=1)
     >>> bool(found.lower < found.upper)
