@@ -13,8 +13,6 @@ import numpy as np
 
 from hermitex.numbers.gauss import legendre, legendre_on
 
-_STEPS = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
-
 
 def split(knots: np.ndarray, width: float) -> np.ndarray:
     """Edges of panels no wider than `width`: the knots, shape (k,), sorted, and evenly spaced points between them.
