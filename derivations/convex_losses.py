@@ -26,8 +26,8 @@ from sympy import (
 import hermitex as hx
 from hermitex import E, Result
 from hermitex.symbols import Delta, V, alpha, beta, c, f, gamma, kappa, m, psitilde, z, z1, z2, z3, zeta, zetatilde
-from hermitex.theories.losses.equations import Structure, equations
-from hermitex.theories.losses.newton import members
+from hermitex.theories.losses.loss_equations import Structure, equations
+from hermitex.theories.losses.loss_newton import members
 from hermitex.theories.losses.pointwise import pointwise
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, psi, q1, q2, qhat1, qhat2
 

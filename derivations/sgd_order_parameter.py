@@ -9,7 +9,7 @@ import hermitex as hx
 from hermitex import Derivative, E, He, Result
 from hermitex.symbolic.activations import activation
 from hermitex.symbols import m, z1, z2
-from hermitex.theories.online.flow import Drift
+from hermitex.theories.online.overlap_drift import Drift
 
 sigma, g = Function("sigma"), Function("g")
 law = {(z1, z2): m}

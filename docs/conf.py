@@ -1,4 +1,4 @@
-"""Sphinx: sphinx-build -W docs build/docs. Notebooks, derivations, the API and the changelog are laid beside the pages first."""
+"""Sphinx: sphinx-build -W docs build/docs. Copies notebooks and changelog and writes derivations and the API before the pages are read."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def _derivations() -> None:
 
 
 def _bare(signature: str) -> str:
-    """Types without the quotes around them."""
+    """Remove the quotes around type names in a signature."""
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
 
 
 def _members(kind: type) -> list[str]:
-    """What an object of a class has: its methods and properties with their types and the first line of each documentation."""
+    """The methods and properties of a class, with their types and the first line of each docstring."""
     lines = []
     for name in (n for n in dir(kind) if not n.startswith("_")):
         found = inspect.getattr_static(kind, name)
@@ -75,11 +75,11 @@ def _members(kind: type) -> list[str]:
 
 
 def _api() -> None:
-    """Each public name with its signature and its documentation, as `help` shows them; of a class what its objects have."""
+    """Write each public name with its signature and docstring, as `help` shows them; for a class also its methods and properties."""
     types = (ROOT/"hermitex"/"hints.py").read_text(encoding="utf-8").partition("#:")
-    parts = ["# API", "", "Every public name of `hermitex` and of `hermitex.theories`, as `help` shows it; of a class also what "
-             "its objects have.", "", "```{raw} html", "<style>pre { white-space: pre-wrap; }</style>", "```", "", "## Types", "",
-             "What the signatures below call", "", "````python", types[1] + types[2].rstrip(), "````"]
+    parts = ["# API", "", "Every public name of `hermitex` and of `hermitex.theories`, as `help` shows it. A class also has the "
+             "methods and properties of its objects. [What an answer promises](promise.md) explains *Guarantee*.", "", "```{raw} html", "<style>pre { white-space: pre-wrap; }</style>", "```", "", "## Types", "",
+             "The names of types in the signatures below:", "", "````python", types[1] + types[2].rstrip(), "````"]
     for owner, prefix, names in ((hx, "hx", hx.__all__), (hx.theories, "hx.theories", hx.theories.__all__)):
         parts += ["", f"## {prefix}", ""]
         for name in sorted(set(names), key=str.lower):
@@ -100,7 +100,8 @@ def _api() -> None:
 def _references() -> None:
     (HERE/"references.md").write_text("# References\n\nThe papers whose results the package uses; `hx.cite(key)` and `.bibtex()` "
                                       "of a result give them as BibTeX.\n\n```{bibliography}\n:all:\n```\n", encoding="utf-8")
-    shutil.copy(ROOT/"CHANGELOG.md", HERE/"changelog.md")
+    changelog = (ROOT/"CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")  # its links begin at the root
+    (HERE/"changelog.md").write_text(changelog, encoding="utf-8")
 
 
 for lay in (_notebooks, _derivations, _api, _references):

@@ -12,24 +12,24 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex import errors as errors
     from hermitex import symbols as symbols
     from hermitex import theories as theories
-    from hermitex.experiments.own import experiment as experiment
+    from hermitex.experiments.own_experiment import experiment as experiment
     from hermitex.exponents.channels import Channel as Channel
+    from hermitex.exponents.exponents_table import ExponentsTable as ExponentsTable
     from hermitex.exponents.report import Exponents as Exponents
-    from hermitex.exponents.table import ExponentsTable as ExponentsTable
-    from hermitex.face.curve import baselines as baselines
-    from hermitex.face.curve import curve as curve
-    from hermitex.face.exponents import exponents as exponents
-    from hermitex.face.report import Report as Report
-    from hermitex.face.report import report as report
-    from hermitex.face.verbs.constants import constants as constants
+    from hermitex.face.exponents_with_stages import exponents as exponents
+    from hermitex.face.model_sheet import Report as Report
+    from hermitex.face.model_sheet import report as report
+    from hermitex.face.theory_and_experiment import baselines as baselines
+    from hermitex.face.theory_and_experiment import curve as curve
+    from hermitex.face.verbs.constants_verb import constants as constants
     from hermitex.kernels.compile import Kernel as Kernel
     from hermitex.kernels.compile import compile as compile
-    from hermitex.pages.result import Result as Result
+    from hermitex.pages.result_page import Result as Result
     from hermitex.show.cite import bibtex as cite  # noqa: F401
-    from hermitex.solvers.load import load as load
     from hermitex.solvers.ode import Trajectory as Trajectory
+    from hermitex.solvers.result_files import load as load
     from hermitex.solvers.solution import Solution as Solution
-    from hermitex.solvers.table import Sweep as Sweep
+    from hermitex.solvers.sweep_table import Sweep as Sweep
     from hermitex.symbolic.activations import Activation as Activation
     from hermitex.symbolic.deadline import deadline as budget  # noqa: F401
     from hermitex.symbolic.derivation import Derivation as Derivation
@@ -37,11 +37,11 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.symbolic.derivation import check as check
     from hermitex.symbolic.gaussian import E as E
     from hermitex.symbolic.gaussian import Expectation as Expectation
-    from hermitex.symbolic.hermite import Expansion as Expansion
-    from hermitex.symbolic.hermite import He as He
-    from hermitex.symbolic.hermite import coefficient as coefficient
-    from hermitex.symbolic.hermite import expand as expand
-    from hermitex.symbolic.hermite import tensor as tensor
+    from hermitex.symbolic.hermite_calculus import Expansion as Expansion
+    from hermitex.symbolic.hermite_calculus import He as He
+    from hermitex.symbolic.hermite_calculus import coefficient as coefficient
+    from hermitex.symbolic.hermite_calculus import expand as expand
+    from hermitex.symbolic.hermite_calculus import tensor as tensor
     from hermitex.symbolic.integrals import closed_form as closed_form
     from hermitex.symbolic.moreau import Moreau as Moreau
     from hermitex.symbolic.moreau import Prox as Prox
@@ -54,15 +54,15 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.systems.sweep import sweep as sweep
     from hermitex.systems.system import System as System
     from hermitex.theories.bounds import bounds as bounds
-    from hermitex.theories.conditional import mu as mu
-    from hermitex.theories.conditional import mu_star as mu_star
+    from hermitex.theories.conditional_coefficients import mu as mu
+    from hermitex.theories.conditional_coefficients import mu_star as mu_star
     from hermitex.theories.curve import Curve as Curve
     from hermitex.theories.curves import Curves as Curves
     from hermitex.theories.spectrum import spectrum as spectrum
 
     tanh = erf = relu = leaky_relu = gelu = sign = sigmoid = softplus = silu = elu = Phi = Activation("tanh", "tanh(z)")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # public name -> (module, its name there)
 _PUBLIC: dict[str, tuple[str, str]] = {
@@ -70,11 +70,11 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Expectation": ("symbolic.gaussian", "Expectation"),
     "closed_form": ("symbolic.integrals", "closed_form"),
     "parse": ("symbolic.parsing", "parse"),
-    "He": ("symbolic.hermite", "He"),
-    "coefficient": ("symbolic.hermite", "coefficient"),
-    "expand": ("symbolic.hermite", "expand"),
-    "tensor": ("symbolic.hermite", "tensor"),
-    "Expansion": ("symbolic.hermite", "Expansion"),
+    "He": ("symbolic.hermite_calculus", "He"),
+    "coefficient": ("symbolic.hermite_calculus", "coefficient"),
+    "expand": ("symbolic.hermite_calculus", "expand"),
+    "tensor": ("symbolic.hermite_calculus", "tensor"),
+    "Expansion": ("symbolic.hermite_calculus", "Expansion"),
     "stein": ("symbolic.stein", "stein"),
     "check": ("symbolic.derivation", "check"),
     "Derivation": ("symbolic.derivation", "Derivation"),
@@ -83,8 +83,8 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Prox": ("symbolic.moreau", "Prox"),
     "Moreau": ("symbolic.moreau", "Moreau"),
     "free_energy": ("systems.free_energy", "free_energy"),
-    "mu": ("theories.conditional", "mu"),
-    "mu_star": ("theories.conditional", "mu_star"),
+    "mu": ("theories.conditional_coefficients", "mu"),
+    "mu_star": ("theories.conditional_coefficients", "mu_star"),
     "Derivative": ("symbolic.undefined", "Derivative"),
     "compile": ("kernels.compile", "compile"),
     "Kernel": ("kernels.compile", "Kernel"),
@@ -92,24 +92,24 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Flow": ("systems.flow", "Flow"),
     "Trajectory": ("solvers.ode", "Trajectory"),
     "Branch": ("systems.follow", "Branch"),
-    "Result": ("pages.result", "Result"),
+    "Result": ("pages.result_page", "Result"),
     "Solution": ("solvers.solution", "Solution"),
-    "Sweep": ("solvers.table", "Sweep"),
-    "load": ("solvers.load", "load"),
-    "ExponentsTable": ("exponents.table", "ExponentsTable"),
+    "Sweep": ("solvers.sweep_table", "Sweep"),
+    "load": ("solvers.result_files", "load"),
+    "ExponentsTable": ("exponents.exponents_table", "ExponentsTable"),
     "sweep": ("systems.sweep", "sweep"),
     "bounds": ("theories.bounds", "bounds"),
     "spectrum": ("theories.spectrum", "spectrum"),
     "cite": ("show.cite", "bibtex"),
-    "constants": ("face.verbs.constants", "constants"),
-    "curve": ("face.curve", "curve"),
-    "baselines": ("face.curve", "baselines"),
-    "experiment": ("experiments.own", "experiment"),
+    "constants": ("face.verbs.constants_verb", "constants"),
+    "curve": ("face.theory_and_experiment", "curve"),
+    "baselines": ("face.theory_and_experiment", "baselines"),
+    "experiment": ("experiments.own_experiment", "experiment"),
     "Curve": ("theories.curve", "Curve"),
     "Curves": ("theories.curves", "Curves"),
-    "exponents": ("face.exponents", "exponents"),
-    "report": ("face.report", "report"),
-    "Report": ("face.report", "Report"),
+    "exponents": ("face.exponents_with_stages", "exponents"),
+    "report": ("face.model_sheet", "report"),
+    "Report": ("face.model_sheet", "Report"),
     "Exponents": ("exponents.report", "Exponents"),
     "Channel": ("exponents.channels", "Channel"),
     "budget": ("symbolic.deadline", "deadline"),

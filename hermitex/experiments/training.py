@@ -14,7 +14,7 @@ import numpy as np
 from scipy import linalg
 
 from hermitex.errors import BadInput, NotConverged
-from hermitex.experiments.features import Array
+from hermitex.experiments.feature_training import Array
 
 _SMALL = 1e-6  # ridge below which a Gram matrix may lose half the digits
 

@@ -3,7 +3,7 @@
 The way from a target to its certificates, each step with the file that makes it::
 
     a text, a channel, a budget                                        report
-        |   functions that agree almost everywhere; what is constant   labels.almost_everywhere, labels.levels
+        |   functions that agree almost everywhere; what is constant   labels.almost_everywhere, labels.label_levels
         |   the directions that matter, averages written over them     directions.relevant
         v
     one direction is one variable, of which the leaps are the information and the generative exponent
@@ -19,7 +19,7 @@ The way from a target to its certificates, each step with the file that makes it
         |
         +-- generative exponent and leap                               generative_leap
         |     what the label reveals, one normal form                  label
-        |     Lambda_k(U): label maps against symmetries               labels.families, labels.tensors
+        |     Lambda_k(U): label maps against symmetries               labels.families, labels.conditional_tensors
         |
         +-- alpha_c, stage by stage of that staircase                  thresholds
               the law of the label by a table of mechanisms            laws.mechanisms
@@ -27,13 +27,13 @@ The way from a target to its certificates, each step with the file that makes it
 A statement `this coefficient is zero` or `is not` is a `certificate.Certificate`. It is decided by the first of these::
 
     zero      symmetry, parity                                         directions.symmetry, directions.invariant_tensors
-              a part of a coordinate that the label does not see       labels.hidden
-              u is a function of an antiderivative of He_k phi         labels.branches
+              a part of a coordinate that the label does not see       labels.hidden_variables
+              u is a function of an antiderivative of He_k phi         labels.label_branches
               exact integrals and exact algebra                        symbolic.integrals, symbolic.zero
-    not zero  the label rises with a variable                          labels.rising
+    not zero  the label rises with a variable                          labels.monotone_labels
               independent factors, each exact or in a ball             labels.mean_signs, symbolic.digits.enclosure
               entries of a tensor in intervals, then the combination   labels.moments, directions.intervals
-              ranges over boxes, for whatever has no rule              labels.bounded, labels.ranges
+              ranges over boxes, for whatever has no rule              labels.bounded_moments, labels.box_ranges
     neither   undetermined, with the bound that was reached
 
 and goes back through `report` into a `result.Exponents`, which `explain` tells in words.

@@ -26,7 +26,7 @@ from hermitex.show.display import Shown, latex
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 
 if TYPE_CHECKING:
     from hermitex.exponents.labels.location import Parted
@@ -57,6 +57,11 @@ class Channel(Shown):
     BadInput : p is negative somewhere, or does not integrate (sum) to one: the value found, and at which z.
 
     A named channel is its name, `hx.exponents(g, "gaussian:1/4")`; this class is for any other, here Cauchy noise:
+
+    Guarantee
+    ---------
+    The law is used as given. Its mass is verified at numbers or by a closed form, and a law of another mass is refused. See
+    docs/promise.md.
 
     >>> law = Channel("1/(pi*(1 + (y - z**2)**2))", "y")
     >>> law.support
@@ -267,7 +272,9 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
         value = parse(text)
     except HermitexError as err:
         raise BadInput(f"channel {name}: {text!r} is not a number ({err}); type e.g. {example}") from None
-    low, high = {"variance": (S.Zero, _LARGEST), "probability": (S.Zero, S.One)}[role]
+    # beside 10^12 the rest of a label keeps four of its 16 digits: 1/alpha_c is below the rounding of its sums
+    largest_noise = S(10)**12
+    low, high = {"variance": (S.Zero, largest_noise), "probability": (S.Zero, S.One)}[role]
     inside = value.is_extended_real and (low <= value) is S.true and (value <= high) is S.true  # an average is not compared
     if value.free_symbols or not inside:
         bound = "in [0, 1]" if role == "probability" else "a positive number up to 10**12"
@@ -276,9 +283,6 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
         raise BadInput(f"channel {name}: the variance is 0; use "
                        + ("deterministic" if name == "gaussian" else "the target sign(...) with channel deterministic"))
     return value
-
-
-_LARGEST = S(10)**12  # noise beside which the rest of a label is lost in rounding
 
 
 # -- which g fit -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from sympy import Expr, Symbol
 
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
-from hermitex.exponents.directions.words import directions_words, staircase_words
+from hermitex.exponents.directions.direction_text import directions_words, staircase_words
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.label import revealed
 from hermitex.exponents.stages import alpha_words, digits_that_hold, reached_text

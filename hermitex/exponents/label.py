@@ -44,11 +44,11 @@ from sympy import (
 
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
+from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strictly
 from hermitex.exponents.labels.quantities import inner_quantities
-from hermitex.exponents.labels.rising import injective_in_modulus, strictly
-from hermitex.exponents.labels.sizes import nonzero_almost_everywhere, sign_almost_everywhere, signs_and_size
+from hermitex.exponents.labels.sign_and_size import nonzero_almost_everywhere, sign_almost_everywhere, signs_and_size
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.engine.tidy import compact
+from hermitex.symbolic.engine.rational_tidying import compact
 from hermitex.symbolic.summands import open_extremum
 
 INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)

@@ -13,12 +13,12 @@ from sympy import Abs, Expr, Mul, Pow, Rational, S, Symbol, log, sign
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.labels.levels import constant_value, polynomial
+from hermitex.exponents.labels.label_levels import constant_value, polynomial
 from hermitex.exponents.stages import NONE_EXISTS
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.quotients import without_bounded_quotients
+from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
 from hermitex.symbolic.series.polynomials import poly_of
-from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 from hermitex.symbolic.summands import apart
 from hermitex.symbolic.terms import by_core, connected
 
@@ -96,7 +96,7 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
     whole = integrable(g, inside, power)
     if whole is not None or g.count_ops() > 300:
         return whole
-    from hermitex.exponents.labels.bounded import has_moments  # which needs NumPy
+    from hermitex.exponents.labels.bounded_moments import has_moments  # which needs NumPy
 
     if has_moments(g, inside):
         return True

@@ -20,15 +20,15 @@ from hermitex.exponents.channels import Channel, Named
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.clock import Part, take_turns
 from hermitex.exponents.complexity import complexity
-from hermitex.exponents.correlated import whitened
+from hermitex.exponents.correlated_inputs import whitened
 from hermitex.exponents.directions.relevant import along_one_direction, relevant
 from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.explain import told
 from hermitex.exponents.findings import Stage
 from hermitex.exponents.generative_leap import GenerativeSearch
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
-from hermitex.exponents.labels.forms import plainer, without_constants
-from hermitex.exponents.labels.levels import constant_value
+from hermitex.exponents.labels.label_levels import constant_value
+from hermitex.exponents.labels.sign_forms import plainer, without_constants
 from hermitex.exponents.leap import Leap, LeapSearch
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
@@ -36,9 +36,9 @@ from hermitex.exponents.stages import NO_LABEL, NONE_EXISTS, Threshold
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.hermite_tensors import MAX_VARIABLES
 from hermitex.symbolic.parsing import parse, real_expression, to_text
 from hermitex.symbolic.subspaces import Matrix
-from hermitex.symbolic.tensors import MAX_VARIABLES
 
 _A_NUMBER = ("a number", "numbers")
 
@@ -122,7 +122,7 @@ def _with_numbers(found: Exponents) -> Exponents:
     entries = {x for s in stages for row in s["directions"] for x in row if isinstance(x, Expr) and x.has(Expectation)}
     if not entries:
         return found
-    from hermitex.exponents.directions.numbers import number
+    from hermitex.exponents.directions.exact_entries import number
 
     numbers: dict[Expr, float | None] = dict.fromkeys(entries)
     why = ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.complexity import RATES
-from hermitex.exponents.directions.words import directions_words, staircase_words
+from hermitex.exponents.directions.direction_text import directions_words, staircase_words
 from hermitex.exponents.explain import explain
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
@@ -18,7 +18,6 @@ from hermitex.show.display import latex, math, shorten
 from hermitex.symbolic.parsing import parse, to_text
 
 _EXPONENTS = ("information", "leap", "generative")
-_BRIEF = 28  # characters of a direction in a picture
 _SHOWN = ("kernel", "one_pass_sgd", "batch_reuse", "amp")  # the rates of a table
 
 
@@ -29,7 +28,10 @@ class Exponents(Findings):
     An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why. The directions of
     the staircases are exact; `numbers` are those of their entries that are integrals without closed form.
 
-    >>> from hermitex.face.exponents import exponents
+    Guarantee: every exponent rests on proofs that coefficients are zero or not zero, or is None (undetermined). `alpha_c` is
+    exact or has an error. A later direction's `>=` is a lower bound. See docs/promise.md.
+
+    >>> from hermitex.face.exponents_with_stages import exponents
     >>> found = exponents("z**3 - 3*z")
     >>> found.information_exponent, found.generative_exponent, found.complexity["one_pass_sgd"]
     (3, 1, 'd^2')
@@ -83,12 +85,13 @@ class Exponents(Findings):
         from hermitex.show.mathtext import label
         from hermitex.show.plots import staircases
 
+        brief = 28  # characters of a direction that fit next to a step of the picture
         def drawn(words: str) -> str:
-            found = _formula(words) if len(words) <= _BRIEF else ""
-            return label(found, words) if found else shorten(words, _BRIEF)
+            found = _formula(words) if len(words) <= brief else ""
+            return label(found, words) if found else shorten(words, brief)
 
         lines = {"one pass over the data": self.staircase, "using the data again": self.generative_staircase}
-        steps = {name: [(s["order"], drawn(directions_words([row], self.variables, self.numbers, most=_BRIEF)))
+        steps = {name: [(s["order"], drawn(directions_words([row], self.variables, self.numbers, most=brief)))
                         for s in stages for row in s["directions"]] for name, stages in lines.items() if stages}
         if not steps:
             raise BadInput("plot: no order was found for any direction; the notes say why")

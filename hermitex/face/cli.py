@@ -31,7 +31,7 @@ from hermitex.show.files import STDOUT, number_of
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.interrupts import behind
 
-ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130  # exit status: 0 and 2 as every command line has them, 130 = 128 + SIGINT
 
 # verb -> its line in --help; the verb itself is hermitex.face.verbs.<verb>
 VERBS: dict[str, str] = {
@@ -52,7 +52,6 @@ VERBS: dict[str, str] = {
     "doctor": "versions, optional parts, a self-test",
 }
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
-_LONGEST_LINE = 600
 FILES = {"output", "plot", "csv", "bib", "latex", "markdown"}  # options that name a file to be written
 OF_EXPERIMENT = "; of an experiment, where it is given"  # a budget; by default that takes as long as it takes
 
@@ -99,7 +98,7 @@ class Parser(argparse.ArgumentParser):
 def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
     """The parser of one verb: its own arguments, then those that every verb has; `words` of which help is asked."""
     parser = Parser(prog=f"hermitex {verb}", description=VERBS[verb], allow_abbrev=False)
-    module = import_module(f"hermitex.face.verbs.{verb}")
+    module = import_module(f"hermitex.face.verbs.{verb}_verb")
     module.arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object (a list for several targets)")
     most = getattr(module, "BUDGET", DEFAULT_BUDGET)
@@ -133,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Examples
     --------
     >>> main(["--version"])
-    hermitex 0.1.0
+    hermitex 0.2.0
     0
     """
     printing = streams.prepare()
@@ -181,7 +180,8 @@ def report(error: BaseException, about: str = "") -> int:
 
 def say(text: str) -> None:
     """One line on stderr, whatever the text holds."""
-    said = both_ends(line(text), _LONGEST_LINE)
+    longest = 600  # characters: some lines of a terminal; what a user typed may be longer than the screen
+    said = both_ends(line(text), longest)
     with contextlib.suppress(OSError, ValueError):  # a closed or full stderr: there is nobody to be told
         print(f"hermitex: {said}", file=sys.stderr or io.StringIO(), flush=True)
 
@@ -209,7 +209,7 @@ def _dispatch(argv: list[str]) -> int:
         return int(done.code or 0)
     args.own_budget = args.budget  # None where none was asked for
     args.budget = args.usual_budget if args.budget is None else args.budget
-    verb_itself = import_module(f"hermitex.face.verbs.{verb}").run
+    verb_itself = import_module(f"hermitex.face.verbs.{verb}_verb").run
     with contextlib.redirect_stdout(sys.stderr) if _writes_there(args) else contextlib.nullcontext():
         return int(verb_itself(args))
 

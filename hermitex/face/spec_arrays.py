@@ -54,7 +54,7 @@ def _array(value: Any, folder: Path) -> Any:
 def _file(path: Path) -> Any:
     import numpy as np
 
-    from hermitex.solvers.grid import reals
+    from hermitex.solvers.sweep_grid import reals
 
     check_source(path, _MOST)
     try:

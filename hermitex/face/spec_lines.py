@@ -42,7 +42,7 @@ class Lines:
     def _letters(self) -> dict[str, Any]:
         """Every letter of the formulas: those declared, the field's own, and the names that the spec itself gives."""
         from hermitex import symbols
-        from hermitex.symbolic.text.names import declared
+        from hermitex.symbolic.text.text_names import declared
 
         letters: dict[str, Any] = {n: s for n, s in symbols.FIELD.items() if not symbols.is_normal_name(n)}
         given: dict[str, tuple[str, Any]] = {}
@@ -66,7 +66,7 @@ class Lines:
     def _laws(self, letters: dict[str, Any]) -> dict[str, Any]:
         """The random variables, whose parameters are formulas of the letters."""
         from hermitex import symbols
-        from hermitex.symbolic.text.laws import law
+        from hermitex.symbolic.text.law_text import law
 
         found = {}
         for key, text in self.section("laws").items():

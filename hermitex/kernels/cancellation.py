@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from sympy import Abs, Add, Dummy, Expr, Function, Mul, Pow, erfc, exp
 
+from hermitex.kernels.exponent_scales import tail
 from hermitex.kernels.recognition import all_but_cancelled, exp_erfc, recognise
-from hermitex.kernels.scales import tail
 
 _FAR_OUT = (exp, erfc, tail)  # far out the rounding of an argument is many times that of the value
 

@@ -16,29 +16,28 @@ from sympy import Expr, Function, Rational, Symbol
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.hints import Formula, Letters
 from hermitex.kernels.adaptive import Quadratures, require_room
-from hermitex.kernels.lawful import LAW, unlawful
+from hermitex.kernels.array_sums import Arrays
+from hermitex.kernels.axis_records import contracted
 from hermitex.kernels.lowering import lower
-from hermitex.kernels.places import marks
-from hermitex.kernels.record import contracted
+from hermitex.kernels.parameter_conditions import LAW, unlawful
 from hermitex.kernels.rounding import GOLDEN, OFF, cancels, operations
-from hermitex.kernels.signs import signs
+from hermitex.kernels.sharp_places import marks
+from hermitex.kernels.sign_conditions import signs
 from hermitex.kernels.source import Writer, load
-from hermitex.kernels.sums import Arrays
 from hermitex.show.display import Shown, latex, letter
-from hermitex.solvers.grid import reals
-from hermitex.solvers.limit import require_tolerance
+from hermitex.solvers.solve_limits import require_tolerance
+from hermitex.solvers.sweep_grid import reals
 from hermitex.symbolic.breaks.switches import SWITCHES
-from hermitex.symbolic.existence import require_existence
-from hermitex.symbolic.far_out import needed_far_out
+from hermitex.symbolic.divergence import needed_far_out
+from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import apart
-from hermitex.symbolic.sums import arrays, unsummed
+from hermitex.symbolic.indexed_sums import arrays, unsummed
+from hermitex.symbolic.law_constraints import apart
 
-_EPSILON = 4*float(np.finfo(float).eps)
+_EPSILON = 4*float(np.finfo(float).eps)  # four roundings: of a weight, a value, their product and the sum
 _OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
-_CHUNK = 2_000_000  # numbers in one array, about
-_SAFETY = 4  # several averages may be off in other proportions than they were moved; and rounding is seen once, by chance
-_LOOKED_AT = 50  # points where a value is 0
+_CHUNK = 2_000_000  # numbers in one array, about: 16 MB
+_LOOKED_AT = 50  # points where a value is 0, each of which costs a second evaluation
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +48,9 @@ class Kernel(Shown):
     of the last call, inf where one may have no digit (an average that all but cancels) and 1 for a 0 that may stand for
     something; `nodes` the number of quadrature nodes by variable; `integrated` the same formula by quadrature alone, which takes
     over where a closed form loses the digits.
+
+    Guarantee: each value is accurate to the tolerance, relative to itself, or the call raises NotConverged. `error` is the
+    estimate of the last call. See docs/promise.md.
 
     >>> kernel = compile("E(tanh(kappa + z), z)")
     >>> kernel.parameters, kernel(kappa=[0.5, 1.0]).round(4)
@@ -187,9 +189,10 @@ class Kernel(Shown):
             part, moved = OFF*(1 + moved*GOLDEN % 1), moved + 1
             return contracted(values, weights, axis) + part*np.where(size > 0, np.maximum(size, floor), 0.0)
 
+        safety = 4  # several averages may be off in other proportions than they were moved; and rounding is seen once, by chance
         with np.errstate(all="ignore"):
             off = np.ravel(self._run(s, rules, average)["value"])
-            return _of_value(value, off, reached/OFF*_SAFETY)
+            return _of_value(value, off, reached/OFF*safety)
 
     def _uncancelled(self, value: np.ndarray, error: np.ndarray, reached: np.ndarray, values: dict[str, np.ndarray],
                      arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -306,6 +309,11 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
     parameters : the order of positional arguments (default: the free symbols by name)
     tolerance : relative to E|F| for every expectation; it is verified at each call
     symbols : the letters of a text beside those of the field, {"w": "real"}
+
+    Guarantee
+    ---------
+    Each value of the kernel is accurate to `tolerance`, relative to itself, or the call raises NotConverged. Features that are
+    narrower than a millionth of the integration range and do not show in the formula are not promised. See docs/promise.md.
 
     Examples
     --------

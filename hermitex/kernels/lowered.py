@@ -13,8 +13,8 @@ from functools import cached_property
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.sums import Arrays, Entry
-from hermitex.symbolic.sums import Element
+from hermitex.kernels.array_sums import Arrays, Entry
+from hermitex.symbolic.indexed_sums import Element
 
 
 @dataclass(frozen=True)

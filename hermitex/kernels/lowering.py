@@ -32,9 +32,9 @@ from sympy import (
 
 from hermitex.errors import BadInput
 from hermitex.kernels.cancellation import may_cancel, may_divide_by_zero
-from hermitex.kernels.correlated import Conditioned, correlated
-from hermitex.kernels.exact import exact_or_none, independent, promising
-from hermitex.kernels.gathered import common, gathered
+from hermitex.kernels.closed_form_choice import exact_or_none, independent, promising
+from hermitex.kernels.common_factors import common, gathered
+from hermitex.kernels.correlated_fields import Conditioned, correlated
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.singular import behind_switches, through_powers
@@ -43,12 +43,12 @@ from hermitex.kernels.temperature import inward
 from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import sifted
-from hermitex.symbolic.existence import require_falling_terms
-from hermitex.symbolic.fewer import four_signs, over_fewer
+from hermitex.symbolic.dimension_reduction import four_signs, over_fewer
+from hermitex.symbolic.existence_check import require_falling_terms
 from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, elements, said, unsummed
 from hermitex.symbolic.moreau import resolve
-from hermitex.symbolic.sums import ArraySum, Element, Index, elements, said, unsummed
-from hermitex.symbolic.walks import parts, swapped
+from hermitex.symbolic.subexpressions import parts, swapped
 
 
 def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, taken: Iterable[str] = (),

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from hermitex.kernels.panels import on_panels, split
+from hermitex.kernels.panel_rules import split
+from hermitex.numbers.gauss import hermite, legendre_on
 
 Array = np.ndarray
 WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
-_ROOT = np.sqrt(2*np.pi)
-_BLIND = 9.0  # P(|z - omega| > 9 s) < 3e-19
+_ROOT = np.sqrt(2*np.pi)  # the normal density is exp(-t^2/2)/_ROOT
 
 
 def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
@@ -30,7 +30,7 @@ def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
 
 def panels(cuts: Array, width: float, order: int = 12, reach: float = WINDOW) -> tuple[Array, Array]:
     """Gauss-Legendre panels no wider than `width` on [-reach, reach], broken at the cuts."""
-    x, w = on_panels(split(np.concatenate([[-reach], cuts[np.abs(cuts) < reach], [reach]]), width), order)
+    x, w = legendre_on(split(np.concatenate([[-reach], cuts[np.abs(cuts) < reach], [reach]]), width), order)
     return x.ravel(), w.ravel()
 
 
@@ -39,8 +39,8 @@ def normal_nodes(m: float, v: float, fineness: float = 1.0) -> tuple[Array, Arra
     if m <= 0:
         return np.zeros(1), np.ones(1)
     if m < 0.02*v:  # the integrand is nearly a polynomial over the width of omega
-        x, w = np.polynomial.hermite_e.hermegauss(round((18 if m < 0.005*v else 28)/max(fineness, 0.25)))
-        return np.sqrt(m)*x, w/w.sum()
+        x, w = hermite(round((18 if m < 0.005*v else 28)/max(fineness, 0.25)))
+        return np.sqrt(m)*x, w
     step = fineness*min(0.4, 0.34*np.sqrt(v/m))
     half = int(np.ceil(WINDOW/step))
     x = step*np.arange(-half, half + 1)
@@ -61,7 +61,8 @@ def merged(x: Array, w: Array, cuts: Array, s: float) -> tuple[Array, Array]:
     55
     """
     side = np.searchsorted(cuts, x)
-    far = np.min(np.abs(x[:, None] - cuts), axis=1, initial=np.inf) > _BLIND*s
+    blind = 9.0  # P(|z - omega| > 9 s) < 3e-19
+    far = np.min(np.abs(x[:, None] - cuts), axis=1, initial=np.inf) > blind*s
     place = np.where(far, side, len(cuts) + 1 + np.cumsum(~far))
     _, place = np.unique(place, return_inverse=True)
     weight = np.bincount(place, w)

@@ -11,7 +11,7 @@ from typing import Any
 from sympy import Expr, oo
 
 from hermitex.errors import NoClosedForm
-from hermitex.kernels.words import prose
+from hermitex.kernels.generated_text import prose
 from hermitex.symbolic.losses import Loss
 
 SOLVER = '''

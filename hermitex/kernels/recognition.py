@@ -40,8 +40,8 @@ from sympy import (
 )
 
 from hermitex.errors import NoClosedForm, NotConverged
-from hermitex.kernels import scales
-from hermitex.kernels.scales import logaddexp, tail
+from hermitex.kernels import exponent_scales
+from hermitex.kernels.exponent_scales import logaddexp, tail
 from hermitex.kernels.temperature import at_temperature
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.precise import evaluate
@@ -96,7 +96,7 @@ class log_ndtr(Function):
 _PLAIN = {
     log_ndtr: lambda x: log((1 + erf(x/sqrt(2)))/2),
     gated: lambda a, u: a,
-    **scales.PLAIN,
+    **exponent_scales.PLAIN,
     expit: lambda x: 1/(1 + exp(-x)),
     ndtr: lambda x: (1 + erf(x/sqrt(2)))/2,
     log1p: lambda x: log(1 + x),
@@ -250,7 +250,7 @@ def _log_of_sum(f: Add) -> Expr | None:
         return total
     if S.One in f.args:
         return log1p(f - 1)
-    own = scales.scaled(f)
+    own = exponent_scales.scaled(f)
     return own.exponent + log(own.rest) if own.exponent != 0 else None
 
 
@@ -419,7 +419,7 @@ def _fallen(e: Expr) -> Expr | None:
 def _product(e: Expr) -> Expr:
     if (cold := at_temperature(e)) is not None:
         return cold
-    return _one_exponential(e) if (merged := scales.quotient(e)) is None else merged
+    return _one_exponential(e) if (merged := exponent_scales.quotient(e)) is None else merged
 
 
 def _one_exponential(e: Expr) -> Expr:
@@ -467,9 +467,9 @@ def _gate(f: Expr) -> Expr | None:
 def _merged(a: Expr, f: Expr) -> Expr | None:
     """exp(a) f as one function, where the factors may overflow and their product does not."""
     if isinstance(f, (erfc, tail, ndtr)) and not a.is_nonpositive:
-        own = scales.scaled(f)
-        left = scales.short(a + own.exponent)
-        if not left.has(scales.above):  # exp(b^2) erfc(b) is erfcx(b), with nothing to be subtracted
+        own = exponent_scales.scaled(f)
+        left = exponent_scales.short(a + own.exponent)
+        if not left.has(exponent_scales.above):  # exp(b^2) erfc(b) is erfcx(b), with nothing to be subtracted
             return exp(left)*own.rest
         return exp_erfc(a, f.args[0]) if not isinstance(f, ndtr) else exp_erfc(a, -f.args[0]/sqrt(2))/Integer(2)
     for function, form in ((erfi, exp_erfi), (ReErf, exp_re_erf), (ImErf, exp_im_erf)):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Mul, Pow, Symbol, expand, log
 
-from hermitex.kernels.scales import logaddexp, logaddexp_at
+from hermitex.kernels.exponent_scales import logaddexp, logaddexp_at
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.walks import parts
+from hermitex.symbolic.subexpressions import parts
 
 
 def inward(expr: Expr) -> Expr:

@@ -14,10 +14,10 @@ from functools import lru_cache
 from types import CodeType
 
 from hermitex.errors import BadInput
+from hermitex.kernels.generated_text import INTEGRATED, reserved
 from hermitex.kernels.helpers import HELPERS
 from hermitex.kernels.printers import CONSTANTS, NUMPY, SPECIAL
 from hermitex.kernels.proximal import SOLVER
-from hermitex.kernels.words import INTEGRATED, reserved
 
 _ARITHMETIC = (ast.operator, ast.unaryop, ast.cmpop, ast.expr_context)
 _RESULTS = ("kernel", "tables", "right_hand_sides", "observables", "lawful", "rounded")

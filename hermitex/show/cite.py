@@ -77,6 +77,8 @@ def known(key: str) -> bool:
 def bibtex(keys: str | Iterable[str]) -> str:
     """The BibTeX entries of the keys, each once, in the order in which they are first named.
 
+    Guarantee: the entries are those of the bibliography of this version. See docs/promise.md.
+
     >>> print(bibtex("troiani2025").splitlines()[0])
     @inproceedings{troiani2025,
     """

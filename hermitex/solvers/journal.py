@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..show.files import write_whole
-from .grid import Grid, digest, hashed
+from .sweep_grid import Grid, digest, hashed
 
 Columns = dict[str, list[Any]]
 Packed = dict[str, np.ndarray]  # the same as arrays: a million rows stay in memory until the end

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import BadInput, UnknownName
 from .batch import Array, Params
-from .limit import over, ran_out
 from .solution import Solution, trend
+from .solve_limits import over, ran_out
 
 if TYPE_CHECKING:
     from hermitex.hints import Axes
@@ -30,6 +30,9 @@ class Trajectory(Solution):
     """A Solution over time: `solution["t"]` and every variable at those times; `.at(t)` anywhere in between.
 
     `events` maps the name of an event to the values at its crossings: {"t": ..., variable: ...}.
+
+    Guarantee: each time that was reported keeps the tolerance of the integration; values between them are interpolated. See
+    docs/promise.md.
 
     >>> path = integrate(lambda t, x, p: -x, [1.0], [0, 1, 2], names=["m"])
     >>> path["m"].round(6), float(path.at(0.5)["m"].round(6))

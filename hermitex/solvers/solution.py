@@ -51,6 +51,11 @@ class Solution(Columned):
     inner : tuple of str        the names of `value` that only serve the equations (`where` names): not in the notebook's table
     notes : tuple of str        what the reader should know (a singular block, an ill-conditioned point)
 
+    Guarantee
+    ---------
+    `error` bounds the distance to a solution of the equations as written, where `converged` is true. That it is the only
+    solution, or the intended one, is not promised. See docs/promise.md.
+
     Examples
     --------
     >>> s = Solution({"q": 0.5, "m": 0.25}, residual=1e-13, converged=True, iterations=4, method="newton")

@@ -42,6 +42,12 @@ def _integrate(node: Any, deep: bool = True) -> Any:
     return integrate_or_keep(node, deep=deep)
 
 
+def _reason(node: Any) -> str:
+    from hermitex.symbolic.integrals import reason_of
+
+    return reason_of(node)
+
+
 def _evaluate(node: Any, prec: int) -> Any:
     from hermitex.symbolic.precise import evaluate_to_precision
 
@@ -73,12 +79,12 @@ def _numeric(expr: Any, variables: Any) -> Any:
 
 
 def _conditional(expr: Any, variables: Any, condition: Any, cov: Any) -> Any:
-    from hermitex.symbolic.conditional import conditional
+    from hermitex.symbolic.conditional_expectation import conditional
 
     return conditional(expr, variables, condition, cov)
 
 
 hooks.parse, hooks.formula, hooks.expression = _parse, _formula, _expression
-hooks.differentiate, hooks.integrate, hooks.evaluate = _differentiate, _integrate, _evaluate
+hooks.differentiate, hooks.integrate, hooks.reason, hooks.evaluate = _differentiate, _integrate, _reason, _evaluate
 hooks.total, hooks.conditional = _total, _conditional
 hooks.measure, hooks.normal_form, hooks.numeric = _measure, _normal_form, _numeric

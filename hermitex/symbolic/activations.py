@@ -16,12 +16,12 @@ from hermitex import symbols
 from hermitex.errors import BadInput
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.growth import majorant
-from hermitex.symbolic.named import FUNCTIONS, NamedFunction, Operation
+from hermitex.symbolic.named_functions import FUNCTIONS, NamedFunction, Operation
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.parsing import expression, undeclared
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.text.functions import arguments, name_of
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbolic.weak import weak_derivative
 
 __all__ = ["NAMED", "Activation", "activation"]
@@ -32,6 +32,10 @@ z = symbols.z
 @dataclass(frozen=True, repr=False)
 class Activation(NamedFunction):
     """A function of one variable that can be differentiated and judged: parity, kinks, growth, weak derivative.
+
+    Guarantee
+    ---------
+    Parity, kinks and finiteness are None unless they are proved. See docs/promise.md.
 
     Examples
     --------

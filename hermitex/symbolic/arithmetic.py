@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mpmath import MPContext
 from mpmath.libmp import MPZ
 
-from hermitex.symbolic.held import Held
+from hermitex.symbolic.precision_lock import Held
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -22,8 +22,8 @@ from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
 from hermitex.symbolic.budget import budget, effort, ends, patient
-from hermitex.symbolic.held import held, let_go
 from hermitex.symbolic.interrupts import behind
+from hermitex.symbolic.precision_lock import held, let_go
 
 GRACE, LEAST, AGAIN = 0.05, 0.2, 0.1
 WAKES = getattr(signal, "SIGURG", 0)  # ignored where nobody handles it
@@ -71,6 +71,11 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
     ------
     BadInput : not a number, or a negative one.
     BudgetExceeded : at a cooperative check, or from the alarm.
+
+    Guarantee
+    ---------
+    The body ends soon after its seconds of processor time are used. What it would have answered later is not promised. See
+    docs/promise.md.
 
     Examples
     --------

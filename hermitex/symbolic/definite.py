@@ -34,7 +34,7 @@ from sympy import (
 )
 from sympy.polys.polyerrors import BasePolynomialError
 
-from hermitex.symbolic.breaks.ranges import BOUNDED, bounds
+from hermitex.symbolic.breaks.interval_ranges import BOUNDED, bounds
 from hermitex.symbolic.gaussian import Expectation
 
 _WITH_THE_SIGN = (tanh, erf, sinh, atan, asinh, sign)

@@ -17,7 +17,6 @@ from hermitex.symbolic.calculus.checking import Check, check
 
 __all__ = ["Check", "Derivation", "DerivationCheck", "Step", "check"]
 
-_ONE_LINE = 260  # characters of LaTeX that fit beside their rule
 
 # What a reader of the appendix is told; a rule that is not here is printed under its own name.
 WORDS = {
@@ -38,6 +37,8 @@ class Step:
     """One application of a rule: before = after, by `rule`, from `source` (a key of the bibliography, or None).
 
     `shown` : LaTeX that stands for `before` in print, where that is long when written out (d phi/dV).
+
+    Guarantee: none by itself; `.check()` tests the equality without trusting the rule. See docs/promise.md.
 
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z
@@ -126,6 +127,10 @@ class DerivationCheck:
 class Derivation:
     """A claim lhs = rhs and the steps that lead from one side to the other.
 
+    Guarantee
+    ---------
+    The steps are those that were applied; `.check()` tests each anew, without trusting its rule. See docs/promise.md.
+
     Examples
     --------
     >>> from sympy import tanh
@@ -175,9 +180,10 @@ class Derivation:
     def _repr_latex_(self) -> str | None:
         from hermitex.show.cite import cite
 
+        one_line = 260  # characters of LaTeX that fit beside their rule
         try:
             text = re.sub(r"\\cite\{(\w+)\}", lambda m: f"[{cite(m[1])}]", self.latex())
-            if max(map(len, text.splitlines())) > _ONE_LINE:  # the rule under its formula, where a reader need not scroll
+            if max(map(len, text.splitlines())) > one_line:  # the rule under its formula, where a reader need not scroll
                 text = text.replace(" && \\text{(", r" \\ & \qquad \text{(")
             return "$$" + text.replace("{align}", "{aligned}") + "$$"
         except Exception:  # a notebook must show something else rather than fail

@@ -23,9 +23,9 @@ from hermitex.hints import Covariance, Formula, Letters
 from hermitex.symbolic import hooks
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
 from hermitex.symbolic.deadline import deadline
-from hermitex.symbolic.lawful import Condition, apart, lawful
+from hermitex.symbolic.law_constraints import Condition, apart, lawful
 from hermitex.symbolic.laws import averaged, is_random, random_variables, required
-from hermitex.symbolic.walks import swapped
+from hermitex.symbolic.subexpressions import swapped
 
 
 class Bound(Symbol):
@@ -55,6 +55,9 @@ class Bound(Symbol):
 
 class Expectation(Expr):
     """The node: `body`, the bound variables, and their covariance (None: independent and standard).
+
+    Guarantee: two nodes are equal exactly if they are equal up to the names of what they bind, and no substitution captures a
+    variable. See docs/promise.md.
 
     >>> from hermitex.symbols import z
     >>> node = E(z**4, z)
@@ -132,7 +135,11 @@ class Expectation(Expr):
         return super().subs(*map(self._read, args), **kwargs)
 
     def evalf(self, n: int = 15, subs: Any = None, *args: Any, budget: float | None = None, **kwargs: Any) -> Any:
-        """N digits; within a `budget` of seconds, if one is given."""
+        """N digits; within a `budget` of seconds, if one is given.
+
+        Guarantee: the n digits are meant relative to the value, for formulas whose narrow features show in the formula; else it
+        raises. See docs/promise.md.
+        """
         with deadline(budget):
             if subs:  # exactly: of exp(a*(z - b)) - 1 with rounded numbers the zero at b is lost
                 values = {k: hooks.expression(v) for k, v in self._read(subs).items()}
@@ -218,9 +225,23 @@ class Expectation(Expr):
         """The exact value where a rule of `integrals` applies; else the node with what is inside it done.
 
         ``budget=30`` bounds it to so many seconds.
+
+        Guarantee: a returned closed form equals the average for all values that the assumptions allow. See docs/promise.md.
         """
         with deadline(hints.get("budget")):
             return hooks.integrate(self, deep=hints.get("deep", True))
+
+    def why(self) -> str:
+        """The reason why `doit` finds no exact value; "" if it finds one.
+
+        Examples
+        --------
+        >>> from sympy import tanh
+        >>> from hermitex.symbols import z
+        >>> print(E(tanh(z + 1), z).why())
+        tanh(z + 1): it is not a product of polynomials, exponentials and error functions (tried 8 rules)
+        """
+        return hooks.reason(self)
 
     def _eval_evalf(self, prec: int) -> Expr:
         """N digits by mpmath, split at the kinks that stand in the expression."""
@@ -310,6 +331,11 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
     ------
     BadInput : no scalar integrand, a covariance over a variable that is not bound, or a numeric one (also when numbers
         are put in later) that is not positive semi-definite.
+
+    Guarantee
+    ---------
+    `.doit()` equals the average for all values that the assumptions allow. `.evalf(n)` returns n digits relative to the value,
+    or refuses. An average that does not exist is refused. See docs/promise.md.
 
     Examples
     --------

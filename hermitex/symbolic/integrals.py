@@ -12,12 +12,12 @@ from sympy import Abs, Add, Expr, Function, Max, Min, Mul, Pow, Symbol, preorder
 
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
-from hermitex.symbolic.conditional import worked_out
+from hermitex.symbolic.conditional_expectation import worked_out
 from hermitex.symbolic.conditioning import sifted
-from hermitex.symbolic.engine.answers import answer, joined
+from hermitex.symbolic.engine.node_integrals import answer, joined
 from hermitex.symbolic.engine.one_variable import RULES
 from hermitex.symbolic.engine.reduction import normal_form as reduce
-from hermitex.symbolic.existence import settled
+from hermitex.symbolic.existence_check import settled
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.undefined import slopes_done
 
@@ -38,6 +38,11 @@ def closed_form(expr: Expr) -> Expr:
     ------
     NoClosedForm : carries the reduced integral and the reason. Divergent : the expectation does not exist.
 
+    Guarantee
+    ---------
+    The result equals the average for all values that the assumptions allow, and is accurate in double precision. That a closed
+    form is found is not promised. See docs/promise.md.
+
     Examples
     --------
     >>> from sympy import erf
@@ -57,6 +62,16 @@ def closed_form(expr: Expr) -> Expr:
     if left:
         raise NoClosedForm(left[0], _reason(left[0]))
     return done
+
+
+def reason_of(node: Expr) -> str:
+    """Why `closed_form` refuses a node, in one line; "" where it answers."""
+    try:
+        left = [n for n in _replace(_read(node)).atoms(Expectation) if reduce(n).has(Expectation)]
+        return _reason(min(left, key=lambda n: n.level)) if left else ""
+    except HermitexError as refused:
+        return str(refused).splitlines()[0]
+    return ""
 
 
 def constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:

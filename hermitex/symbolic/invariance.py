@@ -30,9 +30,9 @@ from hermitex import symbols
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.breaks.switches import JUMPS
+from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.series.polynomials import poly_of
-from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, null_space, stack, tidy
 from hermitex.symbolic.terms import by_core
 
@@ -188,8 +188,8 @@ def _numeric_null_space(expressions: list[Expr], variables: tuple[Symbol, ...],
 
 def _gradients(expressions: list[Expr], variables: tuple[Symbol, ...]) -> list[list[Any]]:
     """Central differences at the working precision."""
+    from hermitex.symbolic.digits.digit_program import StraightLine
     from hermitex.symbolic.digits.mp_backend import MPMath
-    from hermitex.symbolic.digits.program import StraightLine
 
     r, found, step = len(variables), [], mpf(10)**-18
     for e in expressions:

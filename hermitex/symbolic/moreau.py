@@ -102,6 +102,11 @@ class Prox(_Minimisation):
     ------
     BadInput : the loss is not convex, where that can be seen; it does not depend on f.
 
+    Guarantee
+    ---------
+    For convex losses only; a closed form equals the minimiser for all V > 0, and a number has the digits asked for. See
+    docs/promise.md.
+
     Examples
     --------
     >>> from sympy import Abs, exp, log
@@ -156,6 +161,10 @@ class Prox(_Minimisation):
 
 class Moreau(_Minimisation):
     r"""min_f (f - omega)^2/(2V) + l(f) for a convex loss l, as a node; arguments as in `Prox`.
+
+    Guarantee
+    ---------
+    As of `Prox`. See docs/promise.md.
 
     Examples
     --------
@@ -358,7 +367,7 @@ def _shifted(core: Expr, a: Expr, b: Expr) -> Expr:
 @lru_cache(maxsize=256)
 def _programs(loss: Loss, prec: int) -> tuple[Any, Any, Any]:
     """l', l'' and l as programs of (f, parameters) at one precision."""
-    from hermitex.symbolic.digits.program import StraightLine
+    from hermitex.symbolic.digits.digit_program import StraightLine
     from hermitex.symbolic.precise import MPMATH
 
     slope = loss.slope if loss.smooth else loss.expr.diff(loss.f)
@@ -412,7 +421,7 @@ def _snapped(f: Any, loss: Loss, values: tuple) -> Any:
 def _end(e: Expr, loss: Loss, values: tuple) -> Any:
     if e in (oo, -oo):
         return mpf("inf") if e is oo else mpf("-inf")
-    from hermitex.symbolic.digits.program import StraightLine
+    from hermitex.symbolic.digits.digit_program import StraightLine
     from hermitex.symbolic.precise import MPMATH
 
     return StraightLine(e, list(loss.parameters), MPMATH)(*values)

@@ -14,17 +14,17 @@ from sympy import Basic, Expr, I, Lambda, Pow, Rational, sympify
 from hermitex import symbols as field
 from hermitex.errors import DECLARING, BadInput, UnknownName, brief
 from hermitex.hints import Letters
-from hermitex.symbolic.conditional import worked_out
-from hermitex.symbolic.lawful import apart
+from hermitex.symbolic.conditional_expectation import worked_out
+from hermitex.symbolic.indexed_sums import read_sums
+from hermitex.symbolic.law_constraints import apart
 from hermitex.symbolic.laws import refuse_loose
-from hermitex.symbolic.sums import read_sums
-from hermitex.symbolic.text import bounded
+from hermitex.symbolic.text import bounded_powers
+from hermitex.symbolic.text.expression_trees import from_tree, to_text, to_tree
 from hermitex.symbolic.text.functions import applied
 from hermitex.symbolic.text.grammar import Reader, check_variables, syntax
 from hermitex.symbolic.text.lexical import clean, excerpt
-from hermitex.symbolic.text.names import declared
 from hermitex.symbolic.text.reality import check_real
-from hermitex.symbolic.text.trees import from_tree, to_text, to_tree
+from hermitex.symbolic.text.text_names import declared
 from hermitex.symbolic.undefined import slopes_done
 
 __all__ = ["check_real", "expression", "formula", "from_tree", "parse", "parse_with_letters", "real_expression", "to_text",
@@ -49,6 +49,10 @@ def parse(text: str, symbols: Letters | None = None, variables: Iterable[Any] | 
     ParseError : the text is not in the grammar; one line with the position and what to type.
     UnknownName : a name is not known; carries the closest known ones.
     BadInput : too large, not real for real z, or a mixture of z with z1, z2, ...
+
+    Guarantee
+    ---------
+    Text is never executed; what the grammar does not know is refused in one line. See docs/promise.md.
 
     Examples
     --------
@@ -142,15 +146,15 @@ def expression(x: Any) -> Expr:
         return expression(applied(x))
     value = _sympified(x)
     if not isinstance(value, Expr) or not getattr(value, "is_commutative", False):
-        raise BadInput(f"a number is needed, not {bounded.short(value)}")
+        raise BadInput(f"a number is needed, not {bounded_powers.short(value)}")
     for power in value.atoms(Pow):
-        bounded.check_polynomial(power)
+        bounded_powers.check_polynomial(power)
     value = slopes_done(worked_out(read_sums(value)))
     refuse_loose(value)
     floats = {a: _exact_float(str(a)) for a in value.atoms() if a.is_Float}
     value = value.xreplace(floats) if floats else value
     swap = field.one_name(value)
-    return bounded.exists(value.xreplace(swap) if swap else value)
+    return bounded_powers.exists(value.xreplace(swap) if swap else value)
 
 
 def real_expression(x: Any) -> Expr:
@@ -163,7 +167,7 @@ def real_expression(x: Any) -> Expr:
     """
     value = expression(x)
     if value.has(I):
-        raise BadInput(f"{bounded.short(value)} is not a real number")
+        raise BadInput(f"{bounded_powers.short(value)} is not a real number")
     return check_real(value, field.normals(value))
 
 

@@ -34,17 +34,17 @@ from sympy import (
 from sympy.core.relational import Equality, Relational, Unequality
 
 from hermitex.errors import AssumptionNeeded, BadInput, NoClosedForm
+from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.order import between, compare, exact, inside, ordered, sign_of
-from hermitex.symbolic.breaks.ranges import bounds
 from hermitex.symbolic.breaks.roots import Where, Window, singularities, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared, relations
 from hermitex.symbolic.budget import checkpoint, kept
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.sizes import operations
-from hermitex.symbolic.sums import HIDDEN, hidden
+from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 
-_MANY = 4000        # integers that a step function may pass, and break points in all
-_MERGE = 60         # operations up to which neighbouring branches are compared after expansion
+_MANY = 4000  # integers that a step function may pass, and break points in all; chosen by trial
+_MERGE = 60  # operations up to which neighbouring branches are compared after expansion; chosen by trial
 
 
 class Piece(NamedTuple):

@@ -22,23 +22,23 @@ from hermitex.symbolic.breaks.switches import STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.deadline import attempt
+from hermitex.symbolic.digits.analytic_pieces import ball, by_terms, nested, whitened
+from hermitex.symbolic.digits.ball_evaluation import Gridded
+from hermitex.symbolic.digits.digit_program import StraightLine
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
-from hermitex.symbolic.digits.line import MPMATH, LineIntegral, rational
+from hermitex.symbolic.digits.finite_ranges import as_averages
+from hermitex.symbolic.digits.line_integral import MPMATH, LineIntegral, rational
 from hermitex.symbolic.digits.mp_backend import LastDigitMoved
-from hermitex.symbolic.digits.orthants import signs_of
+from hermitex.symbolic.digits.orthant_digits import signs_of
 from hermitex.symbolic.digits.outward_sums import sums_outside
-from hermitex.symbolic.digits.panels import ball, by_terms, nested, whitened
-from hermitex.symbolic.digits.program import StraightLine
 from hermitex.symbolic.digits.scaled import NumericScales
-from hermitex.symbolic.digits.spans import as_averages
-from hermitex.symbolic.digits.summation import Sum, plane
-from hermitex.symbolic.digits.swift import Gridded
-from hermitex.symbolic.digits.wrapped import on_circles
-from hermitex.symbolic.existence import exists_on_line, require_existence, settled
-from hermitex.symbolic.fewer import over_fewer
+from hermitex.symbolic.digits.series_summation import Sum, plane
+from hermitex.symbolic.digits.wrapped_normal import on_circles
+from hermitex.symbolic.dimension_reduction import over_fewer
+from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind
+from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.symbolic.scales import scales
-from hermitex.symbolic.sums import ArraySum
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
            "flint_available"]

@@ -13,8 +13,8 @@ from typing import Any
 
 from sympy import Abs, Add, Dummy, Expr, Mul, S, Symbol, factorial2, gamma, pi, sift, sqrt
 
+from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
 from hermitex.symbolic.series.polynomials import poly_of
-from hermitex.symbolic.sizes import MAX_TERMS, polynomial_size
 
 
 class _NotRadial(Exception):

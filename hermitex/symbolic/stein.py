@@ -40,6 +40,10 @@ def stein(expr: Formula, *variables: str | Symbol) -> Derivation:
     Derivation
         `.result` is the reduced expression, `.steps` how it came about; ``.check()`` checks each step anew.
 
+    Guarantee
+    ---------
+    Both sides are equal for every function for which the averages exist. See docs/promise.md.
+
     Examples
     --------
     >>> from sympy import Function, sign

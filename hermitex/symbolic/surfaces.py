@@ -34,9 +34,9 @@ from sympy.core.relational import Equality, Relational, Unequality
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.switches import compared
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.scales import real
-from hermitex.symbolic.sizes import operations
 
 _MOST = 8        # surfaces inside the argument of one switch: each is taken from both sides
 _LONG = 300      # operations beyond which a jump is not looked at for being zero

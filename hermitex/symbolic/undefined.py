@@ -89,6 +89,10 @@ def prime(f: UndefinedFunction, order: int = 1) -> Any:
 def Derivative(f: Any, *variables: Any, **hints: Any) -> Any:
     """``Derivative(f)``, or ``Derivative(f, n)``, of an undefined function is a function; else SymPy's Derivative.
 
+    Guarantee
+    ---------
+    A proof with an undefined function holds for every function for which the averages exist. See docs/promise.md.
+
     Examples
     --------
     >>> from sympy import Function, Symbol

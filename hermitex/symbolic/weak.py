@@ -54,9 +54,9 @@ from sympy.core.relational import Equality, Relational, Unequality
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.breaks.switches import JUMPS, SINGULAR, STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import Piece, breakpoints, pieces
-from hermitex.symbolic.sizes import operations
 from hermitex.symbolic.surfaces import surfaces
 
 

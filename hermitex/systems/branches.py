@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers import branches as search
+from hermitex.solvers import root_branches as search
 from hermitex.solvers.batch import Array
-from hermitex.solvers.chain import assemble
+from hermitex.solvers.fallback_chain import assemble
 from hermitex.solvers.interval import Interval, clipped, middle, outside
-from hermitex.solvers.limit import require_tolerance
 from hermitex.solvers.solution import Solution
-from hermitex.systems.program import Program
+from hermitex.solvers.solve_limits import require_tolerance
+from hermitex.systems.compiled_system import Program
 from hermitex.systems.run import Run
 from hermitex.systems.solve import checked_start, points_of, shaped, solve
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fold import extent
 from hermitex.solvers.linear import spread
-from hermitex.systems.moves import SMALL, chain_of, matrix_of
-from hermitex.systems.program import BlockCode, State
+from hermitex.solvers.root_precision import extent
+from hermitex.systems.compiled_system import BlockCode, State
+from hermitex.systems.newton_step import SMALL, chain_of, matrix_of
 
 _OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
 

@@ -17,18 +17,18 @@ import numpy as np
 from sympy import Symbol
 
 from hermitex.errors import UnknownName
-from hermitex.kernels.words import INTEGRATED, Names, comment, literal, prose
-from hermitex.systems.excerpt import flat
-from hermitex.systems.template import FILE, FLOW_FILE, FORMULAS, PLACES
+from hermitex.kernels.generated_text import INTEGRATED, Names, comment, literal, prose
+from hermitex.systems.export_template import FILE, FLOW_FILE, FORMULAS, PLACES
+from hermitex.systems.export_verification import verified
+from hermitex.systems.source_bundle import flat
 from hermitex.systems.trajectory import TIME
-from hermitex.systems.verified import verified
 
 _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
-_RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast", ("hermitex.systems.program", "BlockCode"): "Block"}
+_RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast",
+           ("hermitex.systems.compiled_system", "BlockCode"): "Block"}
 _STANDARD = ("import argparse", "import json", "import os", "import sys")
 _PAGE_NAMES = frozenset({"AXES", "CODE", "DOMAIN", "REFERENCE", "START", "main", "run", "selftest", "solve", "values"})
-_WIDTH = 116
-_OTHERS = 1000  # functions of sums and minimisers of the second set of formulas are numbered from there
+_WIDTH = 116  # characters of a line, so that it fits on a page of code
 
 Numbers = Mapping[str, Any]
 Point = tuple[dict[str, Any], dict[str, float]]  # parameters, solution
@@ -50,9 +50,9 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     averaged = any(p.axes for p in every)
     rules_of = (*(("Axis",) if averaged else ()), *(("Exact",) if not all(p.axes for p in every) else ()))
     own = [(_STANDALONE, n) for n in (*rules_of, "Code", "NotSolved", *runs)]
-    own += [("hermitex.kernels.sums", n) for n in ("Entry", "Arrays")] if program.arrays is not None else []
+    own += [("hermitex.kernels.array_sums", n) for n in ("Entry", "Arrays")] if program.arrays is not None else []
     if flow:
-        own += [("hermitex.solvers.grid", "check_size"), ("hermitex.systems.program", "BlockCode")]
+        own += [("hermitex.solvers.sweep_grid", "check_size"), ("hermitex.systems.compiled_system", "BlockCode")]
     groups = [[(_ADAPTIVE, "Quadratures")] if averaged else [], own]
     taken = _PAGE_NAMES | set(re.findall(r"^def (\w+)", "\n".join([*helpers, *functions]), re.M))
     more, (quadrature, solving) = flat(*groups, rename=_RENAME, taken=taken)
@@ -257,7 +257,8 @@ def _later(other: Any) -> str:
 def _apart(source: str) -> str:
     """The functions of a module under names of their own."""
     text = re.sub(r"(?m)^def (\w+)\(s, quad\)", rf"def \1{INTEGRATED}(s, quad)", source)
-    return re.sub(r"\b(prox|fields|sum)_(\d+)\b(?=\(|, )", lambda m: f"{m[1]}_{int(m[2]) + _OTHERS}", text)
+    first_number = 1000  # functions of sums and minimisers of the second set of formulas are numbered from there
+    return re.sub(r"\b(prox|fields|sum)_(\d+)\b(?=\(|, )", lambda m: f"{m[1]}_{int(m[2]) + first_number}", text)
 
 
 def _domain(domain: Mapping[str, tuple[float, float]]) -> str:

@@ -12,13 +12,13 @@ from sympy import Eq, S, Symbol
 from hermitex.errors import BadInput, Divergent, brief
 from hermitex.hints import Numbers, Place
 from hermitex.show.display import latex
-from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import Trajectory
+from hermitex.solvers.solve_limits import limited
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbols import is_normal_name
 from hermitex.systems.blocks import Block, Equation
+from hermitex.systems.compiled_system import Program, compile_program
 from hermitex.systems.names import by_name, listed
-from hermitex.systems.program import Program, compile_program
 from hermitex.systems.scope import free_names
 from hermitex.systems.system import System
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
@@ -46,6 +46,11 @@ class Flow(System):
     Raises
     ------
     BadInput : an implicit equation, a variable named t, a start outside of the domain, and what a `System` refuses.
+
+    Guarantee
+    ---------
+    The right sides are evaluated as those of a System; the integration keeps its tolerance at the times reported. See
+    docs/promise.md.
 
     Examples
     --------
@@ -151,6 +156,10 @@ class Flow(System):
         Raises
         ------
         BadInput : a parameter, a start or t is missing, unknown or not finite. NotConverged with what was reached.
+        Guarantee
+        ---------
+        Each step keeps `tolerance`, relative to the state. A flow that leaves its domain ends there and says so. See
+        docs/promise.md.
         """
         parameters = [p.name for p in self.parameters]
         given = by_name("solve", numbers, keywords, parameters=parameters)

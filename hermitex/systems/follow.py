@@ -10,18 +10,14 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.hints import Axes, DataFrame
-from hermitex.kernels.lawful import unlawful
+from hermitex.kernels.parameter_conditions import unlawful
 from hermitex.show.display import Shown, number_table
 from hermitex.show.plots import new_axes
 from hermitex.solvers.arclength import trace
 from hermitex.solvers.linear import spectral_radius
 from hermitex.systems.sensitivity import parameter_of, slopes
 from hermitex.systems.solve import refused
-from hermitex.systems.states import States
-
-_SHOWN = 4  # points of a block at which its averages are examined
-_HELD = 1e-9  # the error of an average in the equations that still counts
-_MOST_NUMBERS = 300_000  # in an average at one point: a branch has hundreds of points, and asks for each some times
+from hermitex.systems.state_evaluation import States
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,6 +29,10 @@ class Branch(Shown):
     parameter : what it was followed along;  values : {name: array (B,)}, the parameter and the unknowns
     folds : [{"alpha": .., "q": ..}, ...], where the curve turns back, located;  stability : spectral radius of the map (B,), NaN
         where an equation is implicit;  reason : why it ends inside the bounds, "" where it leaves them
+
+    Guarantee
+    ---------
+    Each point is a converged `Solution`. That a branch is complete, or the only one, is not promised. See docs/promise.md.
 
     >>> from hermitex.systems.system import System
     >>> branch = System({"q": "alpha - q**2"}).follow("alpha", (0.5, 2), start={"q": 0.4})
@@ -131,19 +131,24 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
         rhs = sides[:, 0]
         return np.where(made.implicit, rhs, x - rhs), J[..., 0], -b[:, 0]
 
+    shown = 4  # points of a block at which its averages are examined
+
+    held_error = 1e-9  # of an average in the equations: one that still counts
+
     def examine(x: np.ndarray, p: np.ndarray) -> str | None:
-        pick = np.unique(np.rint(np.linspace(0, p.size - 1, _SHOWN)).astype(int))
+        pick = np.unique(np.rint(np.linspace(0, p.size - 1, shown)).astype(int))
         before = dict(states.quad.rules)
         states.at({own: p[pick]})
         held = states.examine(dict(zip(made.unknowns, x[:, pick], strict=True)), ("observables",), most)
-        if not held and states.error > _HELD:
+        if not held and states.error > held_error:
             at = ", ".join(f"{n} = {v:.4g}" for n, v in zip((own, *made.unknowns), (p[0], *x[:, 0]), strict=True))
             return f"averages of the equations are held no further than to about {at}"
         return None if states.quad.rules == before else ""
 
     most = np.inf
     examine(x0[:, None], np.array([end]))
-    most = max(_MOST_NUMBERS, 2*states.quad.size)
+    most_numbers = 300_000  # in an average at one point: a branch has hundreds of points, and asks for each some times
+    most = max(most_numbers, 2*states.quad.size)
     path = trace(equations, x0, end, (lo, hi), tolerance=tolerance, examine=examine)
     J = np.stack([equations(x, p)[1] for x, p in zip(path.x.T, path.p, strict=True)], axis=-1)  # one by one: grids are large
     radius = spectral_radius(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)

@@ -21,14 +21,14 @@ from hermitex.hints import Formula
 from hermitex.show.display import latex
 from hermitex.symbolic.calculus.rules import SOURCES
 from hermitex.symbolic.derivation import Derivation, Step
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes
 from hermitex.symbolic.parsing import expression, parse
-from hermitex.symbolic.sizes import operations
-from hermitex.symbolic.text.names import declared
+from hermitex.symbolic.text.text_names import declared
 from hermitex.symbols import FIELD, is_normal_name
 from hermitex.systems.derivatives import derivative
-from hermitex.systems.fields import settle, variation
+from hermitex.systems.gaussian_fields import settle, variation
 from hermitex.systems.system import System
 
 
@@ -53,6 +53,11 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     Raises
     ------
     BadInput : phi does not depend on a member of a pair; a name is in two pairs.
+
+    Guarantee
+    ---------
+    The equations are the stationarity conditions of phi as written. That the replica-symmetric saddle point is right for the
+    model is not promised. See docs/promise.md.
 
     Examples
     --------

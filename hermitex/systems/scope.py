@@ -11,8 +11,8 @@ from sympy import Basic, Dummy, Expr, Symbol
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.gaussian import Bound, E, Expectation
+from hermitex.symbolic.indexed_sums import Element, Index
 from hermitex.symbolic.moreau import resolve
-from hermitex.symbolic.sums import Element, Index
 
 
 def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict[str, Symbol]] | None = None

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.kernels.record import weighed
+from hermitex.kernels.axis_records import weighed
 from hermitex.kernels.rounding import fainter
-from hermitex.solvers.limit import limited
 from hermitex.solvers.solution import REFUSED
+from hermitex.solvers.solve_limits import limited
+from hermitex.systems.compiled_system import BlockCode
 from hermitex.systems.iterate import solved_by
-from hermitex.systems.program import BlockCode
 from hermitex.systems.trajectory import many
 
 

@@ -19,21 +19,20 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName
 from hermitex.show.columns import ridge
-from hermitex.solvers.grid import Piece, digest
-from hermitex.solvers.grid import grid as points
+from hermitex.solvers.chunked_sweep import Progress
+from hermitex.solvers.chunked_sweep import sweep as sweep_grid
 from hermitex.solvers.journal import PASSING
-from hermitex.solvers.limit import limited, over, require_seconds, require_tolerance
 from hermitex.solvers.solution import Solution
-from hermitex.solvers.sweep import Progress
-from hermitex.solvers.sweep import sweep as sweep_grid
-from hermitex.solvers.table import Sweep
+from hermitex.solvers.solve_limits import limited, over, require_seconds, require_tolerance
+from hermitex.solvers.sweep_grid import Piece, digest
+from hermitex.solvers.sweep_grid import grid as points
+from hermitex.solvers.sweep_table import Sweep
+from hermitex.systems.compiled_system import Program
 from hermitex.systems.flow import Flow
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.names import by_name
-from hermitex.systems.program import Program
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
 
-_OF_A_SYSTEM = 1e-11
 _COLUMNS = ("residual", "stability", "iterations", "converged", "reason")  # a checkpoint with others is another sweep's
 
 
@@ -67,6 +66,11 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     BadInput : a parameter without a value; an empty grid; a checkpoint of another sweep
     UnknownName : there is no such parameter
 
+    Guarantee
+    ---------
+    Each row is a converged solution or NaN with a reason. Finished chunks in a checkpoint survive a crash, and a resumed sweep
+    gives the same bits with the same versions. See docs/promise.md.
+
     Examples
     --------
     >>> from hermitex.symbols import V, Vhat, alpha, lamda
@@ -85,12 +89,13 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     require_method("sweep", method, damping)
     how = (method, float(damping))
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
+    of_a_system = 1e-11  # relative: System.solve takes the same where none is given
     if hasattr(system, "letters") and hasattr(system, "complete"):
         grid, parameters = (by_name("sweep", part, parameters=system.letters()) for part in (grid, parameters))
         by_name("sweep", grid, parameters)  # nor does a letter stand in both
         numbers = _checked(system, grid, parameters or {})
         line: GridLine = (PathLine(None, numbers, tolerance or 0.0, until, how, system) if system.axis == TIME else
-                          TheoryLine(None, numbers, tolerance or _OF_A_SYSTEM, until, how, system))
+                          TheoryLine(None, numbers, tolerance or of_a_system, until, how, system))
     elif isinstance(system, Flow):
         if method != "newton":
             raise BadInput(f"sweep: a Flow is integrated over time; method={method!r} is for a System")
@@ -102,7 +107,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
                            f"parameters={{{swept[0]!r}: array}}")
         by_name("sweep", grid, parameters, parameters=program.parameters)
         program, numbers = program.bound({str(k): v for k, v in (parameters or {}).items()}, "sweep")
-        line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or _OF_A_SYSTEM, until, how)
+        line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or of_a_system, until, how)
     found = sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                        resume=resume, signature=line.signature, chunk=chunk)
     return replace(found, parameters={n: v for n, v in line.fixed.items() if np.ndim(v) == 0})

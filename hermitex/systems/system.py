@@ -13,29 +13,29 @@ from sympy.core.function import UndefinedFunction
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName, brief
 from hermitex.hints import Letters, Place, Variables
-from hermitex.kernels.pythagoras import residuals
-from hermitex.kernels.signs import signs
+from hermitex.kernels.residual_squares import residuals
+from hermitex.kernels.sign_conditions import signs
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.solvers.interval import said
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.derivation import Derivation
-from hermitex.symbolic.far_out import needed_far_out
+from hermitex.symbolic.divergence import needed_far_out
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import Condition, apart
+from hermitex.symbolic.indexed_sums import arrays, read_sums, unsummed
+from hermitex.symbolic.law_constraints import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
-from hermitex.symbolic.sums import arrays, read_sums, unsummed
 from hermitex.systems.blocks import Block, Equation, find_blocks
+from hermitex.systems.compiled_system import Postponed, Program, compile_program
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
+from hermitex.systems.equation_text import assumed, condition, letters, read
 from hermitex.systems.follow import Branch, follow
 from hermitex.systems.iterate import require_method, solved_by
-from hermitex.systems.letters import assumed, condition, letters, read
 from hermitex.systems.matrices import entrywise, flat_start, pairs
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import begin, by_name, check_distinct, listed
-from hermitex.systems.program import Postponed, Program, compile_program
 from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
 
@@ -75,6 +75,11 @@ class System(Shown):
     ------
     BadInput : an equation holds a name that is neither unknown, `where` name nor parameter; a standard normal stands
         outside of every expectation; `where` runs in a circle.
+
+    Guarantee
+    ---------
+    The equations are solved as written; `solve` says what a solution promises. That they describe the model is not promised.
+    See docs/promise.md.
 
     Examples
     --------
@@ -376,6 +381,9 @@ class System(Shown):
 
         `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
+
+        Guarantee: where `converged` is true, `error` bounds the distance to a solution of the equations as written. That it is
+        the only solution is not promised. See docs/promise.md.
         """
         require_method("solve", method, damping)
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
@@ -405,6 +413,11 @@ class System(Shown):
         Raises
         ------
         BadInput, UnknownName : one line. NotConverged : nothing between the bounds could be solved.
+
+        Guarantee
+        ---------
+        The lowest minimum that a scan of `bounds` leads to. A minimum narrower than the scan can be missed. See
+        docs/promise.md.
 
         Examples
         --------
@@ -440,6 +453,10 @@ class System(Shown):
         ------
         BadInput, UnknownName : one line. NotConverged : there is no solution at either end from this start.
 
+        Guarantee
+        ---------
+        Each point that is returned is converged. Other branches are not promised. See docs/promise.md.
+
         Examples
         --------
         >>> from sympy import Eq, Symbol
@@ -462,6 +479,8 @@ class System(Shown):
 
         reference : the point of the self-test, {"alpha": 2}, or several; one may be given as in `solve`, alpha=2
         method, damping : what its `solve` does where nothing else is said; as of `solve`
+
+        Guarantee: the file gives the digits of the session, and is written only if its self-test passes. See docs/promise.md.
         """
         from hermitex.systems.export import write
 
@@ -483,6 +502,10 @@ class System(Shown):
             start from which Newton's method came, or "other". At points where a branch does not exist its numbers are NaN.
 
         Every solution that is found is given; that there are no others is not proved.
+
+        Guarantee
+        ---------
+        Each solution that is returned is converged. That there are no others is not promised. See docs/promise.md.
 
         Examples
         --------

@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.bounds import bounds as bounds
     from hermitex.theories.claims import Claims as Claims
     from hermitex.theories.committee import committee as committee
-    from hermitex.theories.conditional import mu as mu
-    from hermitex.theories.conditional import mu_star as mu_star
+    from hermitex.theories.conditional_coefficients import mu as mu
+    from hermitex.theories.conditional_coefficients import mu_star as mu_star
     from hermitex.theories.covariate import covariate as covariate
     from hermitex.theories.curve import Curve as Curve
     from hermitex.theories.giant_step import giant_step as giant_step
@@ -54,8 +54,8 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "spike": ("spike", "spike"),
     "glm": ("glm", "glm"),
     "multi_index": ("multi_index", "multi_index"),
-    "mu": ("conditional", "mu"),
-    "mu_star": ("conditional", "mu_star"),
+    "mu": ("conditional_coefficients", "mu"),
+    "mu_star": ("conditional_coefficients", "mu_star"),
     "target_moments": ("target", "target_moments"),
     "bounds": ("bounds", "bounds"),
     "Bounds": ("bounds", "Bounds"),
@@ -118,6 +118,11 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     Raises
     ------
     BadInput : sigma or g is not square integrable; a structure that does not exist.
+
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
 
     References: cui2024 (Results 3.1-3.3).
 

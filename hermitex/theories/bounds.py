@@ -18,15 +18,14 @@ from hermitex.errors import BadInput, brief
 from hermitex.hints import Formula, Numbers
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
-from hermitex.theories.risks.path import optimised
 from hermitex.theories.risks.projection import Projection, Target, project
-from hermitex.theories.risks.result import Bounds, as_numbers
+from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
+from hermitex.theories.risks.risk_path import optimised
 
 Array = np.ndarray[Any, Any]
 
 _LARGEST = 1e100  # of r and c, whose squares are numbers
 _SHARPEST = 1e8  # r/sqrt(c) beyond which a deviation of the bulk is few floats of a mean
-_DIGITS = 1e-9  # an error beyond that is said
 
 
 def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers | None = None, gamma: Numbers | None = None,
@@ -52,6 +51,11 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     Raises
     ------
     BadInput : a target that is not square integrable, numbers out of range, both ways of giving the step.
+
+    Guarantee
+    ---------
+    The bounds are those of the sources, evaluated to `error`. They hold for the model of the source, not for a finite network.
+    See docs/promise.md.
 
     References: cui2024, Eqs. (26)-(28), (132); general gamma and vocabularies go beyond it.
 
@@ -91,7 +95,8 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
             getattr(found, name)[rows] = getattr(part, name)
     biased = over_bias(smoothed, parts, (rs, cs)) if bias else {}
     notes = list(biased.get("notes", ()))
-    if np.any(found.error > _DIGITS*np.maximum(1, found.upper)):
+    digits = 1e-9  # an error beyond that is said
+    if np.any(found.error > digits*np.maximum(1, found.upper)):
         notes.append(f"the bounds hold to +- {np.max(found.error):.0e}: rounding is much of what the columns differ by")
 
     def shaped(v: Array, tail: int = 1) -> Any:

@@ -21,7 +21,6 @@ from hermitex.symbolic.parsing import expression
 from hermitex.symbols import FIELD, standard
 
 STATUSES = ("theorem", "derived", "heuristic")
-_BRIEF = 20  # characters of a formula that one line of several holds
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,10 @@ class Claim:
 @dataclass(frozen=True, eq=False, repr=False)
 class Claims(Shown, Mapping[str, Any]):
     """Formulas by name, `claims["rate"]`, each with its status: `claims.status["rate"]`, `claims.source["rate"]`.
+
+    Guarantee
+    ---------
+    Each formula carries its status, and is promised no further than that. See docs/promise.md.
 
     Examples
     --------
@@ -88,7 +91,7 @@ class Claims(Shown, Mapping[str, Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """{name: {value, status, source, words}}; a formula as text that `hermitex.parse` reads, infinity as "inf"."""
-        from hermitex.symbolic.text.plain import plain
+        from hermitex.symbolic.text.plain_data import plain
 
         def written(value: Any) -> Any:
             return "inf" if value == oo else plain(value)
@@ -108,8 +111,9 @@ class Claims(Shown, Mapping[str, Any]):
         return f'<table style="border:none"><caption style="text-align:left">{escape(self.title)}</caption>{rows}</table>'
 
     def _summary(self) -> str:
-        known = [f"{n} = {c.value}" for n, c in self.claims.items() if len(str(c.value)) <= _BRIEF]
-        formulas = [n for n, c in self.claims.items() if len(str(c.value)) > _BRIEF]
+        brief = 20  # characters of a formula that one line of several holds
+        known = [f"{n} = {c.value}" for n, c in self.claims.items() if len(str(c.value)) <= brief]
+        formulas = [n for n, c in self.claims.items() if len(str(c.value)) > brief]
         return f"{self.title}: " + ", ".join([*known, *([f"formulas {', '.join(formulas)}"] if formulas else [])])
 
     def bibtex(self) -> str:
@@ -189,7 +193,7 @@ class Regimes(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The regimes with their bounds and formulas, and what proves continuity."""
-        from hermitex.symbolic.text.plain import plain
+        from hermitex.symbolic.text.plain_data import plain
 
         cells = [{"name": r.name, "inside": [f"{plain(e)} >= 0" for e in r.inside], **{n: plain(v) for n, v in r.values.items()}}
                  for r in self.regimes]

@@ -20,6 +20,8 @@ class Curves(Tabled, Shown, Sequence[Curve]):
 
     curves : the curves;  each : names of what they differ in
 
+    Guarantee: as of each `Curve`. See docs/promise.md.
+
     >>> from hermitex.theories import glm
     >>> both = Curves(tuple(glm().curve(alpha=[1, 2], lam=lam) for lam in (0.1, 1)), ("lam",))
     >>> len(both), both.table()["lam"], both[1].test_error.round(4)

@@ -26,6 +26,8 @@ from hermitex.theories.plateaus import Plateaus, steps_below
 class KernelLimit(Plateaus):
     """The error of kernels and random features over kappa; `.weights`, `.weight(k)`, `.tail(k)`.
 
+    Guarantee: exact up to the degree that `.tail` leaves. See docs/promise.md.
+
     >>> kernel_limit("z**2").curve(kappa=[0.5, 1.5, 2.5]).test_error
     array([2., 2., 0.])
     """
@@ -130,6 +132,11 @@ def kernel_limit(g: Formula) -> KernelLimit:
     Raises
     ------
     BadInput : g holds free parameters. Divergent : it is not square integrable.
+
+    Guarantee
+    ---------
+    The weights are exact where a closed form exists, else digits of double precision. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
 
     References: mei2022hypercontractivity.
 

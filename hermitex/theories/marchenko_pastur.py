@@ -23,6 +23,10 @@ Array = np.ndarray[Any, Any]
 class MarchenkoPastur(Shown):
     """The law of W^T W/p (d x d) at gamma = d/p; its transforms at z > 0 (z off the support -s, complex, is allowed).
 
+    Guarantee
+    ---------
+    Exact formulas of the limit, evaluated in double precision. See docs/promise.md.
+
     Examples
     --------
     >>> law = MarchenkoPastur(0.5)

@@ -155,8 +155,13 @@ def mean_field_parity(k: int | str = 2) -> MeanFieldParity:
     -------
     MeanFieldParity : `.scalings(alpha)` -> samples, width, time, effective_dimension_exponent with their status;
     `.curve(alpha=[...], dimension=)`; `.plot()`. The experiment, ``hx.curve(..., simulate=True)`` or
-    `hermitex.experiments.parity.simulate`, shows the trend for small k in its test error, at d = 20, 40, 80 where no dimension is
-    given, not the exponents.
+    `hermitex.experiments.parity_experiment.simulate`, shows the trend for small k in its test error (at d = 20, 40, 80 without
+    ``dimension=``), not the exponents.
+
+    Guarantee
+    ---------
+    Each formula carries its status. This is the limit of the sources; accuracy at finite dimension is not promised. See
+    docs/promise.md.
 
     References: nitanda2024.
 

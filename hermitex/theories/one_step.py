@@ -18,7 +18,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
-from hermitex.theories.parts import in_parts
+from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, explained, own_letters
 

@@ -26,10 +26,10 @@ from hermitex.symbols import Delta, Vhat, alpha, gamma, lamda, mhat, mu_0, mu_1,
 from hermitex.systems.solve import shaped
 from hermitex.systems.system import System
 from hermitex.theories.convex import flattened, solved
-from hermitex.theories.losses import equations as sample
+from hermitex.theories.losses import loss_equations as sample
 from hermitex.theories.losses.classes import MEANS, clusters, fraction
-from hermitex.theories.losses.equations import V
-from hermitex.theories.losses.labels import of_signs
+from hermitex.theories.losses.loss_equations import V
+from hermitex.theories.losses.loss_labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import free_parameters, functions
@@ -158,7 +158,7 @@ class RandomFeatures(Theory):
         return names, {"test_error": e - Delta, "train_error": e*damped**2/2, "test_error_noisy": e}
 
     def _sample(self) -> tuple[dict[Any, Any], dict[str, Any]]:
-        """Any convex loss: the averages over a sample of `losses.equations` at one kappa, f = b + M z1 + sqrt(Q - M^2) z2."""
+        """Any convex loss: the averages over a sample of `losses.loss_equations` at one kappa, f = b + M z1 + sqrt(Q - M^2) z2."""
         if self.mixed:
             return clusters(self.loss, M, Q, V, b if self.intercept else S.Zero)
         kind = "labels" if self.binary else "residual" if self.loss.of_residual is not None else "values"
@@ -264,6 +264,11 @@ def random_features(sigma: Formula, g: Formula | None = None, *, loss: Formula =
     Raises
     ------
     BadInput : sigma or g is not square integrable; the loss asks for labels of +-1 and the target is real.
+
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
 
     References: gerace2020; mei2022 (square loss); mignacco2020 (mixtures).
 

@@ -16,7 +16,7 @@ from sympy import Derivative as SymPyDerivative
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.complexity import complexity
-from hermitex.exponents.labels.levels import constant_value
+from hermitex.exponents.labels.label_levels import constant_value
 from hermitex.exponents.leap import leap
 from hermitex.hints import DataFrame, Formula
 from hermitex.show.display import Shown, formula_table, latex
@@ -30,8 +30,6 @@ from hermitex.symbolic.undefined import Derivative
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import gamma, m, z, z1, z2
 from hermitex.theories.sgd import target_of
-
-MOST = 12
 
 
 @dataclass(frozen=True)
@@ -77,6 +75,10 @@ class Repetition(Shown):
     powers : rows p = 1, ..., p_max
     generative_exponent : over all transformations of the label; None if it does not exist or is undetermined
     notes : what could not be decided
+
+    Guarantee
+    ---------
+    Exponents are proved or None; the rates are those of the sources. See docs/promise.md.
 
     >>> found = repetition("He3")
     >>> found.generative_exponent, [p.order for p in found.powers]
@@ -205,6 +207,10 @@ def repetition(g: Formula, repetitions: int = 2) -> Repetition:
     ------
     BadInput : a target in several variables or with free parameters; a number of repetitions that is none.
 
+    Guarantee
+    ---------
+    Exponents are proved or undetermined, as those of `hx.exponents`; the rates are those of the sources. See docs/promise.md.
+
     References: dandi2024reusing; arnaboldi2024; damian2024.
 
     Examples
@@ -217,8 +223,9 @@ def repetition(g: Formula, repetitions: int = 2) -> Repetition:
     """
     from hermitex.exponents.report import exponents
 
-    if isinstance(repetitions, bool) or not isinstance(repetitions, Real) or repetitions % 1 != 0 or not 1 <= repetitions <= MOST:
-        raise BadInput(f"repetition: a sample is seen between 1 and {MOST} times, not {repetitions!r}")
+    most = 12  # repetitions: the target's powers to 12 are exact averages, each longer than the one before
+    if isinstance(repetitions, bool) or not isinstance(repetitions, Real) or repetitions % 1 != 0 or not 1 <= repetitions <= most:
+        raise BadInput(f"repetition: a sample is seen between 1 and {most} times, not {repetitions!r}")
     target, variables = target_of(g)
     if variables is not None:
         raise BadInput("repetition: the target has one direction; hx.exponents(g) knows the generative leap of several")

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.chain import assemble
+from hermitex.solvers.fallback_chain import assemble
 from hermitex.solvers.solution import Solution
-from hermitex.theories.parts import shaped
+from hermitex.theories.pointwise_parts import shaped
 
 #: powers of lam by which the unknowns and names of the interpolating equations are to be multiplied: 0 or infinity in the limit
 _INFINITE = ("V", "V1", "V2", "Vs", "Vw", "T0", "T1", "T2")

@@ -17,7 +17,7 @@ import numpy as np
 from sympy import Add, Expr, Symbol, factorial
 
 from hermitex.errors import BadInput
-from hermitex.exponents.labels.levels import polynomial
+from hermitex.exponents.labels.label_levels import polynomial
 from hermitex.exponents.leap import leap
 from hermitex.hints import Formula
 from hermitex.show.display import latex
@@ -26,10 +26,10 @@ from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbols import m, normals, z
 from hermitex.systems.flow import Flow
-from hermitex.theories.online.directions import SGDDirections
-from hermitex.theories.online.escape import EscapeTimes, escape_times
-from hermitex.theories.online.flow import Drift, Leading, leading, slope
-from hermitex.theories.online.overlaps import OverlapFlow
+from hermitex.theories.online.escape_time import EscapeTimes, escape_times
+from hermitex.theories.online.online_directions import SGDDirections
+from hermitex.theories.online.overlap_averages import OverlapFlow
+from hermitex.theories.online.overlap_drift import Drift, Leading, leading, slope
 from hermitex.theories.online.repeated import Repeated, escape_times_repeated, repeated
 from hermitex.theories.spike import require_square_integrable
 
@@ -44,6 +44,11 @@ class SGD(OverlapFlow):
     ----------
     sigma, g : the student's and the target's functions
     loss : "correlation" or "square"
+
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
 
     >>> theory = sgd("He2", "He2")
     >>> theory.rate, theory.information_exponent
@@ -197,6 +202,11 @@ def sgd(sigma: Formula, g: Formula, *, loss: str = "correlation", order: int | N
     Raises
     ------
     BadInput : sigma or g is not square integrable or holds free parameters; an unknown loss.
+
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
 
     References: benarous2021; abbe2023.
 

@@ -94,7 +94,8 @@ class SmallStep(Theory):
         Parameters
         ----------
         psi1, psi2, eta, Delta : one number each
-        simulated : singular values to draw as a histogram, as `hermitex.experiments.small_step.singular_values` gives them
+        simulated : singular values to draw as a histogram, from
+            `hermitex.experiments.small_step_experiment.singular_values`
 
         Examples
         --------
@@ -145,6 +146,11 @@ def small_step(sigma: Formula, g: Formula) -> SmallStep:
 
     Ridge regression on the features sigma(W_1^T x)/sqrt(N) is a case of `covariate`, for weights W_1 that are given: Omega =
     mu_1^2 W_1^T W_1 + mu_star^2, Phi = mu_1 W_1, Psi = 1, theta = sqrt(d) beta_star (an odd sigma: no mean).
+
+    Guarantee
+    ---------
+    The formulas are those of the sources. This is the limit of the sources; accuracy at finite dimension is not promised. See
+    docs/promise.md.
 
     References: ba2022.
 

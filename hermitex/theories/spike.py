@@ -24,13 +24,11 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.precise import evaluate
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import Delta, alpha0, beta, eta, z
-from hermitex.theories.conditional import in_floats
+from hermitex.theories.conditional_coefficients import in_floats
 from hermitex.theories.theory import Theory
-
-_VANISHES = 1e-15  # of sqrt(E g^2): a coefficient that small is a zero that was not proved
 
 
 class Spiked(NamedTuple):
@@ -182,6 +180,11 @@ def spike(sigma: Formula, g: Formula) -> Spike:
     ------
     BadInput : sigma or g is not square integrable; from `.c` and the numbers, sigma jumps.
 
+    Guarantee
+    ---------
+    Exact formulas where closed forms exist, else digits of double precision. This is the limit of the sources; accuracy at
+    finite dimension is not promised. See docs/promise.md.
+
     References: cui2024 (Result 3.1; non-odd sigma adds the terms in sigma_0 and sigma_2).
 
     Examples
@@ -249,7 +252,8 @@ def _constants(asked: Spike, parameters: tuple[tuple[str, float], ...]) -> dict[
     except Divergent as error:
         raise BadInput(f"spike: {error}") from error
     size = float(evaluate(k["g_squared"], digits=17, subs=subs))**0.5
-    if abs(found["g_1"]) <= _VANISHES*size:
+    vanishes = 1e-15  # of sqrt(E g^2): a coefficient that small is a zero that was not proved
+    if abs(found["g_1"]) <= vanishes*size:
         found["g_1"] = 0.0
     return {**found, "slope": max(found["slope"], 0.0), "rest": max(found["rest"], 0.0)}
 

@@ -22,7 +22,7 @@ from hermitex.hints import Axes, Formula
 from hermitex.show.display import shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.series.coefficients import coefficient
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import rho, z
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
 from hermitex.theories.sgd import target_of
@@ -225,6 +225,11 @@ def spiked_covariance(g: Formula | None = None, sigma: Formula | None = None, *,
     ------
     BadInput : a target that is not square integrable, holds parameters, has several directions (no formula is known: the
         exponents of its fields are ``hx.exponents(g, covariance=...)``), or whose information exponent is not proved.
+
+    Guarantee
+    ---------
+    Each formula carries its status. This is the limit of the sources; accuracy at finite dimension is not promised. See
+    docs/promise.md.
 
     References: mousavi2023, ba2023.
 

@@ -18,9 +18,9 @@ from hermitex.hints import Formula
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.text.plain import plain
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import Delta, c, gamma, kappa, r, z
-from hermitex.theories.conditional import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
+from hermitex.theories.conditional_coefficients import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
 
 
 class MomentValues(NamedTuple):
@@ -159,6 +159,11 @@ def target_moments(g: Formula) -> TargetMoments:
     -------
     TargetMoments : `.h`, `.h_1`, `.h_2` the formulas; ``target_moments(g)(kappa, gamma=0.9, Delta=0)`` their values
     (arrays broadcast, gamma from -1 to 1; absolute error about 1e-12 times the size of g).
+
+    Guarantee
+    ---------
+    An exact formula equals the average for all kappa and gamma; a call on arrays keeps its tolerance at each point. See
+    docs/promise.md.
 
     References: cui2024 (Result 3.3).
 

@@ -15,9 +15,9 @@ from hermitex.errors import NO_NUMBER, BadInput, NotConverged, NoValue, UnknownN
 from hermitex.hints import Numbers
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
-from hermitex.solvers.grid import reals
-from hermitex.solvers.limit import limited, require_tolerance
 from hermitex.solvers.solution import Solution
+from hermitex.solvers.solve_limits import limited, require_tolerance
+from hermitex.solvers.sweep_grid import reals
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name
@@ -33,6 +33,9 @@ class Theory(Shown):
 
     A subclass is a frozen dataclass of functions and structure; it gives `name`, `numbers` (letters it takes, with the
     default of each or `REQUIRED`), `complete` (numbers -> those of its system), `run` and `order_parameters`.
+
+    Guarantee: `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the
+    sources; accuracy at finite dimension is not promised. See docs/promise.md.
 
     >>> from hermitex.theories import glm
     >>> theory = glm()
@@ -143,6 +146,9 @@ class Theory(Shown):
 
         `budget` seconds: what is not solved by then is not converged, and its reason says so. `method`, `damping`: of
         `System.solve`; a theory with a solver of its own has no map to iterate, and says so.
+
+        Guarantee: where `converged` is true, `error` bounds the distance to a solution of the theory's equations. See
+        docs/promise.md.
         """
         given = self.given(numbers)
         require_method(self.name, method, damping)
@@ -206,6 +212,8 @@ class Theory(Shown):
         optimise : a letter that takes its best value between `bounds` at every point, which the curve then holds too: the one
             at which the first of `errors` is least
         refine : add up to so many points where the first of `errors` bends: the peak of a double descent is found
+
+        Guarantee: as of `solve` at each point; a point that does not converge is NaN, with its reason. See docs/promise.md.
         """
         given = by_name(self.name, numbers if alpha is None else {self.axis: alpha, **numbers}, parameters=self.letters())
         optimise = None if optimise is None else ridge(optimise, self.letters())
@@ -353,7 +361,7 @@ def written(numbers: Mapping[str, Any], **letters: str) -> list[str]:
 
 def _plain(value: Any) -> Any:
     """A function by its name, an expression as text, a number or a tuple as it is."""
-    from hermitex.symbolic.text.plain import plain
+    from hermitex.symbolic.text.plain_data import plain
 
     try:
         return plain(getattr(value, "expr", value))

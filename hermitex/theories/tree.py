@@ -242,6 +242,11 @@ def tree(g: Formula, P: Mapping[int, str | float | Expr] | str | None = None, ep
     BadInput : no P or epsilon1, a degree below 1, epsilon1 out of range, g constant or with free parameters; scenarios II and
         III where P has no He_2 or g no linear part: the first layer then sees nothing at kappa_1.
 
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
+
     References: treelike2025.
 
     Examples

@@ -26,10 +26,10 @@ import hermitex.symbolic.calculus.checking as checking
 from hermitex import Result, System
 from hermitex.face.userfile import module_of
 from hermitex.pages.conclusion import Conclusion
-from hermitex.pages.given import Notation
-from hermitex.pages.page import Agreement, Equality, Fact, Inequality, Let, Words
+from hermitex.pages.page_entries import Agreement, Equality, Fact, Inequality, Let, Words
+from hermitex.pages.premises import Notation
 from hermitex.pages.typed_terms import terms
-from hermitex.pages.used import contents, enters, unused
+from hermitex.pages.used_definitions import contents, enters, unused
 
 PAGES = Path(__file__).parents[2]/"derivations"
 

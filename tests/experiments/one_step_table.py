@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 import hermitex as hx
-from hermitex.experiments.one_step import simulate
+from hermitex.experiments.one_step_experiment import simulate
 from hermitex.experiments.statistics import agreement
 
 TABLE = Path(__file__).parents[1] / "reference" / "one_step_simulation.json"

@@ -12,9 +12,9 @@ from one_step_table import FEATURES, NETWORKS, TABLE, compare
 
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
-from hermitex.experiments.features import groups_of, rows, spiked
+from hermitex.experiments.feature_training import groups_of, rows, spiked
 from hermitex.experiments.gradient_step import measured, population_step, trained
-from hermitex.experiments.one_step import simulate
+from hermitex.experiments.one_step_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.theories import one_step
 

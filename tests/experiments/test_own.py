@@ -8,7 +8,7 @@ from sympy import symbols
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
-from hermitex.experiments.spectrum import simulate
+from hermitex.experiments.spectrum_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
 

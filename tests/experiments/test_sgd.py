@@ -10,7 +10,7 @@ import pytest
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.escapes import escapes
-from hermitex.experiments.sgd import simulate
+from hermitex.experiments.sgd_experiment import simulate
 from hermitex.experiments.statistics import agreement
 
 

@@ -6,7 +6,7 @@ from sympy import sqrt
 
 import hermitex as hx
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
-from hermitex.exponents.labels.sizes import sign_almost_everywhere
+from hermitex.exponents.labels.sign_and_size import sign_almost_everywhere
 from hermitex.kernels.arrays import lambdify
 
 SAME = [("sign(z1)**2*z2", "z2"), ("sign(z1*z2)*sign(z1)", "sign(z2)"), ("Heaviside(z1) + Heaviside(-z1) + z2", "z2 + 1"),

@@ -9,8 +9,8 @@ from sympy import Heaviside, Rational
 import hermitex as hx
 from hermitex import parse
 from hermitex.errors import NoClosedForm
-from hermitex.exponents.labels.bounded import Bounded, enclosed, thresholds
-from hermitex.exponents.labels.ranges import BENT, Range, ranges
+from hermitex.exponents.labels.bounded_moments import Bounded, enclosed, thresholds
+from hermitex.exponents.labels.box_ranges import BENT, Range, ranges
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbols import normals, z1, z2
 

@@ -9,7 +9,7 @@ import hermitex as hx
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents import leap
 from hermitex.exponents.generative_leap import GenerativeOracle
-from hermitex.exponents.labels.levels import constant_value, discrete
+from hermitex.exponents.labels.label_levels import constant_value, discrete
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.deadline import deadline
 

@@ -8,8 +8,8 @@ from sympy import S
 import hermitex as hx
 from hermitex import parse
 from hermitex.exponents.channels import channel
-from hermitex.exponents.laws import committees
-from hermitex.exponents.laws.committees import committee, one, panels, plus
+from hermitex.exponents.laws import committee_laws
+from hermitex.exponents.laws.committee_laws import committee, one, panels, plus
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.subspaces import matrix
 from hermitex.symbols import normals
@@ -133,7 +133,7 @@ def test_targets_that_are_not_symmetric_are_left_alone():
 
 def test_a_lost_mass_shows_in_the_error(monkeypatch):
     g = parse(summed("sign(z)", 3))
-    monkeypatch.setattr(committees, "_ways", lambda counts: 1)
+    monkeypatch.setattr(committee_laws, "_ways", lambda counts: 1)
     found = committee(g, list(normals(g)), matrix([[1, 1, 1]], 3))
     assert found[1] > 0.1
 
@@ -163,4 +163,4 @@ def test_two_terms_that_tell_the_difference(text):
 
 def test_two_terms_that_do_not():
     """f' of a wave is not monotone: nothing exact is claimed."""
-    assert not committees.injective_pair(parse("sin(z1) + sin(z2)"), list(normals(parse("z1*z2"))), matrix([[1, 1]], 2))
+    assert not committee_laws.injective_pair(parse("sin(z1) + sin(z2)"), list(normals(parse("z1*z2"))), matrix([[1, 1]], 2))

@@ -18,10 +18,10 @@ from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import complexity, power
 from hermitex.exponents.label import revealed
-from hermitex.exponents.labels.branches import branch_identity
-from hermitex.exponents.labels.levels import constant_value, discrete
+from hermitex.exponents.labels.label_branches import branch_identity
+from hermitex.exponents.labels.label_levels import constant_value, discrete
 from hermitex.exponents.labels.levelsets import inverse_threshold
-from hermitex.exponents.labels.rising import injective_in_modulus, strictly
+from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strictly
 from hermitex.symbols import z
 
 flint = pytest.mark.skipif(find_spec("flint") is None, reason="non-zeros without closed form need python-flint")

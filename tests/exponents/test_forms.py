@@ -7,7 +7,7 @@ import hermitex as hx
 from hermitex import parse
 from hermitex.exponents.channels import channel
 from hermitex.exponents.label import independent_labels
-from hermitex.exponents.labels.forms import plainer, without_constants
+from hermitex.exponents.labels.sign_forms import plainer, without_constants
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, largest_of_exact
 from hermitex.exponents.laws.linearised import largest

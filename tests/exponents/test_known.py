@@ -6,9 +6,9 @@ import pytest
 import hermitex as hx
 from hermitex import parse
 from hermitex.errors import NoClosedForm
-from hermitex.exponents.laws.blocks import law_of
+from hermitex.exponents.laws.block_laws import law_of
+from hermitex.exponents.laws.coupling_averages import next_change, over_known
 from hermitex.exponents.laws.density import array_function
-from hermitex.exponents.laws.known import next_change, over_known
 from hermitex.exponents.laws.linearised import Second
 from hermitex.symbols import z1, z2
 

@@ -6,7 +6,7 @@ from sympy import Rational
 
 import hermitex as hx
 from hermitex.exponents.channels import channel
-from hermitex.exponents.laws.known import even_part
+from hermitex.exponents.laws.coupling_averages import even_part
 from hermitex.exponents.laws.noisy import noisy_second
 from hermitex.symbols import z1, z2
 

@@ -9,9 +9,9 @@ from scipy.integrate import quad
 
 import hermitex as hx
 from hermitex import E
-from hermitex.exponents.directions import numbers as module
-from hermitex.exponents.directions.numbers import number
-from hermitex.exponents.directions.words import directions_words
+from hermitex.exponents.directions import exact_entries as module
+from hermitex.exponents.directions.direction_text import directions_words
+from hermitex.exponents.directions.exact_entries import number
 from hermitex.face import cli
 
 # E|z1 + z2 z3| given z2 is sqrt(2/pi) sqrt(1 + z2^2)

@@ -6,8 +6,8 @@ from sympy import Rational, Symbol, asinh, cos, cosh, erfc, exp, floor, log, sig
 
 import hermitex as hx
 from hermitex.exponents.label import revealed, split_products
-from hermitex.exponents.labels.rising import sign_by_rise, strictly
-from hermitex.exponents.laws.blocks import law_of
+from hermitex.exponents.labels.monotone_labels import sign_by_rise, strictly
+from hermitex.exponents.laws.block_laws import law_of
 from hermitex.exponents.laws.linearised import largest, second
 from hermitex.symbols import z1, z2, z3
 

@@ -12,12 +12,12 @@ import hermitex as hx
 from hermitex import parse
 from hermitex.exponents.channels import channel
 from hermitex.exponents.label import shown
-from hermitex.exponents.laws.blocks import zeros_by_flips
-from hermitex.exponents.laws.conditional import conditional_zeros
+from hermitex.exponents.laws.block_laws import zeros_by_flips
+from hermitex.exponents.laws.conditional_couplings import conditional_zeros
 from hermitex.exponents.laws.linearised import Second, agreed, largest
 from hermitex.exponents.laws.noisy import noisy_label, noisy_second
 from hermitex.exponents.laws.projected import Samples, points, projections
-from hermitex.exponents.laws.scattered import Plan, Sampled, invariant, scattered
+from hermitex.exponents.laws.scattered_points import Plan, Sampled, invariant, scattered
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbols import natural, normals, z1, z2, z3
 
@@ -189,7 +189,7 @@ def test_two_answers_that_contradict_each_other_have_no_less_an_error_than_their
 def test_a_planted_error_is_seen(monkeypatch):
     """Points whose weights are wrong by a tenth give no value that would pass."""
     g, names = names_of("z1*z2")
-    scattered_points = import_module("hermitex.exponents.laws.scattered")
+    scattered_points = import_module("hermitex.exponents.laws.scattered_points")
     monkeypatch.setattr(scattered_points, "points", lambda r, n, s: ((z, 1.1 * w) for z, w in points(r, n, s)))
     found = Sampled(g, (), None, ((), names, ())).second((), SMALL)
     assert abs(largest(found.couplings, [0, 1])[0] - 1 / PRODUCT) > 2 * found.error

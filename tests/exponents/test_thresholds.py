@@ -14,8 +14,8 @@ from hermitex.exponents.channels import channel
 from hermitex.exponents.laws.density import normal, push
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.linearised import largest, sampled, second
-from hermitex.exponents.laws.products import multiplied
-from hermitex.exponents.laws.sums import added
+from hermitex.exponents.laws.product_laws import multiplied
+from hermitex.exponents.laws.sum_laws import added
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.budget import budget
 from hermitex.symbols import normal as variable
@@ -296,7 +296,7 @@ def test_a_channel_of_the_users():
 
 def test_a_root_of_high_order_is_found():
     """x^3 and its like: a bracketed root by interpolation may take the square of the steps of a bisection."""
-    from hermitex.kernels.panels import zeros_on
+    from hermitex.kernels.panel_rules import zeros_on
 
     grid = np.linspace(-2, 2, 42) + 1e-5
     for n in (1, 3, 5, 9):

@@ -11,9 +11,9 @@ import pytest
 import hermitex as hx
 from hermitex.errors import BadInput, BudgetExceeded
 from hermitex.face import cli
-from hermitex.face.curve import EXPERIMENTS, build
 from hermitex.face.curve_options import OPTIONS, THEORIES
-from hermitex.face.verbs.curve import own_words
+from hermitex.face.theory_and_experiment import EXPERIMENTS, build
+from hermitex.face.verbs.curve_verb import own_words
 from hermitex.theories import THEORIES as FACTORIES
 
 BASE = ["curve", "one-step", "--sigma", "tanh", "--target", "sin"]
@@ -353,7 +353,7 @@ def test_a_budget_that_is_asked_for_ends_the_experiment(capsys, tmp_path):
 
 
 def test_the_seeds_that_a_budget_has_room_for_are_fewer_than_those_asked(capsys, monkeypatch):
-    from hermitex.face import curve as face
+    from hermitex.face import theory_and_experiment as face
 
     def slow(theory, alpha, options, heard, **numbers):
         heard(3, options["seeds"])

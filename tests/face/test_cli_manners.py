@@ -152,7 +152,7 @@ def test_a_runaway_on_the_command_line_is_one_line(capsys, monkeypatch):
             while True:
                 pass
 
-    monkeypatch.setattr("hermitex.face.verbs.cite.run", forever)
+    monkeypatch.setattr("hermitex.face.verbs.cite_verb.run", forever)
     assert "time budget of 0.1 s" in refusal(capsys, "cite", "x", "--budget", "0.1")
 
 

@@ -233,7 +233,7 @@ def test_an_interrupt_stays_one_whatever_a_library_makes_of_it(capsys, monkeypat
 
     with pytest.raises(KeyboardInterrupt), heard():
         library(None)
-    monkeypatch.setattr("hermitex.face.verbs.cite.run", library)
+    monkeypatch.setattr("hermitex.face.verbs.cite_verb.run", library)
     assert cli.main(["cite", "x"]) == 130
     assert capsys.readouterr().err == "hermitex: interrupted\n"
     assert behind(ValueError()) is None

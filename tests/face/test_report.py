@@ -15,8 +15,8 @@ import pytest
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
 from hermitex.face import cli
-from hermitex.face.sheet.page import Literal, Prose, Section, Tabular
-from hermitex.face.sheet.writers import WRITERS, Sheet
+from hermitex.face.sheet.sheet_page import Literal, Prose, Section, Tabular
+from hermitex.face.sheet.sheet_writers import WRITERS, Sheet
 
 FORMATS = tuple(WRITERS)
 TITLES = {"What the target asks of an algorithm", "Coefficients", "Without feature learning", "After one gradient step",
@@ -130,7 +130,7 @@ def test_a_file_is_whole(sheet, ending, tmp_path):
 
 @pytest.mark.parametrize("ending", [".md", ".tex"])
 def test_a_failure_leaves_nothing(sheet, ending, tmp_path, monkeypatch):
-    from hermitex.face import report
+    from hermitex.face import model_sheet
     from hermitex.show.files import write_whole
 
     def full(path, content):
@@ -138,7 +138,7 @@ def test_a_failure_leaves_nothing(sheet, ending, tmp_path, monkeypatch):
             raise BadInput("no space left on device")
         return write_whole(path, content)
 
-    monkeypatch.setattr(report, "write_whole", full)
+    monkeypatch.setattr(model_sheet, "write_whole", full)
     with pytest.raises(BadInput, match="no space"):
         sheet.save(tmp_path/f"sheet{ending}")
     assert not list(tmp_path.iterdir())
@@ -244,8 +244,8 @@ def test_the_experiment_stands_beside_the_theory(tmp_path):
 
 
 def test_an_experiment_that_a_budget_ends_leaves_the_rest_of_the_sheet(monkeypatch):
-    from hermitex.face import curve as face
-    from hermitex.face.sheet.parts import Model, learning_curve
+    from hermitex.face import theory_and_experiment as face
+    from hermitex.face.sheet.sheet_parts import Model, learning_curve
 
     monkeypatch.setattr(face, "experiment", lambda *args, **numbers: time.sleep(5))
     numbers = {"beta": 1.0, "lam": 0.1, "Delta": 0.0, "alpha0": 5.0, "eta": 1.0}

@@ -9,7 +9,7 @@ from sympy import Rational
 
 import hermitex as hx
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.directions.words import directions_words
+from hermitex.exponents.directions.direction_text import directions_words
 from hermitex.face import cli
 from hermitex.face.curve_options import THEORIES
 
@@ -39,7 +39,7 @@ def test_the_help_of_a_theory_speaks_of_no_other(theory, capsys, monkeypatch):
 
 @pytest.mark.parametrize("option", ["--plot", "--csv", "--bib"])
 def test_a_place_that_is_not_there_is_refused_before_the_work(capsys, monkeypatch, option):
-    from hermitex.face import curve as face
+    from hermitex.face import theory_and_experiment as face
 
     monkeypatch.setattr(face, "build", lambda *_: pytest.fail("the work was begun"))
     assert cli.main(["curve", "bayes-amp", "--target", "z1*z2", "--alpha", "2", option, "/nonexistent/f.pdf"]) == 2

@@ -16,7 +16,7 @@ from sympy import Abs, Heaviside, Max, Rational, Symbol, cos, cosh, erf, exp, lo
 import hermitex as hx
 from hermitex import E, compile
 from hermitex.errors import BadInput, BudgetExceeded, Divergent, NotConverged, UnknownName
-from hermitex.kernels.exact import exact_or_none
+from hermitex.kernels.closed_form_choice import exact_or_none
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.precise import evaluate

@@ -11,8 +11,8 @@ from sympy.stats import Poisson
 import hermitex as hx
 from hermitex import E
 from hermitex.errors import BadInput, Divergent, NotConverged
-from hermitex.kernels.correlated import correlated
-from hermitex.kernels.exact import exact_or_none, promising
+from hermitex.kernels.closed_form_choice import exact_or_none, promising
+from hermitex.kernels.correlated_fields import correlated
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.source import Writer, load
 from hermitex.symbols import kappa, z, z1, z2, z3

@@ -16,7 +16,7 @@ from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.printers import NumPyPrinter
 from hermitex.kernels.recognition import plain, recognise
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
-from hermitex.symbolic.text.names import call, function_names
+from hermitex.symbolic.text.text_names import call, function_names
 
 FAR = {"ReErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).real, "ImErf": lambda x, y: mpmath.erf(mpmath.mpc(x, y)).imag}
 RNG = np.random.default_rng(7)

@@ -42,7 +42,7 @@ def _sgd():
 
 @cache
 def _measured():
-    from hermitex.experiments.one_step import simulate
+    from hermitex.experiments.one_step_experiment import simulate
 
     return simulate(hx.theories.one_step("tanh", "sin"), [1, 2], r=1, c=1, gamma=1, lam=0.1, dimension=30, seeds=2)
 

@@ -10,17 +10,15 @@ from pathlib import Path
 import numpy as np
 import saddles
 
-from hermitex.solvers.chain import robust
-from hermitex.solvers.continuation import follow
+from hermitex.solvers.fallback_chain import robust
 
 
 def curve(point, pause=0.0):
     """A line of the one-step block; a point with alpha above 4.9 is said to have failed."""
     time.sleep(pause)
-    solver = partial(robust, names=saddles.FOUR, residual=saddles.one_step, jacobian=saddles.one_step_jacobian,
-                     positive=True, raise_on_failure=False)  # fmt: skip
-    s = follow(solver, np.ones(4), {**point, "beta": 1.0}, along="alpha", names=saddles.FOUR, positive=True,
-               raise_on_failure=False)  # fmt: skip
+    start = np.ones((len(saddles.FOUR), point["alpha"].size))
+    s = robust(start, {**point, "beta": 1.0}, names=saddles.FOUR, residual=saddles.one_step,
+               jacobian=saddles.one_step_jacobian, positive=True, raise_on_failure=False)  # fmt: skip
     good = s.converged & (point["alpha"] < 4.9)
     return {**s.value, "residual": s.residual, "iterations": s.iterations, "converged": good,
             "reason": np.where(good, "", "alpha, the load, is too large")}  # fmt: skip
@@ -54,7 +52,7 @@ def deadly(point, folder, times):
 GRID = {"alpha": np.geomspace(0.2, 5, 24), "lam": 10.0 ** -np.arange(1, 6)}
 
 if __name__ == "__main__":
-    from hermitex.solvers.sweep import sweep
+    from hermitex.solvers.chunked_sweep import sweep
 
     folder, csv, workers, pause = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
     table = sweep(partial(curve, pause=pause), GRID, workers=workers, checkpoint=folder, chunk=8, signature="test")

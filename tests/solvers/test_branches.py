@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hermitex.solvers.branches import branches, consistent
-from hermitex.solvers.chain import robust
 from hermitex.solvers.differences import central
+from hermitex.solvers.fallback_chain import robust
+from hermitex.solvers.root_branches import branches, consistent
 
 
 def solver(G, names, positive=None):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hermitex.solvers.fold import extent
+from hermitex.solvers.root_precision import extent
 
 
 def measured(F, J, r, clear=1e-10):

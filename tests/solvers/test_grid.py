@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermitex.errors import BadInput
-from hermitex.solvers.grid import columns, grid
+from hermitex.solvers.sweep_grid import columns, grid
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(1, 20))

@@ -4,7 +4,7 @@ from time import sleep
 
 import pytest
 
-from hermitex.solvers.limit import OutOfTime, limited, over, ran_out, timed
+from hermitex.solvers.solve_limits import OutOfTime, limited, over, ran_out, timed
 
 
 def test_what_takes_longer_than_what_is_left_is_not_begun():

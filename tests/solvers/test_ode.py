@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
-from hermitex.solvers.limit import limited
 from hermitex.solvers.ode import integrate
+from hermitex.solvers.solve_limits import limited
 
 
 def swing(t, x, p):

@@ -8,7 +8,7 @@ import pytest
 
 from hermitex import Solution
 from hermitex.errors import NotConverged, UnknownName
-from hermitex.solvers.chain import assemble, pick
+from hermitex.solvers.fallback_chain import assemble, pick
 from hermitex.solvers.solution import combined, trend
 
 

@@ -18,8 +18,8 @@ import sweep_problems
 from sweep_problems import GRID, cheap, curve, deadly, fussy
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.solvers.crew import WorkersLost
-from hermitex.solvers.sweep import sweep
+from hermitex.solvers.chunked_sweep import sweep
+from hermitex.solvers.workers import WorkersLost
 
 SMALL = {"alpha": [1.0, 2.0, 3.0, 4.0, 5.0], "lam": [0.1, 0.2]}
 
@@ -167,7 +167,7 @@ def test_a_broken_pool_of_the_callers_is_replaced(tmp_path):
 @pytest.mark.slow
 def test_workers_that_cannot_start_are_an_error_that_says_so(tmp_path):
     script = tmp_path / "unguarded.py"
-    script.write_text("from math import sqrt\nfrom hermitex.solvers.sweep import sweep\n"
+    script.write_text("from math import sqrt\nfrom hermitex.solvers.chunked_sweep import sweep\n"
                       "def f(p): return {'q': p['a']}\nsweep(f, {'a': [1, 2, 3]}, workers=2, chunk=1)\n")  # fmt: skip
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert run.returncode and '__name__ == "__main__"' in run.stderr and WorkersLost.__name__ in run.stderr

@@ -25,7 +25,7 @@ from sympy.stats import Bernoulli, ContinuousRV, Normal, Poisson, Rademacher
 
 from hermitex import E, check, closed_form, parse
 from hermitex.errors import BadInput, ParseError
-from hermitex.symbolic.conditional import ConditionalMean
+from hermitex.symbolic.conditional_expectation import ConditionalMean
 from hermitex.symbols import z, z1, z2
 
 f, g, p, T = map(Function, "fgpT")

@@ -9,8 +9,8 @@ from sympy.stats import Geometric, Poisson
 
 import hermitex as hx
 from hermitex.errors import Divergent, NoClosedForm
+from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
 from hermitex.symbolic.special import LogFactorial
-from hermitex.symbolic.sums import ArraySum, Index, written_out
 from hermitex.symbols import z
 
 c = Symbol("c", positive=True)

@@ -34,7 +34,7 @@ from sympy import (
 
 from hermitex import E
 from hermitex.errors import Divergent, MissingExtra, NoClosedForm
-from hermitex.symbolic.digits import enclosure, panels
+from hermitex.symbolic.digits import analytic_pieces, enclosure
 from hermitex.symbolic.precise import Enclosure, enclose, evaluate_with_error, flint_available
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
 from hermitex.symbols import z, z1, z2
@@ -108,7 +108,7 @@ def test_constants(value):
 def test_a_planted_small_tail_excludes_the_truth(monkeypatch):
     """The tooth: with the window cut at 2 and no tail added the true value is not enclosed; with the tail it is."""
     node, truth = E(z**4, z), 3
-    short = panels.TailWindow(Fraction(2), Fraction(2))
+    short = analytic_pieces.TailWindow(Fraction(2), Fraction(2))
     monkeypatch.setattr(enclosure, "window", lambda *_: short)
     assert enclose(node, bits=60).contains(truth)
     monkeypatch.setattr(enclosure, "window", lambda *_: short._replace(tail=Fraction(1, 10**20)))

@@ -7,7 +7,7 @@ import pytest
 from sympy import Abs, Max, Rational, Symbol, cos, exp, lambdify, pi, sign, sqrt, tanh
 
 from hermitex import E, compile
-from hermitex.symbolic.fewer import degree, over_fewer
+from hermitex.symbolic.dimension_reduction import degree, over_fewer
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import z1, z2, z3
 

@@ -340,7 +340,7 @@ def test_a_covariance_is_printed():
 
 
 def test_what_goes_through_each_part_once_is_what_xreplace_gives():
-    from hermitex.symbolic.walks import parts, swapped
+    from hermitex.symbolic.subexpressions import parts, swapped
 
     a, d, f = Symbol("a", positive=True), Dummy("d"), Function("f")
     deep = f(kappa)

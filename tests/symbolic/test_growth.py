@@ -38,7 +38,7 @@ from sympy import (
 import hermitex as hx
 from hermitex import E
 from hermitex.symbolic.bounds.integrability import integrable
-from hermitex.symbolic.digits.panels import window
+from hermitex.symbolic.digits.analytic_pieces import window
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant, majorant_tail, tail_bound
 from hermitex.symbols import alpha, lamda, rho, z, z1, z2
 

@@ -28,7 +28,16 @@ from sympy import (
 
 from hermitex import E, He, coefficient, tensor
 from hermitex.errors import BadInput
-from hermitex.symbolic.hermite import coefficients, compose_affine, differentiate, h, linearise, mehler, mehler_kernel, to_hermite
+from hermitex.symbolic.hermite_calculus import (
+    coefficients,
+    compose_affine,
+    differentiate,
+    h,
+    linearise,
+    mehler,
+    mehler_kernel,
+    to_hermite,
+)
 from hermitex.symbols import kappa, rho, z, z1, z2, z3
 
 a, b = Symbol("a"), Symbol("b")

@@ -516,7 +516,7 @@ def test_the_ends_of_pieces_cancel_and_error_functions_keep_their_arguments():
 
 @pytest.mark.parametrize("name", ["gelu", "elu", "cos clip", "nested clip", "erf erf shifted"])
 def test_operations_are_those_that_sympy_counts(name):
-    from hermitex.symbolic.sizes import operations
+    from hermitex.symbolic.formula_size import operations
 
     form = closed_form(E(BY_NAME[name].function(z), z))
     assert operations(form) == sp.count_ops(form)

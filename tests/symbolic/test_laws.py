@@ -17,8 +17,8 @@ import hermitex as hx
 from hermitex import Expectation
 from hermitex.errors import BadInput, Divergent, HermitexError
 from hermitex.face.spec import from_toml
-from hermitex.symbolic.existence import exists
-from hermitex.symbolic.text.laws import law
+from hermitex.symbolic.existence_check import exists
+from hermitex.symbolic.text.law_text import law
 from hermitex.symbols import z
 
 p, c, a, q, h = symbols("p c a q h", positive=True)

@@ -42,7 +42,7 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.majorants import MajorantRules
 from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.deadline import deadline
-from hermitex.symbolic.digits.summation import plane
+from hermitex.symbolic.digits.series_summation import plane
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
 from hermitex.symbols import z, z1, z2
 

@@ -8,7 +8,7 @@ from sympy import Abs, Rational, S, Symbol, atan, cos, exp, log, sin, sqrt, tanh
 import hermitex as hx
 from hermitex import Expectation
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
-from hermitex.symbolic.existence import exists
+from hermitex.symbolic.existence_check import exists
 from hermitex.symbolic.precise import enclose
 from hermitex.symbols import z, z1, z2
 

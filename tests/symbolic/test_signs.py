@@ -7,8 +7,8 @@ import pytest
 from sympy import Abs, Add, Heaviside, Max, Min, Rational, Symbol, atan, pi, sign, sqrt
 
 from hermitex import E, closed_form, compile
-from hermitex.symbolic.engine.answers import answer
-from hermitex.symbolic.fewer import four_signs
+from hermitex.symbolic.dimension_reduction import four_signs
+from hermitex.symbolic.engine.node_integrals import answer
 from hermitex.symbols import z1, z2, z3, z4
 
 FIELDS = (z1, z2, z3, z4)

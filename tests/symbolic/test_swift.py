@@ -11,8 +11,8 @@ from sympy import Symbol, atan, cos, erf, exp, log, sin, sqrt, tanh
 import hermitex as hx
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mp, mpf
-from hermitex.symbolic.digits.program import StraightLine
-from hermitex.symbolic.digits.swift import Swift
+from hermitex.symbolic.digits.ball_evaluation import Swift
+from hermitex.symbolic.digits.digit_program import StraightLine
 from hermitex.symbolic.precise import MPMATH, enclose, evaluate
 from hermitex.symbols import z
 

@@ -29,7 +29,7 @@ import hermitex as hx
 from hermitex import E
 from hermitex.errors import Divergent
 from hermitex.symbolic import zero
-from hermitex.symbolic.digits.constants import is_identically_zero
+from hermitex.symbolic.digits.exact_constants import is_identically_zero
 from hermitex.symbolic.zero import decide
 from hermitex.symbols import z
 

@@ -18,7 +18,7 @@ from sympy.stats import Poisson
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
-from hermitex.symbolic.sums import read_sums, with_entries
+from hermitex.symbolic.indexed_sums import read_sums, with_entries
 from hermitex.symbols import z
 
 eta, beta, mu, A = (IndexedBase(n) for n in ("eta", "beta", "mu", "A"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hermitex as hx
-from hermitex.systems.program import Program
+from hermitex.systems.compiled_system import Program
 
 KINKED = {"alpha": 1.5, "beta": 1.0, "lam": 0.1, "r": 1.0, "c": 1.0, "gamma": 0.9}
 

@@ -15,7 +15,7 @@ from sympy.stats import Bernoulli
 import hermitex as hx
 from hermitex.errors import NotConverged
 from hermitex.symbols import z
-from hermitex.systems.program import Program
+from hermitex.systems.compiled_system import Program
 
 s, b = Symbol("s", positive=True), Symbol("b", positive=True)
 x, mu, y = Symbol("x", real=True), Symbol("mu", real=True), Symbol("y", positive=True)

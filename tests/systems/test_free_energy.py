@@ -12,7 +12,7 @@ from hermitex.errors import BadInput
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z1, z2, z3
 from hermitex.symbols import f as F
 from hermitex.symbols import y as Y
-from hermitex.systems.fields import settle, variation
+from hermitex.systems.gaussian_fields import settle, variation
 
 PAIRS = {V: Vhat, q: qhat, m: mhat}
 delta = Symbol("delta", positive=True)

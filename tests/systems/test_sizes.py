@@ -11,8 +11,8 @@ from sympy import Abs, cos, sin, sqrt, symbols, tanh
 from hermitex import E, System, compile, sweep, theories
 from hermitex.errors import BadInput, NotConverged
 from hermitex.face.spec import from_toml
-from hermitex.solvers.grid import grid
-from hermitex.symbolic.text import names
+from hermitex.solvers.sweep_grid import grid
+from hermitex.symbolic.text import text_names
 from hermitex.symbols import V, alpha, lamda, z, z1, z2, z3
 
 RIDGE = System({V: 1/(alpha + lamda)})
@@ -69,8 +69,8 @@ def test_a_late_chunk_of_many_short_lines_costs_no_more_than_an_early_one():
 
 def test_the_letters_of_many_texts_are_read_once(monkeypatch):
     """Each formula read all letters again: the square of the number of equations."""
-    calls, read = [], names._parameter
-    monkeypatch.setattr(names, "_parameter", lambda *a: calls.append(a) or read(*a))
+    calls, read = [], text_names._parameter
+    monkeypatch.setattr(text_names, "_parameter", lambda *a: calls.append(a) or read(*a))
     for n in (20, 80):
         lines = {f"x{i}": f"x{(i + 1) % n}/2 + 1" for i in range(n)}
         for make in (System, lambda e: from_toml("[equations]\n" + "\n".join(f"{k} = {v!r}" for k, v in e.items()))):

@@ -17,9 +17,9 @@ from sympy import Function, Symbol, tanh
 
 from hermitex import E, System, compile
 from hermitex.errors import BadInput, HermitexError
+from hermitex.kernels.generated_text import Names, comment, literal, prose
 from hermitex.kernels.source import load
 from hermitex.kernels.whitelist import checked
-from hermitex.kernels.words import Names, comment, literal, prose
 from hermitex.symbols import z
 from hermitex.systems import export
 

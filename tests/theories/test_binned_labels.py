@@ -15,8 +15,8 @@ from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2, z3
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.channel import Output
-from hermitex.theories.overlaps.frames import frame_of
-from hermitex.theories.overlaps.space import OverlapSpace
+from hermitex.theories.overlaps.overlap_frame import frame_of
+from hermitex.theories.overlaps.overlap_space import OverlapSpace
 from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 SWAPS = [np.eye(3)[list(p)] for p in permutations(range(3))]

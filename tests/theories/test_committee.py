@@ -15,15 +15,15 @@ from sympy import Abs, Heaviside, Max, Min, Piecewise, cos, erf, exp, sign, sin,
 import hermitex as hx
 from hermitex import E, closed_form
 from hermitex.errors import BadInput, BudgetExceeded
-from hermitex.experiments.committee import simulate
+from hermitex.experiments.committee_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.symbolic.budget import work
 from hermitex.symbols import z, z1, z2, z3
-from hermitex.systems.states import States
+from hermitex.systems.state_evaluation import States
 from hermitex.theories import committee, sgd
 from hermitex.theories.committees import plateau
-from hermitex.theories.committees.products import product
-from hermitex.theories.committees.quadrature import average
+from hermitex.theories.committees.conditioned_quadrature import average
+from hermitex.theories.committees.field_products import product
 from hermitex.theories.committees.rates import Rates, product_by_quadrature
 
 ERF = "erf(z/sqrt(2))"
@@ -195,7 +195,7 @@ def test_an_inner_average_is_read_off_a_table(monkeypatch):
     made, C = product(DS.subs(z, 2*z), tanh(z), tanh(3*z), S), laws(4, 3, 1)
     C[2, 3], C[2, :, 3] = C[2, 2], C[2, :, 2]
     read = product_by_quadrature(made, C)
-    monkeypatch.setattr("hermitex.theories.committees.quadrature._MANY", np.inf)
+    monkeypatch.setattr("hermitex.theories.committees.conditioned_quadrature._MANY", np.inf)
     assert np.allclose(read, product_by_quadrature(made, C), rtol=1e-9, atol=1e-12)
 
 
@@ -220,7 +220,7 @@ def test_a_kink_beside_a_wave_is_not_sought_in_closed_form():
 def test_an_average_of_more_nodes_than_fit_is_taken_apart(monkeypatch):
     made, C = product(DS.subs(z, 2*z), tanh(z), tanh(3*z), S), laws(4, 3, 1)
     whole = product_by_quadrature(made, C)
-    monkeypatch.setattr("hermitex.theories.committees.quadrature._MOST", 20_000)
+    monkeypatch.setattr("hermitex.theories.committees.conditioned_quadrature._MOST", 20_000)
     assert np.allclose(product_by_quadrature(made, C), whole, rtol=1e-12, atol=1e-15)
 
 

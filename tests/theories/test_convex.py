@@ -10,9 +10,9 @@ from scipy.optimize import brentq
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged
-from hermitex.theories.losses.newton import UNKNOWNS, Point
+from hermitex.theories.losses.loss_newton import UNKNOWNS, Point
 from hermitex.theories.losses.pointwise import Huber, pointwise
-from hermitex.theories.losses.signs import SignGrid
+from hermitex.theories.losses.sign_labels import SignGrid
 
 REFERENCE = json.loads((Path(__file__).parents[1]/"reference"/"one_step_convex.json").read_text())
 SPIKED = {"r": 1.2, "c": 1.0, "gamma": 0.8}

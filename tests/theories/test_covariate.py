@@ -8,7 +8,7 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
-from hermitex.experiments.covariate import simulate
+from hermitex.experiments.covariate_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
 from hermitex.theories import covariate, kernel_limit

@@ -13,7 +13,7 @@ from sympy import Matrix, Rational, Symbol, oo
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
-from hermitex.experiments.giant_step import simulate
+from hermitex.experiments.giant_step_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
 from hermitex.symbolic.subspaces import spans_same

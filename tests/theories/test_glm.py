@@ -9,7 +9,7 @@ from sympy import simplify
 
 import hermitex as hx
 from hermitex.errors import BadInput
-from hermitex.experiments.glm import simulate
+from hermitex.experiments.glm_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.symbols import Delta, V, Vhat, alpha, m, mhat, q, qhat, rho
 

@@ -6,7 +6,7 @@ from sympy import Rational, Symbol, limit, log, oo
 
 import hermitex as hx
 from hermitex.errors import BadInput
-from hermitex.experiments.parity import simulate
+from hermitex.experiments.parity_experiment import simulate
 from hermitex.face import cli
 from hermitex.theories import mean_field_parity
 

@@ -9,7 +9,7 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BadInput
-from hermitex.experiments.random_features import simulate
+from hermitex.experiments.random_features_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.theories import one_step, random_features
 

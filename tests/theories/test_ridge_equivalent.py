@@ -13,7 +13,7 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BadInput, NotConverged, UnknownName
-from hermitex.experiments.ridge_equivalent import simulate
+from hermitex.experiments.ridge_equivalent_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
 from hermitex.theories import kernel_limit, ridge_equivalent

@@ -9,7 +9,7 @@ from scipy.integrate import trapezoid
 
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
-from hermitex.experiments.small_step import simulate, singular_values
+from hermitex.experiments.small_step_experiment import simulate, singular_values
 from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
 from hermitex.theories import small_step

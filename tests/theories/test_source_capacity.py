@@ -8,7 +8,7 @@ import pytest
 from sympy import Min, Rational, Symbol, oo, simplify, sympify
 
 from hermitex.errors import BadInput
-from hermitex.experiments.ridge_equivalent import simulate
+from hermitex.experiments.ridge_equivalent_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
 from hermitex.symbols import alpha, r

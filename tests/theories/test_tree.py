@@ -10,7 +10,7 @@ from sympy import Rational, symbols
 
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
-from hermitex.experiments.tree import labels, simulate
+from hermitex.experiments.tree_experiment import labels, simulate
 from hermitex.face import cli
 from hermitex.theories import tree
 from hermitex.theories.tree import polynomial_of

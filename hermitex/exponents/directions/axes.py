@@ -15,7 +15,7 @@ from sympy import Add, Expr, Mul, Poly, Symbol, sqrt
 from sympy.polys.matrices import DomainMatrix
 
 from hermitex.symbolic.budget import checkpoint, kept
-from hermitex.symbolic.series.fields import hermite_form, in_field
+from hermitex.symbolic.series.coefficient_fields import hermite_form, in_field
 from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
 
 Rows = list[list[Any]]

@@ -18,18 +18,16 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.invariant_tensors import plus
 from hermitex.exponents.directions.regression import Regression, coefficient, place
 from hermitex.exponents.labels.mean_signs import nonzero_mean
-from hermitex.exponents.labels.rising import sign_by_rise
+from hermitex.exponents.labels.monotone_labels import sign_by_rise
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite import He
+from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.invariance import unseen
 from hermitex.symbolic.partial_tensors import MultiIndex
-from hermitex.symbolic.series.fields import hermite_form, in_field
+from hermitex.symbolic.series.coefficient_fields import hermite_form, in_field
 from hermitex.symbolic.subspaces import Matrix, contains, matrix
 from hermitex.symbolic.vanishing import vanishes
-
-_LONG = 1.5  # seconds of one step by the entries as functions
 
 
 @dataclass(frozen=True)
@@ -78,8 +76,9 @@ class CoordinateClimb:
         """By the entries as functions, or where these take long or do not decide it by single moments."""
         known = sorted(self.known)
         found: tuple = (None, [], "its entries take too long")
+        seconds = 1.5  # of one step by the entries as functions, before single moments are tried; chosen by trial
         try:
-            with attempt(_LONG):
+            with attempt(seconds):
                 found = _coordinate_step(oracle, known, self.last)
         except BudgetExceeded:
             checkpoint("a step of the coordinate leap")

@@ -14,12 +14,12 @@ from sympy import Add, Expr, Poly, S, Symbol, expand
 
 from hermitex.errors import HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.directions.fibres import allowed, at_verdict, difficulty, fibre_functions, plainly_new, points
+from hermitex.exponents.directions.direction_text import directions_words
 from hermitex.exponents.directions.invariant_tensors import TensorSpace, stabiliser, tensor_space
 from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import symmetries
-from hermitex.exponents.directions.words import directions_words
-from hermitex.exponents.labels.branches import branch_identity
+from hermitex.exponents.directions.tensor_fibres import allowed, at_verdict, difficulty, fibre_functions, plainly_new, points
+from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.symbolic.budget import Store
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import identically_zero
@@ -114,7 +114,7 @@ class Regression:
 
     def _by_blocks(self, known: Matrix, k: int) -> Evidence:
         """A subspace known through integrals only: blocks of C_n, n >= k, k slots outside U; they prove non-zeros."""
-        from hermitex.symbolic.tensors import tensor
+        from hermitex.symbolic.hermite_tensors import tensor
 
         outside = complement(known)
         x = tuple(Symbol(f"x_{i + 1}", real=True) for i in range(known.rows))

@@ -16,7 +16,7 @@ from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
 from hermitex.exponents.directions.relevant import relevant, rewritten
-from hermitex.exponents.labels.sizes import sign_almost_everywhere
+from hermitex.exponents.labels.sign_and_size import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.definite import sign_of_integrand
@@ -24,9 +24,7 @@ from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.terms import connected
 
-_OPS = 400        # operations of an integrand that is multiplied out
-_TERMS = 200
-_SECONDS = 1.0    # of one expectation that no rule gives: another label map may be quicker
+_OPS = 400  # operations of an integrand that is multiplied out; chosen by trial
 
 
 def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, str]) -> Certificate | None:
@@ -62,8 +60,9 @@ def _exactly(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
 
 def _within(work: Any) -> Any:
     """The result of some work within the time of one expectation, or None."""
+    seconds = 1.0  # of one expectation that no rule gives: another label map may be quicker; eight fill a stage's time
     try:
-        with attempt(_SECONDS):
+        with attempt(seconds):
             return work()
     except BudgetExceeded:
         checkpoint("trying a label map")
@@ -80,7 +79,8 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     if len(variables) < 2 or f.count_ops() > _OPS:
         return None
     terms = [t for whole in Add.make_args(expand(f)) for t in _turned(whole, variables)]
-    if len(terms) > _TERMS:
+    most_terms = 200  # each has expectations of its own; chosen by trial
+    if len(terms) > most_terms:
         return None
     apart = [[Mul(*factors) for factors in connected(Mul.make_args(t), variables)] for t in terms]
     if len(apart) == 1 and any(set(variables) <= g.free_symbols for g in apart[0]):
@@ -143,7 +143,7 @@ def _mean(node: Expr) -> Certificate:
 # -- box by box --------------------------------------------------------------------------------------------------------
 def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
     """E[f] != 0 for a sum of polynomials times bounded functions, by the ranges of these over boxes."""
-    from hermitex.exponents.labels.bounded import enclosed  # which needs NumPy
+    from hermitex.exponents.labels.bounded_moments import enclosed  # which needs NumPy
 
     found = _within(lambda: enclosed(f, variables)) if f.count_ops() <= _OPS else None
     if found is None:

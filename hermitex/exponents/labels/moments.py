@@ -15,16 +15,15 @@ from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, interval_of, scaled
 from hermitex.exponents.labels.families import Member
 from hermitex.exponents.labels.mean_signs import nonzero_mean
-from hermitex.exponents.labels.rising import sign_by_rise
+from hermitex.exponents.labels.monotone_labels import sign_by_rise
 from hermitex.exponents.mean import in_space
 from hermitex.symbolic.budget import Store, checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite import He
-from hermitex.symbolic.series.fields import in_field, moment
+from hermitex.symbolic.hermite_calculus import He
+from hermitex.symbolic.series.coefficient_fields import in_field, moment
 from hermitex.symbolic.subspaces import tidy
 
 Index = tuple[int, ...]
-_NARROW = 1e-8
 
 
 class Moments:
@@ -109,9 +108,10 @@ class Moments:
                            None, (total.low, total.high))
 
 
-def _is_narrow(found: Certificate) -> bool:
+def _is_narrow(found: Certificate, *, narrow: float = 1e-8) -> bool:
     """About zero to many digits: no other enclosure would tell more."""
-    return found.enclosure is not None and found.enclosure[1] - found.enclosure[0] < _NARROW
+    # narrow: from an interval of this width about 0 another route would hardly exclude 0; chosen by trial
+    return found.enclosure is not None and found.enclosure[1] - found.enclosure[0] < narrow
 
 
 def _quantity(form: Mapping[Index, Expr], name: str) -> tuple[str, Any]:

@@ -14,7 +14,7 @@ from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.discrete import Atoms
 from hermitex.exponents.laws.linearised import operator
 from hermitex.symbolic.arithmetic import mp, mpf
-from hermitex.symbolic.engine.tidy import compact
+from hermitex.symbolic.engine.rational_tidying import compact
 from hermitex.symbolic.precise import evaluate
 
 

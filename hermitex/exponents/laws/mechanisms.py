@@ -20,20 +20,20 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, Named, channel
 from hermitex.exponents.directions.relevant import relevant
 from hermitex.exponents.label import independent_labels, label, without_silent_sign
-from hermitex.exponents.labels.levels import indicator_moment
-from hermitex.exponents.labels.sizes import nonzero_almost_everywhere
-from hermitex.exponents.laws.committees import committee, injective_pair
-from hermitex.exponents.laws.conditional import averaged_over
+from hermitex.exponents.labels.label_levels import indicator_moment
+from hermitex.exponents.labels.sign_and_size import nonzero_almost_everywhere
+from hermitex.exponents.laws.channel_couplings import later_stage
+from hermitex.exponents.laws.committee_laws import committee, injective_pair
+from hermitex.exponents.laws.conditional_couplings import averaged_over
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
-from hermitex.exponents.laws.drawn import later_stage
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
 from hermitex.exponents.laws.linearised import Second, largest, of_masses, supported_directions
 from hermitex.exponents.laws.noisy import POINTS, exact_mixture, noisy_second
-from hermitex.exponents.laws.one_variable import one_variable
+from hermitex.exponents.laws.one_variable_threshold import one_variable
 from hermitex.exponents.laws.value import Later, Value, as_array, measured
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import unless_refused
-from hermitex.symbolic.engine.tidy import compact
+from hermitex.symbolic.engine.rational_tidying import compact
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.pieces import pieces
@@ -43,7 +43,6 @@ from hermitex.symbolic.terms import connected
 from hermitex.symbols import normal
 
 _NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a function of g and of what is drawn besides
-_TOLD_APART = 0.01  # eigenvalues with a relative error beyond are not told apart
 
 
 @dataclass(frozen=True)
@@ -323,7 +322,8 @@ def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None
 
     relative : the error of the largest eigenvalue, in units of it
     """
-    if relative > _TOLD_APART:
+    told_apart = 0.01  # relative error of an eigenvalue above which others may lie within; chosen by trial
+    if relative > told_apart:
         return None
     spots = list(range(len(rows)))
     first, rest, inverse = supported_directions(couplings, spots, max(1e-9, 10 * relative))

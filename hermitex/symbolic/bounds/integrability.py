@@ -15,7 +15,7 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
-from hermitex.symbolic.bounds.existence import infinite_on_lines
+from hermitex.symbolic.bounds.line_existence import infinite_on_lines
 from hermitex.symbolic.bounds.transseries import Scale, Undecided, keeping, sign
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from sympy import Abs, Add, Expr, Heaviside, Max, Min, S, Symbol, oo, sign
 
-from hermitex.symbolic.breaks.ranges import bounds
+from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.switches import SWITCHES
 
 

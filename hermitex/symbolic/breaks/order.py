@@ -28,7 +28,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, kept
-from hermitex.symbolic.sizes import operations
+from hermitex.symbolic.formula_size import operations
 
 _LARGE = 80        # operations above which no rewriting is tried to settle a sign
 

@@ -18,8 +18,8 @@ from sympy.polys.polyerrors import BasePolynomialError
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.algebraic import MAX_DEGREE, no_roots, nonzero, polynomial_zeros, real_powers
 from hermitex.symbolic.breaks.elimination import lambert_zeros, without_radicals
+from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
-from hermitex.symbolic.breaks.ranges import bounds
 from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_singular
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation

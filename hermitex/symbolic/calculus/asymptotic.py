@@ -21,8 +21,8 @@ from hermitex.symbolic.calculus.sides import INTEGRALS, NO_DIGITS, affordable, r
 from hermitex.symbolic.calculus.testing import GIVEN_UP, Functions, Test
 from hermitex.symbolic.calculus.unevaluated import evaluated
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
-from hermitex.symbolic.digits.spans import as_averages
-from hermitex.symbolic.existence import exists_for_most
+from hermitex.symbolic.digits.finite_ranges import as_averages
+from hermitex.symbolic.existence_check import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.undefined import put_at
 

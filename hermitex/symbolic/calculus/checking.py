@@ -56,10 +56,10 @@ from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Chec
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.definite import definite
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import Condition, apart, lawful
+from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, equally_long, read_sums, written_out
+from hermitex.symbolic.law_constraints import Condition, apart, lawful
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parity import parity
-from hermitex.symbolic.sums import ArraySum, Element, Index, equally_long, read_sums, written_out
 from hermitex.symbolic.undefined import one_function, put, tidy, undefined_functions
 from hermitex.symbolic.zero import Verdict, decide
 
@@ -98,6 +98,12 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
     Raises
     ------
     BadInput : what is no claim about expressions. BudgetExceeded : neither proved, tried nor refuted within the budget.
+
+    Guarantee
+    ---------
+    proved: the sides are equal wherever both exist. agrees: they agree to the printed digits at the printed points; nothing is
+    claimed beyond them. fails: there is a counter-example, confirmed to 30 digits. undetermined: nothing is claimed. See
+    docs/promise.md.
 
     Examples
     --------

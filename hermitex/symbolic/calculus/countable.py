@@ -25,9 +25,9 @@ from hermitex.symbolic.calculus.testing import LEFT, NOT_DONE, Functions, Test
 from hermitex.symbolic.calculus.turning import STEPS, compared
 from hermitex.symbolic.calculus.verdict import AGREES, OPEN, Check
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import Condition
+from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
+from hermitex.symbolic.law_constraints import Condition
 from hermitex.symbolic.special import LogFactorial
-from hermitex.symbolic.sums import ArraySum, Index, written_out
 from hermitex.symbolic.terms import linear
 from hermitex.symbolic.undefined import undefined_functions
 

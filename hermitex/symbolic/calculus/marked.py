@@ -35,15 +35,15 @@ from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.arithmetic import fabs, isfinite, mp, mpf
-from hermitex.symbolic.breaks.ranges import bounds
+from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.switches import STEPS
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.calculus.seen import Place
-from hermitex.symbolic.digits.program import StraightLine
+from hermitex.symbolic.digits.digit_program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.precise import MPMATH
-from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import put
 
 # No mirror images: what is odd shows, though it has no part in the average. Some are small: what is narrow counts about 0.

@@ -43,7 +43,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.calculus.orders import settled
 from hermitex.symbolic.calculus.rules import by_parts, everywhere, mehler, sift
 from hermitex.symbolic.conditioning import over
-from hermitex.symbolic.existence import exists_for_most
+from hermitex.symbolic.existence_check import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.terms import terms

@@ -33,7 +33,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.symbolic.calculus.rules import everywhere, weak
 from hermitex.symbolic.conditioning import over
-from hermitex.symbolic.existence import exists_for_most
+from hermitex.symbolic.existence_check import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder, to_hermite
 from hermitex.symbolic.terms import linear, terms

@@ -19,7 +19,7 @@ from hermitex.symbolic.arithmetic import fabs, log10
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.calculus.sides import NO_DIGITS, Sides, not_real, real, without_common
 from hermitex.symbolic.calculus.turning import INVERSE, compared
-from hermitex.symbolic.digits.program import StraightLine
+from hermitex.symbolic.digits.digit_program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import linear
 from hermitex.symbolic.undefined import put_at

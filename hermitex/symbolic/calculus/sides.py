@@ -11,8 +11,8 @@ from sympy import Add, DiracDelta, Expr, Float, I, Integral, Sum, expand
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic.arithmetic import fabs, isfinite, log10, mp
 from hermitex.symbolic.calculus import rules, trials
-from hermitex.symbolic.digits.panels import by_terms, nested
-from hermitex.symbolic.existence import require_existence
+from hermitex.symbolic.digits.analytic_pieces import by_terms, nested
+from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error, in_plane
 from hermitex.symbolic.terms import linear

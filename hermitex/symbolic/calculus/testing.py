@@ -46,10 +46,10 @@ from hermitex.symbolic.calculus.trials import Trial
 from hermitex.symbolic.calculus.turning import jumps
 from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, Check, CounterExample
 from hermitex.symbolic.calculus.weightless import weightless
-from hermitex.symbolic.digits.spans import as_averages
+from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.lawful import Condition
-from hermitex.symbolic.sums import added_up
+from hermitex.symbolic.indexed_sums import added_up
+from hermitex.symbolic.law_constraints import Condition
 from hermitex.symbolic.undefined import arguments, at_numbers, derivative_order, put, put_at, undefined_functions, without_slopes
 from hermitex.symbols import fits
 

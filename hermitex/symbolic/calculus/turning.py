@@ -28,10 +28,10 @@ from hermitex.symbolic.breaks import switches
 from hermitex.symbolic.breaks.algebraic import near_roots
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.digits.program import StraightLine
+from hermitex.symbolic.digits.digit_program import StraightLine
 from hermitex.symbolic.gaussian import Bound, Expectation
+from hermitex.symbolic.indexed_sums import ArraySum, Index
 from hermitex.symbolic.precise import MPMATH
-from hermitex.symbolic.sums import ArraySum, Index
 
 INVERSE = (sp.asin, sp.acos, sp.atan, sp.acot, sp.asec, sp.acsc, sp.acosh, sp.atanh, sp.LambertW, sp.erfinv, sp.erfcinv)
 _JUMPS = (sp.sign, sp.Heaviside, sp.KroneckerDelta, sp.acot, sp.atan2, sp.arg, sp.Pow, Relational, *STEPS)

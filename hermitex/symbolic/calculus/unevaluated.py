@@ -33,11 +33,11 @@ from sympy.core.function import AppliedUndef
 from hermitex.errors import HermitexError
 from hermitex.symbolic.calculus import replicas
 from hermitex.symbolic.calculus.orders import summed
-from hermitex.symbolic.conditional import ConditionalMean, worked_out
-from hermitex.symbolic.digits.spans import as_averages
+from hermitex.symbolic.conditional_expectation import ConditionalMean, worked_out
+from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
-from hermitex.symbolic.sums import ArraySum
 from hermitex.symbolic.undefined import is_slope, slopes_done, tidy
 from hermitex.symbols import fits, fractions
 

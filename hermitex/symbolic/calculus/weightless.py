@@ -19,10 +19,10 @@ from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedFo
 from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
 from hermitex.symbolic.calculus.marked import DEEP, SPARE, Marked
 from hermitex.symbolic.calculus.seen import Place, Region
-from hermitex.symbolic.digits.spans import as_averages, ends
+from hermitex.symbolic.digits.finite_ranges import as_averages, ends
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import added_up
 from hermitex.symbolic.precise import evaluate_with_error
-from hermitex.symbolic.sums import added_up
 from hermitex.symbolic.undefined import without_slopes
 
 _QUICK = 10  # radians to a standard deviation: exp(-10^2/2) is seen by no average of 22 digits

@@ -16,8 +16,8 @@ from sympy import Expr, Symbol
 from hermitex.errors import HermitexError, NoClosedForm
 from hermitex.symbolic.breaks.switches import margin
 from hermitex.symbolic.budget import checkpoint, is_over
-from hermitex.symbolic.digits.panels import ball, rough_at, weighted, whitened
-from hermitex.symbolic.digits.program import StraightLine
+from hermitex.symbolic.digits.analytic_pieces import ball, rough_at, weighted, whitened
+from hermitex.symbolic.digits.digit_program import StraightLine
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints
 

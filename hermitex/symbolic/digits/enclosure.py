@@ -19,9 +19,9 @@ from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.outward import ONE, ZERO, above, power_above
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.digits.panels import Panel, from_end, nested, panels, weighted, window
-from hermitex.symbolic.digits.program import StraightLine
-from hermitex.symbolic.existence import exists_on_line, settled
+from hermitex.symbolic.digits.analytic_pieces import Panel, from_end, nested, panels, weighted, window
+from hermitex.symbolic.digits.digit_program import StraightLine
+from hermitex.symbolic.existence_check import exists_on_line, settled
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import local_majorant
 from hermitex.symbolic.interrupts import heard

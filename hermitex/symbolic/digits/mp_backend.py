@@ -10,7 +10,7 @@ from sympy import Expr, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.arithmetic import mp, mpf
-from hermitex.symbolic.digits.program import Step, StraightLine
+from hermitex.symbolic.digits.digit_program import Step, StraightLine
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.special import complex_erf, owen_t, sign_correlation
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sympy import Add, Expr, Mul, Symbol
 
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.sums import ArraySum
+from hermitex.symbolic.indexed_sums import ArraySum
 
 
 def sums_outside(expr: Expr) -> Expr:

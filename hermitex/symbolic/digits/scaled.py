@@ -11,7 +11,7 @@ from itertools import pairwise
 import sympy as sp
 from sympy import Expr, Symbol
 
-from hermitex.symbolic.digits.panels import Panel
+from hermitex.symbolic.digits.analytic_pieces import Panel
 from hermitex.symbolic.scales import Scales
 
 _NARROW = 16  # inverse widths from there on get panels about their centres; an equidistant rule does the rest

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from sympy import Add, Expr, I, S, atan, erf, erfc, exp, expand, fraction, oo, pi, sqrt, together
 
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.engine.canonical_reading import Diverges, ErfWeight, NotCanonical, Polynomial, Refusal, Sum
 from hermitex.symbolic.engine.emission import Emission, add, assemble, real_part, twice_real
-from hermitex.symbolic.engine.reading import Diverges, ErfWeight, NotCanonical, Polynomial, Refusal, Sum
-from hermitex.symbolic.engine.tidy import arc, conjugated, is_zero, multiplied_out, positive, root, split_complex, tidy
+from hermitex.symbolic.engine.rational_tidying import arc, conjugated, is_zero, multiplied_out, positive, root, split_complex, tidy
 from hermitex.symbolic.special import OwenT, SignCorrelation
 
 
@@ -63,7 +63,7 @@ def integrate(terms: Sum, lo: Expr = -oo, hi: Expr = oo, *, real: bool = True) -
     Examples
     --------
     >>> from sympy import Symbol, erf
-    >>> from hermitex.symbolic.engine.reading import read
+    >>> from hermitex.symbolic.engine.canonical_reading import read
     >>> z = Symbol('z', real=True)
     >>> integrate(read(erf(z/2 + 1)*z, z))
     sqrt(6)*exp(-2/3)/(3*sqrt(pi))

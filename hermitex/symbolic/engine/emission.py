@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from sympy import Add, Expr, I, S, cos, erf, erfc, exp, factor_terms, sin
 
-from hermitex.symbolic.engine.reading import Refusal
-from hermitex.symbolic.engine.tidy import split_complex, tidy
-from hermitex.symbolic.sizes import operations
+from hermitex.symbolic.engine.canonical_reading import Refusal
+from hermitex.symbolic.engine.rational_tidying import split_complex, tidy
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.special import ImErf, ReErf
 
 Emission = dict[tuple[Expr, Expr], Expr]  # (exponent, special function) -> coefficient

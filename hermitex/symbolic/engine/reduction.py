@@ -13,17 +13,15 @@ from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.bounds.integrability import dangers
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.engine.answers import answer, joined, may_cancel
 from hermitex.symbolic.engine.canonical import Diverges
+from hermitex.symbolic.engine.joint_existence import kept_together
+from hermitex.symbolic.engine.node_integrals import answer, joined, may_cancel
 from hermitex.symbolic.engine.one_variable import expectation, provably_finite
-from hermitex.symbolic.engine.several import Matrix, independent_groups, linear_forms
-from hermitex.symbolic.engine.tidy import depends, multiplied_out, root, tidy
-from hermitex.symbolic.engine.together import kept_together
+from hermitex.symbolic.engine.rational_tidying import depends, multiplied_out, root, tidy
+from hermitex.symbolic.engine.several_variables import Matrix, independent_groups, linear_forms
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.pieces import breakpoints
-from hermitex.symbolic.sizes import operations
-
-_LONG = 3000
 
 
 def normal_form(expr: Expr) -> Expr:
@@ -59,7 +57,8 @@ def _walk(expr: Expr) -> Expr:
 
 def _multiplied(expr: Expr) -> Expr:
     """Multiply out what holds nodes, so that like terms meet."""
-    return multiplied_out(expr) if operations(expr) < _LONG else expr
+    longest = 3000  # operations of an expression that is multiplied out; chosen by trial
+    return multiplied_out(expr) if operations(expr) < longest else expr
 
 
 def _node(node: Expectation) -> Expr:

@@ -43,6 +43,10 @@ def coefficient(g: Formula, k: int | Sequence[int], x: Variables | None = None) 
     k : int >= 0 or a multi-index, one order for each variable
     x : the variable(s); default: the z, z1, z2, ... that occur in g
 
+    Guarantee
+    ---------
+    An exact value equals the average for all values that the assumptions allow. See docs/promise.md.
+
     Examples
     --------
     >>> from sympy import sign, tanh

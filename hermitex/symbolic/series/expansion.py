@@ -22,7 +22,6 @@ from hermitex.symbolic.series.polynomials import He, Index, h, index_factorial, 
 
 BASES = ("monic", "orthonormal")
 SHOWN, SOON = 8, 1  # digits of a coefficient in a picture or a line, and the seconds that one may take in a line
-RANGE, PLANE = 4, 2.5  # a standard normal leaves [-4, 4] once in 16000; of two, 24 in 25 lie within a circle of 2.5
 _CHOOSE = ('say which basis: basis="monic" gives c_k = E[g He_k] with g = sum c_k/k! He_k; '
            'basis="orthonormal" gives c_k = E[g He_k]/sqrt(k!) with g = sum c_k h_k')
 
@@ -46,7 +45,12 @@ class Expansion:
     coefficients : {k: expression}, or {(a_1, ..., a_r): expression} for several variables
     norm : E[g^2]; an unevaluated node where it has no closed form
 
-    >>> from hermitex.symbolic.hermite import expand
+    Guarantee
+    ---------
+    An exact coefficient equals the average; a numerical one has the digits shown. The remainder is E[g^2] less the terms. See
+    docs/promise.md.
+
+    >>> from hermitex.symbolic.hermite_calculus import expand
     >>> found = expand("z**3", order=3, basis="monic")
     >>> found.coefficients
     {0: 0, 1: 3, 2: 0, 3: 6}
@@ -183,15 +187,16 @@ class Expansion:
         last order alone; more variables have `plot_coefficients`.
         """
         from hermitex.show.plots import curves, level_lines
-        from hermitex.symbolic.digits.program import StraightLine
+        from hermitex.symbolic.digits.digit_program import StraightLine
         from hermitex.symbolic.precise import MPMATH
 
         if len(self.variables) > 2:
             raise BadInput("plot shows targets of one or two variables; plot_coefficients shows any")
         target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
         g = StraightLine(target, self.variables, MPMATH)
+        plane = 2.5  # of two standard normals, 24 in 25 lie within a circle of 2.5
         if len(self.variables) == 2:
-            grid = linspace(-PLANE, PLANE, 65)
+            grid = linspace(-plane, plane, 65)
             at = [float(p) for p in grid]
             first, second = (f"${latex(v)}$" for v in self.variables)
             sums = {f"order {k}": [[self.evaluate(p, q, k=k, digits=SHOWN) for p in at] for q in at]
@@ -201,7 +206,8 @@ class Expansion:
         if orders is None:
             nonzero = [_total(a) for a, c in self.coefficients.items() if c != 0]
             orders = sorted({*nonzero[:3], self.order})
-        points = linspace(-RANGE, RANGE, 241)
+        reach = 4  # a standard normal leaves [-4, 4] once in 16000
+        points = linspace(-reach, reach, 241)
         lines = {"target": [g(p) for p in points]}
         lines |= {f"order {k}": [self.evaluate(float(p), k=k, digits=SHOWN) for p in points] for k in orders}
         name = self.variables[0].name
@@ -293,6 +299,11 @@ def expand(g: Formula, x: Variables | None = None, *, order: int = 8, basis: str
     ------
     ConventionError : no basis, or an unknown one.
     Divergent : E[g^2] is infinite; the message says where it diverges.
+
+    Guarantee
+    ---------
+    An exact coefficient equals the average; a numerical one has double precision. A target that is not square integrable is
+    refused. See docs/promise.md.
 
     Examples
     --------

@@ -52,6 +52,10 @@ def He(k: int | Sequence[int], x: Expr | float | Sequence[Expr | float], *, horn
     ------
     BadInput : the order is not a non-negative integer, or the numbers of orders and arguments differ.
 
+    Guarantee
+    ---------
+    Exact, for whole and for symbolic orders. See docs/promise.md.
+
     Examples
     --------
     >>> from hermitex.symbols import z, z1, z2

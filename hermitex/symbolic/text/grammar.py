@@ -21,18 +21,15 @@ from hermitex import symbols as field
 from hermitex.errors import DECLARING, BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, read_sums
 from hermitex.symbolic.laws import is_random
-from hermitex.symbolic.sums import ArraySum, Element, Index, read_sums
-from hermitex.symbolic.text import bounded
+from hermitex.symbolic.text import bounded_powers
 from hermitex.symbolic.text.lexical import Source, excerpt
-from hermitex.symbolic.text.names import CONSTANTS, call, function_names, is_function
-from hermitex.symbolic.text.slopes import MAX_ORDER, derivative, substituted
+from hermitex.symbolic.text.text_derivatives import MAX_ORDER, derivative, substituted
+from hermitex.symbolic.text.text_names import CONSTANTS, call, function_names, is_function
 from hermitex.symbolic.undefined import prime
 
-MAX_NODES = 10_000
-MAX_DEPTH = 130
-MAX_EXPECTATIONS = 6  # one within another
-MAX_WRITTEN = 1000  # terms of a sum that are written out
+MAX_EXPECTATIONS = 6  # one within another: six normals are as many as `tensor` takes
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SLOPES = {"Derivative": derivative, "Subs": substituted}
 _SPECIAL = ("E", "Sum", "Piecewise", "Eq", "Ne", "CRootOf")
@@ -101,10 +98,12 @@ class Reader:
     def _enter(self, node: ast.AST, depth: int) -> None:
         checkpoint("reading an expression")
         self.nodes += 1
-        if self.nodes > MAX_NODES:
-            raise ParseError(f"the expression has more than {MAX_NODES} parts")
-        if depth > MAX_DEPTH:
-            self.fail(node, f"nested more than {MAX_DEPTH} deep")
+        most_parts = 10_000  # a formula of 10,000 parts fills some ten pages
+        if self.nodes > most_parts:
+            raise ParseError(f"the expression has more than {most_parts} parts")
+        most_deep = 130  # below the recursion of Python, which takes several frames a level
+        if depth > most_deep:
+            self.fail(node, f"nested more than {most_deep} deep")
 
     def expr(self, node: ast.expr, depth: int) -> Expr:
         """A number-valued part."""
@@ -166,11 +165,11 @@ class Reader:
     # -- arithmetic: chains are walked in a loop, for a sum of 1000 terms is a tree of depth 1000 ------------------
     def _binop(self, node: ast.BinOp, depth: int) -> Any:
         if isinstance(node.op, ast.Add | ast.Sub):
-            return bounded.total(self._chain(node, depth, (ast.Add, ast.Sub)))
+            return bounded_powers.total(self._chain(node, depth, (ast.Add, ast.Sub)))
         if isinstance(node.op, ast.Mult | ast.Div):
-            return bounded.product(self._chain(node, depth, (ast.Mult, ast.Div)))
+            return bounded_powers.product(self._chain(node, depth, (ast.Mult, ast.Div)))
         if isinstance(node.op, ast.Pow):
-            return bounded.power(self.expr(node.left, depth), self.expr(node.right, depth))
+            return bounded_powers.power(self.expr(node.left, depth), self.expr(node.right, depth))
         if isinstance(node.op, ast.BitAnd | ast.BitOr):
             kind = type(node.op)
             parts = [self.condition(p, depth) for p, _ in self._operands(node, (kind,))]
@@ -193,7 +192,7 @@ class Reader:
             elif isinstance(op, ast.Div):
                 if value.is_zero:
                     self.fail(part, "division by zero")
-                value = bounded.power(value, Integer(-1))
+                value = bounded_powers.power(value, Integer(-1))
             values.append(value)
         return values
 
@@ -224,7 +223,7 @@ class Reader:
         return And(*parts)
 
     def _relation(self, kind: Any, left: Expr, right: Expr) -> Any:
-        return kind(left, right) if bounded.small(left, right) else kind(left, right, evaluate=False)
+        return kind(left, right) if bounded_powers.small(left, right) else kind(left, right, evaluate=False)
 
     # -- calls -----------------------------------------------------------------------------------------------------
     def _call(self, node: ast.Call, depth: int) -> Any:
@@ -244,6 +243,8 @@ class Reader:
             self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
         if name == "He" and function is None:
             return self._hermite(node, depth)
+        if name == "hermite" and function is None:
+            self.fail(node, "hermite is SymPy's H_n of physics; write He(3, z) or He3(z) for He_n, E[He_j He_k] = k! delta_jk")
         if name in _INDICATORS and not is_function(name) and function is None:
             self.fail(node, "write Heaviside(z) for the indicator of z > 0, or Piecewise((1, z > 0), (0, True))")
         if name not in _SPECIAL and not isinstance(function, UndefinedFunction) and not is_function(name):
@@ -264,8 +265,8 @@ class Reader:
                 self.fail(node, f"{name} needs an argument; write {name}(z)")
             return function(*args)
         value = call(name, args)
-        if bounded.size(value) > bounded.MAX_SIZE:
-            self.fail(node, f"written out, this has more than {bounded.MAX_SIZE} parts")
+        if bounded_powers.size(value) > bounded_powers.MAX_SIZE:
+            self.fail(node, f"written out, this has more than {bounded_powers.MAX_SIZE} parts")
         return value
 
     def _sum(self, node: ast.Call, depth: int) -> Any:
@@ -315,11 +316,12 @@ class Reader:
             raise
         if not low.is_integer or not (high == oo or high.is_integer):
             self.fail(a, "a sum runs over whole numbers; what its ends depend on is declared as an integer")
-        if (high - low).is_Integer and -1 <= high - low < MAX_WRITTEN:
-            return bounded.total([at(low + j) for j in range(int(high - low) + 1)])
+        most_written = 1000  # terms of a sum that are written out
+        if (high - low).is_Integer and -1 <= high - low < most_written:
+            return bounded_powers.total([at(low + j) for j in range(int(high - low) + 1)])
         if low.is_Integer:
             at(low)    # SymPy puts it in where nothing is bounded
-        return bounded.exists(read_sums(SymPySum(at(counted), (counted, low, high))))
+        return bounded_powers.exists(read_sums(SymPySum(at(counted), (counted, low, high))))
 
     def _subscript(self, node: ast.Subscript, depth: int) -> Any:
         """eta[k], A[i, j]: entries of arrays, real or as declared."""
@@ -367,7 +369,7 @@ class Reader:
             form, index = self.expr(node.args[0], depth), self.expr(node.args[1], depth)
         finally:
             self.scopes.pop()
-        polynomial = form.as_poly(x) if form.free_symbols == {x} and bounded.small(form) else None
+        polynomial = form.as_poly(x) if form.free_symbols == {x} and bounded_powers.small(form) else None
         if polynomial is None or not polynomial.domain.is_ZZ or not isinstance(index, Integer):
             self.fail(node, "CRootOf takes a polynomial in x with integer coefficients, of degree 40 at most")
         real = len(polynomial.real_roots(radicals=False))  # these come first
@@ -384,7 +386,7 @@ class Reader:
             branches.append((self.expr(pair.elts[0], depth), self.condition(pair.elts[1], depth)))
         if not branches:
             self.fail(node, "Piecewise takes pairs: Piecewise((1, z > 0), (0, True))")
-        return Piecewise(*branches, evaluate=all(bounded.small(*b) for b in branches))
+        return Piecewise(*branches, evaluate=all(bounded_powers.small(*b) for b in branches))
 
     def _expectation(self, node: ast.Call, depth: int) -> Any:
         if not node.args:

@@ -86,8 +86,8 @@ class InnerProduct(InnerKernel):
 
         return np.array(np.broadcast_to(compile(self.h, "t")(at), at.shape), dtype=float)
 
-    def _between(self, cosine: Array, one: Array, two: Array) -> Array:
-        return self._of(cosine*one[:, None]*two)
+    def _between(self, p: Array, q: Array, one: Array, two: Array) -> Array:
+        return self._of((p - q)*(p + q)*one[:, None]*two)
 
 
 def inner_product_kernel(h: Formula) -> InnerProduct:
@@ -96,6 +96,10 @@ def inner_product_kernel(h: Formula) -> InnerProduct:
     Raises
     ------
     BadInput : another letter than t; a negative coefficient (no kernel in every dimension); a series that does not converge at 1.
+
+    Guarantee
+    ---------
+    A formula whose power series shows a negative coefficient is refused. See docs/promise.md.
 
     Examples
     --------

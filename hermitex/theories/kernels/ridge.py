@@ -24,14 +24,12 @@ from hermitex.theories.kernels.harmonics import dimensions
 from hermitex.theories.kernels.inner import MOST, InnerKernel, t, whole
 from hermitex.theories.kernels.lengths import CLOSE, Lengths, lengths
 from hermitex.theories.kernels.product import inner_product_kernel
-from hermitex.theories.parts import in_parts
+from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridge_equivalent import ridge_equivalent
 from hermitex.theories.spike import free_parameters, require_square_integrable
 from hermitex.theories.theory import Theory, written
 
-_STEPS = (12, 24, 48, 96, MOST)  # degrees with eigenvalues of their own
-_ENOUGH = 10  # functions for each sample: what comes after them is learnt by nobody, and acts as lam does
-_BELOW = 1e-3  # of lam + tail: eigenvalues times n that are as small as that are not learnt either
+_STEPS = (12, 24, 48, 96, MOST)  # degrees with eigenvalues of their own: twice as many until the rest acts as lam does
 _DERIVED = "derived, an effective ridge for each length |x| of the data; no theorem"
 _LENGTHS = r"""\begin{align}
 \tau(r) &= \lambda + \sum_k N_k A_k(r, r), \qquad A_k = (K_k^{-1} + D)^{-1}, \qquad D(r) = n P(r)/\tau(r) \\
@@ -129,13 +127,15 @@ class KernelRidge(Theory):
         n, lam = float(np.max(numbers["n"])), float(np.min(numbers["lam"]))
         form = self.kernel.formula
         ends = int(form.as_poly(t).degree()) if form is not None and form.is_polynomial(t) else None
+        enough = 10  # functions for each sample: what comes after them is learnt by nobody, and acts as lam does
+        below = 1e-3  # of lam + tail: eigenvalues times n that are as small as that are not learnt either
         for degrees in _STEPS:
             found = _spectrum(self.kernel, self.g, self.data, d, degrees)
             own = found["eigenvalues"] > 0
-            if (ends is not None and ends <= degrees) or found["multiplicity"][own].sum() >= _ENOUGH*n:
+            if (ends is not None and ends <= degrees) or found["multiplicity"][own].sum() >= enough*n:
                 break
             least = found["eigenvalues"][found["degree"] == found["degree"].max()].max()
-            if n*least <= _BELOW*(lam + float(found["tail"])):
+            if n*least <= below*(lam + float(found["tail"])):
                 break
         else:
             raise BadInput(f"{self.name}: n = {n:g} samples in d = {d:g} dimensions learn degrees above {MOST} of {self.kernel}; "
@@ -245,6 +245,11 @@ def kernel_ridge(sigma: Formula, g: Formula, *, kernel: str | None = None, data:
     Raises
     ------
     BadInput : a dimension that is no whole number of 3 or more, p with a kernel that has no random features, an unknown kind.
+
+    Guarantee
+    ---------
+    `.solve` and `.curve` return a solution of the equations of the sources, with its error. This is the limit of the sources;
+    accuracy at finite dimension is not promised. See docs/promise.md.
 
     References: defilippis2024; cui2021; cho2009, jacot2018.
 

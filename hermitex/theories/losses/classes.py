@@ -15,7 +15,7 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, z, z1
 from hermitex.systems.system import System
-from hermitex.theories.losses import equations as sample
+from hermitex.theories.losses import loss_equations as sample
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise
 
 #: word -> the mean label given the field, as a function of z

@@ -16,10 +16,10 @@ from hermitex.exponents.channels import channel
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
 from hermitex.theories.overlaps.bins import BinnedOutput
-from hermitex.theories.overlaps.levels import LevelOutput
-from hermitex.theories.overlaps.space import overlap_space
+from hermitex.theories.overlaps.label_structure import sections
+from hermitex.theories.overlaps.output_levels import LevelOutput
+from hermitex.theories.overlaps.overlap_space import overlap_space
 from hermitex.theories.overlaps.state_evolution import quadrature_error
-from hermitex.theories.overlaps.structure import sections
 
 ALPHA_C = 0.59375109822226   # of z1*z2: 1/alpha_c = 1 + (2/pi) int K0 (y K1/K0 - 1)^2 dy
 

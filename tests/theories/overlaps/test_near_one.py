@@ -8,9 +8,9 @@ from scipy.special import ndtr
 
 import hermitex as hx
 from hermitex.theories.overlaps.bins import BinnedOutput
-from hermitex.theories.overlaps.near_one import limit, normals, products
+from hermitex.theories.overlaps.label_structure import values
+from hermitex.theories.overlaps.saturation import limit, normals, products
 from hermitex.theories.overlaps.state_evolution import StateEvolution
-from hermitex.theories.overlaps.structure import values
 
 
 def test_the_limit_counts_one_equation_a_sample():

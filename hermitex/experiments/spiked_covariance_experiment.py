@@ -1,0 +1,108 @@
+r"""w <- w - h (1 - w w^T) mean[(f - y) df/dw]: a neuron on the sphere beside its flow, x of covariance 1 + theta mu mu^T.
+
+f = sigma(<w, x>) or sigma(<w, x>/|Sigma^(1/2) w|), y = g(<mu, x>/sqrt(1 + theta)), every sample new. A step is that of the midpoint
+rule, h a fifth of the fastest time of the flow, each of its two gradients the mean over a batch: the gradient flow, up to the
+noise of the batches. What is measured at the weights, the cosine and the error, is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hermitex.errors import BadInput
+from hermitex.experiments.sgd_experiment import _function
+from hermitex.experiments.statistics import columns, over_seeds, seeds_of, size_of
+from hermitex.theories.curve import Curve
+
+Array = np.ndarray
+
+
+def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int | Iterable[int] = 8, batch: int | None = None,
+             start: Mapping[str, Any] | None = None, progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+    """Gradient descent on fresh batches at finite size -> Curve of test_error, omega and cosine, standard errors over seeds.
+
+    Parameters
+    ----------
+    theory : ``spiked_covariance(g, sigma, flow=)``; t : increasing times, from 0 on
+    dimension : d; seeds : how many, or which; batch : samples of a gradient (default: 40 d, or fewer where that is long)
+    start : {"omega": number} instead of m0; numbers : gamma_2 and m0, as of the theory
+
+    Examples
+    --------
+    >>> from hermitex.theories import spiked_covariance
+    >>> float(simulate(spiked_covariance("He2"), [0, 0.1], dimension=20, gamma_2=0.3, seeds=2)["omega"][0].round(6))
+    0.223607
+    """
+    from hermitex.kernels.compile import compile
+
+    chosen = seeds_of(seeds)
+    first = {"m0": start["omega"]} if start else {}
+    given = theory.complete(theory.given({**numbers, **first, "dimension": dimension}))
+    at = theory.single(given, *given)
+    d = size_of(theory.name, at["dimension"])
+    line, theta = np.atleast_1d(np.asarray(t, dtype=float)), at["dimension"]**at["gamma_2"]
+    if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
+        raise BadInput("spiked-covariance: the experiment needs increasing times, none below 0")
+    counts = _steps(theory, line, theta, at)
+    most_drawn = 500_000_000  # numbers drawn for a seed
+    most = most_drawn//(2*max(sum(counts), 1)*d)
+    per_dimension = 40  # samples of a gradient over d
+    many = min(per_dimension*d, most) if batch is None else batch
+    if not (d if batch is None else 1) <= many <= most:
+        raise BadInput(f"spiked-covariance: {sum(counts)} steps in d = {d} are too many for an experiment with batches of "
+                       f"{d if batch is None else batch} samples, or there are none; take a shorter time or a smaller dimension")
+    flow = theory.flow()
+    measure = {o.name: compile(e) for o, e in flow.observables.items()}
+    sigma, slope, g = (_function(f.expr) for f in (theory.student, theory.student.weak_derivative, theory.g))
+    normalised, root = theory.kind == "normalised", np.sqrt(1 + theta)
+
+    def gradient(w: Array, rng: np.random.Generator) -> Array:
+        """-(1 - w w^T) mean[(f - y) df/dw], the first coordinate along mu."""
+        x = rng.standard_normal((many, d))
+        y = g(x[:, 0])
+        x[:, 0] *= root
+        s = np.sqrt(1 + theta*w[0]**2) if normalised else 1.0
+        u = x @ w/s
+        pull = (sigma(u) - y)*slope(u)/s
+        down = pull @ x/many
+        if normalised:  # the scale s moves with w, too
+            spread = w.copy()
+            spread[0] *= 1 + theta
+            down -= np.mean(pull*u)*spread/s
+        return np.asarray(w*(w @ down) - down)
+
+    def run(seed: int) -> dict[str, Array]:
+        rng = np.random.default_rng(np.random.SeedSequence(seed))
+        w = rng.standard_normal(d)
+        w[0] = 0
+        w *= np.sqrt(1 - at["m0"]**2)/np.linalg.norm(w)
+        w[0], now, found = at["m0"], 0.0, []
+        for time, count in zip(line, counts, strict=True):
+            for _ in range(count):
+                h = (time - now)/count
+                middle = w + h/2*gradient(w, rng)
+                w = w + h*gradient(middle/np.linalg.norm(middle), rng)
+                w /= np.linalg.norm(w)
+            now = time
+            found.append((*(float(measure[n](omega=w[0], theta=theta)) for n in ("test_error", "cosine")), float(w[0])))
+        return columns(("test_error", "cosine", "omega"), found)
+
+    values, errors = over_seeds(run, chosen, progress)
+    return Curve(theory.name, {**theory.described(at), "dimension": d, "batch": many}, line, values, ("omega", "cosine"),
+                 standard_error=errors, seeds=chosen, axis="t", title=f"experiment, d = {d}", sources=("mousavi2023",))
+
+
+def _steps(theory: Any, line: Array, theta: float, at: Mapping[str, float]) -> list[int]:
+    """How many steps lead to each time: none is longer than a fifth of the fastest time of the flow on its way."""
+    from hermitex.kernels.compile import compile
+
+    (rate,) = theory.flow().equations.values()
+    speed, near = compile(rate), 1e-6
+    way = theory.solve(t=np.linspace(0, max(line[-1], near), 200), raise_on_failure=False, **at)["omega"]
+    path = np.clip(np.outer([0.5, 1, 1.5], way).ravel(), near - 1, 1 - near)
+    slopes = (np.asarray(speed(omega=path + near/2, theta=theta)) - np.asarray(speed(omega=path - near/2, theta=theta)))/near
+    fine = 0.2  # part of the fastest time of the flow that a step may take
+    return [int(np.ceil(dt*np.max(np.abs(slopes))/fine)) for dt in np.diff(line, prepend=0.0)]

@@ -1,0 +1,100 @@
+"""F_b(u) = sum_i c_{b + e_i}(u) w_i: the fibres of a tensor, what they may span and what their values show.
+
+From above: with c_b(u) = sum_l phi_l(u) x_{b,l} every fibre lies in the span of the rows (x_{b + e_i,l})_i. From below:
+fibres at points where they are proved to be independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sympy import Add, Expr, Float, Mul, Rational, S, Symbol, expand
+
+from hermitex.errors import HermitexError
+from hermitex.exponents.directions.invariant_tensors import plus
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.partial_tensors import Given, MultiIndex
+from hermitex.symbolic.series.polynomials import multi_indices
+from hermitex.symbolic.subspaces import Matrix, matrix
+from hermitex.symbolic.vanishing import VanishingVerdict
+
+
+def fibre_functions(entries: dict[MultiIndex, Expr], q: int, k: int,
+                     pivots: tuple[int, ...]) -> Iterator[list[tuple[MultiIndex, Expr]]]:
+    """Each fibre at the pivot columns: its coordinates in the basis of what is allowed."""
+    for b in multi_indices(q, k - 1):
+        fibre = [(plus(b, i), entries.get(plus(b, i), S.Zero)) for i in pivots]
+        if any(h != 0 for _, h in fibre):
+            yield fibre
+
+
+def difficulty(fibre: list[tuple[MultiIndex, Expr]]) -> tuple[int, int]:
+    """What has a closed form first, what is short first."""
+    return sum(h.has(Expectation) for _, h in fibre), sum(h.count_ops() + 5*(h != 0) for _, h in fibre)
+
+
+def allowed(entries: dict[MultiIndex, Expr], given: Given, k: int, *, nodes_are_constants: bool) -> Matrix:
+    """Rows that span every fibre for every u: c_b(u) = sum_l phi_l(u) x_{b,l}, a row for each function phi_l."""
+    q = len(given.w)
+    parts = {b: _functions(h, given.u, nodes_are_constants) for b, h in entries.items()}
+    rows: dict[tuple[Expr, ...], None] = {}
+    for b in multi_indices(q, k - 1):
+        mine = [parts.get(plus(b, i), {}) for i in range(q)]
+        for phi in dict.fromkeys(f for p in mine for f in p):
+            rows[tuple(p.get(phi, S.Zero) for p in mine)] = None
+    return matrix([list(r) for r in rows if any(x != 0 for x in r)], q)
+
+
+def _functions(h: Expr, u: tuple[Symbol, ...], nodes_are_constants: bool) -> dict[Expr, Expr]:
+    """h = sum of constant * function of u: {function: constant}."""
+    def moves(e: Expr) -> bool:
+        return bool(e.free_symbols & set(u)) or (not nodes_are_constants and e.has(Expectation))
+
+    found: dict[Expr, Expr] = {}
+    grown = expand(h) if h.count_ops() < 400 else h
+    for term in Add.make_args(grown):
+        factors = Mul.make_args(term)
+        phi = Mul(*(f for f in factors if moves(f)))
+        found[phi] = found.get(phi, S.Zero) + Mul(*(f for f in factors if not moves(f)))
+    return {phi: c for phi, c in found.items() if c != 0}
+
+
+def points(u: tuple[Symbol, ...]) -> Iterator[dict[Symbol, Expr]]:
+    """A few rational points u."""
+    # numerator and denominator of generic points of size one, either sign: no two are equal or opposite
+    samples = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
+    for k in range(5):
+        yield {v: S(samples[(i + k) % len(samples)][0])/samples[(i + k) % len(samples)][1] for i, v in enumerate(u)}
+
+
+def at_verdict(fibre: list[tuple[MultiIndex, Expr]], verdict: VanishingVerdict) -> list[Expr]:
+    """The fibre at the point where one of its entries was proved not to vanish."""
+    return [h.xreplace(dict(verdict.at)) for _, h in fibre]
+
+
+def plainly_new(found: list[list[Expr]], values: list[Expr]) -> bool:
+    """Is this row plainly independent of those found, by its digits? A row that is not is not worth a proof."""
+    if not found or any(all(row[i] == 0 for row in found) and x != 0 for i, x in enumerate(values)):
+        return True
+    rows = [*found, values]
+    nodes = sorted({n for row in rows for x in row for n in x.atoms(Expectation)}, key=str)
+    try:
+        # With any other numbers in the place of the integrals the rank is as large as it can be: too small asks no digits.
+        if nodes and _rank(rows, _generic(nodes)) <= len(found):
+            return False
+        return _rank(rows, {}) == len(found) + 1
+    except (HermitexError, ArithmeticError, ValueError, TypeError):
+        return True
+
+
+def _generic(nodes: list[Expectation]) -> dict[Expr, Expr]:
+    """Numbers without a relation that would be met by accident."""
+    return {n: Rational(10**9 + 7*(k + 1)**5, 3**(k % 7 + 20)) for k, n in enumerate(nodes)}
+
+
+def _rank(rows: list[list[Expr]], swap: dict[Expr, Expr]) -> int:
+    """The rank by the digits of its entries: what is below 1e-10 counts as 0."""
+    from hermitex.symbolic.precise import evaluate
+
+    digits = Matrix([[Float(evaluate(x.xreplace(swap), 15), 20) for x in row] for row in rows])
+    return int(digits.rank(iszerofunc=lambda x: abs(x) < 1e-10))

@@ -1,0 +1,220 @@
+"""E[G (x) G] of any label from evenly spread points of R^r: some digits where no structure is seen.
+
+The last resort. Points of randomly shifted lattices are sorted into cells of the label, on which polynomials are fitted; where
+they show structure the cells are made finer, and the points more. The error holds for what can be seen at all: of a label
+with more detail than there are points nothing is known.
+
+Where directions are known the label is sampled at each u. One u is averaged over by the rule for one; of several the lattices
+are shifted, each of which gives an average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from sympy import Expr, Symbol
+
+from hermitex.errors import BudgetExceeded, NoClosedForm
+from hermitex.exponents.directions.symmetry import symmetries
+from hermitex.exponents.laws.coupling_averages import even_part, mirror, over_known
+from hermitex.exponents.laws.density import Index, array_function
+from hermitex.exponents.laws.discrete import indices
+from hermitex.exponents.laws.linearised import Couplings, Kernels, Second, agreed, couplings_of, mixed, tensor_of
+from hermitex.exponents.laws.projected import MOST, Samples, Seen, points, projections
+from hermitex.exponents.laws.value import as_array
+from hermitex.symbolic.budget import checkpoint
+
+_SHIFTS = 16  # independent shifts of the lattice: their spread is known to 1/sqrt(2*15) = 18 %
+Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
+
+@dataclass(frozen=True)
+class Plan:
+    """log2 of the points of each shift, pass by pass; of the points that make the first panels; and of the cells."""
+
+    sizes: tuple[int, ...] = (12, 15, 18, 20)
+    sample: int = 15
+    cells: int = 13
+
+
+# Plan(sizes, sample, cells), in powers of 2, at each u: of one, where there is time for more, and of several
+_ONE, _SEVERAL = Plan((11, 14), 12, 11), Plan((12,), 11, 10)
+
+
+def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> Second:
+    """The couplings of order two of the hidden variables, averaged over the given ones.
+
+    Parameters
+    ----------
+    g : the label, of the variables and of `silent` standard normals that carry no direction (noise)
+    kernels : the probabilities of the labels given g, where it is drawn; None: g is the label
+    spaces : the given variables (or none), the hidden ones, indices known to be exactly zero
+
+    Raises
+    ------
+    NoClosedForm : too many variables. BudgetExceeded : before the first result.
+    """
+    given, hidden, _ = spaces
+    sampled, seed = Sampled(g, silent, kernels, spaces), count()
+    if not given:
+        found = sampled.second(())
+    elif len(given) == 1:
+        signs = mirror(g, given, hidden)
+
+        def at(u: float) -> Second:
+            once = sampled.second((u,), _ONE, next(seed))
+            return once if signs is None else even_part(once, signs)
+
+        found = over_known(at, signs is not None)[0]
+    else:
+        found = _over_lattices(lambda u: sampled.second(u, _SEVERAL, next(seed)), len(given))
+    return invariant(found, g, hidden, odd=kernels is None)
+
+
+def _over_lattices(at: Callable[[Sequence[float]], Second], r: int) -> Second:
+    """The mean over u of several coordinates; lattices that are shifted independently tell how far it is off."""
+    nodes = 64  # of each lattice, for several u
+    light = 1e-3  # of the mean weight: a u below is left out, as all of them together weigh no more
+
+    def parts(shift: np.ndarray) -> Iterator[tuple[float, Second]]:
+        for z, w in points(r, nodes, shift):
+            kept = w > light/nodes
+            for u, weight in zip(z.T[kept].tolist(), w[kept].tolist(), strict=True):
+                checkpoint("averaging over what is known")
+                yield weight, at(u)
+
+    lattices = 4  # for several u: their spread gives the error
+    averages = [mixed(parts(shift)) for shift in np.random.default_rng(0).random((lattices, r))]
+    mean = mixed((1/lattices, a) for a in averages)
+    spread = [np.std([a.couplings.get(k, 0.0) for a in averages], ddof=1) for k in mean.couplings]
+    sure = 4.0  # standard errors that the stated error covers
+    return replace(mean, error=sure*max(spread, default=0.0)/np.sqrt(lattices) + mean.error - mean.scatter, scatter=0.0)
+
+
+def invariant(found: Second, g: Expr, variables: Sequence[Symbol], *, odd: bool = True) -> Second:
+    """The couplings of order two, averaged over the symmetries g(R z) = +-g(z) that are proved of g: it shares them.
+
+    odd : whether those count that turn the sign of g, which the label must show up to its sign
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> rough = Second({((0, 0), (0, 0)): 0.9, ((1, 1), (1, 1)): 1.1}, 0.1)
+    >>> invariant(rough, z1*z2, (z1, z2)).couplings[(1, 1), (1, 1)]
+    1.0
+    """
+    turns = [as_array(s.matrix) for s in symmetries(g, variables) if odd or s.sign == 1]
+    T = tensor_of(found.couplings, len(variables))
+    rounds = 60  # of averages over all symmetries; what is left falls geometrically
+    # Averages over R and 1, one R after the other, again and again: what is left has all the symmetries.
+    for _ in range(rounds if turns else 0):
+        for R in turns:
+            T = (T + np.einsum("ai,bj,ck,dm,ijkm->abcd", R, R, R, R, T, optimize=True))/2
+    return replace(found, couplings=couplings_of(T))
+
+
+class Sampled:
+    """The couplings at each u of g(u, v)."""
+
+    def __init__(self, g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> None:
+        given, hidden, drop = spaces
+        used = [x for x in (*hidden, *silent) if g.has(x)]
+        if len(used) > MOST:
+            raise NoClosedForm("alpha_c", f"a label of {len(used)} variables is not sampled", "Write it with fewer variables")
+        spots = {list(hidden).index(x): n for n, x in enumerate(used) if x in hidden}
+        self.indices = [a for a in indices(len(hidden)) if len(a) == 2 and set(a) <= set(spots) and a not in drop]
+        self.pairs = [(spots[i], spots[j]) for i, j in self.indices]
+        self.g, self.r, self.kernels = array_function(g, *given, *used), len(used), kernels
+
+    def second(self, u: Sequence[float], plan: Plan | None = None, seed: int = 0) -> Second:
+        """The couplings at u; the points of different seeds are independent."""
+        found: list[Second] = []
+        plan = plan or Plan()
+        least = 8  # cells in a panel, of which the fits by cubics take four
+        enough = 1e-7  # an error at which no more points are taken: seven digits from points are more than is needed
+        try:
+            label = Label(lambda *z: self.g(*u, *z), self.r, self.pairs, (plan.sample, seed))
+            for size in plan.sizes:
+                cells = max(least, 1 << (plan.cells - len(label.ends).bit_length() + 1))
+                last = projections(label.samples(size, cells, self.kernels))
+                found.append(Second(self._couplings(last), last.error, last.scatter))
+                if last.error < enough:
+                    break
+                if self.kernels is None:
+                    label.refine(last.leaves, cells)
+        except BudgetExceeded:
+            if not found:
+                raise
+        return agreed(found[-2:], times=1.0)  # each pass sees more than those before, whatever these claim
+
+    def _couplings(self, found: Seen) -> Couplings:
+        return {(a, b): float(found.couplings[n, m]) for n, a in enumerate(self.indices)
+                for m, b in enumerate(self.indices) if m >= n}
+
+
+class Label:
+    """Panels of the label, and points of R^r sorted into their cells.
+
+    g : the label on arrays;  pairs : i, j of z_i z_j - delta_ij;  size : log2 of the points that make the first panels, a seed
+    """
+
+    def __init__(self, g: Callable[..., np.ndarray], r: int, pairs: Sequence[tuple[int, int]], size: tuple[int, int]) -> None:
+        self.g, self.r, self.pairs = g, r, pairs
+        self.shifts = np.random.default_rng(size[1]).random((_SHIFTS + 1, r))
+        self.sample = np.sort(np.concatenate([self.values(z) for z, _ in points(r, 1 << size[0], self.shifts[-1])]))
+        label, count = np.unique(self.sample, return_counts=True)
+        least_count = 40  # points with the same label: of a continuous law two hardly coincide
+        often = np.flatnonzero(count > least_count)
+        most_atoms = 1000  # the most frequent ones; the rest have a mass of 1/1000 at most each
+        atoms = label[often[np.argsort(-count[often])[:most_atoms]]]
+        panels = 8  # to begin with
+        ends = np.quantile(self.sample, np.arange(1, panels)/panels)
+        # A panel of its own for each atom, without its neighbours however close: of relu(z1)^7 many are.
+        self.ends = np.unique(np.concatenate([self.sample[[0, -1]], ends, atoms, np.nextafter(atoms, np.inf)]))
+        if len(self.ends) == 1:
+            self.ends = self.ends[0] + np.array([0.0, 1.0])
+
+    def values(self, z: np.ndarray) -> np.ndarray:
+        """The labels (n,) of points (r, n); what has none is one label of its own."""
+        return np.nan_to_num(self.g(*z), nan=1e300, posinf=1e300, neginf=-1e300)
+
+    def edges(self, count: int) -> np.ndarray:
+        """The edges of `count` cells in each panel, equally filled, shape (panels*count + 1,)."""
+        places = np.linspace(0, 1, count + 1)[:-1]
+        cut = np.searchsorted(self.sample, self.ends)
+        found = []
+        for n in range(len(self.ends) - 1):
+            inside = np.concatenate([self.ends[n:n + 1], self.sample[cut[n]:cut[n + 1]], self.ends[n + 1:n + 2]])
+            found.append(np.interp(places*(len(inside) - 1), np.arange(len(inside)), inside))
+        return np.append(np.concatenate(found), self.ends[-1])
+
+    def samples(self, size: int, count: int, kernels: Kernels | None = None) -> Samples:
+        """The masses and moments of 2^size points of each shift."""
+        edges = self.edges(count)
+        inner, cells = edges[1:-1], len(edges) - 1
+        mass, moments = np.zeros((_SHIFTS, cells)), np.zeros((_SHIFTS, len(self.pairs), cells))
+        sums = np.zeros(cells)
+        for n, shift in enumerate(self.shifts[:-1]):
+            for z, w in points(self.r, 1 << size, shift):
+                checkpoint("sampling the label")
+                y = self.values(z)
+                cell = np.searchsorted(inner, y, side="right")
+                mass[n] += np.bincount(cell, w, cells)
+                for m, (i, j) in enumerate(self.pairs):
+                    moments[n, m] += np.bincount(cell, w*(z[i]*z[j] - (i == j)), cells)
+                if kernels is not None:
+                    sums += np.bincount(cell, w*y, cells)
+        if kernels is None:
+            return Samples(mass.reshape(_SHIFTS, -1, count), moments.reshape(_SHIFTS, len(self.pairs), -1, count))
+        unseen = 1e-13  # the mass of a cell below which its moments are left out: rounding
+        # In a cell the probabilities of the labels are those at its mean.
+        mean = np.where(mass.sum(axis=0) > unseen, sums/np.maximum(mass.sum(axis=0), 1e-300), 0.0)
+        p = np.array([np.broadcast_to(k, mean.shape) for k in kernels(mean)]).T
+        return Samples((mass @ p)[:, :, None], (moments @ p)[:, :, :, None])
+
+    def refine(self, leaves: np.ndarray, count: int) -> None:
+        """The panels of the next pass: those of the last fit, `leaves` (k, 2): panel and cell."""
+        edges = self.edges(count)
+        self.ends = np.unique(np.append(edges[leaves[:, 0]*count + leaves[:, 1]], edges[-1]))

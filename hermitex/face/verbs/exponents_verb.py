@@ -1,0 +1,102 @@
+"""hermitex exponents TARGET...: information, leap, generative exponents, staircases, weak recovery, complexities."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hermitex.errors import BudgetExceeded
+from hermitex.face import cli, guard, output
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("targets", nargs="+", metavar="TARGET", help="expression in z, or in z1, z2, ...")
+    parser.add_argument("--channel", metavar="C", help="how the label is drawn: deterministic (default), gaussian:1/4, "
+                        "flip:1/10, sign:1, random_sign, poisson, bernoulli, multiplicative")
+    parser.add_argument("--variables", metavar="z1,z2", help="all variables, where a target does not use some")
+    parser.add_argument("--cov", metavar="COVARIANCES", help="of the variables, where they are not standard: "
+                        '"z1,z2=1/2; z1,z1=2"; the others stay as they are')
+    parser.add_argument("--explain", action="store_true", help="each number with its theorem, hypotheses, certificate")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer every target; one that cannot be answered gets its line on stderr and makes the exit status."""
+    answers: list[Any] = []
+    status, several = cli.ANSWERED, len(args.targets) > 1
+    for target in args.targets:
+        try:
+            answers.append(_answer(target, args))
+        except Exception as error:
+            answers.append(None)
+            status = max(status, cli.report(error, _about(target) if several else ""))
+    given = [a for a in answers if a is not None]
+    if args.json and given:
+        found = [None if a is None else a.to_dict() for a in answers]
+        print(output.dumps(found if several else found[0]))
+    elif args.explain and given:
+        print("\n\n".join(a.explain() for a in given))
+    elif several and given:
+        from hermitex.show.tables import text_table
+
+        # Each target as it was typed: He3(z), not z**3 - 3*z.
+        rows = [(_about(t), *a.table_row()[1:]) for t, a in zip(args.targets, answers, strict=True) if a is not None]
+        print(text_table(rows, given[0].HEADERS, columns=None))
+    elif given:
+        print(_sheet(given[0]))
+    return status
+
+
+def _answer(target: str, args: argparse.Namespace) -> Any:
+    """The exponents, or what is left of them when the time runs out: everything undetermined, and why."""
+    from hermitex.exponents.report import standardised, undecided
+    from hermitex.face.exponents_with_stages import exponents
+
+    cov = output.covariances(args.cov) if args.cov is not None else None
+    reading = 5.0  # seconds to read a target once more after its budget ran out
+    try:
+        with guard.deadline(args.budget):
+            return exponents(target, channel=args.channel, variables=args.variables, covariance=cov, budget=args.budget)
+    except BudgetExceeded as late:
+        with guard.deadline(max(args.budget, reading)):
+            if cov is not None:
+                inner, channel, names, _ = standardised(target, args.channel, args.variables, cov)
+                return undecided(inner, channel, variables=names, why=str(late))
+            return undecided(target, args.channel, variables=args.variables, why=str(late))
+
+
+def _sheet(answer: Any) -> str:
+    """One target in full: each number on a line, then the certificates it rests on."""
+    from hermitex.exponents.stages import alpha_text
+
+    found = answer.to_dict()
+    recovery = found["weak_recovery"]
+    lines = [("target", found["target"]), ("channel", found["channel"])]
+    numbers = ["information_exponent", "leap_exponent", "generative_exponent"]
+    if len(answer.variables) > 1:
+        lines.append(("variables", ", ".join(answer.variables)))
+        numbers = ["information_exponent", "leap_exponent", "leap_coordinate", "staircase", "generative_exponent",
+                   "generative_staircase"]
+    lines += [(name.replace("_", " "), _stairs(answer, name) if name.endswith("staircase") else
+               answer.word(name, found[name], long=True)) for name in numbers]
+    lines += [("weak recovery", answer.word("class", recovery["class"], long=True)),
+              ("alpha_c", alpha_text(answer.threshold, absent=answer.absent("class", long=True)))]
+    lines += [(f"n, {name.replace('_', ' ')}", answer.word(name, rate, long=True)) for name, rate in found["complexity"].items()]
+    width = max(len(name) for name, _ in lines)
+    text = [f"{name:<{width}}  {value}" for name, value in lines]
+    if answer.certificates:
+        text += ["certificates", *(f"  {c}" for c in answer.certificates)]
+    if found["notes"]:
+        text += ["notes", *(f"  {n}" for n in found["notes"])]
+    return "\n".join(text)
+
+
+def _stairs(answer: Any, name: str) -> str:
+    """The directions in the order in which they are found, each with the order of its tensor."""
+    from hermitex.exponents.directions.direction_text import staircase_words
+
+    return staircase_words(getattr(answer, name), answer.variables, answer.numbers) or "-"
+
+
+def _about(target: str) -> str:
+    return target if len(target) <= 60 else f"{target[:57]}..."

@@ -1,0 +1,62 @@
+"""E f -> its closed form, or nothing: which integrands are worth the exact engine, and in which letters it is asked.
+
+    E f(r kappa + b + s z) is asked for as E f(D + s z): what the average does not touch is one letter
+"""
+
+from __future__ import annotations
+
+from sympy import Add, Dummy, Expr, Function, Pow, Symbol, Tuple, hyper, tan, tanh
+
+from hermitex.errors import Divergent, HermitexError
+from hermitex.kernels.printers import HYPERGEOMETRIC
+from hermitex.symbolic.budget import checkpoint, effort
+from hermitex.symbolic.formula_size import operations
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.integrals import closed_form, constants_named
+from hermitex.symbolic.moreau import Moreau, Prox
+
+_HOPELESS = (tanh, tan, Prox, Moreau)
+
+
+def exact_or_none(node: Expr) -> Expr | None:
+    """The closed form, if the engine has one within its bounds.
+
+    Raises Divergent where the expectation provably does not exist.
+    """
+    short, constants = constants_named(node)
+    seconds = 5.0  # of effort for one average, where quadrature takes milliseconds; chosen by trial
+    try:
+        with effort(seconds):
+            found = closed_form(short).xreplace(constants)
+    except Divergent as error:
+        if constants:
+            raise Divergent(error.integral.xreplace(constants), error.reason) from error
+        raise
+    except HermitexError:
+        checkpoint("searching for a closed form")  # the budget around it is over: that is no answer
+        return None
+    readable = all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper))
+    # operations of a closed form: one that is longer costs more than nodes do, and Python compiles no sum of 400 terms
+    longest = 3000
+    return found if readable and operations(found) <= longest else None
+
+
+def promising(body: Expr, variables: set[Symbol]) -> bool:
+    """False for integrands that no rule will take: a quotient by a sum, tanh, a minimiser that is implicit, a formula too long."""
+    longest = 150  # operations of an integrand whose closed form is sought; chosen by trial
+    if operations(body) > longest:
+        return False
+    moving = [e for e in body.atoms(Pow, Function) if e.free_symbols & variables]
+    return not any(isinstance(e, _HOPELESS) or (isinstance(e, Pow) and isinstance(e.base, Add) and e.exp.is_negative)
+                   for e in moving)
+
+
+def independent(node: Expectation) -> Expectation:
+    """The same expectation over independent standard normals: u = L z, L the Cholesky factor of the covariance."""
+    if node.independent:
+        return node
+    body, fresh = node.open()
+    factor = node.covariance.cholesky(hermitian=False)
+    white = [Dummy(v.name, real=True) for v in fresh]
+    body = body.xreplace({v: sum(factor[i, j] * white[j] for j in range(i + 1)) for i, v in enumerate(fresh)})
+    return Expectation(body, Tuple(*white))

@@ -1,0 +1,1 @@
+"""One integrator: averages over standard normals, to relative accuracy."""

@@ -1,0 +1,105 @@
+"""What a caller asks of a solve: a tolerance, and a limit on time that iterations ask at each step.
+
+What has run out of its time ends with its last state, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from numbers import Real
+from time import monotonic
+from typing import Any
+
+from ..errors import BadInput, brief
+
+_FOREVER = float("inf")
+
+
+class OutOfTime(Exception):
+    """The time is up, or would be before what is asked for is done."""
+
+
+@dataclass
+class _Limit:
+    """When it ends, of how many seconds; whether what was asked for no longer fits; {name: (size, seconds)} as measured."""
+
+    when: float = _FOREVER
+    seconds: float = _FOREVER
+    out: bool = False
+    known: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+_END: ContextVar[_Limit] = ContextVar("end", default=_Limit())  # noqa: B039
+
+
+def require_tolerance(tolerance: Any) -> None:
+    """Refuse what is no relative accuracy.
+
+    >>> require_tolerance(1e-9)
+    """
+    if isinstance(tolerance, bool) or not (isinstance(tolerance, Real) and 0 < float(tolerance) < 1):
+        raise BadInput(f"tolerance = {brief(tolerance)} is not a number between 0 and 1")
+
+
+def require_seconds(seconds: Any) -> None:
+    """Refuse what is no number of seconds; None is no limit.
+
+    >>> require_seconds(60)
+    """
+    if seconds is not None and (isinstance(seconds, bool) or not (isinstance(seconds, Real) and float(seconds) >= 0)):
+        raise BadInput(f"budget = {brief(seconds)} is not a number of seconds")
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Iterations within end after so many seconds, or when an outer limit does; None is no limit.
+
+    Raises BadInput for what is no number of seconds.
+
+    >>> with limited(60):
+    ...     over()
+    False
+    """
+    require_seconds(seconds)
+    outer = _END.get()
+    mine = _Limit(monotonic() + seconds, seconds) if seconds is not None else outer
+    token = _END.set(min(mine, outer, key=lambda limit: limit.when))
+    try:
+        yield
+    finally:
+        _END.reset(token)
+
+
+def over() -> bool:
+    """Whether the time is up."""
+    limit = _END.get()
+    return limit.out or monotonic() > limit.when
+
+
+def timed(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
+    """What `run` returns, if the time that is left suffices: for its size it takes as long as the largest so far, or more.
+
+    Raises OutOfTime where that is not so; never where there is no limit, and then nobody asks for the size.
+    """
+    limit, begun = _END.get(), monotonic()
+    if limit.when == _FOREVER:
+        return run()
+    size = sized()
+    before, seconds = limit.known.get(name) or max(limit.known.values(), default=(size, 0.0))
+    beyond = 2.0  # so much dearer is a number in arrays that are larger than those before: caches are left behind
+    expected = seconds*size/before*(beyond if size > before else 1.0)
+    if limit.out or begun + expected > limit.when:
+        limit.out = True
+        raise OutOfTime
+    value = run()
+    if size >= before:
+        limit.known[name] = size, max(monotonic() - begun, seconds if size == before else 0.0)
+    return value
+
+
+def ran_out(steps: str = "the steps ran out") -> str:
+    """What ended an iteration: the time, or `steps`."""
+    return f"the budget of {_END.get().seconds:g} s ran out" if over() else steps

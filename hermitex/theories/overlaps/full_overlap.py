@@ -1,0 +1,194 @@
+r"""M = H(M), 0 < M < 1 - v: a full overlap by iteration, which is stable and which the quadrature resolves, or why it is not.
+
+H rises with alpha and with M. So from the fixed point of a smaller alpha the iteration ends where that from M = eps 1 does, and
+from that of a larger alpha where that from M = 1 does: along a curve each point starts from the one before.
+Source: Troiani et al. (2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from hermitex.theories.overlaps.overlap_branch import accelerated
+from hermitex.theories.overlaps.overlap_map import OverlapMap
+from hermitex.theories.overlaps.overlap_space import FixedPoint
+from hermitex.theories.overlaps.saturation import Approach, normals
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class WholeMap(OverlapMap):
+    """A map, and what is known of it near M = 1; `known`: the fixed points that were found, by (alpha, informed)."""
+
+    known: dict[tuple[float, bool], FixedPoint] = field(default_factory=dict)
+
+    @cached_property
+    def approach(self) -> Approach | None:
+        """The fixed points beside M = 1 of a smooth label without noise."""
+        g = self.output.smooth
+        return None if g is None else Approach(self, normals(g, self.output.r))
+
+    def beside_one(self, alpha: float, informed: bool) -> FixedPoint | None:
+        """The fixed point of a smooth label without noise that is nearer to M = 1 than is resolved."""
+        return None if self.approach is None else self.approach.solve(alpha, informed)
+
+    @cached_property
+    def pace(self) -> float:
+        """c with V <- V/(alpha c) where V is small: its limit V -> 0, or what it is at the smallest V that is resolved, if less."""
+        if self.approach is None:
+            return 0.0
+        m, R = np.linalg.eigh(self.approach.shape)
+        half = 0.45  # beyond which V is no longer small
+        V = (R*np.minimum(m, half)) @ R.T
+        L = np.linalg.cholesky(V)
+        near = float(np.linalg.eigvalsh(L.T @ self.output.second(np.eye(self.output.r) - V) @ L)[0])
+        return min(near, 1/self.approach.onset)
+
+
+def followed(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
+    """The fixed point reached from zero, or from one; kept, and the start of the next."""
+    key = (alpha, informed)
+    if key not in evolution.known:
+        near = [a for a, i in evolution.known if i == informed and ((a > alpha) if informed else (a < alpha))]
+        last = evolution.known[(min if informed else max)(near), informed] if near else None
+        if last is not None and not informed and np.array_equal(evolution.space.matrix(last.x), np.eye(evolution.output.r)):
+            found = last  # what is known exactly stays so with more samples
+        else:
+            found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
+            found = found if found.converged else _finished(evolution, found, alpha)
+            found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha, informed)
+        evolution.known[key] = found
+    return evolution.known[key]
+
+
+def continued(evolution: WholeMap, start: Array, alpha: float, informed: bool, held: Sequence[int] = ()) -> FixedPoint:
+    """Some plain steps, which tell where it goes, then Anderson's acceleration; plain steps throughout where that fails.
+
+    From the fixed point of a smaller alpha, informed from that of a larger one; overlaps that are `held` stay.
+    """
+    space, x = evolution.space, start
+    fixed = list(held)
+
+    def step(y: Array) -> Array:
+        new = evolution.step(y, alpha)
+        new[fixed] = start[fixed]
+        return new
+
+    lift = 1e-4  # what is not known at a smaller alpha may leave zero
+    if not informed:
+        x = x + lift*(space.coordinates(np.eye(evolution.output.r)) - x)
+        x[fixed] = start[fixed]
+        if not np.any(start):
+            return evolution.iterated(alpha)
+    surely = 1.1  # alpha c from which what is near 1 is so, whatever the next order in V
+    plain = 3  # steps of the map itself, which tell where it goes
+    for _ in range(plain):
+        x = step(x)
+        pushed = np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - evolution.least
+        if not fixed and not informed and pushed and alpha*evolution.pace <= 1:
+            return FixedPoint(x, float("nan"), False)  # the fixed point is above
+        if not fixed and not informed and all_near(evolution, x) and alpha*evolution.pace > surely:
+            return FixedPoint(x, float("nan"), False)
+    M, residual = accelerated(lambda X: space.matrix(step(space.coordinates(X))), space.matrix(x))
+    settled = 1e-9  # residual of the accelerated iteration
+    nearby = (FixedPoint(space.coordinates(M), residual, True, plain) if residual <= settled
+              else by_newton(evolution, x, alpha, held))
+    slack = 1e-6  # on the order of M and the start, above the residual
+    if nearby is not None:
+        side = np.linalg.eigvalsh(space.matrix(nearby.x - start))
+        if side[-1] < slack if informed else side[0] > -slack:
+            return nearby
+    return evolution.iterated(alpha, informed, x, fixed)
+
+
+def stable(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
+    """The fixed point, or where the iteration goes on to from one that it would leave in the end: the directions separate there.
+
+    Above it, since what is reached from M = eps 1 is so from below.
+    """
+    too_near = np.linalg.eigvalsh(evolution.space.matrix(found.x))[-1] > 1 - evolution.least
+    if not found.converged or not np.any(found.x) or too_near:
+        return found
+    values, vectors = np.linalg.eig(evolution.slopes(found.x, alpha, list(range(evolution.n))))
+    top = int(np.argmax(values.real))
+    unstable = 1e-5  # over an eigenvalue of 1, above the errors of the slopes
+    if values[top].real <= 1 + unstable:
+        return found
+    v = vectors[:, top].real
+    v = v/np.abs(v).max()*np.sign(np.trace(evolution.space.matrix(v)) or 1.0)
+    kick = 0.02  # of M, along an unstable direction; chosen by trial
+    kicked = found.x + kick*v
+    x, gaps = kicked, [np.inf]
+    growing = 40  # steps in which the kick grows and then bends over; chosen by trial
+    while len(gaps) < growing and not (len(gaps) > 4 and gaps[-1] < gaps[-2] < gaps[-3]):  # it grows, then bends over
+        new = evolution.step(x, alpha)
+        gaps, x = [*gaps, float(np.abs(new - x).max())], new
+    above = by_newton(evolution, x, alpha)
+    if above is not None and np.linalg.eigvalsh(evolution.space.matrix(above.x - x))[0] > -kick:
+        return above
+    calm = 1e-4  # change of a step at which the kicked iteration has settled
+    return _finished(evolution, evolution.iterated(alpha, False, kicked, calm=calm), alpha)
+
+
+def _finished(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
+    """Next to a transition the iteration crawls, and has come near enough for Newton's method."""
+    crawls = 1e-5  # a step
+    near = not found.converged and found.residual < crawls
+    return found if not near else by_newton(evolution, found.x, alpha) or found
+
+
+def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[int] = (),
+              slopes: Array | None = None) -> FixedPoint | None:
+    """The fixed point next to a start; None where Newton's method leaves 0 <= M < 1 or does not settle.
+
+    slopes : dH/dM of a map that is close to this one, over what is not held; its own at each step where none are given
+    """
+    x, residual = np.array(start, dtype=float), np.inf
+    free = [k for k in range(len(x)) if k not in held]
+    steps = 8  # of Newton's method with slopes that are kept
+    face = 1e-3  # below M = 0 that Newton's step may reach; the map is not defined there
+    exact = 1e-10  # a residual that ends Newton's method
+    rounded = 1e-8  # a residual that may end it where it falls no further
+    for n in range(steps):
+        gap = (evolution.step(x, alpha) - x)[free]
+        last, residual = residual, float(np.abs(gap).max())
+        if residual < exact or (residual > 0.5*last and last < rounded):
+            return FixedPoint(x, residual, True, n)
+        J = evolution.slopes(x, alpha, free) if slopes is None else slopes
+        x[free] += np.linalg.solve(np.eye(len(free)) - J, gap)
+        m, R = np.linalg.eigh(evolution.space.matrix(x))
+        if m[0] < -face or m[-1] >= 1 - evolution.least:
+            return None
+        if m[0] < 0:
+            x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)
+    return None
+
+
+def resolved(evolution: WholeMap, found: FixedPoint, alpha: float, informed: bool) -> FixedPoint:
+    """What the quadrature resolves; what is nearer to 1 where all directions come there together; else why not."""
+    limit, m = evolution.least, np.linalg.eigvalsh(evolution.space.matrix(found.x))
+    near = all_near(evolution, found.x)
+    if m[-1] <= 1 - limit and not near:
+        return found
+    beside = evolution.beside_one(alpha, informed)
+    if beside is not None:
+        return beside
+    one = evolution.approach  # of directions that come near 1 together it has told above
+    if near and one is not None and not one.together and one.attracts(alpha) and alpha*evolution.pace > 1:
+        return replace(found, x=evolution.space.coordinates(np.eye(evolution.output.r)), residual=0.0, converged=True, reason="")
+    if near:
+        limit = evolution.together
+    return replace(found, residual=float("nan"), converged=False,
+                   reason=f"an eigenvalue of the overlaps M is nearer to 1 than {limit:.0e}, which the quadrature does not "
+                          "resolve; take a smaller alpha")
+
+
+def all_near(evolution: WholeMap, x: Array) -> bool:
+    """Whether all directions together are nearer to 1 than is resolved."""
+    V = np.linalg.eigvalsh(np.eye(evolution.output.r) - evolution.space.matrix(x))
+    return bool(np.prod(np.maximum(V, evolution.least)) <= evolution.together**len(V)*(1 + 1e-9))
