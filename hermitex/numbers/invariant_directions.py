@@ -23,9 +23,10 @@ class Directions:
     Examples
     --------
     >>> from hermitex.symbols import z1, z2
+    >>> from sympy import exp
     >>> found = Directions(exp(z1)/(exp(z1) + exp(z2)), (z1, z2))
     >>> found.rows, found.kind, found.row
-    ([(1, -1)], 'weight', (0, 0))
+    ([(-1, 1)], 'weight', (0, 0))
     """
 
     def __init__(self, body: Expr, variables: Sequence[Expr]) -> None:
@@ -47,9 +48,8 @@ class Directions:
     def _found(self, e: Any) -> tuple[str, Row]:
         if not e.free_symbols.intersection(self.variables):
             return SHIFT, self.zero
-        if e.is_Add or e.is_Mul or e in self.variables or (e.is_Pow and e.exp.is_Integer):
-            if (polynomial := self._polynomial(e)) is not None:
-                return polynomial
+        if (e.is_Add or e.is_Mul or e.is_Pow or e in self.variables) and (polynomial := self._polynomial(e)) is not None:
+            return polynomial
         if isinstance(e, Add | Max | Min):
             return self._sum(e)
         if isinstance(e, Mul):

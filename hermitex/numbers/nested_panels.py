@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hermitex.errors import Divergent
-from hermitex.numbers.branches import Breaks
+from hermitex.numbers import gauss
+from hermitex.numbers.moving_breaks import Breaks
 from hermitex.numbers.scaled_integrand import EPS, ScaledIntegrand
 from hermitex.symbolic.budget import checkpoint
 
@@ -48,12 +49,17 @@ class Panels(NamedTuple):
         return self.start[:, None] + self.length[:, None]*t**p, half[:, None]*np.abs(self.length)[:, None]*p*t**(p - 1)
 
     def where(self, kept: NDArray[np.bool_]) -> Panels:
-        return Panels(*(field[kept] for field in self))
+        return Panels(self.owner[kept], self.start[kept], self.length[kept], self.power[kept], self.a[kept], self.b[kept])
 
     def halves(self) -> Panels:
         middle = (self.a + self.b)/2
-        both = [np.concatenate([f, f]) for f in (self.owner, self.start, self.length, self.power)]
-        return Panels(*both, np.concatenate([self.a, middle]), np.concatenate([middle, self.b]))
+        left, right = self._replace(b=middle), self._replace(a=middle)
+        return joined([left, right])
+
+
+def joined(parts: Sequence[Panels]) -> Panels:
+    """Panels of several lists in one."""
+    return Panels(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
 def between(knots: Array, singular: NDArray[np.bool_], power: float) -> Panels:
@@ -68,7 +74,7 @@ def between(knots: Array, singular: NDArray[np.bool_], power: float) -> Panels:
                                      (flat & both, knots[:-1], gap/2, power), (flat & both, knots[1:], -gap/2, power)):
         k = int(chosen.sum())
         parts.append(Panels(owner[chosen], start[chosen], length[chosen], np.full(k, p), np.zeros(k), np.ones(k)))
-    return Panels(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+    return joined(parts)
 
 
 def _shared(knots: Array, marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -82,26 +88,30 @@ def _shared(knots: Array, marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return marks
 
 
-def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules: tuple[int, int], most: Callable[[], float]) -> Sums:
+def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules: tuple[int, int],
+            most: Callable[[], float]) -> Sums:
     """The integrals of all owners, panels bisected until each error is below `tolerance` of its owner's absolute integral.
 
     Panels are bisected no further where more than `most()` of them would be; their errors count.
     """
     done = Sums(np.zeros(owners), np.zeros(owners), np.zeros(owners))
-    (x0, w0), (x1, w1) = (np.polynomial.legendre.leggauss(n) for n in rules)
+    (x0, w0), (x1, w1) = (gauss.legendre(n) for n in rules)
     x = np.concatenate([x0, x1])
     for depth in range(60):
         with np.errstate(all="ignore"):
             y, slope = panels.nodes(x)
         found = values(np.repeat(panels.owner, len(x)), y.ravel(), slope.ravel())
         value, error, size = (np.asarray(f).reshape(y.shape)*slope for f in found)
-        # a singular integrand is known as far as the distance from the singular end is
-        blurred = np.where((panels.power > 1)[:, None], 4*EPS*np.abs(panels.start[:, None])/np.abs(y - panels.start[:, None]), 0.0)
-        value, size = np.where(blurred < 1, value, 0.0), np.where(blurred < 1, size, 0.0)
-        error = np.where(blurred < 1, error + blurred*size, 0.0)
+        # a singular integrand is known as well as the distance from its singular end
+        with np.errstate(all="ignore"):
+            start = panels.start[:, None]
+            blurred = np.where((panels.power > 1)[:, None], 4*EPS*np.abs(start)/np.abs(y - start), 0.0)
+            value, size = np.where(blurred < 1, value, 0.0), np.where(blurred < 1, size, 0.0)
+            error = np.where(blurred < 1, error + blurred*size, 0.0)
         n0 = len(x0)
-        fine, inner, much = value[:, n0:] @ w1, error[:, n0:] @ w1, size[:, n0:] @ w1
-        gap = np.abs(fine - value[:, :n0] @ w0)
+        with np.errstate(invalid="ignore"):
+            fine, inner, much = value[:, n0:] @ w1, error[:, n0:] @ w1, size[:, n0:] @ w1
+            gap = np.abs(fine - value[:, :n0] @ w0)
         total = done.size + np.bincount(panels.owner, much, owners)
         narrow = np.abs(panels.length)*(panels.b - panels.a) < 8*EPS*np.abs(panels.start)
         allowed = tolerance*(total[panels.owner] + tolerance)/8
@@ -142,12 +152,13 @@ class NestedPanels:
         """Raise Divergent where |F| grows like 1/distance or faster at a singular place of the innermost variable."""
         depth = self.F.n - 1
         low, high = self.F.low, self.F.high
-        outer = [low[k] + (high[k] - low[k])*np.modf(np.arange(1, 30)*root)[0] for k, root in zip(range(depth), (2**0.5, 3**0.5), strict=False)]
+        outer = [low[k] + (high[k] - low[k])*np.modf(np.arange(1, 30)*(k + 2)**0.5)[0] for k in range(depth)]
         places, singular, _ = self.breaks.at(depth, outer, 29, low[depth], high[depth])
         for b in places[singular.any(axis=1)] if depth <= 2 else ():
             inside = np.isfinite(b) & (b > low[depth]) & (b < high[depth])
             for side in (-1.0, 1.0):
-                near, nearer = (self.F.level(np.stack([*(c[inside] for c in outer), b[inside] + side*s], axis=1))[1] for s in (1e-4, 1e-8))
+                at = [c[inside] for c in outer]
+                near, nearer = (self.F.level(np.stack([*at, b[inside] + side*s], axis=1))[1] for s in (1e-4, 1e-8))
                 with np.errstate(all="ignore"):
                     power = (nearer - near)/np.log(1e-4)
                 if (power < -0.98).any():
@@ -166,8 +177,8 @@ class NestedPanels:
         order = np.argsort(knots, axis=0, kind="stable")
         knots, marks = np.take_along_axis(knots, order, 0), np.take_along_axis(marks, order, 0)
         panels = between(knots, _shared(knots, marks), 4.0 if depth == self.F.n - 1 else 2.0)
-        return refined(lambda owner, y, weights: self._value(columns, owner, y, weights), panels, owners, self.tolerance, self.rules,
-                       lambda: (self.F.most - self.F.evaluations)/sum(self.rules))
+        return refined(lambda *nodes: self._value(columns, *nodes), panels, owners, self.tolerance, self.rules,
+                       lambda: self.F.left/sum(self.rules))
 
     def _value(self, columns: Sequence[Array], owner: NDArray[np.intp], y: Array, weights: Array) -> Sums:
         points = [*(c[owner] for c in columns), y]

@@ -1,4 +1,4 @@
-"""d E[prod g_i(x_i + h_i)]/dC_ij = c_i c_j phi_2(h_i, h_j; C_ij) E[the others | x_i = -h_i, x_j = -h_j]: signs of up to six normals.
+"""d E[prod g_i(x_i + h_i)]/dC_ij = c_i c_j phi_2(h_i, h_j; C_ij) E[the others | x_i = -h_i, x_j = -h_j]: signs of six normals.
 
 g is a sign (c = 2) or a step (c = 1). From independent normals, C(t) = 1 + t (C - 1), an integral over t leads to C; it contains
 two switches fewer, and the average of two has a closed form. So six switches cost a double integral. Source: Plackett (1954).
@@ -16,8 +16,9 @@ from scipy.special import erf, erfc, owens_t
 from sympy import Expr, Heaviside, Matrix, Max, Min, Poly, S, Symbol, sign
 from sympy.polys.polyerrors import PolynomialError
 
+from hermitex.numbers import gauss
 from hermitex.numbers.invariant_directions import Row, product
-from hermitex.numbers.reductions import linear_form
+from hermitex.numbers.reductions import linear_forms
 from hermitex.symbolic.budget import checkpoint
 
 Array = NDArray[np.float64]
@@ -30,15 +31,16 @@ def switches_average(body: Expr, variables: Sequence[Symbol], law: Matrix, most:
     --------
     >>> from sympy import eye
     >>> from hermitex.symbols import z1, z2, z3
+    >>> from sympy import sign
     >>> value, error = switches_average(sign(z1 + z2)*sign(z2 + z3), (z1, z2, z3), eye(3))
-    >>> abs(value - 1/3) < error < 1e-14
+    >>> bool(abs(value - 1/3) < error < 1e-13)
     True
     """
     switches = sorted((e for e in body.atoms(sign, Heaviside) if e.free_symbols.intersection(variables)), key=str)
     letters = [Symbol(f"s{i}") for i in range(len(switches))]
     flat = body.xreplace(dict(zip(switches, letters, strict=True)))
-    forms = [linear_form(e.args[0], variables) for e in switches]
-    if not switches or None in forms or flat.free_symbols - set(letters):
+    forms = linear_forms([e.args[0] for e in switches], variables)
+    if not switches or forms is None or flat.free_symbols - set(letters):
         return None
     try:
         terms = Poly(flat, *letters).terms()
@@ -110,9 +112,8 @@ def _nodes(smallest: float, order: int) -> tuple[Array, Array]:
     """Gauss-Legendre on panels of [0, 1] that halve towards 1, until they are as short as the distance to a singular C(t)."""
     panels = max(1, int(np.ceil(np.log2(1/max(smallest, 1e-12)))))
     ends = np.append(1 - 0.5**np.arange(panels + 1), 1.0)
-    x, w = np.polynomial.legendre.leggauss(order)
-    half, middle = np.diff(ends)/2, (ends[1:] + ends[:-1])/2
-    return (middle[:, None] + half[:, None]*x).ravel(), (half[:, None]*w).ravel()
+    x, w = gauss.legendre_on(ends, order)
+    return x.ravel(), w.ravel()
 
 
 def _slope(kinds: tuple[int, ...], h: Array, C: Array, i: int, j: int, order: int) -> tuple[Array, Array]:
@@ -170,8 +171,8 @@ def mean_of_largest(body: Expr, variables: Sequence[Symbol], law: Matrix, most: 
     turn = 1 if isinstance(largest[0], Max) else -1
     M = Symbol("M")
     h = body.xreplace({largest[0]: M})
-    forms = [linear_form(turn*a, variables) for a in top]
-    if None in forms or h.free_symbols - {M} or not h.is_polynomial(M) or Poly(h, M).degree() != 1:
+    forms = linear_forms([turn*a for a in top], variables)
+    if forms is None or h.free_symbols - {M} or not h.is_polynomial(M) or Poly(h, M).degree() != 1:
         return None
     mean, C = np.array([float(m) for _, m in forms]), covariances([row for row, _ in forms], law)
     value = error = 0.0

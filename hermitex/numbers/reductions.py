@@ -53,10 +53,10 @@ def in_fewest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> Reduced:
 
     Examples
     --------
-    >>> from sympy import eye
+    >>> from sympy import exp, eye
     >>> from hermitex.symbols import z1, z2
     >>> in_fewest(exp(z1)/(exp(z1) + exp(z2)), (z1, z2), eye(2))[1].free_symbols
-    {y0}
+    {_y0}
     >>> in_fewest(exp(z1), (z1, z2), eye(2))[:2]
     (exp(1/2), 1)
     """
@@ -163,7 +163,7 @@ def by_length(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
     >>> from hermitex.symbols import z1, z2
     >>> _, body, (u,) = by_length(1/(1 + z1**2 + z2**2), (z1, z2))
     >>> body
-    sqrt(2)*sqrt(pi)*Abs(u)/(2*(u**2 + 1))
+    sqrt(2)*sqrt(pi)*Abs(_u)/(2*(_u**2 + 1))
     """
     u = Dummy("u", real=True)
     for m in range(len(variables), 1, -1):
@@ -197,14 +197,14 @@ def _of_length(e: Any, chosen: Sequence[Symbol], u: Symbol) -> Any:
 
 
 def by_conditional_form(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
-    """E f(a(x).y, x) = E f(|a(x)| w, x): variables y that enter through one linear form, whose coefficients may depend on the others.
+    """E f(a(x).y, x) = E f(|a(x)| w, x) for variables y in one linear form, whose coefficients may depend on the others.
 
     Examples
     --------
     >>> from sympy import tanh
     >>> from hermitex.symbols import z1, z2, z3, z4
     >>> by_conditional_form(tanh(z1*z2 + z3*z4), (z1, z2, z3, z4)).body
-    tanh(w*sqrt(z1**2 + z3**2))
+    tanh(_w*sqrt(z2**2 + z4**2))
     """
     for m in range(len(variables) - 1, 1, -1):
         for chosen in combinations(variables, m):
@@ -283,14 +283,12 @@ def degree(e: Expr, variables: Sequence[Symbol]) -> Expr | None:
 
 
 # -- the largest of several --------------------------------------------------------------------------------------------
-def linear_form(e: Expr, variables: Sequence[Symbol]) -> tuple[Row, Expr] | None:
-    """(coefficients, constant) of an affine form; None of anything else."""
-    if not e.is_polynomial(*variables):
+def linear_forms(us: Sequence[Expr], variables: Sequence[Symbol]) -> list[tuple[Row, Expr]] | None:
+    """(coefficients, constant) of each of several affine forms; None if one is not affine."""
+    if not all(u.is_polynomial(*variables) and Poly(u, *variables).total_degree() <= 1 for u in us):
         return None
-    p = Poly(e, *variables)
-    if p.total_degree() > 1:
-        return None
-    return tuple(p.coeff_monomial(v) for v in variables), p.coeff_monomial(1)
+    polys = [Poly(u, *variables) for u in us]
+    return [(tuple(p.coeff_monomial(v) for v in variables), p.coeff_monomial(1)) for p in polys]
 
 
 def by_largest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> list[Reduced] | None:
@@ -305,8 +303,8 @@ def by_largest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> list[Red
     M = Dummy("M", real=True)
     h = body.xreplace({top: M})
     turn = 1 if isinstance(top, Max) else -1
-    forms = [linear_form(turn*a, variables) for a in top.args]
-    if None in forms or h.free_symbols.intersection(variables):
+    forms = linear_forms([turn*a for a in top.args], variables)
+    if forms is None or h.free_symbols.intersection(variables):
         return None
     sizes = variances([row for row, _ in forms], law, differences_only=h.is_polynomial(M) and Poly(h, M).degree() == 1)
     if sizes is None:
@@ -347,5 +345,5 @@ def _alike_together(parts: list[Reduced]) -> list[Reduced]:
     return [Reduced(S(n), body, parts[0].variables) for body, n in counted.items()]
 
 
-__all__ = ["Reduced", "by_conditional_form", "by_largest", "by_length", "degree", "factors", "in_fewest", "independent_factors", "is_odd", "linear_form",
-           "over_circle", "substituted", "summands", "variances", "without_quadratic_exponent"]
+__all__ = ["Reduced", "by_conditional_form", "by_largest", "by_length", "degree", "factors", "in_fewest", "independent_factors",
+           "is_odd", "linear_forms", "over_circle", "substituted", "summands", "variances", "without_quadratic_exponent"]

@@ -21,8 +21,8 @@ Value = tuple[Array, Array | None]
 
 PLAIN: dict[Any, Callable[..., Any]] = {
     sp.sin: np.sin, sp.cos: np.cos, sp.tan: np.tan, sp.tanh: np.tanh, sp.atan: np.arctan, sp.asin: np.arcsin, sp.acos: np.arccos,
-    sp.asinh: np.arcsinh, sp.atanh: np.arctanh, sp.erf: special.erf, sp.floor: np.floor, sp.ceiling: np.ceil, sp.gamma: special.gamma,
-    sp.loggamma: special.gammaln, sp.sign: np.sign, sp.Heaviside: lambda u, *_: np.heaviside(u, 0.5),
+    sp.asinh: np.arcsinh, sp.atanh: np.arctanh, sp.erf: special.erf, sp.floor: np.floor, sp.ceiling: np.ceil,
+    sp.gamma: special.gamma, sp.loggamma: special.gammaln, sp.sign: np.sign, sp.Heaviside: lambda u, *_: np.heaviside(u, 0.5),
     sp.LambertW: lambda u: special.lambertw(u).real}
 
 
@@ -34,7 +34,7 @@ class ScaledValues:
     >>> from hermitex.symbols import z1, z2
     >>> m, k = ScaledValues(sp.exp(z1*z2)/(1 + z1**2), (z1, z2))(np.array([0.0, 1e3]), np.array([5.0, 7.0]))
     >>> np.log(m) + k
-    array([   0.        , 6986.18448944])
+    array([   0.        , 6986.18448844])
     """
 
     def __init__(self, expr: sp.Expr, variables: Sequence[sp.Symbol]) -> None:
@@ -226,7 +226,7 @@ def _erfc(a: Value) -> Value:
     return np.where(u > 1, special.erfcx(np.maximum(u, 1.0))*m, special.erfc(np.minimum(u, 1.0))), k
 
 
-def _where(c: Array, a: Value, b: Value) -> Value:
+def _where(c: NDArray[np.bool_], a: Value, b: Value) -> Value:
     if a[1] is None and b[1] is None:
         return np.where(c, a[0], b[0]), None
     return np.where(c, a[0], b[0]), np.where(c, 0.0 if a[1] is None else a[1], 0.0 if b[1] is None else b[1])

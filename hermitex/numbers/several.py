@@ -1,7 +1,7 @@
 """E f(z_1, ..., z_n) for normals: first reduced exactly to averages over fewer, then summed by the rule that suits the integrand.
 
-In order: the largest of several by its one-variable law; as many variables as the integrand has directions; a quadratic exponent into
-the law; independent factors and summands; signs of up to six; lengths and homogeneous integrands. The rest: lattice sums for
+In order: the largest of several by its one-variable law; as many variables as the integrand has directions; a quadratic exponent
+into the law; independent factors and summands; signs of up to six; lengths and homogeneous integrands. The rest: lattice sums for
 analytic integrands, nested panels in two and three variables, Sobol points in more.
 """
 
@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, Expr, Max, Min, Mul, S, Symbol, eye
+from sympy import Add, Expr, Max, Min, S, Symbol, eye
 
-from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
-from hermitex.numbers.branches import Breaks, Marks, marks
+from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
+from hermitex.numbers.conditional_sampling import sampled_integral
 from hermitex.numbers.lattice_sums import Estimate, lattice_integral
+from hermitex.numbers.moving_breaks import Breaks, Marks, marks
 from hermitex.numbers.nested_panels import Conditional, NestedPanels
 from hermitex.numbers.orthants import mean_of_largest, switches_average
-from hermitex.numbers.polar import in_polar
+from hermitex.numbers.polar_coordinates import in_polar
 from hermitex.numbers.reductions import (
     Reduced,
     by_conditional_form,
@@ -31,7 +32,6 @@ from hermitex.numbers.reductions import (
     summands,
     without_quadratic_exponent,
 )
-from hermitex.numbers.sampled import sampled_integral
 from hermitex.numbers.scaled_integrand import ScaledIntegrand
 from hermitex.symbolic.arithmetic import mp, mpf
 
@@ -230,7 +230,7 @@ def _is_largest(term: Expr, variables: Sequence[Symbol]) -> bool:
 
 
 def _number(e: Expr) -> Average:
-    value = mpf(0) if e == 0 else mp.mpmathify(e.evalf(mp.dps + 5))
+    value = mp.own(e.evalf(mp.dps + 5)._to_mpmath(mp.prec + 20))
     return Average(value, abs(value)*mp.eps, "exact")
 
 

@@ -1,6 +1,6 @@
 """E F = mean of 16 scrambled Sobol rules, with 3 of their standard errors: averages in four variables and more that have switches.
 
-The innermost variable is integrated on panels between its breaks at each point; what remains of a jump is then a kink, and of a kink a
+The innermost variable is integrated on panels between its breaks at each point. This turns a jump into a kink, and a kink into a
 smooth function.
 """
 
@@ -41,7 +41,7 @@ def sampled_integral(nest: NestedPanels, tolerance: float) -> Estimate | None:
 
 def _estimate(nest: NestedPanels, n: int, m: int) -> Estimate:
     """The mean over rules of 2^m points each, in units of exp(top)."""
-    means, errors, sizes = [], [], []
+    means, errors, sizes = list[float](), list[float](), list[float]()
     for seed in range(RULES):
         points = ndtri(qmc.Sobol(n, seed=seed).random_base2(m))
         density = np.exp(-(points*points).sum(axis=1)/2)/(2*np.pi)**(n/2)

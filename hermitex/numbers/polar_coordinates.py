@@ -1,4 +1,4 @@
-"""E f(q(z)) = int dt int r dr |det A| f(r^2) phi(c + A r (cos t, sin t)) for a quadratic form q = |A^-1 (z - c)|^2 in two variables.
+"""E f(q(z)) = int dt int r dr |det A| f(r^2) phi(c + A r (cos t, sin t)) for q = |A^-1 (z - c)|^2 in two variables.
 
 A root, a logarithm or a pole of q is singular at the point c alone; in polar coordinates about it the integrand is smooth.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Dummy, Expr, Matrix, Poly, Symbol, cos, exp, pi, sin, sqrt
 
-from hermitex.numbers.branches import Marks
+from hermitex.numbers.moving_breaks import Marks
 
 
 class Polar(NamedTuple):
@@ -28,11 +28,12 @@ def in_polar(body: Expr, variables: Sequence[Symbol], found: Marks, reach: float
 
     Examples
     --------
-    >>> from hermitex.numbers.branches import marks
+    >>> from sympy import sqrt
+    >>> from hermitex.numbers.moving_breaks import marks
     >>> from hermitex.symbols import z1, z2
     >>> f = sqrt((z1 + 2)**2 + z2**2)
-    >>> in_polar(f, (z1, z2), marks(f, (z1, z2)), 9.0).body.subs({"r": 1})
-    r**2*exp(-(r*cos(t) - 2)**2/2 - r**2*sin(t)**2/2)/(2*pi)
+    >>> in_polar(f, (z1, z2), marks(f, (z1, z2)), 9.0).body
+    _r**2*exp(-_r**2*sin(_t)**2/2 - (_r*cos(_t) - 2)**2/2)/(2*pi)
     """
     for q in sorted(found.singular, key=str):
         place = _place(q, variables)

@@ -1,6 +1,6 @@
 """y with u(x, y) = 0: where an integrand is not smooth in one variable, as functions of the variables before it.
 
-u is what a switch compares with 0, or the base of a root, a logarithm or a pole. Roots of polynomials in y are exact; other roots are
+u is what a switch compares with 0, or the base of a root, a logarithm or a pole. Roots of polynomials in y are exact; others are
 bracketed by changes of sign on 65 points. Where two inner breaks meet, or one begins, the outer variable has a break: a zero of a
 resultant, a discriminant or a leading coefficient.
 """
@@ -14,7 +14,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import elementwise
-from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, Poly, Pow, S, Symbol, erf, erfc, exp, floor, log, pi, resultant, sign, sin, tanh
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Poly,
+    Pow,
+    S,
+    Symbol,
+    erf,
+    erfc,
+    exp,
+    floor,
+    log,
+    pi,
+    resultant,
+    sign,
+    sin,
+    tanh,
+)
 from sympy.core.relational import Relational
 
 from hermitex.numbers.scaled_values import ScaledValues
@@ -220,8 +242,8 @@ def _companion(c: Array) -> Array:
     good = np.isfinite(first).all(axis=1)
     matrices[good, 0, :] = first[good]
     roots = np.linalg.eigvals(matrices)
-    real = good[:, None] & (np.abs(roots.imag) < 1e-8*(1 + np.abs(roots.real)))
-    return np.where(real, roots.real, np.nan).T
+    real = np.abs(roots.imag) < 1e-8*(1 + np.abs(roots.real))
+    return np.where(real & good.reshape(-1, 1), roots.real, np.nan).T
 
 
 __all__ = ["Breaks", "Marks", "Roots", "marks", "projected"]
