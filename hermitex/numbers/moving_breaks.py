@@ -1,7 +1,7 @@
 """y with u(x, y) = 0: where an integrand is not smooth in one variable, as functions of the variables before it.
 
 u is what a switch compares with 0, or the base of a root, a logarithm or a pole. Roots of polynomials in y are exact; others are
-bracketed by changes of sign on 65 points. Where two inner breaks meet, or one begins, the outer variable has a break: a zero of a
+bracketed by changes of sign of u and of its slope on 200 points. Where two inner breaks meet, or one begins, the outer variable has a break: a zero of a
 resultant, a discriminant or a leading coefficient.
 """
 
@@ -17,6 +17,7 @@ from scipy.optimize import elementwise
 from sympy import (
     Abs,
     Add,
+    DiracDelta,
     Expr,
     Heaviside,
     Max,
@@ -39,10 +40,12 @@ from sympy import (
 )
 from sympy.core.relational import Relational
 
+from hermitex.numbers.scaled_integrand import EPS
 from hermitex.numbers.scaled_values import ScaledValues
 
 Array = NDArray[np.float64]
 MONOTONE = (exp, tanh, erf)
+JUMPS = (sign, Heaviside, Relational, floor)
 
 
 class Marks(NamedTuple):
@@ -125,7 +128,8 @@ class Breaks:
         singular, switches = set(found.singular), set(found.switches)
         for k in range(len(variables) - 1, -1, -1):
             y, outer = variables[k], tuple(variables[:k])
-            mine = [(u, u in singular) for u in sorted(switches | singular, key=str) if y in u.free_symbols]
+            mine = [(u, u in singular) for u in sorted(switches | singular, key=lambda u: (not u.is_polynomial(y), len(u.atoms(*JUMPS)), str(u)))
+                    if y in u.free_symbols]
             self.levels.append([(Roots(u, outer, y), root) for u, root in mine])
             steep = {v for u in found.steep for v in _centres(u, y) if y in u.free_symbols and not u.free_symbols - {*outer, y}}
             self.steep.append([Roots(u, outer, y) for u in sorted(steep, key=str)])
@@ -136,21 +140,22 @@ class Breaks:
         self.levels.reverse()
         self.steep.reverse()
 
-    def at(self, depth: int, columns: Sequence[Array], owners: int, low: float, high: float,
-           ) -> tuple[Array, NDArray[np.bool_], Array]:
-        """(places, whether they are singular, places for graded panels), a column for each point of the outer variables."""
-        places, flags, soft = [np.empty((0, owners))], [np.empty((0, owners), bool)], [np.empty((0, owners))]
+    def at(self, depth: int, columns: Sequence[Array], owners: int, low: float, high: float) -> tuple[Array, Array, Array]:
+        """(places, how well a singular one is known, or -1 at others; places for graded panels), a column for each outer point."""
+        places, blurs, soft = np.empty((0, owners)), [np.empty((0, owners))], [np.empty((0, owners))]
         for roots, singular in self.levels[depth]:
-            places.append(roots.at(columns, owners, low, high))
-            flags.append(np.full(places[-1].shape, singular))
+            found = roots.at(columns, owners, low, high, places)
+            # a root that moves with the outer point is rounded with the coefficients, of size 1 or more
+            blurs.append(np.maximum(np.abs(found), float(roots.moves)) if singular else np.full(found.shape, -1.0))
+            places = np.concatenate([places, found])
         for roots in self.steep[depth]:
-            c = roots.at(columns, owners, low, high)
+            c = roots.at(columns, owners, low, high, places)
             scale = roots.scale(columns, c)
             for k in range(10):  # 1e-6 of the window
                 s = scale*6.0**k
                 soft += [np.where(s < 0.5, c - s, np.nan), np.where(s < 0.5, c + s, np.nan)]
             soft.append(np.where(scale < 0.5, c, np.nan))
-        return np.concatenate(places), np.concatenate(flags), np.concatenate(soft)
+        return places, EPS*np.concatenate(blurs), np.concatenate(soft)
 
 
 def _centres(u: Expr, y: Symbol) -> Iterable[Expr]:
@@ -173,25 +178,25 @@ def projected(us: Sequence[Expr], y: Symbol, outer: Sequence[Symbol]) -> set[Exp
     for p, q in combinations(polys, 2):
         if p.degree()*q.degree() <= 4:
             found.add(resultant(p.as_expr(), q.as_expr(), y))
-    return {v for e in found for f in Mul.make_args(S(e).factor() if S(e).is_rational_function(*outer) else S(e))
-            for v in _plain(f, outer)}
+    rational = {e: not any(p.base.is_number for p in e.atoms(Pow)) and e.is_polynomial(*outer) for e in map(S, found)}
+    return {v for e, plain in rational.items() for f in Mul.make_args(e.factor() if plain else e) for v in _plain(f, outer)}
 
 
 class Roots:
     """The roots in y of u(outer, y) = 0, for arrays of outer points."""
 
     def __init__(self, u: Expr, outer: Sequence[Symbol], y: Symbol) -> None:
-        self.polynomial = bool(u.is_polynomial(y))
-        self.slope = ScaledValues(u.diff(y), (*outer, y))
+        self.polynomial, self.moves = bool(u.is_polynomial(y)), bool(u.free_symbols - {y})
+        self.slope = ScaledValues(u.diff(y).replace(DiracDelta, lambda *_: S.Zero), (*outer, y))
         if self.polynomial:
             self.coefficients = [ScaledValues(c, outer) if c.free_symbols else float(c) for c in Poly(u, y).all_coeffs()]
         else:
             self.value = ScaledValues(u, (*outer, y))
 
-    def at(self, columns: Sequence[Array], owners: int, low: float, high: float) -> Array:
-        """(roots, points), nan where there is none; unsorted."""
+    def at(self, columns: Sequence[Array], owners: int, low: float, high: float, jumps: Array) -> Array:
+        """(roots, points), nan where there is none; unsorted. At `jumps` u may jump."""
         if not self.polynomial:
-            return self._bracketed(columns, owners, low, high)
+            return self._bracketed(columns, owners, low, high, jumps)
         c = [np.full(owners, k) if isinstance(k, float) else _plainly(k(*columns)) for k in self.coefficients]
         with np.errstate(all="ignore"):
             if len(c) == 2:
@@ -201,21 +206,39 @@ class Roots:
                 return np.stack([q/c[0], np.where(q == 0, 0.0, c[2]/q)])
         return _companion(np.stack(c, axis=1))
 
-    def _bracketed(self, columns: Sequence[Array], owners: int, low: float, high: float) -> Array:
-        grid = np.linspace(low, high, 66) + (high - low)*1e-4
-        cells = np.broadcast_to(grid, (owners, 66)).ravel()
-        values = _plainly(self.value(*(np.repeat(c, 66) for c in columns), cells)).reshape(owners, 66)
-        turns = np.sign(values[:, 1:])*np.sign(values[:, :-1]) < 0
-        many = int(turns.sum(axis=1).max(initial=0))
-        out = np.full((many, owners), np.nan)
-        if not many:
-            return out
-        who, where = np.nonzero(turns)
-        found = elementwise.find_root(lambda t, *outer: _plainly(self.value(*outer, t)), (grid[where], grid[where + 1]),
-                                      args=tuple(c[who] for c in columns))
-        rank = (np.cumsum(turns, axis=1) - 1)[who, where]
-        out[rank, who] = found.x
+    def _bracketed(self, columns: Sequence[Array], owners: int, low: float, high: float, jumps: Array) -> Array:
+        beside = np.concatenate([jumps - 1e-13, jumps + 1e-13]).T  # either side of a jump, a hundred roundings away
+        even = np.broadcast_to(np.linspace(low, high, 200), (owners, 200))
+        grid = np.sort(np.concatenate([even, np.clip(np.nan_to_num(beside, nan=high), low, high)], axis=1), axis=1)
+        n = grid.shape[1]
+        cells, outer = grid.ravel(), [np.repeat(c, n) for c in columns]
+        value = np.sign(_plainly(self.value(*outer, cells))).reshape(owners, n)
+        slope = np.sign(_plainly(self.slope(*outer, cells))).reshape(owners, n)
+        crossed = value[:, 1:]*value[:, :-1] < 0
+        turned = (slope[:, 1:]*slope[:, :-1] < 0) & ~crossed  # two roots may lie in such a cell
+        who, where = np.nonzero(turned)
+        top = self._between(self.slope, columns, who, grid[who, where], grid[who, where + 1])
+        beyond = np.sign(_plainly(self.value(*(c[who] for c in columns), top)))*value[who, where] < 0
+        who, where, top = who[beyond], where[beyond], top[beyond]
+        first, cell = np.nonzero(crossed)
+        owner = np.concatenate([first, who, who])
+        left = np.concatenate([grid[first, cell], grid[who, where], top])
+        right = np.concatenate([grid[first, cell + 1], top, grid[who, where + 1]])
+        found = self._between(self.value, columns, owner, left, right)
+        order = np.argsort(owner, kind="stable")
+        counts = np.bincount(owner, minlength=owners)
+        rank = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        out = np.full((int(counts.max(initial=0)), owners), np.nan)
+        out[rank, owner[order]] = found[order]
         return out
+
+    @staticmethod
+    def _between(f: ScaledValues, columns: Sequence[Array], owner: NDArray[np.intp], left: Array, right: Array) -> Array:
+        """The zeros of f in y between brackets, each at the outer point of its owner."""
+        if not len(owner):
+            return np.empty(0)
+        found = elementwise.find_root(lambda y, *outer: _plainly(f(*outer, y)), (left, right), args=tuple(c[owner] for c in columns))
+        return np.asarray(found.x)
 
     def scale(self, columns: Sequence[Array], places: Array) -> Array:
         """1/|du/dy| at the roots, or where that vanishes 1e-7: the width of a step of tanh(u)."""

@@ -32,7 +32,10 @@ class Sums(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """y = start + length t^power for t in [a, b] within [0, 1]: a power beyond 1 smooths a singular end."""
+    """y = start + length t^power for t in [a, b] within [0, 1]: a power beyond 1 smooths a singular end.
+
+    `blur` is how well the start is known as the place of a singularity.
+    """
 
     owner: NDArray[np.intp]
     start: Array
@@ -40,6 +43,7 @@ class Panels(NamedTuple):
     power: Array
     a: Array
     b: Array
+    blur: Array
 
     def nodes(self, x: Array) -> tuple[Array, Array]:
         """Nodes in y, and dy/dx, for a rule on [-1, 1]."""
@@ -49,7 +53,8 @@ class Panels(NamedTuple):
         return self.start[:, None] + self.length[:, None]*t**p, half[:, None]*np.abs(self.length)[:, None]*p*t**(p - 1)
 
     def where(self, kept: NDArray[np.bool_]) -> Panels:
-        return Panels(self.owner[kept], self.start[kept], self.length[kept], self.power[kept], self.a[kept], self.b[kept])
+        return Panels(self.owner[kept], self.start[kept], self.length[kept], self.power[kept], self.a[kept], self.b[kept],
+                      self.blur[kept])
 
     def halves(self) -> Panels:
         middle = (self.a + self.b)/2
@@ -62,30 +67,31 @@ def joined(parts: Sequence[Panels]) -> Panels:
     return Panels(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
-def between(knots: Array, singular: NDArray[np.bool_], power: float) -> Panels:
-    """The panels between sorted knots, a column for each owner; those at a singular knot begin there, with a power."""
-    gap, flat = np.diff(knots, axis=0), np.diff(knots, axis=0) > 4*EPS*np.abs(knots[1:])
+def between(knots: Array, blur: Array, power: float) -> Panels:
+    """The panels between sorted knots, a column for each owner; those at a singular knot (blur >= 0) begin there, with a power."""
+    gap = np.diff(knots, axis=0)
+    wide = gap > 4*EPS*np.abs(knots[1:])
     owner = np.broadcast_to(np.arange(knots.shape[1]), gap.shape)
-    left, right = singular[:-1], singular[1:]
-    both = left & right
+    left, right = blur[:-1] >= 0, blur[1:] >= 0
+    half = np.where(left & right, 0.5, 1.0)
     parts = []
-    for chosen, start, length, p in ((flat & ~left & ~right, knots[:-1], gap, 1.0), (flat & left & ~right, knots[:-1], gap, power),
-                                     (flat & right & ~left, knots[1:], -gap, power),
-                                     (flat & both, knots[:-1], gap/2, power), (flat & both, knots[1:], -gap/2, power)):
+    for chosen, start, length, p, known in ((wide & ~left & ~right, knots[:-1], gap, 1.0, np.zeros(gap.shape)),
+                                            (wide & left, knots[:-1], gap*half, power, blur[:-1]),
+                                            (wide & right, knots[1:], -gap*half, power, blur[1:])):
         k = int(chosen.sum())
-        parts.append(Panels(owner[chosen], start[chosen], length[chosen], np.full(k, p), np.zeros(k), np.ones(k)))
+        parts.append(Panels(owner[chosen], start[chosen], length[chosen], np.full(k, p), np.zeros(k), np.ones(k), known[chosen]))
     return joined(parts)
 
 
-def _shared(knots: Array, marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The marks, each shared by knots at the same place."""
-    marks = marks.copy()
+def _shared(knots: Array, blur: Array) -> Array:
+    """The blurs, the largest of knots at the same place for each of them."""
+    blur = blur.copy()
     same = np.diff(knots, axis=0) <= 4*EPS*np.abs(knots[1:])
     for k in range(len(same)):
-        marks[k + 1] |= same[k] & marks[k]
+        blur[k + 1] = np.where(same[k], np.maximum(blur[k], blur[k + 1]), blur[k + 1])
     for k in range(len(same) - 1, -1, -1):
-        marks[k] |= same[k] & marks[k + 1]
-    return marks
+        blur[k] = np.where(same[k], np.maximum(blur[k], blur[k + 1]), blur[k])
+    return blur
 
 
 def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules: tuple[int, int],
@@ -104,18 +110,19 @@ def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules
         value, error, size = (np.asarray(f).reshape(y.shape)*slope for f in found)
         # a singular integrand is known as well as the distance from its singular end
         with np.errstate(all="ignore"):
-            start = panels.start[:, None]
-            blurred = np.where((panels.power > 1)[:, None], 4*EPS*np.abs(start)/np.abs(y - start), 0.0)
+            blurred = np.where((panels.power > 1)[:, None], 4*panels.blur[:, None]/np.abs(y - panels.start[:, None]), 0.0)
             value, size = np.where(blurred < 1, value, 0.0), np.where(blurred < 1, size, 0.0)
             error = np.where(blurred < 1, error + blurred*size, 0.0)
+        value, error, size = _without_poles(value, error, size)
         n0 = len(x0)
         with np.errstate(invalid="ignore"):
             fine, inner, much = value[:, n0:] @ w1, error[:, n0:] @ w1, size[:, n0:] @ w1
             gap = np.abs(fine - value[:, :n0] @ w0)
         total = done.size + np.bincount(panels.owner, much, owners)
         narrow = np.abs(panels.length)*(panels.b - panels.a) < 8*EPS*np.abs(panels.start)
+        narrow |= panels.b - panels.a < 1e-14
         allowed = tolerance*(total[panels.owner] + tolerance)/8
-        bad = ~(gap <= allowed) & ~(gap <= 8*EPS*much + 2*inner) & ~narrow & (panels.b - panels.a > 1e-14)
+        bad = ~(gap <= allowed) & ~(gap <= 8*EPS*much + 2*inner) & ~narrow
         if bad.sum()*2 > most() or depth == 59:
             bad[:] = False
         good = ~bad
@@ -126,6 +133,16 @@ def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules
             return done
         panels = panels.where(bad).halves()
     return done
+
+
+def _without_poles(value: Array, error: Array, size: Array) -> Sums:
+    """A node of a panel at which F is infinite counts as 0, with the largest of the other nodes as its error; one in ten at most."""
+    pole = ~np.isfinite(value)
+    pole &= (pole.mean(axis=1) < 0.1)[:, None]
+    if not pole.any():
+        return Sums(value, error, size)
+    most = np.max(np.where(np.isfinite(size), size, 0.0), axis=1)[:, None]
+    return Sums(np.where(pole, 0.0, value), np.where(pole, most, error), np.where(pole, most, size))
 
 
 class NestedPanels:
@@ -153,8 +170,8 @@ class NestedPanels:
         depth = self.F.n - 1
         low, high = self.F.low, self.F.high
         outer = [low[k] + (high[k] - low[k])*np.modf(np.arange(1, 30)*(k + 2)**0.5)[0] for k in range(depth)]
-        places, singular, _ = self.breaks.at(depth, outer, 29, low[depth], high[depth])
-        for b in places[singular.any(axis=1)] if depth <= 2 else ():
+        places, blur, _ = self.breaks.at(depth, outer, 29, low[depth], high[depth])
+        for b in places[(blur >= 0).any(axis=1)] if depth <= 2 else ():
             inside = np.isfinite(b) & (b > low[depth]) & (b < high[depth])
             for side in (-1.0, 1.0):
                 at = [c[inside] for c in outer]
@@ -164,21 +181,21 @@ class NestedPanels:
                 if (power < -0.98).any():
                     raise Divergent(self.F.body, "it grows like an inverse distance at a singular place")
 
-    def inner(self, columns: Sequence[Array], owners: int) -> Sums:
-        """The integrals over the variables after the given ones, for each of a batch of points."""
+    def inner(self, columns: Sequence[Array], owners: int, weights: Array | None = None) -> Sums:
+        """The integrals over the variables after the given ones, for each of a batch of points, which have weights in the sum."""
         depth = len(columns)
         low, high = self.F.low[depth], self.F.high[depth]
-        places, singular, soft = self.breaks.at(depth, columns, owners, low, high)
+        places, blur, soft = self.breaks.at(depth, columns, owners, low, high)
         base = np.linspace(low, high, max(3, int(np.ceil((high - low)/3)) + 1))
         rows = [np.broadcast_to(base[:, None], (len(base), owners)), places, soft]
-        flags = [np.zeros((len(base), owners), bool), singular, np.zeros(soft.shape, bool)]
-        knots, marks = np.concatenate(rows), np.concatenate(flags)
+        knots, marks = np.concatenate(rows), np.concatenate([np.full((len(base), owners), -1.0), blur, np.full(soft.shape, -1.0)])
         knots = np.clip(np.nan_to_num(knots, nan=high, posinf=high, neginf=low), low, high)
         order = np.argsort(knots, axis=0, kind="stable")
         knots, marks = np.take_along_axis(knots, order, 0), np.take_along_axis(marks, order, 0)
-        panels = between(knots, _shared(knots, marks), 4.0 if depth == self.F.n - 1 else 2.0)
-        return refined(lambda *nodes: self._value(columns, *nodes), panels, owners, self.tolerance, self.rules,
-                       lambda: self.F.left/sum(self.rules))
+        panels = between(knots, _shared(knots, marks), 4.0)
+        outer = np.ones(owners) if weights is None else weights
+        return refined(lambda owner, y, slope: self._value(columns, owner, y, slope*outer[owner]), panels, owners, self.tolerance,
+                       self.rules, lambda: self.F.left/sum(self.rules))
 
     def _value(self, columns: Sequence[Array], owner: NDArray[np.intp], y: Array, weights: Array) -> Sums:
         points = [*(c[owner] for c in columns), y]
@@ -187,7 +204,8 @@ class NestedPanels:
             return Sums(v, np.zeros(len(v)), np.abs(v))
         checkpoint("integrating over several normals", cells=len(y))
         step = 4096 if self.F.n - len(points) == 1 else 256
-        parts = [self.inner([p[s:s + step] for p in points], len(y[s:s + step])) for s in range(0, len(y), step)]
+        parts = [self.inner([p[at] for p in points], len(y[at]), weights[at])
+                 for at in (slice(s, s + step) for s in range(0, len(y), step))]
         return Sums(*(np.concatenate(f) for f in zip(*parts, strict=True)))
 
 

@@ -124,13 +124,16 @@ def independent_factors(body: Expr, variables: Sequence[Symbol]) -> list[Expr]:
     """The factors of an integrand, those that share a direction together: E of the product is the product of their averages."""
     groups: list[tuple[list[Row], list[Expr]]] = []
     law = eye(len(variables))
-    for f in factors(body):
+    front, rest = body.as_independent(*variables, as_Add=False)
+    for f in factors(rest):
         rows, mine = Directions(f, variables).spanned(), [f]
         for group in [g for g in groups if any(not vanishes(product(a, law, b)) for a in rows for b in g[0])]:
             groups.remove(group)
             rows, mine = rows + group[0], group[1] + mine
         groups.append((rows, mine))
-    return [Mul(*mine) for _, mine in groups]
+    parts = [Mul(*mine) for _, mine in groups if any(f.free_symbols for f in mine)]
+    constants = [f for _, mine in groups for f in mine if not f.free_symbols]
+    return [Mul(front, *constants, parts[0]), *parts[1:]]
 
 
 def summands(body: Expr, variables: Sequence[Symbol]) -> list[Expr]:
