@@ -1,8 +1,8 @@
 """y with u(x, y) = 0: where an integrand is not smooth in one variable, as functions of the variables before it.
 
 u is what a switch compares with 0, or the base of a root, a logarithm or a pole. Roots of polynomials in y are exact; others are
-bracketed by changes of sign of u and of its slope on 200 points. Where two inner breaks meet, or one begins, the outer variable has a break: a zero of a
-resultant, a discriminant or a leading coefficient.
+bracketed by changes of sign of u and of its slope on 200 points. Where two inner breaks meet, or one begins, the outer variable
+has a break: a zero of a resultant, a discriminant or a leading coefficient.
 """
 
 from __future__ import annotations
@@ -113,6 +113,11 @@ def _signed(u: Expr) -> Expr:
     return -u if u.could_extract_minus_sign() else u
 
 
+def _order(u: Expr, y: Symbol) -> tuple[bool, int, str]:
+    """Polynomials first, then those without jumps: the bracketing of roots uses the places found before."""
+    return not u.is_polynomial(y), len(u.atoms(*JUMPS)), str(u)
+
+
 class Breaks:
     """The breaks of each variable, given those before it.
 
@@ -128,8 +133,7 @@ class Breaks:
         singular, switches = set(found.singular), set(found.switches)
         for k in range(len(variables) - 1, -1, -1):
             y, outer = variables[k], tuple(variables[:k])
-            mine = [(u, u in singular) for u in sorted(switches | singular, key=lambda u: (not u.is_polynomial(y), len(u.atoms(*JUMPS)), str(u)))
-                    if y in u.free_symbols]
+            mine = [(u, u in singular) for u in sorted(switches | singular, key=lambda u: _order(u, y)) if y in u.free_symbols]
             self.levels.append([(Roots(u, outer, y), root) for u, root in mine])
             steep = {v for u in found.steep for v in _centres(u, y) if y in u.free_symbols and not u.free_symbols - {*outer, y}}
             self.steep.append([Roots(u, outer, y) for u in sorted(steep, key=str)])
@@ -237,7 +241,8 @@ class Roots:
         """The zeros of f in y between brackets, each at the outer point of its owner."""
         if not len(owner):
             return np.empty(0)
-        found = elementwise.find_root(lambda y, *outer: _plainly(f(*outer, y)), (left, right), args=tuple(c[owner] for c in columns))
+        mine = tuple(c[owner] for c in columns)
+        found = elementwise.find_root(lambda y, *outer: _plainly(f(*outer, y)), (left, right), args=mine)
         return np.asarray(found.x)
 
     def scale(self, columns: Sequence[Array], places: Array) -> Array:

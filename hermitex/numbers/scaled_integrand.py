@@ -120,7 +120,8 @@ class ScaledIntegrand:
             self.low, self.high = low, high
             self._require_decay()
             raise NoClosedForm(self.body, "its mass does not end within 38 of the origin")
-        return low - np.where(low < -8, 1.0, 0.5), high + np.where(high > 8, 1.0, 0.5)
+        # a region between two points of the grid may hold mass: the box contains all of [-8.5, 8.5]
+        return np.minimum(low - 2, -8.5), np.maximum(high + 2, 8.5)
 
     def _places(self) -> Array:
         """A grid of 10^4 points in two variables and 10^5 in three, coarser beyond 8; in more, normal points of three widths."""
