@@ -201,18 +201,19 @@ class Divergent(HermitexError):
 
 
 class BudgetExceeded(HermitexError):
-    """A time budget ran out at a cooperative check.
+    """A budget of CPU seconds ran out; `used` is how many were used, `doing` the step that was not finished.
 
     `count`: how often one did so far. What is computed while it rises may have been cut short, and is not kept.
     """
 
     count: ClassVar[int] = 0
 
-    def __init__(self, seconds: float, doing: str = "") -> None:
+    def __init__(self, seconds: float, doing: str = "", used: float | None = None) -> None:
         BudgetExceeded.count += 1
-        self.seconds, self.doing = seconds, doing
+        self.seconds, self.doing, self.used = seconds, doing, used
+        spent = "" if used is None else f" ({used:.3g} used)"
         where = f" while {doing}" if doing else ""
-        super().__init__(f"the time budget of {seconds:g} s ran out{where}; allow more with --budget SECONDS (budget=)")
+        super().__init__(f"the budget of {seconds:g} CPU seconds ran out{spent}{where}; allow more with --budget SECONDS (budget=)")
 
 
 class WorkExceeded(BudgetExceeded):

@@ -104,7 +104,7 @@ def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
     most = getattr(module, "BUDGET", DEFAULT_BUDGET)
     also = OF_EXPERIMENT if getattr(module, "EXPERIMENTS", False) else ""
     parser.add_argument("--budget", type=_seconds, metavar="SECONDS",
-                        help=f"time allowed for each answer, inf for all that it takes (default: {most:g}{also})")
+                        help=f"CPU seconds allowed for each answer, inf for all that it takes (default: {most:g}{also})")
     parser.set_defaults(usual_budget=most)
     if words and hasattr(module, "narrow"):
         module.narrow(parser, words)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from math import inf
-from time import monotonic
 from typing import TYPE_CHECKING, Any, overload
 
+from hermitex import processor
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
@@ -55,7 +55,7 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
         that of g(L z): orders, thresholds and rows of directions are of z, whose first is x1 over its deviation and whose second
         is what x2 adds to x1. Data N(0, 1 + theta mu mu^T) give the fields <w_i, x> the covariance
         <w_i, w_j> + theta <w_i, mu> <w_j, mu>.
-    budget : seconds of wall time, None for all that it takes; what it does not allow is reported undetermined
+    budget : CPU seconds, None for all that it takes; what it does not allow is reported undetermined
 
     Returns
     -------
@@ -96,7 +96,7 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
 def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: float | None) -> Exponents:
     if isinstance(target, list | tuple):
         raise BadInput("exponents: a list holds targets, not further lists")
-    start, note = monotonic(), ""
+    start, note = processor.seconds(), ""
     budget = None if budget == inf else budget
     if covariance is not None:
         target, channel, variables, note = report.standardised(target, channel, variables, covariance)
@@ -104,7 +104,7 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
     found = report.with_notes(found, [note] if note else [])
     if len(found.threshold.stages) < 2:
         return found
-    left = None if budget is None else max(budget - (monotonic() - start), 0.0)
+    left = None if budget is None else max(budget - (processor.seconds() - start), 0.0)
     return _with_reached(found, channel, budget, left)
 
 

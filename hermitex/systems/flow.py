@@ -150,7 +150,7 @@ class Flow(System):
         method : of scipy.integrate.solve_ivp; "auto" is DOP853, and Radau where that takes too many steps
         events : {name: expression in variables, observables, parameters and t}: `.events[name]` is where it passes through 0
             (a touch is not seen); those named in `terminal` end the integration
-        budget : seconds; a flow that is not done by then has not converged, and says so
+        budget : CPU seconds; a flow that is not done by then has not converged, and says so
         numbers, keywords : parameters; arrays broadcast, and the times are then the last axis of every value
 
         Raises

@@ -37,7 +37,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     numbers : value or array for each parameter, by name
     start : first guess by unknown (default 1 for a positive unknown, 0 for the rest)
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
-    budget : seconds; what is not solved by then is not converged, and its reason says so
+    budget : CPU seconds; what is not solved by then is not converged, and its reason says so
 
     Raises
     ------

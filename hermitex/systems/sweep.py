@@ -54,7 +54,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     checkpoint : directory where finished chunks are kept as they come; the sweep found there is resumed
     chunk : points solved together, consecutive on a line; the bits of the result depend on it, not on who solves them
     tolerance : of each solve, relative (default: 1e-11, of a flow 1e-9)
-    budget : seconds for all of it; what is not solved by then fails with that reason, and is not kept in the checkpoint
+    budget : CPU seconds for all of it; what is not solved by then fails with that reason, and is not kept in the checkpoint
     method, damping : of a System or a theory, as of `System.solve`; an iteration begins at the same start at every point
 
     Returns

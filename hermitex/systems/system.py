@@ -379,7 +379,7 @@ class System(Shown):
         method : "newton", with further methods behind it; or "iterate": x <- x + damping (rhs(x) - x) from the start, which
             ends at stable points only; `solution.history` holds its path.
 
-        `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
+        `budget` CPU seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
 
         Guarantee: where `converged` is true, `error` bounds the distance to a solution of the equations as written. That it is

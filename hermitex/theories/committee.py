@@ -175,7 +175,7 @@ class Committee(Theory):
             directions at `dimension`, drawn by `seed` (default 0); start : {"Q": matrix, "M": matrix} instead
         tolerance : that the two integrations agree to, relative to the largest order parameter (default 1e-8; 1e-6 where averages
             have no closed form). They have other steps, and other nodes; the risk is held to the same
-        budget : seconds; what was not integrated by then is missing, and the reason says so; where it ends within the search for
+        budget : CPU seconds; what was not integrated by then is missing, and the reason says so; where it ends in the search for
             closed forms, or within one average, BudgetExceeded
         """
         if tolerance is not None:

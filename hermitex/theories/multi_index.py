@@ -210,7 +210,7 @@ class MultiIndex(Theory):
               **numbers: Any) -> Solution:
         """The fixed point at alpha (arrays broadcast) from start="uninformed" (M = eps 1) or "informed" (M near 1).
 
-        `budget` seconds: what is not solved by then is not converged, and its reason says so; where the map itself is not made
+        `budget` CPU seconds: what is not solved by then is not converged, and its reason says so; where the map itself is not made
         by then, BudgetExceeded.
         """
         with limited(budget), bounded(budget):

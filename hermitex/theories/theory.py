@@ -144,7 +144,7 @@ class Theory(Shown):
               budget: float | None = None, method: str = "newton", damping: float = 1.0, **numbers: Any) -> Solution:
         """Solve at given numbers (arrays broadcast) -> Solution; NotConverged carries the last state.
 
-        `budget` seconds: what is not solved by then is not converged, and its reason says so. `method`, `damping`: of
+        `budget` CPU seconds: what is not solved by then is not converged, and its reason says so. `method`, `damping`: of
         `System.solve`; a theory with a solver of its own has no map to iterate, and says so.
 
         Guarantee: where `converged` is true, `error` bounds the distance to a solution of the theory's equations. See

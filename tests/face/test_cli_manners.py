@@ -153,7 +153,7 @@ def test_a_runaway_on_the_command_line_is_one_line(capsys, monkeypatch):
                 pass
 
     monkeypatch.setattr("hermitex.face.verbs.cite_verb.run", forever)
-    assert "time budget of 0.1 s" in refusal(capsys, "cite", "x", "--budget", "0.1")
+    assert "the budget of 0.1 CPU seconds" in refusal(capsys, "cite", "x", "--budget", "0.1")
 
 
 def test_no_alarm_is_left_behind():

@@ -56,7 +56,7 @@ class Section:
     """A part of the page: its blocks, or in one line why there are none.
 
     code : the lines of Python that reproduce its numbers;  shell : the command lines that do
-    data : the results as data;  sources : keys of the papers used
+    data : the results as data;  sources : keys of the papers used;  unfinished : what a budget left out, in one line
     """
 
     title: str
@@ -66,6 +66,7 @@ class Section:
     data: Mapping[str, Any] = field(default_factory=dict)
     sources: Sequence[str] = ()
     absent: str = ""
+    unfinished: str = ""
 
 
 def prose(*pieces: str) -> Prose:

@@ -197,7 +197,7 @@ def learning_curve(asked: Model) -> Section:
             except BudgetExceeded as over:
                 if over.seconds != asked.patience:
                     raise
-                late.append(f"{s}: the experiment is left out: the budget of {asked.patience:g} s was over")
+                late.append(f"{s}: the experiment is left out: {str(over).partition(';')[0]}")
             else:
                 found[s] = found[s].with_simulation(measured)
     made = next((c.simulation for c in found.values() if c.simulation is not None), None)
@@ -234,7 +234,8 @@ def learning_curve(asked: Model) -> Section:
         {"simulate-dimension" if k == "dimension" else k: v for k, v in asked.simulate.items()})
     alpha = sheet_text.line(asked.alpha, shell=True)
     shell = [sheet_text.command("curve one-step", {**asked.functions(s), "alpha": alpha}, asked.numbers) + more for s in found]
-    return Section("", blocks, "\n".join(code), shell, {s: c.to_dict() for s, c in found.items()}, sheet_text.keys(found.values()))
+    return Section("", blocks, "\n".join(code), shell, {s: c.to_dict() for s, c in found.items()}, sheet_text.keys(found.values()),
+                   unfinished="; ".join(late))
 
 
 def _failed(curve: Any) -> str:
@@ -257,6 +258,7 @@ def bounds(asked: Model) -> Section:
     ways: dict[str, dict[str, Any]] = {"at this step": step, "at the best rate, for infinitely many samples of the step": free}
     rows: list[tuple[str, ...]] = []
     notes: list[Block] = []
+    late: list[str] = []
     data: dict[str, Any] = {}
     code, shell = [], []
     for s in asked.sigmas:
@@ -269,6 +271,7 @@ def bounds(asked: Model) -> Section:
                     found = find_bounds(s, asked.target, **way)
             except HermitexError as error:
                 notes.append(prose(Literal(f"{s}, {where}: {one_line(error)}")))
+                late += [f"{s}, {where}: {one_line(error)}"]*isinstance(error, BudgetExceeded)
                 continue
             told = data[f"{s}, {where}"] = found.to_dict()
             for which in ("lower", "upper"):
@@ -281,9 +284,8 @@ def bounds(asked: Model) -> Section:
                   r"$\lambda \to \infty$, the lower one that as $\alpha, \beta \to \infty$; the best rate $\eta/\beta$ of a step "
                   r"along the mean gradient ($\alpha_0 = \infty$) minimises each by itself.")
     table = Tabular(("activation", "where", "bound", "value", r"$\eta/\beta$"), tuple(rows))
-    if not rows:
-        raise BadInput("; ".join(x for n in notes if isinstance(n, Prose) for x in n.pieces))
-    return Section("", [about, table, *notes], "\n".join(code), shell, data, ["cui2024"])
+    absent = "" if rows else "; ".join(x for n in notes if isinstance(n, Prose) for x in n.pieces)
+    return Section("", [about, table, *notes], "\n".join(code), shell, data, ["cui2024"], absent, "; ".join(late))
 
 
 def spectrum(asked: Model) -> Section:
@@ -329,6 +331,7 @@ def compose(asked: Model) -> list[Section]:
         try:
             found = part(asked)
         except HermitexError as error:
-            found = Section(title, absent=one_line(error))
+            why = one_line(error)
+            found = Section(title, absent=why, unfinished=why if isinstance(error, BudgetExceeded) else "")
         made.append(replace(found, title=title))
     return made

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         sheet.save(args.output)
     print(output.dumps(sheet.to_dict()) if args.json else args.output)
-    return cli.ANSWERED
+    return cli.FAILED if sheet.unfinished else cli.ANSWERED
 
 
 def _simulation(args: argparse.Namespace) -> dict[str, Any] | bool:
