@@ -37,7 +37,7 @@ def simulate(theory: Any, samples: Any, *, dimension: int | None = None, seeds: 
     if d <= len(theory.variables) or neurons < 1:
         raise BadInput(f"giant-step: {neurons} neurons in dimension {d} cannot show {len(theory.variables)} directions")
     if not ((least := float(line.min())*d**theory.order) >= 1 and float(line.max())*d**theory.order <= _MOST):
-        raise BadInput(f"giant-step: n = samples d^{theory.order} lies between 1 and {_MOST}, not at "
+        raise BadInput(f"giant-step: n = samples d^{theory.order} must be between 1 and {_MOST}, not at "
                        f"{least:g} to {float(line.max())*d**theory.order:g}; change samples or dimension")
 
     def run(seed: int) -> dict[str, list[float]]:

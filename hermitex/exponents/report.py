@@ -99,7 +99,7 @@ def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tup
         law_inside = replace(law, p=p, regression=along)
     form = Add(*(c*v for c, v in zip(seen.basis.tolist()[0], variables, strict=True)))
     if form != seen.names[0]:
-        notes.append(f"one direction matters: in the certificates z stands for {form}")
+        notes.append(f"one direction matters: in the certificates z is {form}")
     found = _along(_answer(inner, law_inside, (seen.names[0].name,)), names, seen.outside(Matrix([[1]])).tolist())
     return with_notes(replace(found, target=g), notes)
 
@@ -188,7 +188,7 @@ def _declared(variables: Any) -> list[str]:
     if "" in names:
         raise BadInput(f"variables: a name is empty in {variables!r}; write names with one comma between, as in z1,z2")
     if twice := sorted({n for n in names if names.count(n) > 1}):
-        raise BadInput(f"variables: {', '.join(twice)} stands there twice; name each variable once")
+        raise BadInput(f"variables: {', '.join(twice)} occurs twice; name each variable once")
     bad = [n for n in names if not symbols.is_normal_name(n)]
     if bad:
         raise BadInput(f"variables: {', '.join(bad)} is not a standard normal; they are named z, or z1, z2, ...")

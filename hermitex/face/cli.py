@@ -40,7 +40,7 @@ VERBS: dict[str, str] = {
     "expect": "one Gaussian expectation, exact where it can be",
     "mu": "conditional coefficients mu_k(kappa) and the residual of an activation",
     "constants": "mu_0, mu_1, mu_star of activations and their closed forms, a table",
-    "curve": "learning curve of a theory, and the experiment beside it",
+    "curve": "learning curve of a theory, with its experiment",
     "check": "re-checks derivation files, step by step",
     "bounds": "closed-form risk bounds after one giant gradient step",
     "spectrum": "bulk density, edges and outlier of the feature covariance",
@@ -140,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with signals.interrupts(ends=argv is None) as came:
         try:
             if not printing:
-                raise BadInput("standard output is closed; there is no place for an answer")
+                raise BadInput("standard output is closed, so the answer cannot be printed")
             status = _dispatch(list(sys.argv[1:] if argv is None else argv))
             sys.stdout.flush()
         except KeyboardInterrupt:

@@ -123,7 +123,7 @@ def _with_reached(found: Exponents, channel: Any, budget: float | None, left: fl
             with deadline(left), nullcontext() if budget is None else work(_STEPS*budget):
                 at = _reached(found, channel, n)
         except BudgetExceeded:
-            notes.append(f"stage {n + 1}: where it is reached asks for more work than this budget allows; allow more with "
+            notes.append(f"stage {n + 1}: finding where it is reached needs more work than this budget allows; allow more with "
                          f"--budget {10*(budget or 0.1):g} (budget=), all that it takes with --budget inf (budget=None)")
             break
         except HermitexError as why:

@@ -128,7 +128,7 @@ def several(text: str) -> list[str]:
         else:
             parts[-1] += c
     if len(parts) > 1 and not all(p.strip() for p in parts):
-        raise BadInput(f"{text[:60]!r} has a comma with nothing beside it; several expressions are written relu,tanh")
+        raise BadInput(f"{text[:60]!r} has a comma without an expression on one side; write several expressions as relu,tanh")
     return [p.strip() for p in parts]
 
 

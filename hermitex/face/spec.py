@@ -205,12 +205,12 @@ class _SpecReader(Lines):
         for section in ("parameters", "grid"):
             for key in self.section(section):
                 if key in inside:
-                    self.fail(section, key, "it is an array that is summed over; it stands under [arrays]")
+                    self.fail(section, key, "the formulas sum over this array; put it under [arrays]")
         found = {}
         for key, value in self.section("arrays").items():
             if key not in inside:
-                why = f"; arrays are those that a sum is taken over, {', '.join(sorted(inside))}" if inside else ""
-                said = f"{system.name} takes no such array" if is_theory(system) else "no sum over it stands in the formulas"
+                why = f"; the formulas sum over {', '.join(sorted(inside))}" if inside else ""
+                said = f"{system.name} takes no such array" if is_theory(system) else "the formulas contain no sum over it"
                 self.fail("arrays", key, said + why)
             try:
                 found[key] = read_array(value, self.folder)
@@ -227,7 +227,7 @@ class _SpecReader(Lines):
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:
-            listed = f"known: {', '.join(sorted(known))}" if known else "this version knows none; write [equations]"
+            listed = f"known: {', '.join(sorted(known))}" if known else "this version knows no such section; write [equations]"
             self.fail(None, "theory", f"unknown theory {name[:60]!r}; {listed}")
         make = known[name]
         takes = list(inspect.signature(make).parameters)

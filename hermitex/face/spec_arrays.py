@@ -59,12 +59,12 @@ def _file(path: Path) -> Any:
     check_source(path, _MOST)
     try:
         if not path.exists():
-            raise BadInput(f"there is no file {path}")
+            raise BadInput(f"the file {path} does not exist")
         if path.suffix == ".npy":
             return reals(np.load(path, allow_pickle=False))
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)
     except (EOFError, OSError, ValueError, TypeError) as error:
-        raise BadInput(f"{path} is no array of numbers ({first_line(error)[:80]})") from None
+        raise BadInput(f"{path} is not an array of numbers ({first_line(error)[:80]})") from None
 
 
 def _formula(text: str, first: int, last: int) -> Any:

@@ -157,7 +157,7 @@ def _of_each(theory: Any, alpha: Any, each: str | Sequence[str], numbers: Mappin
 def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None, progress: Any = None, **numbers: Any) -> Curve:
     """What `curve` puts beside a theory: the experiment alone, with the options of `simulate`, at some of the alphas."""
     if theory.name not in EXPERIMENTS:
-        raise BadInput(f"there is no experiment for the theory {theory.name}; those with one: {', '.join(EXPERIMENTS)}")
+        raise BadInput(f"the theory {theory.name} has no experiment; these have one: {', '.join(EXPERIMENTS)}")
     module, attribute = EXPERIMENTS[theory.name]
     simulate: Callable[..., Curve] = getattr(import_module(module), attribute)
     own = dict(options or {})
@@ -252,7 +252,8 @@ def baselines(theory: str | Theory, alpha: Numbers | None = None, **numbers: Any
     """
     made, numbers = _theory(theory, numbers)
     if made.name != "one-step":  # another letter alpha, or no error beside it
-        raise BadInput(f"{made.name}: the reference lines are those of one-step; draw a curve of random-features beside it")
+        raise BadInput(f"{made.name}: the reference lines are defined for one-step; "
+                       "plot a curve of random-features on the same axes")
     if str(made.loss) != "square":
         raise BadInput(f"{made.name}: the reference lines are those of the square loss")
 

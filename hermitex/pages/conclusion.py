@@ -156,7 +156,7 @@ class Conclusion:
     def _elsewhere(self, where: Mapping[Symbol, Expr]) -> str:
         """Where the package's object is another one, or none that could be compared."""
         if fact := next((p for p in self.by if isinstance(p, Fact)), None):
-            return f"the premise {fact.rule} is not used: a test is no premise, and the package's object is compared by itself"
+            return f"the premise {fact.rule} is not used: a test cannot be a premise; the package's object is compared separately"
         formulas = [(name, one) for name, one in self.package.items() if isinstance(one, Expr)]
         if formulas and len(self.pairs) not in (len(formulas), len(self.package)):
             return f"{len(formulas)} objects of the package for {len(self.pairs)} equations"
@@ -167,9 +167,9 @@ class Conclusion:
         for name, one in formulas:
             given = self._given(name, where)
             if not isinstance(given, Expr) or not (given == one or check(given, one)):
-                return f"{name} gives another formula than the one that is compared: {given!r}".replace("\n", " ")
+                return f"{name} gives a formula that differs from the one that is compared: {given!r}".replace("\n", " ")
         other = next((n for n, one in self.package.items() if not isinstance(one, Expr) and not _runs(one)), None)
-        return f"{other} is no formula, and no function of what it gives that returns the numbers it finds" if other else ""
+        return f"{other} gives neither a formula nor a function that returns numbers" if other else ""
 
     def _given(self, name: str, where: Mapping[Symbol, Expr]) -> Any:
         """What the text gives, with the letters of the conclusion and of its premises."""
@@ -181,7 +181,7 @@ class Conclusion:
     def _solved(self, name: str, run: Callable[[Any], Any], where: Mapping[Symbol, Expr]) -> int | str:
         """The digits to which the equations hold at the package's numbers, or what is wrong with them."""
         if self.less or self.to is not None or any(right.has(Order) for _, right in self.pairs):
-            return f"{name} gives numbers, and this is no equality at a point; name what gives a formula, or package=None"
+            return f"{name} gives numbers, but this is not an equality at a point; give what returns a formula, or package=None"
         said = run(self._given(name, where))
         at, right = said if isinstance(said, tuple) else (said, None)
         if not isinstance(at, Mapping) or (right is not None and len(right) != len(self.pairs)):
@@ -192,7 +192,7 @@ class Conclusion:
             sides = [[b, _number(v)] for (_, b), v in zip(sides, right, strict=True)]
         held = {u for pair in sides for e in pair for u in {*e.free_symbols, *undefined_functions(e)}}
         if lost := sorted(map(str, (held - set(at)) | (set(at) - held))):
-            return f"{name} and the conclusion do not speak of the same letters: {', '.join(lost)}"
+            return f"{name} and the conclusion do not contain the same letters: {', '.join(lost)}"
         worst = max(_gap(*_at(pair, at)) for pair in sides)
         if not worst < 10.0**-FEWEST:
             return f"it does not hold at the numbers of {name}: the sides are {worst:.1e} apart"

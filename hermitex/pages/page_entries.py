@@ -255,7 +255,7 @@ class Fact:
         if isinstance(said, bool):
             return Checked(self.rule, TESTED, None, "it is true") if said else Checked(self.rule, FAILS, None, "it is false")
         if isinstance(said, int) and said < FEWEST:  # numbers that hardly agree do not
-            return Checked(self.rule, FAILS, said, example=f"the numbers agree to {said} digits, and {FEWEST} are asked for")
+            return Checked(self.rule, FAILS, said, example=f"the numbers agree to {said} digits, and {FEWEST} are required")
         if isinstance(said, int):
             return Checked(self.rule, TESTED, said, "numerical comparison")
         return Checked(self.rule, FAILS, example=f"the test said {said!r}")

@@ -290,7 +290,7 @@ class Result(Shown):
             try:
                 self.found[place] = part.checked(where, systems) if isinstance(part, Words) else part.checked(where)
                 if adrift(part, self.parts, where):
-                    said = "its left side is no side of a line of this page; write what holds as a step, or give it as mended"
+                    said = "its left side is not a side of a line of this page; give the correct form as a step, or as mended="
                     self.found[place] = Checked(called(part), FAILS, example=said)
                 if isinstance(part, Conclusion):
                     by = [one for i, one in self.found.items() if any(self.parts[i] is q for q in part.by)]

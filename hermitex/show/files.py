@@ -36,15 +36,15 @@ def check_place(path: str | os.PathLike[str] | None) -> None:
     except (OSError, ValueError) as error:
         _refuse(path, error)
     if not target.name or (mode is not None and stat.S_ISDIR(mode)):
-        _refuse(path, "it is a folder" if str(path) else "it is no name")
+        _refuse(path, "it is a folder" if str(path) else "the name is empty")
     if mode is not None and not (stat.S_ISREG(mode) or _takes_bytes(mode)):
-        _refuse(path, "it is no file")
+        _refuse(path, "it is not a file")
     if mode is not None and not os.access(target, os.W_OK):
         _refuse(path, "it may not be written")
     if _direct(target, mode):
         return
     if not target.parent.is_dir():
-        _refuse(path, f"there is no folder {str(target.parent)[:80]!r}")
+        _refuse(path, f"the folder {str(target.parent)[:80]!r} does not exist")
     if not os.access(target.parent, os.W_OK):
         _refuse(path, "the folder is not writable")
 
@@ -61,11 +61,11 @@ def check_source(path: str | os.PathLike[str], most: int | None = None) -> None:
     try:
         found = os.stat(path)
     except ValueError as error:  # a 0, or half a character
-        raise BadInput(f"{path} is no name of a file: {error}") from None
+        raise BadInput(f"{path} is not a file name: {error}") from None
     except (OSError, TypeError):
         return
     if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no file but a device or a pipe"
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a device or a pipe, not a file"
         raise BadInput(f"{path} is {kind}")
     if most is not None and found.st_size > most:
         raise BadInput(f"{path} has {found.st_size:,} bytes; {most:,} at most are read")

@@ -33,7 +33,7 @@ def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 3.4)) -> Any:
     """The axes given, or those of a new figure (no window is opened)."""
     if ax is not None:
         if not hasattr(ax, "plot"):
-            raise BadInput(f"plot: {str(ax)[:40]!r} stands where the axes of matplotlib do" + (
+            raise BadInput(f"plot: {str(ax)[:40]!r} is given instead of matplotlib axes" + (
                 f"; write quantity={ax[:40]!r}" if isinstance(ax, str) else "; write ax=axes"))
         return ax
     try:
@@ -112,7 +112,7 @@ def curves(x: Sequence[float], lines: Mapping[str, Sequence[float]], ax: Any = N
     """
     ax = new_axes(ax)
     if reference is not None and reference not in lines:
-        raise BadInput(f"there is no curve {reference!r} among {', '.join(lines)}")
+        raise BadInput(f"the curve {reference!r} is not among {', '.join(lines)}")
     if reference is not None:
         ax.plot(x, _numbers(lines[reference]), color="0.55", linewidth=3.2, label=_label(reference), zorder=1)
     rest = [(n, y) for n, y in lines.items() if n != reference]

@@ -99,7 +99,7 @@ def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[
         if name not in by_name:
             raise BadInput(f"free_energy: phi does not depend on {name}; it holds {', '.join(sorted(by_name))}")
     if len(set(named)) < len(named):
-        raise BadInput(f"free_energy: a name stands in two pairs: {', '.join(named)}")
+        raise BadInput(f"free_energy: a name occurs in two pairs: {', '.join(named)}")
     return form, [(by_name[str(x)], by_name[str(c)]) for x, c in pairs.items()]
 
 

@@ -169,8 +169,8 @@ class _LeastSearch:
         steep = np.nan_to_num(np.abs(slope)*[hi - lo for lo, hi in self.ends], nan=0.0, posinf=0.0).max()
         if value < low - _DEEP*(high - low) or steep > _POLE*max(high - low, abs(value)):
             where = ", ".join(f"{n} = {float(v):.6g}" for n, v in numbers.items())
-            raise BadInput(f"minimise: {self.objective} falls without bound beside {where}: it is {value:.3g} there; bounds= that "
-                           "leave this out")
+            raise BadInput(f"minimise: {self.objective} falls without bound next to {where}: it is {value:.3g} there; give bounds= "
+                           "that leave this out")
         for n, v, g, (lo, hi) in zip(self.names, u, slope, self.ends, strict=True):
             end = "lower" if v - lo < 1e-9*(hi - lo) else "upper" if hi - v < 1e-9*(hi - lo) else ""
             size = max(abs(value), 1e-300)

@@ -200,9 +200,9 @@ class System(Shown):
         declared = None if self.parameters is None else [str(p) for p in self.parameters]
         for name, (_, place) in used.items():
             if symbols.is_normal_name(name):
-                raise BadInput(f"System: the standard normal {name} stands outside of every expectation in the equation of {place}")
+                raise BadInput(f"System: the standard normal {name} occurs outside of every expectation in the equation of {place}")
             if declared is None and name in integrated:
-                raise BadInput(f"System: {name} is integrated over in one place and stands outside of every expectation in the "
+                raise BadInput(f"System: {name} is integrated over in one place and occurs outside of every expectation in the "
                                f"equation of {place}; if it is a parameter there, declare it in parameters=")
             if declared is not None and name not in declared:
                 raise BadInput(f"System: {name}, in the equation of {place}, is neither an unknown, a where name nor a parameter; "
@@ -219,7 +219,7 @@ class System(Shown):
             return
         for place, e in [*sides, *((o.name, e) for o, e in self.observables.items())]:
             if loose := unsummed(written_out(e, self.where)):
-                raise BadInput(f"System: {loose[0]} stands outside of every sum over its index in the equation of {place}")
+                raise BadInput(f"System: {loose[0]} occurs outside of every sum over its index in the equation of {place}")
         names = {a.name for a in found}
         numbers = {s.name for e in everything for s in _numbers_in(e)}
         if clash := sorted(names & (numbers | {u.name for u in (*self.equations, *self.where, *self.observables)})):

@@ -142,7 +142,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     asked = {"loss": not plain, "vocabulary": vocabulary is not None, "network": network != "srf"}
     extras = [n for n, there in asked.items() if there]
     if len(extras) > 1:
-        raise BadInput(f"one-step: {' and '.join(extras)} together are not solved; ask for one of them")
+        raise BadInput(f"one-step: {' and '.join(extras)} cannot be combined; give one of them")
     if vocabulary is None and (fractions is not None or norms is not None):
         raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")
     if vocabulary is not None:

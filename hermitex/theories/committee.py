@@ -131,7 +131,7 @@ class Committee(Theory):
             if not np.allclose(out[n], out[n].T, rtol=1e-9, atol=1e-12):
                 raise BadInput(f"committee: {n} is symmetric")
             if _negative(out[n]):
-                raise BadInput(f"committee: {n} is no matrix of overlaps: it has a negative eigenvalue")
+                raise BadInput(f"committee: {n} is not a matrix of overlaps: it has a negative eigenvalue")
         if "M" in out:
             del out["seed"]
         else:
@@ -139,7 +139,7 @@ class Committee(Theory):
                 raise NoValue("committee", "dimension", "1000: where does it start? Q = 1, M random at that d, or give Q, M")
             out["M"] = drawn(out["Q"], out["P"], float(out["dimension"]), float(out["seed"]))
         if _negative(self.rates.joint(out["Q"], out["M"], out["P"])):
-            raise BadInput("committee: Q, M and P are no overlaps: their joint matrix [[Q, M], [M^T, P]] has a negative eigenvalue")
+            raise BadInput("committee: Q, M, P are not overlaps: their joint matrix [[Q, M], [M^T, P]] has a negative eigenvalue")
         return out
 
     def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class Committee(Theory):
     def _times(self, t: Any, what: str) -> Array:
         line = np.atleast_1d(np.asarray(t, dtype=float))
         if line.ndim != 1 or not np.all(np.isfinite(line)) or np.any(line < 0) or np.any(np.diff(line) <= 0):
-            raise BadInput(f"committee: t is {what}, finite and none below 0")
+            raise BadInput(f"committee: t must be {what}, finite and 0 or more")
         return line
 
     # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Committee(Theory):
         with np.errstate(all="ignore"):
             first = rate(0.0, x0, None)
         if not np.all(np.isfinite(first)):
-            raise BadInput("committee: the rates of this start are no finite numbers; take smaller Q, P, a, v or gamma")
+            raise BadInput("committee: the rates of this start are not finite; take smaller Q, P, a, v or gamma")
         most = _GROWN*max(1.0, float(np.max(np.abs(x0))))
         try:
             found = integrate(rate, x0, times if times.size > 1 else (0.0, float(times[0])), names=self.order_parameters,

@@ -212,7 +212,7 @@ def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = Non
             raise BadInput("covariate: shares belong to diagonals, not to matrices")
         p, k = Omega.shape[0], Psi.shape[0]
         if Omega.shape != (p, p) or Psi.shape != (k, k) or Phi.shape != (k, p) or (theta is not None and np.shape(theta) != (k,)):
-            raise BadInput(f"covariate: Omega (p, p), Psi (k, k), Phi (k, p) and theta (k,) are asked for, not {Omega.shape}, "
+            raise BadInput(f"covariate: Omega (p, p), Psi (k, k), Phi (k, p) and theta (k,) are required, not {Omega.shape}, "
                            f"{Psi.shape}, {Phi.shape}" + ("" if theta is None else f" and {np.shape(theta)}"))
         if not (np.allclose(Omega, Omega.T) and np.allclose(Psi, Psi.T)):
             raise BadInput("covariate: Omega and Psi are symmetric")
@@ -270,7 +270,7 @@ def _matrix(name: str, value: Any) -> np.ndarray:
     try:
         found = np.asarray(value, dtype=float)
     except NO_NUMBER:
-        raise BadInput(f"covariate: the {name} are no array of numbers") from None
+        raise BadInput(f"covariate: the {name} are not an array of numbers") from None
     if found.ndim != 2 or len(found) < 2 or not np.isfinite(found).all():
         raise BadInput(f"covariate: the {name} are finite numbers, a row for each of several samples, not of shape {found.shape}")
     return found

@@ -201,7 +201,7 @@ def glm(loss: Formula = "square", labels: str = "linear", *, intercept: bool = F
     if labels not in LABELS:
         raise BadInput(f"glm: labels are {', '.join(LABELS[:-1])} or {LABELS[-1]}, not {labels!r}")
     if found.margin and labels == "linear":
-        raise BadInput(f"glm: the loss {found} asks for labels of +-1; use labels='sign'")
+        raise BadInput(f"glm: the loss {found} needs labels of +-1; use labels='sign'")
     if not isinstance(intercept, bool):
         raise BadInput(f"glm: intercept is True or False, not {intercept!r}")
     if intercept and labels == "linear":

@@ -316,7 +316,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
     known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
     if strangers := sorted(target.free_symbols - known, key=str):
-        raise BadInput(f"bayes-amp: {strangers[0]} in the target is no number; put one in (the variables are z or z1, z2, z3)")
+        raise BadInput(f"bayes-amp: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")
     if isinstance(law, Named):
         law.fits(target)
     made = _made(target, law, branch)
@@ -324,7 +324,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     if not r:
         raise BadInput(f"bayes-amp: {target} does not depend on z; there is nothing to learn")
     if r > _MOST:
-        raise BadInput(f"bayes-amp: the target sees {r} directions; the state evolution is solved for {_MOST} at most")
+        raise BadInput(f"bayes-amp: the target depends on {r} directions; the state evolution is solved for at most {_MOST}")
     return made
 
 

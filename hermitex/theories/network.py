@@ -61,7 +61,7 @@ class ExactOneStep(OneStepFamily):
         if self.sigma.parity not in (-1, 0):
             raise BadInput("one-step: network='exact' is known for odd sigma (otherwise the rows' covariance has a part along "
                            f"theta without a closed asymptotic form), and {self.sigma.name} is not proved odd; use "
-                           "network='srf', and simulate the network beside it (model='network')")
+                           "network='srf', and simulate the network (model='network')")
 
     @cached_property
     def system(self) -> System:
@@ -98,7 +98,7 @@ class ExactOneStep(OneStepFamily):
         """The numbers checked, with r, c, gamma of the gradient step."""
         done = completed(self.name, self.sigma, self.g, numbers)
         if self.g.parity == 0 and not np.all(done["Delta"] > 0):
-            raise BadInput("one-step: with g = 0 and no noise there is no gradient, and the network has no direction to learn")
+            raise BadInput("one-step: with g = 0 and without noise the gradient is 0, and the network has no direction to learn")
         one = np.asarray(1.0)
         return {**done, "alpha0inv": one/done["alpha0"], "epsilon": one/done.get("dimension", np.inf*one)}
 

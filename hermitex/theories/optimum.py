@@ -26,7 +26,7 @@ class TheoryPoint(NamedTuple):
         if name not in letters:
             raise UnknownName(name, letters, f"keyword of {self.theory.name}")
         if name not in self.given:
-            raise BadInput(f"{self.theory.name}: {name} was not given, and there is no derivative by it")
+            raise BadInput(f"{self.theory.name}: {name} was not given, so it has no derivative")
         moved = {**self.given, name: np.asarray(self.given[name])*(1 + _STEP) + _STEP*(np.asarray(self.given[name]) == 0)}
         before, after = (self.theory.complete(dict(n)) for n in (self.given, moved))
         parameters = [p.name for p in self.point.system.parameters]

@@ -65,8 +65,8 @@ class Plateaus(Theory):
         points = [self.reached(dict(zip(names, p, strict=True))) for p in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
         highest = max((k for _, k in points if k < np.inf), default=0)
         if highest > HIGHEST:
-            raise BadInput(f"{self.name}: degrees up to {HIGHEST} are computed; kappa = {float(np.max(numbers['kappa'])):g} asks "
-                           f"for degree {int(highest)}")
+            raise BadInput(f"{self.name}: degrees up to {HIGHEST} are computed; kappa = {float(np.max(numbers['kappa'])):g} needs "
+                           f"degree {int(highest)}")
         tails = {k: 0.0 if k == np.inf else self.tail(int(k)) for point in points for k in point}
         shape = arrays[0].shape
         reason = np.array([_at_a_step(*p) if tails[p[0]] > tails[p[1]] else "" for p in points], dtype=object).reshape(shape)
@@ -95,7 +95,7 @@ def _at_a_step(before: float, degree: float) -> str:
     above = f"above degree {before:.0f}"
     words = (f"the part {above} is" if degree == np.inf else f"the part of degree {degree:.0f} is" if degree == before + 1 else
              f"the parts {above} up to {degree:.0f} are")
-    return f"at a step: {words} fitted in part only, the error lies between those on the two sides"
+    return f"at a step: {words} fitted in part only, and the error is between the values on the two sides"
 
 
 def steps_below(x: float) -> tuple[float, float]:

@@ -207,7 +207,7 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
         notes.append("an edge is not a fold of the fixed point: the density vanishes there faster than any power, or not at all")
     zero = _mass_at_zero(equations)
     if (nearly := _mass_at_zero(equations, _NEGLIGIBLE) - zero) > _SEEN:
-        notes.append(f"of the eigenvalues {nearly:.3g} lie below {_NEGLIGIBLE:.0e} of the mean: where mu_1 and mu_star (nearly) "
+        notes.append(f"of the eigenvalues {nearly:.3g} are below {_NEGLIGIBLE:.0e} of the mean: where mu_1 and mu_star (nearly) "
                      "vanish the features of a sample do not vary, and rows are alike; the law counts these as its bulk, "
                      "a matrix of finite size shows them, and some more, as zeros")
     x, density = _density(equations, bulks, points)

@@ -182,7 +182,7 @@ class SpikedCovariance(SpikedFlow):
                 continue
             value = exact(symbol.name, given)
             if value.is_number and not (0 <= value <= top and (symbol is GAMMA_1 or value < 1)):
-                raise BadInput(f"spiked-covariance: {symbol.name} lies between 0 and {top}, not {given}")
+                raise BadInput(f"spiked-covariance: {symbol.name} must be between 0 and {top}, not {given}")
             found[symbol] = value
         return found
 

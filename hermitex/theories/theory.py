@@ -57,7 +57,7 @@ class Theory(Shown):
     def system(self) -> System:
         """The equations, as a `System`."""
         other = "; its equations of motion are .flow, a Flow" if hasattr(type(self), "flow") else ""
-        raise AttributeError(f"{self.name}: there is no system of equations that is solved{other}")
+        raise AttributeError(f"{self.name}: this theory solves no system of equations{other}")
 
     @property
     def solved(self) -> Any:
@@ -113,7 +113,7 @@ class Theory(Shown):
             if key not in known and key in self.elsewhere:
                 raise BadInput(f"{self.name}: {key} is taken with {self.elsewhere[key]} only; here there are {', '.join(known)}")
             if key in _AT_EVERY_POINT:
-                raise BadInput(f"{self.name}: {key} is for curves of an error that is solved at every point, and this is none; "
+                raise BadInput(f"{self.name}: {key} needs a curve whose error is solved at every point, and this is not one; "
                                "leave it out, and make a curve for each value")
             if key not in known:
                 raise UnknownName(key, known, f"keyword of {self.name}")
@@ -240,7 +240,7 @@ class Theory(Shown):
         if not isinstance(refine, int) or refine < 0:
             raise BadInput(f"{self.name}: refine is a number of points to add, 0 or more, not {brief(refine)}")
         if (refine or optimise is not None) and not self.errors:
-            raise BadInput(f"{self.name}: its curve holds no error to look at; leave {'refine' if refine else 'optimise'} out")
+            raise BadInput(f"{self.name}: its curve contains no error; leave {'refine' if refine else 'optimise'} out")
         if refine and (len(lists) != 1 or optimise is not None):
             raise BadInput(f"{self.name}: refine adds points along one list of numbers, without optimise; give it alone")
         if optimise is not None:

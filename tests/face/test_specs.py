@@ -128,14 +128,14 @@ def test_no_other_file_is_read_without_an_end(tmp_path):
         (tmp_path / "code.py").symlink_to(tmp_path / name)
         for read in (lambda n: hx.load(tmp_path / n), lambda n: _with_arrays(tmp_path, f"eta = '{n}'"),
                      lambda n: spec.load(f"{tmp_path}/code.py:s")):
-            with pytest.raises(BadInput, match=r"is no file but a device or a pipe$"):
+            with pytest.raises(BadInput, match=r"is a device or a pipe, not a file$"):
                 read(name)
 
 
 @pytest.mark.parametrize("line, said", [
     ("eta = []", "it is empty"), ("eta = [1, nan]", "it holds nan"), ("eta = [1, inf]", "it holds inf"),
     ('eta = "k**k**k, 1..100"', "it holds inf"), ('eta = "k, 1..100000000000"', "the range 1..100000000000 has"),
-    ('eta = "none.npy"', "there is no file")])
+    ('eta = "none.npy"', "does not exist")])
 def test_an_array_or_a_number_that_is_none_is_named(line, said, tmp_path):
     with pytest.raises(BadInput, match=rf"^\S+ridge.toml: \[arrays\] eta: .*{said}"):
         _with_arrays(tmp_path, line)

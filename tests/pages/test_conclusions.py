@@ -88,7 +88,7 @@ def test_another_object_of_the_package_is_noticed():
 def test_what_makes_an_object_is_none(thing):
     page, by, pair = written()
     page.therefore(*pair, by=by, package={"hx.theories.sgd": thing})
-    assert said(page).status == "fails" and "that returns the numbers" in said(page).example
+    assert said(page).status == "fails" and "function that returns numbers" in said(page).example
 
 
 def test_the_package_is_solved_and_compared():
@@ -279,7 +279,7 @@ def test_an_asymptotic_claim_is_compared_with_a_formula_of_the_package():
     small = page.step("expanding", SQUARE, x**2, to={x: 0})
     for text, one, why in (("hx.E(sin(x*z)**2, z)", SQUARE, "cannot be typed"), ("x**2", x**2, ""),
                            ("2*x**2", 2*x**2, "not the right"),
-                           ("hx.He", lambda _: ({x: 1}, [1]), "no equality at a point")):
+                           ("hx.He", lambda _: ({x: 1}, [1]), "not an equality at a point")):
         page.therefore(SQUARE, x**2, by=[small], to={x: 0}, package={text: one})
         assert why in f"{said(page).example}{said(page).how}", said(page)
     far = page.step("far out", E(z**2/(1 + z**2/x), z), 1, to={x: oo})

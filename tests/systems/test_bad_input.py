@@ -97,5 +97,5 @@ def test_a_file_of_complex_numbers_or_of_nothing_is_refused(tmp_path):
     np.save(tmp_path/"eta.npy", np.array([1 + 1j]))
     (tmp_path/"empty.npy").touch()
     for name in ("eta.npy", "empty.npy"):
-        with pytest.raises(BadInput, match="is no array of numbers"):
+        with pytest.raises(BadInput, match="is not an array of numbers"):
             read_array(name, tmp_path)

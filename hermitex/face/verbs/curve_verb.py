@@ -166,7 +166,7 @@ def _run(args: argparse.Namespace) -> int:
             made = face.curve(theory, **line, **numbers)
             if args.baselines:
                 if several or len(members) > 1:
-                    raise BadInput("--baselines: the reference lines are those of one curve along --alpha; ask for one activation, "
+                    raise BadInput("--baselines: the reference lines belong to one curve along --alpha; give one activation, "
                                    "one target and one value of each number")
                 lines = face.baselines(theory, alpha, **numbers)
         measured = _measured(args, theory, alpha, numbers) if args.simulate else None
@@ -259,23 +259,23 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     known = (*entry.functions, *entry.structure, *entry.numbers)
     given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None and name != entry.axis}
     if strangers := [name for name in given if name not in known]:
-        raise BadInput(f"--{strangers[0]} is no option of {args.theory}; it takes {', '.join('--' + n for n in known)}")
+        raise BadInput(f"--{strangers[0]} is not an option of {args.theory}; its options are {', '.join('--' + n for n in known)}")
     for name in entry.functions:
         if name not in given and not (name == "target" and "labels" in given):
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
     if strangers := [n for n in _no_use(entry) if getattr(args, n) not in (None, False)]:
-        raise BadInput(f"--{strangers[0]} is no option of {args.theory}: " + _WHY_NOT.get(
+        raise BadInput(f"--{strangers[0]} is not an option of {args.theory}: " + _WHY_NOT.get(
             strangers[0], "it has no error that is solved at every point; leave it out, and give several values of a number"))
     if not args.simulate and (lone := [n for n in ("seeds", "model", "simulate_dimension") if getattr(args, n) is not None]):
         raise BadInput(f"--{lone[0].replace('_', '-')} belongs to --simulate; give both")
     if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
-        raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
+        raise BadInput(f"--{strangers[0]} is not an option of {args.theory}; its curve varies --{entry.axis}")
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis, args.theory)}")
     read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers, ARRAY: _array,
                             SWITCH: lambda name, given: given}
     if args.optimise is not None and not entry.numbers:
-        raise BadInput(f"--optimise is no option of {args.theory}, which takes no number beside --{entry.axis}; leave it out")
+        raise BadInput(f"--optimise is not an option of {args.theory}, whose only number is --{entry.axis}; leave it out")
     if args.optimise is not None and args.optimise not in entry.numbers:
         raise UnknownName(args.optimise[:60], entry.numbers, f"number of {args.theory} to optimise")
     if args.within is not None and args.optimise is None:

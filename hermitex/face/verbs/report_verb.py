@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--beta", metavar="B", help="width p/d (default: 1)")
     add("--lam", metavar="L", help="ridge (default: 0.1)")
     add("--Delta", metavar="D", help="variance of the label noise (default: 0)")
-    add("--simulate", action="store_true", help="train networks beside the theory, about a minute an activation")
+    add("--simulate", action="store_true", help="also train networks, about a minute for each activation")
     add("--simulate-dimension", metavar="d", help="of the experiment (default: by cost)")
     add("--seeds", type=int, metavar="K", help="of the experiment (default: 16)")
 
