@@ -35,7 +35,7 @@ class Spec:
     grid: Mapping[str, list[float]] = field(default_factory=dict)
     chunk: int = 50
     tolerance: float | None = 1e-11  # None: the theory's own
-    how: Mapping[str, Any] = field(default_factory=dict)  # method and damping, where they are said
+    how: Mapping[str, Any] = field(default_factory=dict)  # method and damping, if they are given
     arrays: Mapping[str, Any] = field(default_factory=dict)  # that are summed over
 
     @property
@@ -45,7 +45,7 @@ class Spec:
 
     @property
     def is_path(self) -> bool:
-        """Whether it is a theory that is followed in time."""
+        """True if it is a theory that is integrated in time."""
         return is_theory(self.system) and self.system.axis == TIME
 
     def points(self) -> list[dict[str, float]]:
@@ -55,7 +55,7 @@ class Spec:
         return [self._completed(p) for p in found] if is_theory(self.system) else found
 
     def start(self) -> dict[str, float] | None:
-        """Where a theory that is followed in time starts."""
+        """The start of a theory that is integrated in time."""
         if not (self.is_path and self.complete()):
             return None
         made = self.system.by_equations(self.system.complete(self.system.given({**self.parameters, **self._last})))
@@ -73,7 +73,7 @@ class Spec:
         made = self.system.by_equations(made)
         wanted = {*(p.name for p in self.formulas.parameters), *([TIME] if self.is_path else [])}
         inside = {a.name for a in self.formulas.arrays}
-        # 1e100 stands for infinity in formulas of 1/n and 1/p
+        # 1e100 replaces infinity in formulas of 1/n and 1/p
         return {k: v if k in inside else min(float(v), 1e100) for k, v in {**made, "lamda": made.get("lam", 0.0)}.items()
                 if k in wanted}
 
@@ -94,7 +94,7 @@ def is_theory(system: Any) -> bool:
 
 
 def load(text: str) -> Spec:
-    """The spec that a path to a TOML file, or FILE.py:NAME, stands for.
+    """Read the spec of a TOML file, or of FILE.py:NAME.
 
     Raises
     ------

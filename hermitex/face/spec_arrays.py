@@ -14,9 +14,9 @@ _RANGE = re.compile(r"(.*),\s*(\d{1,18})\s*\.\.\s*(\d{1,18})\s*", re.S)
 
 
 def read_array(value: Any, folder: Path) -> Any:
-    """The array that a line of [arrays] means; a file stands beside the spec.
+    """The array that a line of [arrays] describes; a file is searched next to the spec.
 
-    Raises BadInput, in one line, for what is no array of numbers.
+    Raises BadInput, in one line, if the value is not an array of numbers.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class Lines:
         return found
 
     def _all_laws_used(self) -> None:
-        """Refuse a law of which nothing is averaged."""
+        """Refuse a law that no average contains."""
         for key in (laws := self.section("laws")):
             texts = [v for n, v in laws.items() if n != key]
             texts += [v for n in ("where", "equations", "flow", "observables") for v in self.section(n).values()]

@@ -62,7 +62,7 @@ class Conclusion:
         return "<" if self.less else sign_of(self.to)
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
-        """Does it hold, follow from its premises, need each of them, and stand in the package?"""
+        """True if it holds, follows from its premises, needs each of them, and is in the package."""
         agreements = [p for p in self.by if isinstance(p, Agreement)]
         if agreements or self.system is not None:
             return self._of_a_system(agreements)
@@ -84,7 +84,7 @@ class Conclusion:
         return Checked(self.rule, AGREES, min(digits), "it follows from its premises", points=min(points, default=None))
 
     def _one(self, pair: Equation, where: Mapping[Symbol, Expr]) -> Check | Checked:
-        """What is known of one of its claims by itself."""
+        """The verdict on one of its claims alone."""
         if self.less:
             at = tuple(point for p in self.by if isinstance(p, Inequality) for point in p.at)
             return Inequality(self.rule, *pair, at=at).checked(where)
@@ -154,7 +154,7 @@ class Conclusion:
         return bool(check(left, right) if right.has(Order) or is_long(gap) else check(gap, 0))
 
     def _elsewhere(self, where: Mapping[Symbol, Expr]) -> str:
-        """Where the package's object is another one, or none that could be compared."""
+        """The reason if the package's object differs, or cannot be compared."""
         if fact := next((p for p in self.by if isinstance(p, Fact)), None):
             return f"the premise {fact.rule} is not used: a test cannot be a premise; the package's object is compared separately"
         formulas = [(name, one) for name, one in self.package.items() if isinstance(one, Expr)]
@@ -203,7 +203,7 @@ class Conclusion:
         return digits_of(worst)
 
     def _of_a_system(self, agreements: Sequence[Agreement]) -> Checked:
-        """A system, or some of its equations: the one that was compared with what is derived on the page."""
+        """The system, or some of its equations, that was compared with the derivation of the page."""
         if len(agreements) != 1 or any(isinstance(p, Equality | Symbol) for p in self.by):
             return Checked(self.rule, FAILS, example="a system follows from the one premise that it is what was derived")
         used = agreements[0].used
@@ -221,7 +221,7 @@ class Conclusion:
 
 
 def _holds(left: Expr, right: Expr, to: Mapping[Any, Any] | None = None) -> Check:
-    """Is it an equality? Integrals that stand on both sides need not be worked out where it holds whatever they are."""
+    """True if it is an equality. Integrals on both sides need not be evaluated if it holds for any value of them."""
     if left != right and (to is not None or right.has(Order)):   # of one expression that holds, too
         return check(left, right, to=to)
     around = [node for side in (left, right) for node in side.atoms(OfExpression, Subs, Limit)]  # they may bind its letters
@@ -265,7 +265,7 @@ def _gap(one: float, other: float) -> float:
 
 
 def _matrices(step: Equality) -> bool:
-    """Whether a side of the step is a matrix."""
+    """True if a side of the step is a matrix."""
     return any(isinstance(side, MatrixBase | MatrixExpr) for side in (step.lhs, step.rhs))
 
 
@@ -314,7 +314,7 @@ def _value(gap: Expr, left: Expr) -> dict[Expr, Expr]:
 
 
 def premises_of(by: Sequence[Any], parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> tuple[Any, ...]:
-    """`by`, if each of them stands on the page."""
+    """Return `by` if each of these premises is on the page."""
     for p in by:
         if p not in names if isinstance(p, Symbol) else not any(p is q for q in parts):
             raise BadInput(f"a premise is a step, a name, a test or an assumption of this page, not {p!r}")

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place and moved into it; every failure is one line.
+"""Files that are complete or absent: written under another name in the same folder and renamed; every failure is one line.
 
 A file that is there is replaced, and keeps its mode; through a link, the file that the link points to. What is no file takes
 the bytes as they come if it is a terminal, a pipe or another device (/dev/stdout), and is refused otherwise. An open file that
@@ -23,7 +23,7 @@ _NUMBERED = re.compile(r"/(?:dev|proc/self)/fd/(\d{1,6})\Z")
 
 
 def check_place(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a path that cannot be written, before any work is done for it; None is no path.
+    """Refuse a path that cannot be written, before any work is done for it; None means that no file is wanted.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def check_place(path: str | os.PathLike[str] | None) -> None:
 def check_source(path: str | os.PathLike[str], most: int | None = None) -> None:
     """Refuse what is not read to its end: a folder, a device, a pipe, and a file of more than `most` bytes.
 
-    What is not there is left to whoever opens it.
+    A missing file is not refused here: opening it gives the error.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""hx.load("curve.csv"): the columns of a file that a result wrote, or any table of numbers, as they stand in it."""
+"""hx.load("curve.csv"): the columns of a file that a result wrote, or of any table of numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def columns_of(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
 
     Raises
     ------
-    BadInput : there is no such file, or it is no table; one line.
+    BadInput : the file does not exist, or is not a table; one line.
     """
     check_source(path)
     try:

@@ -165,7 +165,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
 
 
 class _Registry(Mapping[str, Any]):
-    """Name on the command line -> the function that makes the theory; a module is imported when its theory is asked for."""
+    """Name on the command line -> the function that makes the theory; a module is imported when its theory is first used."""
 
     def __getitem__(self, name: str) -> Any:
         return getattr(sys.modules[__name__], _BY_NAME[name])

@@ -3,7 +3,7 @@
 upper = E g^2 - <h, mu_0>^2/<mu_0, mu_0>                                                     [cui2024, Eq. (26)]
 lower = E g^2 - |P_{mu_0, kappa mu_1} h|^2 - <mu_1, h_1>^2/<mu_1, mu_1>                       [cui2024, Eq. (27)]
 over kappa ~ N(0, 1): mu_k(kappa) of the activation at (r, c), h and h_1 of the target at (gamma, 1 - gamma^2). The upper
-bound is the risk at lambda -> oo, the lower one that of infinite alpha and beta. (28) minimises them over the learning
+bound is the risk at lambda -> oo, the lower bound the risk at infinite alpha and beta. (28) minimises them over the learning
 rate, (132) over a bias b in sigma(r kappa + b + sqrt(c) z).
 """
 
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 _LARGEST = 1e100  # of r and c, whose squares are numbers
 _SHARPEST = 1e8  # r/sqrt(c) beyond which a deviation of the bulk is few floats of a mean
-_DIGITS = 1e-9  # an error beyond that is said
+_DIGITS = 1e-9  # a larger error is named in the notes
 
 
 def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers | None = None, gamma: Numbers | None = None,

@@ -78,7 +78,7 @@ class Committee(Theory):
     def flow(self) -> Flow:
         """The equations as a `Flow` of Q11, ..., M11, ..., its parameters gamma, Delta, P11, ..., a1, ..., v1, ...; for export.
 
-        Where functions with kinks have no closed form in averages over several fields it shows the equations alone.
+        If averages of functions with kinks over several fields have no closed form, it only shows the equations.
         """
         return flow(self)
 
@@ -278,7 +278,7 @@ class Committee(Theory):
         held = found
         before = whole[whole <= found["t"][-1]]
         if before.size < whole.size and (found.events["diverges"]["t"].size or numbers.get("budget") is None):
-            # it runs off: what lies before that holds
+            # it diverges; the values before that are valid
             held = self.solve(t=before if before.size > 1 else [0.0, 1e-9], **asked)
         good = np.isin(line, held["t"]) & bool(held.converged)
         values = {}
@@ -317,7 +317,7 @@ class Committee(Theory):
                 if self.readout == "fixed" and (flat := self.plateau(gamma=rate, Delta=Delta)).escapes:
                     ax.axhline(flat.values["risk"], color=colour, linestyle=":", linewidth=1.0, zorder=0)
             except NotConverged:
-                pass  # equal students settle nowhere: there is no level to draw
+                pass  # equal students reach no plateau, so no level is drawn
         return ax
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _DRAWN = 1e-10  # where averages over a label that is drawn are held to no more
 
 
 def _energy(loss: Pointwise) -> Expr:
-    """E min; a loss of the residual sees its fields only through y - omega ~ N(0, rho + Delta + q - 2 m), one normal."""
+    """E min; a loss of the residual depends on its fields only through y - omega ~ N(0, rho + Delta + q - 2 m), one normal."""
     if loss.of_residual is not None:
         return E(Moreau(loss.of_residual, f, sqrt(rho + Delta + q - 2*m)*z1, V), z1)
     teacher = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2 + sqrt(Delta)*z3
@@ -154,7 +154,7 @@ class Glm(Theory):
         return {"loss": str(self.loss), "labels": self.labels, **({"intercept": True} if self.intercept else {}), **fixed}
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Loss, labels and the numbers, those that are fixed."""
+        """Loss, labels and the numbers, as far as they are fixed."""
         return ", ".join((str(self.loss), self.labels, *(("intercept",) if self.intercept else ()), *written(
             numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta",
             **({"fraction": r"\mathrm{fraction}"} if "fraction" in numbers else {}))))

@@ -71,7 +71,7 @@ class MeanFieldParity(Theory):
         return self.k + (size - self.k)/size**a
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The exponent of n over alpha, beside the k - 1 of a correlational query."""
+        """The exponent of n over alpha, with the k - 1 of a correlational query."""
         line = [i/100 for i in range(101)]
         ax = curves(line, {"mean field: $n$, $\\log N$, $\\log t$": [1 - a for a in line]}, ax, xlabel=r"$\alpha$",
                     ylabel="exponent of $d$")

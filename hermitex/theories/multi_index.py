@@ -98,7 +98,7 @@ class MultiIndex(Theory):
         if found == plain or len((other := overlap_space(*found, names)).entries) > len(space.entries):
             return plain, space
         wide, wider = (_spread(f[0], names) for f in (plain, found))
-        return (found, other) if wider <= max(wide, _TAME) else (plain, space)  # z1/z2 is no better than its logarithm
+        return (found, other) if wider <= max(wide, _TAME) else (plain, space)  # z1/z2 is not better than its logarithm
 
     @property
     def _law(self) -> Named | Channel:

@@ -175,7 +175,7 @@ def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolati
 
 
 def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, Expr]]:
-    """K/(beta V_2) and its derivative in delta as matrices of names; the equations of the forms P and F; what the names stand for.
+    """K/(beta V_2) and its derivative in delta as matrices of names; the equations of the forms P and F; the values of the names.
 
     With P = (I + delta C)^{-1} and F = [v, theta_perp, a]^T C P [v, theta_perp, a], taking the spike's direction out of the
     bulk, Pi = I - v v^T, adds delta F_v F_v^T/P_vv. The norms are C^{-1} a along the rows and independent of them otherwise,

@@ -1,7 +1,7 @@
 """test_error(kappa) = sum_{D > l(kappa)} P_D: an error that falls in steps, where n = d^kappa suffices for one more degree.
 
-P_D is the weight of the target at degree D and l(kappa) the degree that is fitted; a subclass gives both. At a step itself what
-the step brings is fitted in part only: the error lies between its values on the two sides, and the reason of that point says so.
+P_D is the weight of the target at degree D and l(kappa) the degree that is fitted; a subclass gives both. At a step
+itself its degree is fitted only in part: the error is between the values on the two sides, and the reason of the point says so.
 """
 
 from __future__ import annotations

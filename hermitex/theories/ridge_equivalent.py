@@ -29,7 +29,7 @@ from hermitex.theories.theory import Theory, written
 n, p, nu_2 = symbols("n p nu_2", positive=True)
 noise, tail = symbols("noise tail", nonnegative=True)
 df_1, df_2, D, r, s, chi, Upsilon = symbols("df_1 df_2 D r s chi Upsilon", real=True)
-_INFINITE = 1e100  # stands for oo as n and p: 1/n and 1/p are then far below the rounding of what they are added to
+_INFINITE = 1e100  # replaces oo as n and p: 1/n and 1/p are then far below rounding
 _LONG, _BINS = 4096, 512  # of a longer spectrum the first root is that of its eigenvalues in so many bins
 _STATUS = "theorem for test_error at finite p (defilippis2024); derived otherwise"
 _DIVERGES = "lam = 0 at n = p, or at as many samples as modes: the test error diverges; take lam > 0"
@@ -151,7 +151,7 @@ class RidgeEquivalent(Theory):
         return np.where(np.isfinite(near) & (near > 0), near, 1.0)
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Samples, width, ridge, noise and tail, those that are fixed."""
+        """Samples, width, ridge, noise and tail, as far as they are fixed."""
         tail = {"tail": r"\mathrm{tail}"} if numbers.get("tail") else {}
         return ", ".join(written(numbers, n="n", p="p", lam=r"\lambda", noise=r"\sigma^2", **tail))
 

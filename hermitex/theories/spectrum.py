@@ -27,9 +27,9 @@ Array = np.ndarray[Any, Any]
 _WINDOW, _STEP = 9.0, 0.05   # of the quadrature over kappa
 _SHARPEST = 1e3   # r/sqrt(c), whose rule has 10^5 nodes
 _SCAN = 250                  # points that look for edges, linearly and geometrically spaced
-_INSIDE = 1e-9               # Im m/|m| beyond which a point lies in the support
+_INSIDE = 1e-9               # Im m/|m| beyond which a point is in the support
 _FINER = 8                   # times finer in kappa where few samples carry a part of the bulk
-_NEGLIGIBLE, _SEEN = 1e-9, 1e-3  # a variance, relative to the mean, that shows as none; a share of the law that is told
+_NEGLIGIBLE, _SEEN = 1e-9, 1e-3  # a variance, relative to the mean, that counts as 0; a share of the law that is reported
 _GROWS = 1e-3                # relative growth of the population at the window's end: unbounded
 
 
@@ -238,7 +238,7 @@ def _coefficients(smoothed: Smoothed, r: float, c: float, refine: int = 1) -> tu
     mu_0, mu_1 = smoothed(r*kappa, np.asarray(c))
     rest = np.maximum(mu_star(smoothed.activation).squared(kappa, r=r, c=c), 0)
     size = float(w @ (mu_0**2 + c*mu_1**2 + rest))
-    # What is zero but for rounding (mu_star of a linear activation) must not pass for a small population.
+    # A number that is 0 up to rounding (mu_star of a linear activation) must not count as a small population.
     rest = rest if w @ rest > 1e-26*size else np.zeros_like(rest)
     mu_1 = mu_1 if w @ (c*mu_1**2) > 1e-26*size else np.zeros_like(mu_1)
     return kappa, w, np.broadcast_to(mu_0, kappa.shape), np.broadcast_to(mu_1, kappa.shape), rest
@@ -268,7 +268,7 @@ def _mass_at_zero(e: Equations, negligible: float = 0.0) -> float:
 
 
 def _support(e: Equations, grows: bool) -> tuple[list[tuple[float, float]], bool, bool]:
-    """The bulks off zero, whether an edge is no fold, and whether a part of them rests on few samples."""
+    """The bulks away from zero, whether some edge is not a fold, and whether part of a bulk rests on few samples."""
     top = 4*e.mean
     while e.solve(np.array([top + 0j]))[0, 1].imag*top > (1e-9 if grows else _INSIDE) and top < 1e8*e.mean:
         top *= 2

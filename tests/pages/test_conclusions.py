@@ -167,7 +167,7 @@ def test_a_function_solves_what_its_text_gives():
 def test_a_wrong_form_is_one_of_a_line():
     page = Result("A", "claim")
     page.misprint("the square", E(z**4, z), 1)
-    assert "no side of a line" in said(page).example
+    assert "not a side of a line" in said(page).example
     page.step("closed form", E(z**4, z), 3)
     assert all(page.check().steps)
     page.misprint("another", E(z**6, z), 1, mended=15)

@@ -26,7 +26,7 @@ _OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  #
 _INFINITY = ("inf", "oo", "+inf")
 _WHY_NOT = {"model": "its experiment is of one kind; leave it out",
             "baselines": "the reference lines are those of one-step; leave it out"}
-_LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5}  # of which 1 is no good example
+_LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5}  # 1 would be a bad example
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,17 +45,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--optimise", metavar="LETTER", help="a number that takes its best value at every point, for instance lam; "
                        "it is sought --within bounds")
     model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks it (default: 1e-6:1e3); "
-                       "a best value at one of them is said to lie there")
+                       "a message reports a best value at one of them")
     model.add_argument("--refine", type=int, metavar="N", help="add up to N points where the curve bends, as at a peak")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 points")
     experiment.add_argument("--seeds", type=int, metavar="K", help=f"of the experiment (default: {_SEEDS})")
-    experiment.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
+    experiment.add_argument("--simulate-dimension", metavar="d", help="d of the experiment (default: --dimension, or by cost)")
     experiment.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network); "
                         "sgd: vectors or overlaps, the same law; bayes-amp: its start, zero, spectral or informed")
-    experiment.add_argument("--progress", action="store_true", help="say on stderr how far it is, however soon it is done "
+    experiment.add_argument("--progress", action="store_true", help="report progress on stderr, also for short runs "
                             "(without: on a terminal, elsewhere a line each ten seconds)")
-    written = parser.add_argument_group("what is written")
+    written = parser.add_argument_group("output files")
     written.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
     written.add_argument("--baselines", action="store_true",
                          help="one-step: random features and the best linear predictor in the picture")
@@ -82,7 +82,7 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         elif action.dest == "budget" and not entry.experiment:
             action.help = str(action.help).replace(cli.OF_EXPERIMENT, "")
         elif action.dest == "simulate_dimension" and "dimension" not in entry.numbers:
-            action.help = "of the experiment alone (default: by cost)"
+            action.help = "d of the experiment (default: by cost)"
         elif action.dest == "labels" and "labels" in entry.words:
             action.metavar, action.help = "NAME", own_words(str(action.help), theory)
         elif action.dest == "tolerance":
@@ -99,7 +99,7 @@ def _no_use(entry: CurveEntry) -> tuple[str, ...]:
 
 
 def own_words(line: str, theory: str) -> str:
-    """What a line of help says of one theory: its own clauses where it has any, else those that name none.
+    """The help of an option for one theory: the clauses that name the theory, or else the clauses that name none.
 
     >>> own_words("overlap of spike and target (default: 1; glm: 0); random-features: d/p", "random-features")
     'd/p'
@@ -220,7 +220,7 @@ def _heads(members: list[dict[str, Any]]) -> list[str]:
 
 
 def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers: dict[str, Any]) -> Any:
-    """The experiment beside a curve; None where the budget that was asked for ends it, which is said."""
+    """The experiment of a curve; None if the budget ends it, which a message reports."""
     from hermitex.face import theory_and_experiment as face
     from hermitex.show.progress import heartbeat, reporter, words
 
@@ -309,7 +309,7 @@ def _numbers(name: str, text: str) -> float | list[float]:
 
 
 def _line(name: str, text: str) -> list[float]:
-    """What the curve runs along; inf where it stands in the list: the theory says where it takes it."""
+    """The values along the curve. inf is kept: the theory says where it accepts inf."""
     if ":" in text:
         return [float(v) for v in output.grid(text)]
     return [_number(name, part) for part in text.split(",")]
@@ -359,7 +359,7 @@ def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
 
 
 def _text(found: Any, entry: CurveEntry, best: str | None) -> str:
-    """The errors, the experiment's beside them, the main order parameters, and the number that has its best value."""
+    """The errors, those of the experiment, the main order parameters, and the optimised number."""
     from hermitex.show.tables import text_table
 
     table = found.table()
