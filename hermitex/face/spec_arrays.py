@@ -59,7 +59,7 @@ def _file(path: Path) -> Any:
     check_source(path, _MOST)
     try:
         if not path.exists():
-            raise BadInput(f"the file {path} does not exist")
+            raise BadInput(f"no such file: {path}")
         if path.suffix == ".npy":
             return reals(np.load(path, allow_pickle=False))
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)

@@ -219,7 +219,7 @@ def test_what_does_not_converge_is_said_with_its_place(exported):
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     system, points = written("ridge")
-    with pytest.raises(BadInput, match="no folder"):
+    with pytest.raises(BadInput, match="nowhere' does not exist"):
         system.export(tmp_path / "nowhere" / "solver.py", reference=points)
     (tmp_path / "solver.py").write_text("old")
     monkeypatch.setattr(export, "evaluate_residual", lambda *a: mpmath.mpf(1))
