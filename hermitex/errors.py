@@ -10,9 +10,6 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 _DUMMY = re.compile(r"(?<!\w)_(?=[A-Za-z])")
-_MESSAGE = 2_000  # letters of a message
-_FEW = 16  # choices that still fit in a line
-_AS_CLOSE = 0.15  # of the likeness: names that much less like than the closest are not meant
 NO_NUMBER = (TypeError, ValueError, OverflowError)  # what makes a float of something may raise; the last of them at 10**400
 #: Keywords that say the same: a function takes one of each row.
 _ALIKE = (("g", "target", "link", "teacher"), ("sigma", "activation", "nonlinearity"), ("k", "order", "degree"),
@@ -29,7 +26,8 @@ class HermitexError(Exception):
     """Base of every error that hermitex raises on purpose; its text is fit to be shown to a user, whatever it quotes."""
 
     def __str__(self) -> str:
-        return both_ends(super().__str__(), _MESSAGE)
+        most = 2_000  # letters of a message
+        return both_ends(super().__str__(), most)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Not by calling the class: an error is made of its parts, and travels between processes as its text and them.
@@ -63,7 +61,8 @@ class UnknownName(BadInput):
         known = sorted(set(known))
         self.name, self.close_matches = name, list(meant) or close_matches(str(name), known)
         hint = f"; did you mean {' or '.join(self.close_matches)}?" if self.close_matches else ""
-        if not hint and 0 < len(known) <= _FEW:
+        few = 16  # choices that still fit in a line
+        if not hint and 0 < len(known) <= few:
             hint = f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
         super().__init__(f"unknown {what} {name!r}{hint}")
 
@@ -79,7 +78,8 @@ def close_matches(name: str, known: Iterable[str]) -> list[str]:
     lower = {k.lower(): k for k in sorted(known, key=lambda k: k[:1].isupper() == name[:1].isupper())}  # the last one stays
     near = get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
     close = [SequenceMatcher(None, k, name.lower()).ratio() for k in near]
-    return [lower[k] for k, ratio in zip(near, close, strict=True) if ratio > close[0] - _AS_CLOSE]
+    as_close = 0.15  # of the likeness: names that much less like than the closest are not meant
+    return [lower[k] for k, ratio in zip(near, close, strict=True) if ratio > close[0] - as_close]
 
 
 def both_ends(text: str, most: int) -> str:

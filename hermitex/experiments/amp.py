@@ -23,20 +23,10 @@ from hermitex.theories.overlaps.label_structure import values
 
 Array = np.ndarray
 STARTS = ("zero", "spectral", "informed")
-_DIMENSION = 1000
-_STEPS = 150
-_STILL = 1e-4  # W has settled: far below its fluctuation d^(-1/2)
-_NEW = 0.7  # weight of a step beside those before it
-_EXACT = 1e-4  # V at which a direction is known: g_out has nothing left to say of it
-_SMALL = 1e-2  # overlap of the random part of a start at zero
-_TEST = 4096
-_MOST_TEST = 2**20
-_AVERAGED = 9  # 2^10 points
-_LARGEST = 60_000_000  # numbers in X
 
 
 def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 16, model: str | None = None,
-             test: int = _TEST, progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+             test: int = 4096, progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
     r"""Run Bayes-AMP on data of a multi-index theory -> Curve of overlaps with standard errors over the seeds.
 
     Parameters
@@ -66,11 +56,13 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     >>> bool(0.5 < found["M11"][0] < 0.8)
     True
     """
+    # 4096 samples of a test: their error is 1/64 of the spread of a loss.
     line = np.atleast_1d(theory.complete(theory.given({"alpha": alpha, **numbers}))["alpha"])
     chosen = seeds_of(seeds)
     d = _checked(dimension, line, theory)
-    if isinstance(test, bool) or not 2 <= test <= _MOST_TEST:
-        raise BadInput(f"bayes-amp: test is a number of samples from 2 to {_MOST_TEST}, not {test!r}")
+    most_test = 2**20  # samples of a test: their error is 1/1024 of the spread of a loss
+    if isinstance(test, bool) or not 2 <= test <= most_test:
+        raise BadInput(f"bayes-amp: test is a number of samples from 2 to {most_test}, not {test!r}")
     start = _start(theory, model)
     values, errors = over_seeds(lambda seed: _run(theory, line, d, start, seed, test), chosen, progress)
     return Curve(theory.name, {**theory.described({}), "dimension": d, "model": start}, line, values, theory.order_parameters,
@@ -78,12 +70,14 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
 
 
 def _checked(dimension: int | None, line: Array, theory: Any) -> int:
-    d = _DIMENSION if dimension is None else dimension
+    default = 1000  # overlaps fluctuate by d^-1/2 = 3 %
+    d = default if dimension is None else dimension
     if isinstance(d, bool) or not np.isfinite(d) or int(d) != d or d < 3:
         raise BadInput(f"the dimension of an experiment is an integer of 3 or more, not {dimension!r}")
     if np.rint(line.min()*d) < 1:
         raise BadInput(f"bayes-amp: at d = {d} there would be no samples; take a larger dimension")
-    if line.max()*d*d > _LARGEST:
+    largest = 60_000_000  # numbers in X: 0.5 GB
+    if line.max()*d*d > largest:
         raise BadInput(f"bayes-amp: at d = {d} and alpha = {line.max():g} the data would hold {8*line.max()*d*d/1e9:.1f} GB; "
                        "take a smaller dimension")
     if not hasattr(theory.law, "name") or theory.generalisation is None:
@@ -143,30 +137,35 @@ def _error(rule: Any, W: Array, W0: Array, V: Array, test: int, rng: np.random.G
 
 def _expected(rule: Any, omega: Array, V: Array, rng: np.random.Generator) -> Array:
     """E[g|omega] over points of N(0, V) that fill it evenly, the same for every omega; an error sees the square of what is left."""
-    half = ndtri(np.clip(qmc.Sobol(len(V), seed=rng).random_base2(_AVERAGED), 1e-15, 1 - 1e-15))
+    averaged = 9  # 2^(9 + 1) points
+    half = ndtri(np.clip(qmc.Sobol(len(V), seed=rng).random_base2(averaged), 1e-15, 1 - 1e-15))
     away = np.concatenate([half, -half]) @ np.linalg.cholesky(V).T
     parts = [(o[:, None] + away).reshape(-1, len(V)) for o in np.array_split(omega, max(1, len(omega)//500))]
     return np.concatenate([rule.clean(z).reshape(-1, len(away)).mean(axis=1) for z in parts])
 
 
-def amp(label: Denoiser, X: Array, W: Array, *, full: bool, steps: int = _STEPS) -> tuple[Array, Array]:
+def amp(label: Denoiser, X: Array, W: Array, *, full: bool, steps: int = 150) -> tuple[Array, Array]:
     """The estimate W (d, r) and V at the end of Bayes-AMP from a start W, or after `steps` of it; V diagonal if not `full`.
 
     g and W Lambda are averaged over the steps with the same weights, so that V g stays the Onsager term of X W exactly: at finite d
     the plain map may end in a cycle of period two.
     """
+    # 150 steps, chosen by trial: only near a threshold does Bayes-AMP take more.
     (n, d), r = X.shape, W.shape[1]
     g, Lambda, back = np.zeros((n, r)), np.zeros((r, r)), np.zeros((d, r))
     V = _variance(W.T @ W/d, full)
+    still = 1e-4  # W has settled: far below its fluctuation d^(-1/2)
+    exact = 1e-4  # V at which a direction is known: g_out has nothing left to say of it
+    weight = 0.7  # of a step beside those before it
     for step in range(steps):
-        new = _NEW if step else 1.0
+        new = weight if step else 1.0
         now, slopes = label(X @ W - g @ V, V)
         slope = precision(slopes, full)/d
         g, Lambda, back = (new*a + (1 - new)*b for a, b in ((now, g), (slope, Lambda), (W @ slope, back)))
         v, R = np.linalg.eigh(np.linalg.inv(np.eye(r) + Lambda))
         W, last = (X.T @ g + back) @ (R*v) @ R.T, W
-        V = (R*np.maximum(v, _EXACT)) @ R.T  # a direction that is known waits for the others
-        if np.linalg.norm(W - last)/np.sqrt(d) < _STILL or v[-1] < _EXACT:
+        V = (R*np.maximum(v, exact)) @ R.T  # a direction that is known waits for the others
+        if np.linalg.norm(W - last)/np.sqrt(d) < still or v[-1] < exact:
             break
     return W, V
 
@@ -192,9 +191,10 @@ def _variance(M: Array, full: bool) -> Array:
 
 
 def _first(label: Denoiser, start: str, X: Array, W0: Array, rng: np.random.Generator) -> Array:
+    small = 1e-2  # overlap of the random part of a start at zero
     if start == "zero":
         # From W = 0 itself directions that the label may exchange would stay equal for ever.
-        return np.zeros_like(W0) if W0.shape[1] == 1 else np.sqrt(_SMALL)*rng.standard_normal(W0.shape)
+        return np.zeros_like(W0) if W0.shape[1] == 1 else np.sqrt(small)*rng.standard_normal(W0.shape)
     if start == "informed":
         return 0.95*W0 + np.sqrt(0.95*0.05)*rng.standard_normal(W0.shape)
     # The overlap of the spectral estimate is not known to the algorithm: it starts at a moderate one and corrects itself.

@@ -17,7 +17,6 @@ from hermitex.systems.names import begin
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
-_DIMENSION, _MOST, _CHUNK = 500, 3_000_000, 2_000_000
 
 
 def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 8,
@@ -31,7 +30,8 @@ def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | 
     start : {"Q": matrix, "M": matrix} among the numbers, or here
     numbers : gamma, Delta, Q, M, P, a, v, second, as of the theory; without Q and M the start that the theory draws at d
     """
-    chosen, d = seeds_of(seeds), _DIMENSION if dimension is None else int(dimension)
+    default = 500  # overlaps fluctuate by d^-1/2 = 4 %
+    chosen, d = seeds_of(seeds), default if dimension is None else int(dimension)
     given = theory.complete(theory.given({**numbers, **begin(start, "'M': [[0.1]]"), "t": t,
                                           "dimension": numbers.get("dimension", d)}))
     line = np.atleast_1d(given["t"])
@@ -41,8 +41,9 @@ def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | 
     if d <= p + theory.teachers:
         raise BadInput(f"committee: {p + theory.teachers} neurons do not fit into dimension {d}")
     records = np.rint(line*p*d/gamma).astype(int)
-    if records[-1] > _MOST:
-        raise BadInput(f"committee: t = {line[-1]:g} is {records[-1]:.3g} samples; {_MOST} is the most. Take a shorter time")
+    most = 3_000_000  # samples drawn for a seed; chosen by trial
+    if records[-1] > most:
+        raise BadInput(f"committee: t = {line[-1]:g} is {records[-1]:.3g} samples; {most} is the most. Take a shorter time")
     found = _run(theory, given, records, d, [np.random.default_rng(np.random.SeedSequence(s)) for s in chosen], progress)
     values, errors = {}, {}
     for i, name in enumerate(("risk", *theory.order_parameters)):
@@ -66,7 +67,8 @@ def _run(theory: Any, given: dict[str, Array], records: Array, d: int, rngs: lis
     rows = _root(theory.rates.joint(given["Q"], given["M"], given["P"]))
     W = np.stack([rows @ np.linalg.qr(rng.standard_normal((d, p + k)))[0].T for rng in rngs])*np.sqrt(d)
     out, done = [], 0
-    chunk = max(1, _CHUNK//(d*runs))
+    numbers_at_once = 2_000_000  # 16 MB of fresh samples
+    chunk = max(1, numbers_at_once//(d*runs))
     for record in records:
         while done < record:
             count = min(chunk, int(record) - done)

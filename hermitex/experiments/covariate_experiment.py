@@ -18,7 +18,6 @@ from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
-_TEST = 40_000
 _NAMES = ("test_error", "train_error", "q", "m")
 
 
@@ -75,6 +74,8 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
         clean = np.broadcast_to(np.asarray(g(z=shaken if theory.binary else nu), dtype=float), nu.shape)
         return clean, clean if theory.binary else clean + (shaken - nu)
 
+    tested = 40_000  # samples: their error is 1/200 of the spread of a loss
+
     def measured(seed: int) -> dict[str, Array]:
         rng = np.random.default_rng(seed)
         found = []
@@ -83,7 +84,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
             _, y = labels(xi @ toward + hidden*rng.standard_normal(n), rng)
             w, train = minimise(xi*np.sqrt(omega/p), y, loss, lam)
             m, q = float(w @ (np.sqrt(omega/p)*toward)), float(omega @ w**2)/p
-            fresh = rng.standard_normal((2, _TEST))
+            fresh = rng.standard_normal((2, tested))
             clean, _ = labels(np.sqrt(rho)*fresh[0], rng)
             f = m/np.sqrt(rho)*fresh[0] + np.sqrt(max(q - m**2/rho, 0.0))*fresh[1]
             error = np.mean(clean*f <= 0) if theory.binary else np.mean((clean - f)**2)

@@ -16,8 +16,7 @@ from hermitex.theories.overlaps.channel import Output, ratio
 from hermitex.theories.overlaps.product_labels import ProductOutput
 
 Array = np.ndarray
-_SEEN = 1e-10
-_ROWS = 128
+_SEEN = 1e-10  # of the largest: frequencies, and probabilities, below it do not count in a step of AMP, which fluctuates by d^-1/2
 
 
 class Denoiser(Protocol):
@@ -79,8 +78,9 @@ class MonomialDenoiser:
         # the slopes of Z to the second order, each by how often every factor is differentiated
         slopes = [(), *((i,) for i in range(r)), *((i, j) for i in range(r) for j in range(i + 1))]
         found = np.empty((len(slopes), len(self.y)))
-        for k in range(0, len(self.y), _ROWS):
-            part = slice(k, k + _ROWS)
+        rows = 128  # labels at once: their tables stay in the cache
+        for k in range(0, len(self.y), rows):
+            part = slice(k, k + rows)
             t = np.log(np.maximum(np.abs(self.y[part]/out.scale), 1e-200))
             waves = np.exp(1j*_spacing(total)*np.arange(n)*t[:, None])
             waves[:, 0] /= 2

@@ -19,8 +19,6 @@ from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number_table
 
 Array = np.ndarray[Any, Any]
-_LATE = 30  # times the predicted samples, after which a run is given up
-_MOST = 2_000_000  # samples predicted at the largest d
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,14 +143,16 @@ def escapes(theory: Any, dimensions: Iterable[int], *, level: float = 0.5, step:
     predicted = times*d/steps
     if not np.all(np.isfinite(predicted)):
         raise BadInput(f"escapes: the flow does not reach {level:g} with this step; take a smaller one or another student")
-    if predicted[-1] > _MOST:
+    most = 2_000_000  # samples predicted at the largest d
+    if predicted[-1] > most:
         raise BadInput(f"escapes: {predicted[-1]:.2g} samples at d = {d[-1]:g}; take smaller dimensions or a larger step")
     means, errors = [], []
+    late = 30  # times the predicted samples, after which a run is given up
     for k, (x, s, n) in enumerate(zip(d, steps, predicted, strict=True)):
         if progress is not None:
             progress(k, len(d))
         setting = prepare(theory, [0.0], {"step": s}, int(x), model, repetition, None)[0]
-        mean, error = mean_and_error(_first_passage(setting.walk(chosen), level, int(_LATE*n) + 1000, len(chosen)))
+        mean, error = mean_and_error(_first_passage(setting.walk(chosen), level, int(late*n) + 1000, len(chosen)))
         means.append(float(mean))
         errors.append(float(error))
     return Escapes(d, np.array(means), np.array(errors), predicted, order, level, float(step), float(repetition), chosen,

@@ -18,7 +18,6 @@ from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
-_DIMENSION, _MOST, _CHUNK = 64, 2_000_000, 4096
 
 
 def simulate(theory: Any, samples: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 8, neurons: int = 200,
@@ -31,13 +30,15 @@ def simulate(theory: Any, samples: Any, *, dimension: int | None = None, seeds: 
     dimension : d (default 64); seeds : how many, or which; neurons : of each seed
     numbers : u, Delta
     """
-    chosen, d = seeds_of(seeds), _DIMENSION if dimension is None else int(dimension)
+    default = 64  # n = samples d^l is 260,000 at l = 3
+    chosen, d = seeds_of(seeds), default if dimension is None else int(dimension)
     given = theory.complete(theory.given({**numbers, "samples": samples}))
     line, step, Delta = np.atleast_1d(given["samples"]), float(given["u"]), float(given["Delta"])
     if d <= len(theory.variables) or neurons < 1:
         raise BadInput(f"giant-step: {neurons} neurons in dimension {d} cannot show {len(theory.variables)} directions")
-    if not ((least := float(line.min())*d**theory.order) >= 1 and float(line.max())*d**theory.order <= _MOST):
-        raise BadInput(f"giant-step: n = samples d^{theory.order} must be between 1 and {_MOST}, not at "
+    most = 2_000_000  # samples of one step; chosen by trial
+    if not ((least := float(line.min())*d**theory.order) >= 1 and float(line.max())*d**theory.order <= most):
+        raise BadInput(f"giant-step: n = samples d^{theory.order} must be between 1 and {most}, not at "
                        f"{least:g} to {float(line.max())*d**theory.order:g}; change samples or dimension")
 
     def run(seed: int) -> dict[str, list[float]]:
@@ -60,8 +61,9 @@ def cosines(theory: Any, d: int, n: int, step: float, Delta: float, neurons: int
     w = rng.standard_normal((neurons, d))
     w /= np.linalg.norm(w, axis=1, keepdims=True)
     gradient, left = np.zeros((neurons, d)), n
+    most_at_once = 4096  # samples at once: their pre-activations stay in the cache
     while left:
-        size = min(left, _CHUNK)
+        size = min(left, most_at_once)
         left -= size
         x = rng.standard_normal((size, d))
         y = g(**{v.name: x[:, i] for i, v in enumerate(theory.variables)}) + np.sqrt(Delta)*rng.standard_normal(size)

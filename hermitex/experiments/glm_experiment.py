@@ -19,7 +19,6 @@ from hermitex.theories.losses.classes import mean_label
 from hermitex.theories.losses.pointwise import HALF_SQUARE
 
 Array = np.ndarray
-_TEST, _FREE = 40_000, 1e3  # a column this large makes an intercept whose penalty is a millionth
 
 
 def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: int | Iterable[int] = 16,
@@ -55,6 +54,10 @@ def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: 
             return field
         return np.where(2*rng.random(nu.size) - 1 < np.asarray(mean(z=field)), 1.0, -1.0)
 
+    free = 1e3  # a column this large makes an intercept whose penalty is a millionth
+
+    tested = 40_000  # samples: their error is 1/200 of the spread of a loss
+
     def measured(rng: np.random.Generator, n: int) -> tuple[float, ...]:
         x = rng.standard_normal((n, d))
         star = np.zeros(d)
@@ -64,13 +67,13 @@ def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: 
             x = np.sqrt(one["Delta"])*x + np.outer(y, star/np.sqrt(d))
         else:
             y = label(x[:, 0]*np.sqrt(rho), rng)
-        design = np.column_stack([x/np.sqrt(d), np.full((n, int(theory.intercept)), _FREE)])
+        design = np.column_stack([x/np.sqrt(d), np.full((n, int(theory.intercept)), free)])
         w, train = minimise(design, y, loss, one["lam"])
-        w, b = w[:d], _FREE*float(w[d]) if theory.intercept else 0.0
+        w, b = w[:d], free*float(w[d]) if theory.intercept else 0.0
         q, m = float(w @ w)/d, float(w @ star)/d
-        fresh = rng.standard_normal((2, _TEST))
+        fresh = rng.standard_normal((2, tested))
         if mixed:
-            goal = np.where(rng.random(_TEST) < one["fraction"], 1.0, -1.0)
+            goal = np.where(rng.random(tested) < one["fraction"], 1.0, -1.0)
             f = goal*m + b + np.sqrt(one["Delta"]*q)*fresh[0]
         else:
             goal = label(np.sqrt(rho)*fresh[0], rng)

@@ -14,13 +14,11 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.experiments.feature_training import Array, Features, groups_of, rows
 
-TERMS = 16  # of the series of a population step
-CHUNK = 1_000_000  # numbers in one array of pre-activations
-
 
 def chunks(n: int, width: int) -> list[int]:
-    """Sizes that add up to n, each of about `CHUNK`/width rows."""
-    size = max(1, min(n, CHUNK//max(width, 1)))
+    """Sizes that add up to n, each of about a million/width rows."""
+    most = 1_000_000  # numbers in one array of pre-activations
+    size = max(1, min(n, most//max(width, 1)))
     full, rest = divmod(n, size)
     return [size]*full + ([rest] if rest else [])
 
@@ -63,7 +61,7 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
     r"""The same after a step on infinitely many samples: the gradient's expectation, by Hermite series in the overlaps.
 
     E[h(a.x) s'(b.x) x] = sum_k omega^k/k! (h_{k+1} s_{k+1} a + h_k s_{k+2} b) for unit a, b at omega = a.b (Mehler and Stein); the
-    overlaps between different rows are O(d^{-1/2}), so `TERMS` terms are exact to rounding; a row with itself is taken exactly.
+    overlaps between different rows are O(d^{-1/2}), so 16 terms are exact to rounding; a row with itself is taken exactly.
     """
     from math import factorial
 
@@ -76,13 +74,14 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
     for group, letter in zip(groups, letters, strict=True):
         u[group] = letter
     w = rows("sphere", p, d, rng)
-    s, h = (hermite_coefficients(f, TERMS + 2) for f in (sigma, g))
+    terms = 16  # of the series of a population step
+    s, h = (hermite_coefficients(f, terms + 2) for f in (sigma, g))
     own = float(compile(E(z*sigma(z)*sigma.weak_derivative.expr, z))())
     overlaps = w @ w.T
     np.fill_diagonal(overlaps, 0)  # a row with itself is counted apart
     towards_theta, along, others, power, mixed = np.zeros(p), np.zeros(p), np.zeros((p, p)), np.ones(p), np.ones((p, p))
     scale = np.zeros(p)
-    for k in range(TERMS):
+    for k in range(terms):
         towards_theta += h[k + 1]*s[k + 1]/factorial(k)*power
         along += h[k]*s[k + 2]/factorial(k)*power
         others += s[k + 1]**2/factorial(k)*mixed

@@ -17,7 +17,6 @@ from hermitex.theories.curve import Curve
 from hermitex.theories.kernels.inner import whole
 
 Array = np.ndarray
-_LARGEST = 40_000_000  # numbers in the largest matrix
 _NAMES = ("test_error", "train_error", "bias", "variance")
 
 
@@ -54,7 +53,8 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
     sizes = [whole("kernel-ridge: in an experiment n", float(np.rint(v)), 1) for v in np.atleast_1d(at["n"])]
     width = 0 if p == np.inf else whole("kernel-ridge: in an experiment p", p, 1)
     most = max(sizes)*max(*sizes, whole("kernel-ridge: test", test, 1), width)
-    if most > _LARGEST:
+    largest = 40_000_000  # numbers in the largest matrix
+    if most > largest:
         raise BadInput(f"kernel-ridge: n = {max(sizes)} makes matrices of {most:.1e} numbers; give fewer samples")
     theory.spectrum(d)  # refuses a dimension in words
     g = compile(theory.g(z))

@@ -21,11 +21,7 @@ from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
 MODELS = ("features", "network")
-DIMENSIONS = (200, 300, 400, 500, 600, 800, 1000)
-_COST = 4e11  # multiplications that a default dimension may cost in all
-_LARGEST = 20_000_000  # numbers in a matrix that is held whole
-_TEST = 2**13
-_PLASTIC = 1.32471795724474602596  # x^3 = x + 1: multiples of (1/x, 1/x^2) fill the unit square evenly
+_TEST = 2**13  # samples: their error is 1/90 of the spread of a loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +107,8 @@ class OneStepSetting:
         """Fresh samples whose two components in the plane of v and theta fill it evenly: a lattice, randomly shifted."""
         from scipy.special import ndtri
 
-        lattice = np.arange(1, self.test + 1)[:, None]*[_PLASTIC**-1, _PLASTIC**-2] + rng.random(2)
+        plastic = 1.32471795724474602596  # x^3 = x + 1: multiples of (1/x, 1/x^2) fill the unit square evenly
+        lattice = np.arange(1, self.test + 1)[:, None]*[plastic**-1, plastic**-2] + rng.random(2)
         plane = ndtri(np.clip(lattice % 1, 1e-15, 1 - 1e-15))
         error, loss, done = np.zeros(readouts.shape[1]), np.zeros(readouts.shape[1]), 0
         for size in chunks(self.test, max(self.p, self.d)):
@@ -194,7 +191,8 @@ def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: i
         raise BadInput(f"{theory.name}: test is a number of samples, not {test!r}")
     loss, binary = _loss(theory)
     largest = p*(min(n.max(), p) if loss is None else n.max())
-    if largest > _LARGEST*10:
+    most_held = 20_000_000  # numbers in a matrix that is held whole
+    if largest > most_held*10:
         raise BadInput(f"{theory.name}: at d = {d} the experiment would hold {8*largest/1e9:.0f} GB; take a smaller dimension")
     letters = tuple(map(float, getattr(theory, "vocabulary", None) or (1.0,)))
     fractions = tuple(map(float, getattr(theory, "fractions", None) or (1.0,)*len(letters)))
@@ -217,12 +215,15 @@ def _model(theory: Any, model: str | None, fixed: Mapping[str, float]) -> str:
 
 def _dimension(dimension: int | None, line: Array, beta: float, runs: int) -> int:
     """The given d; by default the largest of a few whose cost, for all seeds, is bearable."""
+    # among which the default is chosen by its cost
+    dimensions = (200, 300, 400, 500, 600, 800, 1000)
+    most = 4e11  # multiplications that a default dimension may cost in all
     if dimension is None:
         def cost(d: int) -> float:
             n, p = line.max()*d, beta*d
             return runs*(2*(n + _TEST)*d*p + n*p*p + len(line)*min(n, p)**3)
 
-        return max((d for d in DIMENSIONS if cost(d) <= _COST), default=DIMENSIONS[0])
+        return max((d for d in dimensions if cost(d) <= most), default=dimensions[0])
     if isinstance(dimension, bool) or not np.isfinite(dimension) or int(dimension) != dimension or dimension < 3:
         raise BadInput(f"the dimension of an experiment is an integer of 3 or more, not {dimension!r}")
     return int(dimension)

@@ -17,7 +17,6 @@ from hermitex.theories.curve import Curve
 from hermitex.theories.ridge_equivalent import ridge_equivalent
 
 Array = np.ndarray
-_LARGEST = 30_000_000  # numbers in the largest matrix
 ARRAYS = ridge_equivalent().arrays
 _NAMES = ("test_error", "train_error", "bias", "variance")
 
@@ -65,7 +64,8 @@ def simulate(theory: Any, n: Any, *, dimension: int | None = None, seeds: int | 
     widths = [point["p"] if point["p"] == np.inf else _whole("p", point["p"]) for point in points]
     g, modes = g[eta > 0], float(g[eta > 0].sum())
     finite = max((w for w in widths if w < np.inf), default=0)
-    if (most := max(modes, finite)*max(*sizes, finite)) > _LARGEST:
+    largest = 30_000_000  # numbers in the largest matrix
+    if (most := max(modes, finite)*max(*sizes, finite)) > largest:
         raise BadInput(f"ridge: {modes:g} modes and n = {max(sizes)} make matrices of {most:.1e} numbers; give fewer modes, and "
                        "the sum of the others as tail=")
     many = g.astype(int)

@@ -22,9 +22,7 @@ from hermitex.theories.curve import Curve
 
 Array = np.ndarray[Any, Any]
 MODELS = ("vectors", "overlaps")
-DIMENSION = 500
-_CHUNK = 1_000_000  # numbers drawn at once
-_MOST_STEPS = 20_000_000
+_CHUNK = 1_000_000  # numbers drawn at once: 8 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +166,8 @@ def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, mod
     fixed = {k: float(v) for k, v in theory.complete(given).items() if k != "t"}
     step = fixed["step"] or _step(theory, d, float(repetition))
     records = tuple(np.rint(line*d/step).astype(int).tolist())
-    if records[-1] > _MOST_STEPS:
+    most_steps = 20_000_000  # samples of one run; chosen by trial
+    if records[-1] > most_steps:
         raise BadInput(f"sgd: {records[-1]:.3g} samples would be drawn; take a larger step than {step:.3g}, or shorter times")
     names = theory.order_parameters
     first = np.full(len(names), fixed["m0"])
@@ -185,7 +184,8 @@ def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, mod
 
 
 def _dimension(dimension: Any, r: int) -> int:
-    d = DIMENSION if dimension is None else dimension
+    default = 500  # overlaps fluctuate by d^-1/2 = 4 %
+    d = default if dimension is None else dimension
     if isinstance(d, bool) or not np.isfinite(d) or int(d) != d or d < r + 2:
         raise BadInput(f"the dimension of this experiment is an integer of {r + 2} or more, not {d!r}")
     return int(d)

@@ -10,8 +10,6 @@ import numpy as np
 
 from hermitex.experiments.denoisers import Denoiser
 
-_STILL = 1e-3  # what a step takes out of the span of W: AMP itself goes on from there
-
 Array = np.ndarray
 
 
@@ -27,6 +25,7 @@ def spectral_start(label: Denoiser, X: Array, r: int, rng: np.random.Generator, 
     G = curvature(label, n, r)
     W = rng.standard_normal((d, r))
     g, span = np.zeros((n, r)), np.linalg.qr(W)[0]
+    still = 1e-3  # what a step takes out of the span of W: AMP itself goes on from there
     for _ in range(steps):
         omega = X @ W - g
         g = np.einsum("nij,nj->ni", G, omega)
@@ -34,7 +33,7 @@ def spectral_start(label: Denoiser, X: Array, r: int, rng: np.random.Generator, 
         size = np.linalg.norm(W)/np.sqrt(d*r)
         # the map is linear: W and the g of its Onsager term shrink together
         W, g, before, span = W/size, g/size, span, np.linalg.qr(W)[0]
-        if np.linalg.norm(span - before @ (before.T @ span)) < _STILL:
+        if np.linalg.norm(span - before @ (before.T @ span)) < still:
             break
     return W
 

@@ -13,7 +13,6 @@ from hermitex.experiments.statistics import mean_and_error, seeds_of, size_of
 from hermitex.symbols import z
 
 Array = np.ndarray
-_LARGEST = 3000
 
 
 def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8) -> dict[str, Any]:
@@ -39,8 +38,9 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
 
     chosen, d = seeds_of(seeds), size_of("spectrum", dimension)
     n, p = round(law.alpha*d), round(law.beta*d)
-    if min(d, n, p) < 2 or p > _LARGEST or n > 10*_LARGEST:
-        raise BadInput(f"spectrum: d = {d} gives {n} samples and {p} features; p is between 2 and {_LARGEST} in an experiment")
+    largest = 3000  # features: a matrix of 72 MB
+    if min(d, n, p) < 2 or p > largest or n > 10*largest:
+        raise BadInput(f"spectrum: d = {d} gives {n} samples and {p} features; p is between 2 and {largest} in an experiment")
     sigma = compile(law.sigma(z))
     median, expected = _median(law)
 

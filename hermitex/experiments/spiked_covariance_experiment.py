@@ -18,8 +18,6 @@ from hermitex.experiments.statistics import columns, over_seeds, seeds_of, size_
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
-_MOST, _BATCH = 500_000_000, 40  # numbers drawn for a seed; samples of a gradient over d
-_FINE = 0.2
 
 
 def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int | Iterable[int] = 8, batch: int | None = None,
@@ -49,8 +47,10 @@ def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int 
     if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
         raise BadInput("spiked-covariance: the experiment needs increasing times, 0 or more")
     counts = _steps(theory, line, theta, at)
-    most = _MOST//(2*max(sum(counts), 1)*d)
-    many = min(_BATCH*d, most) if batch is None else batch
+    most_drawn = 500_000_000  # numbers drawn for a seed
+    most = most_drawn//(2*max(sum(counts), 1)*d)
+    per_dimension = 40  # samples of a gradient over d
+    many = min(per_dimension*d, most) if batch is None else batch
     if not (d if batch is None else 1) <= many <= most:
         raise BadInput(f"spiked-covariance: {sum(counts)} steps in d = {d} are too many for an experiment with batches of "
                        f"{d if batch is None else batch} samples, or none fit; take a shorter time or a smaller dimension")
@@ -104,4 +104,5 @@ def _steps(theory: Any, line: Array, theta: float, at: Mapping[str, float]) -> l
     way = theory.solve(t=np.linspace(0, max(line[-1], near), 200), raise_on_failure=False, **at)["omega"]
     path = np.clip(np.outer([0.5, 1, 1.5], way).ravel(), near - 1, 1 - near)
     slopes = (np.asarray(speed(omega=path + near/2, theta=theta)) - np.asarray(speed(omega=path - near/2, theta=theta)))/near
-    return [int(np.ceil(dt*np.max(np.abs(slopes))/_FINE)) for dt in np.diff(line, prepend=0.0)]
+    fine = 0.2  # part of the fastest time of the flow that a step may take
+    return [int(np.ceil(dt*np.max(np.abs(slopes))/fine)) for dt in np.diff(line, prepend=0.0)]

@@ -12,8 +12,6 @@ from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.hints import DataFrame
 from hermitex.show.display import Shown, letter, number, words_table
 
-MOST_SEEDS = 10_000
-
 
 def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
     """The seeds themselves: K stands for 0, ..., K - 1.
@@ -27,8 +25,9 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
         raise
     except NO_NUMBER:
         raise BadInput(f"seeds is a number of seeds or a list of them, not {brief(seeds)}") from None
-    if not 1 <= len(chosen) <= MOST_SEEDS:
-        raise BadInput(f"an experiment has between 1 and {MOST_SEEDS} seeds, not {brief(seeds)}")
+    most_seeds = 10_000  # their standard error is a hundredth of the spread
+    if not 1 <= len(chosen) <= most_seeds:
+        raise BadInput(f"an experiment has between 1 and {most_seeds} seeds, not {brief(seeds)}")
     if len(set(chosen)) < len(chosen):
         raise BadInput("a seed occurs twice in the list, so two runs would be the same; give each seed once")
     return chosen

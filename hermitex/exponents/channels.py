@@ -272,7 +272,9 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
         value = parse(text)
     except HermitexError as err:
         raise BadInput(f"channel {name}: {text!r} is not a number ({err}); type e.g. {example}") from None
-    low, high = {"variance": (S.Zero, _LARGEST), "probability": (S.Zero, S.One)}[role]
+    # beside 10^12 the rest of a label keeps four of its 16 digits: 1/alpha_c is below the rounding of its sums
+    largest_noise = S(10)**12
+    low, high = {"variance": (S.Zero, largest_noise), "probability": (S.Zero, S.One)}[role]
     inside = value.is_extended_real and (low <= value) is S.true and (value <= high) is S.true  # an average is not compared
     if value.free_symbols or not inside:
         bound = "in [0, 1]" if role == "probability" else "a positive number up to 10**12"
@@ -281,9 +283,6 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
         raise BadInput(f"channel {name}: the variance is 0; use "
                        + ("deterministic" if name == "gaussian" else "the target sign(...) with channel deterministic"))
     return value
-
-
-_LARGEST = S(10)**12  # noise beside which the rest of a label is lost in rounding
 
 
 # -- which g fit -----------------------------------------------------------------------------------------------------

@@ -18,8 +18,6 @@ from hermitex.symbolic.budget import ends, patience, remaining
 from hermitex.symbolic.deadline import attempt
 
 T = TypeVar("T")
-FIRST, MORE = 4.0, 3.0  # seconds of the first turns; each is so many times as long as the one before
-_FOREVER = 4            # turns after which nothing is given up any more
 
 
 class Part(Generic[T]):
@@ -78,14 +76,18 @@ class Part(Generic[T]):
 def take_turns(*parts: Part[Any]) -> None:
     """Give the parts turns in their order until each is done, or the budget in force is over."""
     whole, count = remaining(), 0
+    first_turn = 4.0  # seconds; chosen by trial: most parts end within them
+    # each turn is three times as long as the one before: what is begun again costs at most half of the turn that ends it
+    growth = 3.0
+    last_limited = 4  # 4 + 12 + 36 + 108 s: a part that none of these turns has ended gets no limit of its own
     while any(p.ready for p in parts) and not _over():
         for part in parts:
             if not part.ready or _over():
                 continue
             alone = sum(p.ready for p in parts) == 1 and not any(p.after is part for p in parts)
-            seconds = None if alone or count >= _FOREVER else FIRST*MORE**count
-            with patience(MORE**count):
-                part.turn(attempt(seconds if seconds is None else seconds/MORE**count))
+            seconds = None if alone or count >= last_limited else first_turn*growth**count
+            with patience(growth**count):
+                part.turn(attempt(seconds if seconds is None else seconds/growth**count))
         count += 1
     for part in parts:
         part.closed(whole)

@@ -32,8 +32,8 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.subspaces import Matrix, span, stack, tidy
 
-_SECONDS = 8.0  # of the label maps of one order at one stage, and of its entries
-_WORDS = 4      # reasons that a certificate names
+# of the label maps of one order at one stage, and of its entries: a whole answer should take ten
+_SECONDS = 8.0
 
 
 class GenerativeSearch:
@@ -246,8 +246,9 @@ def _short(x: Expr) -> Expr:
 
 def _reasons(blocks: Sequence[TensorBlock]) -> str:
     why = list(dict.fromkeys(w for b in blocks for w in b.space.why))
-    more = f" and {len(why) - _WORDS} more" if len(why) > _WORDS else ""
-    return "; ".join(why[:_WORDS]) + more
+    named = 4  # reasons that fit on a line of a certificate
+    more = f" and {len(why) - named} more" if len(why) > named else ""
+    return "; ".join(why[:named]) + more
 
 
 def _zero(name: str, k: int, blocks: Sequence[TensorBlock]) -> Evidence:

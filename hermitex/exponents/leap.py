@@ -31,10 +31,6 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.subspaces import Matrix
 
-MAX_OF_ONE = 40  # orders that are tried of one direction
-_SOON, _LONG = 0.6, 1.5  # seconds of the entries as functions, before and after single moments
-_OF_ONE = 4.0            # seconds of a coefficient of one variable: it is a moment itself, and its number is wanted
-
 
 @dataclass(frozen=True)
 class Leap:
@@ -93,11 +89,12 @@ class LeapSearch:
 
     def _prepared(self) -> Relevant:
         """What the target depends on, and the two searches over it."""
+        highest = 40  # orders that are tried of one direction, where a tensor has one entry
         if self.seen is None:
             g = centred(self.g, self.variables)  # a constant charges nothing, and may hide that g is odd
             seen = relevant(g, self.variables)
             if seen.dimension:
-                last = _last_order(g, self.variables, self.max_order if seen.dimension > 1 else MAX_OF_ONE)
+                last = _last_order(g, self.variables, self.max_order if seen.dimension > 1 else highest)
                 name = "leap" if seen.dimension > 1 else "information exponent"
                 self.climb = Climb(_LeapOracle(seen.inner, seen.names), seen.dimension, last, name=name)
             if seen.dimension > 1:
@@ -152,7 +149,10 @@ class _LeapOracle:
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all that it charges, or undetermined."""
         plain = self.entries.whole_is_polynomial or known.has(Expectation)
-        for seconds in (_SOON, _LONG) if len(self.entries.variables) > 1 else (_OF_ONE,):
+        soon = 0.6  # seconds of the entries as functions, before single moments; chosen by trial
+        long = 1.5  # seconds of the entries as functions, after single moments; chosen by trial
+        of_one = 4.0  # seconds of a coefficient of one variable: it is a moment itself, and its number is wanted
+        for seconds in (soon, long) if len(self.entries.variables) > 1 else (of_one,):
             try:
                 with attempt(None if plain else seconds):
                     found = self.entries.tensor(known, k)

@@ -18,7 +18,6 @@ from hermitex.show.display import latex, math, shorten
 from hermitex.symbolic.parsing import parse, to_text
 
 _EXPONENTS = ("information", "leap", "generative")
-_BRIEF = 28  # characters of a direction in a picture
 _SHOWN = ("kernel", "one_pass_sgd", "batch_reuse", "amp")  # the rates of a table
 
 
@@ -86,12 +85,13 @@ class Exponents(Findings):
         from hermitex.show.mathtext import label
         from hermitex.show.plots import staircases
 
+        brief = 28  # characters of a direction that fit next to a step of the picture
         def drawn(words: str) -> str:
-            found = _formula(words) if len(words) <= _BRIEF else ""
-            return label(found, words) if found else shorten(words, _BRIEF)
+            found = _formula(words) if len(words) <= brief else ""
+            return label(found, words) if found else shorten(words, brief)
 
         lines = {"one pass over the data": self.staircase, "using the data again": self.generative_staircase}
-        steps = {name: [(s["order"], drawn(directions_words([row], self.variables, self.numbers, most=_BRIEF)))
+        steps = {name: [(s["order"], drawn(directions_words([row], self.variables, self.numbers, most=brief)))
                         for s in stages for row in s["directions"]] for name, stages in lines.items() if stages}
         if not steps:
             raise BadInput("plot: no order was found for any direction; the notes say why")

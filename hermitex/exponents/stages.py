@@ -13,10 +13,9 @@ from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.text.plain_data import plain
 
-MOST = 12
+MOST = 12  # digits of a threshold in words: alpha_c claims ten
 NO_LABEL = "the label does not depend on z: no exponent exists"
 NONE_EXISTS = "so none exists"  # in what a note says of the information exponent and the leap
-_SHORT = 10  # in a table
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,8 @@ def alpha_text(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
     short : a brief exact form without its number, or the number.
     """
     words = []
-    for number, exact, bound, reached in stage_values(t, _SHORT if short else MOST):
+    shortest = 10  # digits that fit in a table
+    for number, exact, bound, reached in stage_values(t, shortest if short else MOST):
         least, later = ">= " if bound else "", f", reached at {reached}" if reached else ""
         form = "" if exact is None else to_text(exact)
         if short:

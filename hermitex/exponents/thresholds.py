@@ -21,8 +21,8 @@ from hermitex.exponents.stages import Threshold, digits_that_hold, lower_bound
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
 
+# alpha_c = 0: a direction with E[z|Y] != 0 is found from any number of samples
 TRIVIAL = Value(mpf(0), S.Zero, mpf(0), method="E[z|Y] is not zero")
-_ROUNDING = 1e-9
 
 
 def weak_recovery(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
@@ -61,6 +61,7 @@ def weak_recovery(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
     known = matrix([], len(variables))
     done: list[dict[str, Any]] = []
     last = TRIVIAL
+    rounding = 1e-9  # relative, above the rounding of couplings: z itself meets the bound
     for stage in stages:
         directions = matrix([[S(x) for x in row] for row in _rows(stage["directions"])], len(variables))
         entry = {"alpha_c": None, "directions": _rows(directions), "conditional": known.rows > 0, "bound": False, "reached": None,
@@ -81,7 +82,7 @@ def weak_recovery(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
         else:
             hidden = len(variables) - known.rows  # with G = z z^T - 1, as z itself tells, E[G M G] = (r + 1) M at M = 1
             failed = (f"not reached, {digits_that_hold(last.alpha)} came out, and z itself has 1/{hidden + 1}"
-                      if last.alpha and last.alpha + last.error < (1 - _ROUNDING) / (hidden + 1) else "")
+                      if last.alpha and last.alpha + last.error < (1 - rounding) / (hidden + 1) else "")
         if failed:
             notes.append(f"{name}: {failed}")
         else:

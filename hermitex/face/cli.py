@@ -31,7 +31,7 @@ from hermitex.show.files import STDOUT, number_of
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.interrupts import behind
 
-ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+ANSWERED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130  # exit status: 0 and 2 as every command line has them, 130 = 128 + SIGINT
 
 # verb -> its line in --help; the verb itself is hermitex.face.verbs.<verb>
 VERBS: dict[str, str] = {
@@ -52,7 +52,6 @@ VERBS: dict[str, str] = {
     "doctor": "versions, optional parts, a self-test",
 }
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
-_LONGEST_LINE = 600
 FILES = {"output", "plot", "csv", "bib", "latex", "markdown"}  # options that name a file to be written
 OF_EXPERIMENT = "; of an experiment, where it is given"  # a budget; by default that takes as long as it takes
 
@@ -181,7 +180,8 @@ def report(error: BaseException, about: str = "") -> int:
 
 def say(text: str) -> None:
     """One line on stderr, whatever the text holds."""
-    said = both_ends(line(text), _LONGEST_LINE)
+    longest = 600  # characters: some lines of a terminal; what a user typed may be longer than the screen
+    said = both_ends(line(text), longest)
     with contextlib.suppress(OSError, ValueError):  # a closed or full stderr: there is nobody to be told
         print(f"hermitex: {said}", file=sys.stderr or io.StringIO(), flush=True)
 

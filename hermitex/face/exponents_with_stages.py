@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from hermitex.exponents.result import Exponents
     from hermitex.theories.overlaps.reached_thresholds import Reached
 
-_STEPS = 200  # of work for each second of the budget, about a tenth of it: noise on a smooth label may take minutes
-
 
 @overload
 def exponents(target: list[Formula] | tuple[Formula, ...], channel: str | Channel | None = None, *,
@@ -113,6 +111,7 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
 def _with_reached(found: Exponents, channel: Any, budget: float | None, left: float | None) -> Exponents:
     """The stages with where the state evolution of AMP reaches them; `left` seconds are left of the budget."""
     stages, notes = [dict(s) for s in found.threshold.stages], list(found.notes)
+    steps_a_second = 200  # of work for each second of the budget, about a tenth of it: noise on a smooth label may take minutes
     for n, stage in enumerate(stages):
         if stage["alpha_c"] is None:
             break
@@ -120,7 +119,7 @@ def _with_reached(found: Exponents, channel: Any, budget: float | None, left: fl
             stage["reached"] = stages[n - 1]["reached"] if n else stage["alpha_c"]
             continue
         try:
-            with deadline(left), nullcontext() if budget is None else work(_STEPS*budget):
+            with deadline(left), nullcontext() if budget is None else work(steps_a_second*budget):
                 at = _reached(found, channel, n)
         except BudgetExceeded:
             notes.append(f"stage {n + 1}: finding where it is reached needs more work than this budget allows; allow more with "

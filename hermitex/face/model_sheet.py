@@ -28,7 +28,6 @@ from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.parsing import parse, real_expression, to_text
 from hermitex.symbols import z
 
-ALPHA = tuple(float(a) for a in np.linspace(0.1, 5, 50).round(10))
 _NUMBERS = {"beta": 1.0, "lam": 0.1, "Delta": 0.0, "alpha0": 5.0, "eta": 1.0}
 _FOLDER = "@folder@"
 
@@ -152,7 +151,8 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
     given = {**_NUMBERS, **{("lam" if k == "lamda" else k): v for k, v in numbers.items()}}
     if strange := [k for k in given if k not in _NUMBERS]:
         raise UnknownName(strange[0], _NUMBERS, "number of a report")
-    line = tuple(_floats("alpha", ALPHA if alpha is None else alpha))
+    default = tuple(float(a) for a in np.linspace(0.1, 5, 50).round(10))  # the 50 points of a curve from 0.1 to 5
+    line = tuple(_floats("alpha", default if alpha is None else alpha))
     if min(line) <= 0:
         raise BadInput(f"report: alpha is positive, not {min(line):g}")
     for seconds in (budget, patience):

@@ -14,9 +14,8 @@ from hermitex.errors import BadInput
 # A number with more digits than a float holds travels through json.dumps as marked text and is unquoted after it; no text of
 # a user's bears the mark of this process.
 _MARK = f"\x00{token_hex(16)}:"
-_MARKED = re.compile(rf'"\\u0000{_MARK[1:]}([-+.0-9eE]+)"')
+_MARKED = re.compile(rf'"\\u0000{_MARK[1:]}([-+.0-9eE]+)"')  # group 1 is the number without its mark
 _LONE = re.compile("[\ud800-\udfff]")
-_MANY_POINTS, _MANY_DIGITS = 100_000, 10_000
 
 
 def plain(value: Any) -> Any:
@@ -88,8 +87,9 @@ def grid(text: str) -> list[Fraction]:
     if len(parts) != 3 or not parts[2].strip().isdecimal():
         raise BadInput(f"a range is written first:last:points, not {text!r}")
     first, last, points = _fraction(parts[0], text), _fraction(parts[1], text), int(parts[2])
-    if not 1 <= points <= _MANY_POINTS:
-        raise BadInput(f"a range has between 1 and {_MANY_POINTS} points, not {points}")
+    most = 100_000  # lines of a table; a larger table is a sweep
+    if not 1 <= points <= most:
+        raise BadInput(f"a range has between 1 and {most} points, not {points}")
     return [first + (last - first) * Fraction(i, max(points - 1, 1)) for i in range(points)]
 
 
@@ -161,8 +161,9 @@ def digits(asked: int | None) -> int:
     """The number of digits asked for, 15 if none was."""
     if asked is None:
         return 15
-    if not 1 <= asked <= _MANY_DIGITS:
-        raise BadInput(f"--digits is between 1 and {_MANY_DIGITS}, not {asked}")
+    most = 10_000  # chosen by hand: more than a comparison needs
+    if not 1 <= asked <= most:
+        raise BadInput(f"--digits is between 1 and {most}, not {asked}")
     return asked
 
 

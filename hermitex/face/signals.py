@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Any
 
 _AGAIN = 5.0  # seconds; what tidies up behind an interrupt takes less
-_SOON = 0.02
 
 
 @contextmanager
@@ -50,9 +49,11 @@ def interrupts(*, ends: bool) -> Iterator[list[int]]:
         else:  # it wakes what waits, too
             signal.pthread_kill(main, signal.SIGINT)
 
+    soon = 0.02  # seconds: what is in progress where no exception can pass, as in __del__, has ended by then
+
     def lost(what: Any) -> None:
         if issubclass(what.exc_type, KeyboardInterrupt):
-            _thread.start_new_thread(again, (_SOON,))  # where no exception can pass, as here: it comes again behind
+            _thread.start_new_thread(again, (soon,))  # where no exception can pass, as here: it comes again behind
         else:
             hook(what)
 

@@ -22,6 +22,7 @@ from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.face.spec_lines import SWEEP, Lines, entry_names
 from hermitex.show.files import check_source
 
+# bytes of a file that somebody wrote; parts of a dotted key, which sections and names have few of
 _LARGEST, _PARTS, TIME = 1_000_000, 20, "t"
 _DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
 

@@ -23,32 +23,12 @@ from hermitex.kernels.lowered import NodeAxis
 from hermitex.kernels.source import place
 
 _GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits
-_CROWDED = 12  # from that many kinks on an interval between two of them begins with one panel
-_STEPS = (0.1, 0.15)  # of the first trapezoid rule, outer and inner: fine enough for most, and verified for all
-_COARSE = (0.2, 0.3)  # the same where every step of a solver averages over a grid of several axes: its cost is the grid's
-_OF_FIELDS = (0.25, 8.0)  # the same, and its window, of an axis that stands for several: it is verified only
-_SURELY = 1e-8  # a panel whose two rules differ by more is halved, however much worse another one is
-_STALLED = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
-_FURTHER = 3.0  # a window is widened by that much
+_FURTHER = 3.0  # a window is widened by that much: at 9 a Gaussian tail falls by e^-31 on the way
 _STIR = 2.0**-49  # of a node in verification, some ten times its rounding, which a narrow integrand feels
-_STIR_AGAIN = 1.375*_STIR  # with another pattern
-_NOISE = 1e-14
-_CANCELLED = 4e-15  # of E|F|: rounding of a sum
-_GRID = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
-_MOST_NUMBERS = 10**8  # in one array, of which there are some at once
-_FITS = 60_000_000  # numbers in one array that no finer rule may exceed
-_NARROW = 12.0  # inverse widths from there on get break points about their centres
-_GRADE = 4.0  # the quotient of neighbouring distances of such break points from the centre
-_MOST_GRADES = 26
-_SLOW, _WIDE, _PER_WIDTH = 2.0, 2.0, 3.0
-_POLES = 24.0  # beyond the frequency that stands in a formula: what the rest of the integrand needs
-_BROAD = 3.2  # a panel as broad as that sees exp(-x^2/2) to all digits
-_TURN = 24.0  # radians on one panel
-_PANEL, _MANY = 31, 256
-_FINEST = 20 / 2**15  # the least step that a formula may ask for
-_LEAST, _NONE = 1e-290, np.zeros(1, dtype=bool)
-_OUT = 38.0  # half a window; beyond it exp(-x^2/2) underflows
+_MOST_NUMBERS = 10**8  # in one array, of which there are some at once: 0.8 GB each
+_FITS = 60_000_000  # numbers in one array that no finer rule may exceed: 0.5 GB
+_PANEL, _MANY = 31, 256  # nodes of a panel, those of quadrature.fejer; panels of a moving interval: 8,000 nodes at each outer one
 
 
 def require_room(nested: Iterable[tuple[str, ...]], quad: Mapping[str, Any], points: int) -> None:
@@ -72,10 +52,14 @@ class Quadratures:
     def __init__(self, axes: Iterable[NodeAxis], kinked: dict[str, int], grid: frozenset[str] = frozenset()) -> None:
         self.axes = tuple(axes)
         self.kinked = kinked
+        crowded = 12  # from that many kinks on an interval between two of them begins with one panel
+        steps = (0.1, 0.15)  # of the first trapezoid rule, outer and inner: fine enough for most, and verified for all
+        coarse = (0.2, 0.3)  # the same where every step of a solver averages over a grid of several axes: its cost is the grid's
+        of_fields = (0.25, 8.0)  # the same, and its window, of an axis that stands for several: it is verified only
         self.rules = {a.identifier: quadrature.counting() if a.counting else
-                      quadrature.unit(4 if kinked[a.identifier] < _CROWDED else 1) if kinked.get(a.identifier) else
-                      quadrature.trapezoid(*_OF_FIELDS) if a.fields > 1 else
-                      quadrature.trapezoid((_COARSE if a.identifier in grid else _STEPS)[a.depth > 0])
+                      quadrature.unit(4 if kinked[a.identifier] < crowded else 1) if kinked.get(a.identifier) else
+                      quadrature.trapezoid(*of_fields) if a.fields > 1 else
+                      quadrature.trapezoid((coarse if a.identifier in grid else steps)[a.depth > 0])
                       for a in self.axes if not a.summed}
         self._between = tuple(i for i, a in enumerate(self.axes, start=1) if not a.summed)
         self.grades = dict.fromkeys(kinked, 0)
@@ -94,7 +78,8 @@ class Quadratures:
     def finer(self) -> Quadratures:
         """With the rules that what closed forms leave asks for: far out, or within a hair of a kink."""
         graded = 3*_GRADES//2 if len(self.rules) == 1 else 0
-        self.rules |= {a: quadrature.unit(8, graded, _OUT) for a in self.rules if a in self.kinked}
+        out = 38.0  # half a window; beyond it exp(-x^2/2) underflows
+        self.rules |= {a: quadrature.unit(8, graded, out) for a in self.rules if a in self.kinked}
         return self
 
     @property
@@ -163,8 +148,10 @@ class Quadratures:
     def unseen(self) -> np.ndarray:
         """Point by point: was nothing but 0 met at all nodes of an average over all axes? There may be something between them."""
         sizes = [size for taken in self._taken.values() for _, _, size in taken if all(size.shape[i] == 1 for i in self._between)]
-        rows = [(size.reshape(len(size), -1) <= _LEAST).any(axis=1) for size in sizes]
-        return np.any(np.stack(np.broadcast_arrays(*rows)), axis=0) if rows else _NONE
+        least = 1e-290  # sums of products below are underflow
+        rows = [(size.reshape(len(size), -1) <= least).any(axis=1) for size in sizes]
+        none = np.zeros(1, dtype=bool)  # one point, at which nothing was unseen
+        return np.any(np.stack(np.broadcast_arrays(*rows)), axis=0) if rows else none
 
     def arrays(self) -> dict[str, tuple]:
         """What generated code reads: {axis: (nodes, weights, ...)}, laid along the axes."""
@@ -196,7 +183,7 @@ class Quadratures:
         return arrays
 
     def examine(self, run: Callable[[Callable], Any], tolerance: float, part: str = "",
-                coarsely: Callable[[Callable], Any] | None = None) -> np.ndarray:
+                coarsely: Callable[[Callable], Any] | None = None, *, cancelled: float = 4e-15) -> np.ndarray:
         """Evaluate through `run(average)` with an average that records errors; refine what falls short.
 
         `part` names what is run: `error` is the worst of all parts. Returns True, point by point (one entry if they are all
@@ -207,6 +194,7 @@ class Quadratures:
         taken: list[tuple] = []
         inner: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # averages, and E|F| of them; what is kept has an id of its own
 
+        # cancelled: of E|F|: rounding of a sum
         def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: Any = 1e-300, table: Any = None) -> np.ndarray:
             rule = self.rules[self.axes[axis - 1].identifier]
             if axis not in records:
@@ -214,7 +202,7 @@ class Quadratures:
             _, whole = inner.get(id(values), (None, None)) if table is None else (None, None)
             if whole is not None:  # an average of averages: where those cancel, what rounding leaves of them is no error
                 whole = contracted(whole, weights, axis)
-                floor = np.maximum(floor, min(_CANCELLED/tolerance, 1.0)*whole)
+                floor = np.maximum(floor, min(cancelled/tolerance, 1.0)*whole)
             result, size = records[axis].add(values, weights, axis, floor, table)
             inner[id(result)] = result, size if whole is None else np.maximum(size, whole)
             taken.append((axis, result, size))
@@ -259,7 +247,7 @@ class Quadratures:
         return good if good.all() or self._fitting(before) else np.ones(1, dtype=bool)
 
     def verify(self, run: Callable[[Callable], Any], tolerance: float, coarsely: Callable[[Callable], Any] | None = None,
-               among: np.ndarray | bool = True) -> np.ndarray:
+               among: np.ndarray | bool = True, *, noise: float = 1e-14) -> np.ndarray:
         """Evaluate every part once more on other nodes, through `run(average)`, in the order in which they were examined.
 
         What the averages over all axes differ by is their error. Returns True, point by point, where they agree or no finer
@@ -271,8 +259,10 @@ class Quadratures:
             return np.ones(1, dtype=bool)
         worst = conjunction(*(error for part, error in self._errors.items() if part != "verified"))
         gaps = self._compared(run, before, self._others(tuple(self.rules)))
-        if self.kinked and np.any(gaps > _NOISE):  # what rounding of the nodes makes of the two may be alike by chance
-            gaps = conjunction(gaps, self._compared(run, before, self._others(tuple(self.rules), _STIR_AGAIN)))
+        stir_again = 1.375*_STIR  # with another pattern
+        # noise: gaps below are rounding of the nodes, which both comparisons feel
+        if self.kinked and np.any(gaps > noise):  # what rounding of the nodes makes of the two may be alike by chance
+            gaps = conjunction(gaps, self._compared(run, before, self._others(tuple(self.rules), stir_again)))
         self._errors["verified"] = gaps
         self.felt = worst
         if np.any(worst > tolerance):  # an average over one axis may be poor where the weights of another are all but 0
@@ -378,32 +368,41 @@ class Quadratures:
         """Choose a rule for the scales that a formula shows; True, point by point, where the one in force was too coarse."""
         rule = self.rules[name]
         steepest, fastest = (max((float(np.max(np.abs(v))) for note in notes for v in note[i]), default=0.0) for i in (0, 1))
+        per_width = 3.0  # steps of a trapezoid rule on one width
+        poles = 24.0  # beyond the frequency that stands in a formula: what the rest of the integrand needs
         # What lies below the frequency 2 pi/step is integrated; below a third of it the double of the step sees it, too.
-        fine = min(3 * fastest, fastest + _POLES) * rule.step <= 2 * np.pi and steepest * rule.step * _PER_WIDTH <= 1
-        if steepest <= _NARROW and (rule.kind == "panels" or (rule.kind == "trapezoid" and fine)):
+        fine = min(3 * fastest, fastest + poles) * rule.step <= 2 * np.pi and steepest * rule.step * per_width <= 1
+        sharp = 12.0  # inverse widths from there on get break points about their centres
+        if steepest <= sharp and (rule.kind == "panels" or (rule.kind == "trapezoid" and fine)):
             return np.zeros(1, dtype=bool)
         k = conjunction(*(sizes_of(v) for narrow, _ in notes for v in narrow))
         f = conjunction(*(sizes_of(v) for _, fast in notes for v in fast))
         moving = rule.kind == "unit"
-        grades = np.where(k > (_SLOW if moving else _NARROW), np.ceil(np.log(_WIDE * np.maximum(k, 1.0)) / np.log(_GRADE)) + 1, 0)
+        grade = 4.0  # the quotient of neighbouring distances of such break points from the centre
+        slow = 2.0  # inverse width of a moving interval from which its panels are graded; chosen by trial
+        narrower = 2.0  # the innermost panel is so many times narrower than the width
+        grades = np.where(k > (slow if moving else sharp), np.ceil(np.log(narrower * np.maximum(k, 1.0)) / np.log(grade)) + 1, 0)
         grades = np.maximum(grades, conjunction(*(endless(v) for narrow, _ in notes for v in narrow)))  # a kink is one panel's end
         short = grades > self.grades[name] if moving else grades > 0
+        most_grades = 26  # 4^-26 = 2e-16 of a panel is its rounding
+        turn = 24.0  # radians on one panel, whose 31 nodes resolve them to rounding
+        finest = 20 / 2**15  # the least step that a formula may ask for: 32,768 nodes on the window
         if moving or short.any():
             length = 2.4 if grades.any() or self.grades[name] else 2 * rule.window
-            count = np.ceil(f * length / _TURN)
+            count = np.ceil(f * length / turn)
             short = short | ((count > len(rule) // _PANEL) & (len(rule) < _PANEL * _MANY))
             if short.any():
                 self.grades[name] = max(int(np.max(grades)), self.grades[name], 0)
-                self.grades[name] = min(self.grades[name], _MOST_GRADES)
+                self.grades[name] = min(self.grades[name], most_grades)
                 least = len(rule) // _PANEL if moving else 1
                 self.rules[name] = quadrature.unit(int(max(min(float(np.max(count)), _MANY), least)))
         elif rule.kind == "trapezoid":
             # Half the step that would do, of what is slow three quarters: its double is then right, too, or says that it is not.
-            wide = np.pi / np.maximum(np.where(2 * f < _POLES, 1.5 * f, f + _POLES), 1e-3)
-            step = np.minimum(wide, 1 / (_PER_WIDTH * np.maximum(k, 1e-300)))
-            short = (step < rule.step) & (rule.step > _FINEST)
+            wide = np.pi / np.maximum(np.where(2 * f < poles, 1.5 * f, f + poles), 1e-3)
+            step = np.minimum(wide, 1 / (per_width * np.maximum(k, 1e-300)))
+            short = (step < rule.step) & (rule.step > finest)
             if short.any():
-                halvings = np.ceil(np.log2(rule.step / max(float(np.min(step)), _FINEST)))
+                halvings = np.ceil(np.log2(rule.step / max(float(np.min(step)), finest)))
                 self.rules[name] = quadrature.trapezoid(rule.step / 2**float(halvings), rule.window, rule.shift)
         return np.asarray(short)
 
@@ -414,7 +413,8 @@ class Quadratures:
 
     def _falls_short(self, key: tuple[str, str], error: np.ndarray, tolerance: float) -> np.ndarray:
         """Where refining an axis is needed and helps: what is left elsewhere is rounding, or an integrand that diverges."""
-        full = max(self._sizes.values(), default=0) > _GRID[0] or self.largest > _GRID[1]
+        grid = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
+        full = max(self._sizes.values(), default=0) > grid[0] or self.largest > grid[1]
         short = (error > tolerance) & np.isfinite(error) & (not full and not _exhausted(self.rules[key[0]]))
         if not short.any():
             return short
@@ -422,20 +422,23 @@ class Quadratures:
         best, idle = np.where(short, best, np.inf), np.where(short, idle, 0)  # what was good says nothing of another rule
         gained = error < best / 2
         best, idle = self._best[key] = np.where(gained, error, best), np.where(gained, 0, idle + 1)
-        return short & ~(idle >= np.where(error > 1e-6, _STALLED[1], _STALLED[0]))
+        stalled = (2, 5)  # refinements of one axis in a row without a gain of two: below and above an error of 1e-6
+        return short & ~(idle >= np.where(error > 1e-6, stalled[1], stalled[0]))
 
 
-def _refined(rule: quadrature.Rule, suspects: np.ndarray | None, nearly: bool = False) -> quadrature.Rule:
+def _refined(rule: quadrature.Rule, suspects: np.ndarray | None, nearly: bool = False, *, surely: float = 1e-8) -> quadrature.Rule:
     """A finer rule; `nearly`: twice as many panels square the error of what is analytic on them, and that is enough."""
+    broad = 3.2  # a panel as broad as that sees exp(-x^2/2) to all digits
     if rule.kind == "unit":
         panels = len(rule) // _PANEL  # first more of them, then toward the ends, where a root or a logarithm may stand
         if rule.grades:
             return quadrature.unit(8 * (panels - 2 * rule.grades), rule.grades, rule.window)
-        enough = max(8, int(np.ceil(2 * rule.window / _BROAD)))
+        enough = max(8, int(np.ceil(2 * rule.window / broad)))
         grades = _GRADES if panels >= enough else 0
         return quadrature.unit(panels if grades else (2 if nearly else 4) * panels, grades, rule.window)
+    # surely: a panel whose two rules differ by more is halved, however much worse another one is
     if rule.kind == "panels" and suspects is not None:
-        return rule.refine(suspects >= max(min(0.1 * float(np.max(suspects)), _SURELY), 1e-17))
+        return rule.refine(suspects >= max(min(0.1 * float(np.max(suspects)), surely), 1e-17))
     return rule.refine()
 
 

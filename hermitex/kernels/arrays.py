@@ -22,7 +22,6 @@ from hermitex.kernels.helpers import HELPERS, used
 from hermitex.kernels.printers import NumPyPrinter
 from hermitex.kernels.source import load
 
-_PRODUCT = 8  # the highest power of a variable that is written as a product: NumPy takes ten times as long for x**3
 _PAIRWISE = {Max: Function("maximum"), Min: Function("minimum")}
 
 
@@ -82,7 +81,8 @@ class _NumPy(OfNumPy):
     """x**3 as x*x*x."""
 
     def _print_Pow(self, expr: Pow, rational: bool = False) -> str:
-        if expr.base.is_Symbol and expr.exp.is_Integer and 2 < expr.exp <= _PRODUCT:
+        highest = 8  # the highest power of a variable that is written as a product: NumPy takes ten times as long for x**3
+        if expr.base.is_Symbol and expr.exp.is_Integer and 2 < expr.exp <= highest:
             return f"({'*'.join([self._print(expr.base)]*int(expr.exp))})"
         return str(super()._print_Pow(expr, rational))
 

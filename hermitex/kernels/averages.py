@@ -25,12 +25,6 @@ from hermitex.symbolic.precise import evaluate
 Array = np.ndarray[Any, Any]
 Statistic = Callable[[Array, Array, Array], Array]
 
-_X_END = 5.0          # beyond it a node is 1e-100 from its end point
-_HALF_WIDTHS = (12.0, 24.0, 48.0)
-_FIRST, _LAST = 3, 13  # steps 2**-3 to 2**-13
-_BLOCK = 2_000_000    # values of sigma held at once
-_LOST = 1e-12         # of the integral that may be missing at a singular end point
-
 
 def averages(sigma: Callable[[Array], Array], m: Array, s: Array, *, statistic: Statistic,
              kinks: Array, tolerance: float = 1e-12) -> tuple[Array, Array]:
@@ -57,10 +51,12 @@ def averages(sigma: Callable[[Array], Array], m: Array, s: Array, *, statistic: 
     """
     value, error = np.full(m.shape, np.nan), np.full(m.shape, np.nan)
     before = np.full(m.shape, np.nan)
+    first = 3  # the first step is 2**-3
+    last = 13  # the shortest step is 2**-13
     with np.errstate(all="ignore"):  # a branch of sigma that is not taken may overflow
         half_width = _half_width(sigma, m, s)
         open_points = np.flatnonzero(np.isfinite(half_width))
-        for level in range(_FIRST, _LAST + 1):
+        for level in range(first, last + 1):
             if not open_points.size:
                 break
             now, size = _rule(sigma, m[open_points], s[open_points], (statistic, kinks, half_width[open_points], level))
@@ -112,7 +108,9 @@ def _function(x: Symbol, expr: Expr) -> Callable[[Array], Any]:
 def _half_width(sigma: Callable[[Array], Array], m: Array, s: Array) -> Array:
     """How far out the integral reaches: nan where sigma grows too fast for every width."""
     found = np.full(m.shape, np.nan)
-    for width in reversed(_HALF_WIDTHS):
+    # 12 for what grows slowly: P(|t| > 12) = 4e-33; doubled where sigma times the density has not fallen off there
+    half_widths = (12.0, 24.0, 48.0)
+    for width in reversed(half_widths):
         t = width*np.array([[-1.0], [-0.95], [0.95], [1.0]])
         size = np.abs(sigma(m + s*t))
         # The square of sigma times a modest polynomial must be negligible there.
@@ -124,10 +122,13 @@ def _half_width(sigma: Callable[[Array], Array], m: Array, s: Array) -> Array:
 def _rule(sigma: Callable[[Array], Array], m: Array, s: Array, how: tuple[Statistic, Array, Array, int]) -> tuple[Array, Array]:
     """The statistic and E|sigma| with step 2**-level, the points taken in blocks that fit in memory."""
     statistic, kinks, half_width, level = how
-    x = np.arange(-_X_END, _X_END + 2.0**-level/2, 2.0**-level)
+    x_end = 5.0  # beyond it a node is 1e-100 from its end point
+    x = np.arange(-x_end, x_end + 2.0**-level/2, 2.0**-level)
     nodes = x.size*(kinks.size + 1)
-    step = max(1, _BLOCK//nodes)
+    most_values = 2_000_000  # values of sigma held at once: 16 MB
+    step = max(1, most_values//nodes)
     out, size = np.empty(m.shape), np.empty(m.shape)
+    lost = 1e-12  # of the integral that may be missing at a singular end point
     for start in range(0, m.size, step):
         block = slice(start, start + step)
         values, t, weights = _sample(sigma, m[block], s[block], (kinks, half_width[block], x))
@@ -135,7 +136,7 @@ def _rule(sigma: Callable[[Array], Array], m: Array, s: Array, how: tuple[Statis
         out[block] = statistic(np.where(known, values, 0.0), t, weights)
         parts = np.where(known, weights*np.abs(values), np.nan)
         size[block] = np.nansum(parts, axis=-1)
-        out[block][_cut_off(parts, x.size) > _LOST] = np.nan
+        out[block][_cut_off(parts, x.size) > lost] = np.nan
     return out, size
 
 

@@ -12,11 +12,7 @@ import numpy as np
 
 from hermitex.kernels import quadrature
 
-_ROUNDING = 4e-16
-_NEGLIGIBLE = 1e-8
-_BEYOND = 2.0
-_LEAST_RATE = 1e-3
-_SAFETY = 4.0  # on the rate at which the error shrinks
+_ROUNDING = 4e-16  # two units of the last place: no sum is known better
 
 
 class Record:
@@ -59,8 +55,9 @@ class Record:
             own = np.maximum(size @ (rule.weights * np.abs(t)), floor)
         sums = (v.reshape(-1, v.shape[-1]) @ levels).reshape(*own.shape, 3)
         size = own.reshape(len(own), -1)
+        negligible = 1e-8  # of the largest entry of a table: entries below are needed to absolute accuracy only
         # A table is needed to relative accuracy only where it is not negligible against its own largest entry.
-        size = size if size.shape[1] == 1 else np.maximum(size, _NEGLIGIBLE * size.max(axis=1, keepdims=True))
+        size = size if size.shape[1] == 1 else np.maximum(size, negligible * size.max(axis=1, keepdims=True))
         last = slice(-1, None) if rule.kind == "counting" else slice(None, None, v.shape[-1] - 1)  # both ends of a window
         ends = np.abs(v[..., last]) * ((rule.weights * np.abs(t))[last] if rule.kind != "unit" else 0.0)
         self._taken.setdefault((len(size), size.shape[1] == 1), []).append(
@@ -73,6 +70,9 @@ class Record:
 
     def measure(self) -> None:
         """The errors of all that was taken, at once."""
+        beyond = 2.0  # twice the last term of the window, as a tail is its sum
+        least_rate = 1e-3  # the least quotient of two errors that is trusted
+        safety = 4.0  # on the rate at which the error shrinks
         for (_, outer), taken in self._taken.items():
             sums, size, ends = (np.concatenate(part, axis=1) for part in zip(*taken, strict=True))
             self.undefined = self.undefined | np.isnan(sums[..., 0]).any(axis=1)
@@ -82,15 +82,15 @@ class Record:
             first, second = steps[..., 0], steps[..., 1]
             rate = first / np.maximum(second, 1e-300)
             if self.rule.kind != "trapezoid":  # small by accident: no gain above a thousand is trusted
-                rate = np.maximum(rate, _LEAST_RATE)
-            error = worst_of(first * np.minimum(1.0, _SAFETY * rate))
+                rate = np.maximum(rate, least_rate)
+            error = worst_of(first * np.minimum(1.0, safety * rate))
             self.error = np.maximum(self.error, error) if self.estimated else self.error
             if self.estimated and outer:
                 self.outer = np.maximum(self.outer, error)
             self.first = max(self.first, float(np.fmax.reduce(first, axis=None)))
             if self.rule.kind != "unit":
                 # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
-                self.tail = np.maximum(self.tail, _BEYOND * worst_of(ends / size))
+                self.tail = np.maximum(self.tail, beyond * worst_of(ends / size))
 
     def suspects_of(self, points: np.ndarray) -> np.ndarray | None:
         """The worst error of each panel over some of the points."""

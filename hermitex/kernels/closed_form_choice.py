@@ -15,9 +15,6 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import closed_form, constants_named
 from hermitex.symbolic.moreau import Moreau, Prox
 
-_CLOSED_FORM_SECONDS = 5.0
-_CLOSED_FORM_OPS = 150
-_LONGEST = 3000  # operations of a closed form: one that is longer costs more than nodes do, and Python compiles no sum of 400 terms
 _HOPELESS = (tanh, tan, Prox, Moreau)
 
 
@@ -27,8 +24,9 @@ def exact_or_none(node: Expr) -> Expr | None:
     Raises Divergent where the expectation provably does not exist.
     """
     short, constants = constants_named(node)
+    seconds = 5.0  # of effort for one average, where quadrature takes milliseconds; chosen by trial
     try:
-        with effort(_CLOSED_FORM_SECONDS):
+        with effort(seconds):
             found = closed_form(short).xreplace(constants)
     except Divergent as error:
         if constants:
@@ -38,12 +36,15 @@ def exact_or_none(node: Expr) -> Expr | None:
         checkpoint("searching for a closed form")  # the budget around it is over: that is no answer
         return None
     readable = all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper))
-    return found if readable and operations(found) <= _LONGEST else None
+    # operations of a closed form: one that is longer costs more than nodes do, and Python compiles no sum of 400 terms
+    longest = 3000
+    return found if readable and operations(found) <= longest else None
 
 
 def promising(body: Expr, variables: set[Symbol]) -> bool:
     """False for integrands that no rule will take: a quotient by a sum, tanh, a minimiser that is implicit, a formula too long."""
-    if operations(body) > _CLOSED_FORM_OPS:
+    longest = 150  # operations of an integrand whose closed form is sought; chosen by trial
+    if operations(body) > longest:
         return False
     moving = [e for e in body.atoms(Pow, Function) if e.free_symbols & variables]
     return not any(isinstance(e, _HOPELESS) or (isinstance(e, Pow) and isinstance(e.base, Add) and e.exp.is_negative)

@@ -34,11 +34,10 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import arrays, unsummed
 from hermitex.symbolic.law_constraints import apart
 
-_EPSILON = 4*float(np.finfo(float).eps)
+_EPSILON = 4*float(np.finfo(float).eps)  # four roundings: of a weight, a value, their product and the sum
 _OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
-_CHUNK = 2_000_000  # numbers in one array, about
-_SAFETY = 4  # several averages may be off in other proportions than they were moved; and rounding is seen once, by chance
-_LOOKED_AT = 50  # points where a value is 0
+_CHUNK = 2_000_000  # numbers in one array, about: 16 MB
+_LOOKED_AT = 50  # points where a value is 0, each of which costs a second evaluation
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +189,10 @@ class Kernel(Shown):
             part, moved = OFF*(1 + moved*GOLDEN % 1), moved + 1
             return contracted(values, weights, axis) + part*np.where(size > 0, np.maximum(size, floor), 0.0)
 
+        safety = 4  # several averages may be off in other proportions than they were moved; and rounding is seen once, by chance
         with np.errstate(all="ignore"):
             off = np.ravel(self._run(s, rules, average)["value"])
-            return _of_value(value, off, reached/OFF*_SAFETY)
+            return _of_value(value, off, reached/OFF*safety)
 
     def _uncancelled(self, value: np.ndarray, error: np.ndarray, reached: np.ndarray, values: dict[str, np.ndarray],
                      arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -18,7 +18,6 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum
 
 FIELD = Symbol("u", real=True)
-_FEWEST = 3  # fields; two are met on a grid
 _ROUGH = (*SWITCHES, DiracDelta, log)
 
 
@@ -60,7 +59,8 @@ def correlated(node: Expectation) -> tuple[Expr, FieldFactors] | None:
     >>> correlated(E(2*tanh(z1)*tanh(z2)**2*tanh(z3), z1, z2, z3, cov={(z1, z2): S.Half, (z2, z3): S.Half}))
     (2, (tanh(u), tanh(u)**2, tanh(u)))
     """
-    if node.independent or len(node.bound) < _FEWEST:
+    fewest = 3  # fields; two are met on a grid
+    if node.independent or len(node.bound) < fewest:
         return None
     body, fields = node.open()
     before, rest = body.as_independent(*fields, as_Add=False)

@@ -22,7 +22,6 @@ _NUMBERED = re.compile(rf"((prox|fields|sum)_\d+|block_\d+({INTEGRATED})?)\Z")
 _RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, *(f + INTEGRATED for f in FUNCTIONS), "np", "s", "quad",
                        "block_size"})
 _DROPPED, _BLANKS = re.compile(r"[\\{}]"), re.compile(r"[\^,*+.() -]+")
-_LONGEST = 80
 
 
 def reserved(name: str) -> bool:
@@ -83,7 +82,8 @@ def _plain(name: str) -> str:
     if not plain.isidentifier():
         plain = _BLANKS.sub("_", _DROPPED.sub("", plain).replace("'", "_prime")).strip("_")
         plain = f"_{plain}" if plain[:1].isdigit() else plain
-    if not plain.isidentifier() or len(name) > _LONGEST:
+    longest = 80  # characters of a name, so that a line of generated code holds it
+    if not plain.isidentifier() or len(name) > longest:
         raise BadInput(f"{name[:60]!r} is not a name that a formula can be computed with; take letters, digits and _, "
                        "as in q, q_1 or \\hat{q}")
     return plain

@@ -24,15 +24,11 @@ Array = np.ndarray
 REACH = 6.3  # P(|z_i| > 6.3) = 3e-10
 _LINEAR = {2: 0.02, 3: 0.2}  # how far g at the corners may be from a plane, of its variation over the cell
 _STRAIGHT = {2: 0.005, 3: 0.2}  # the same for single level sets, which see the gaps between one plane and the next
-_SLACK = 0.5
 _BLOCK = {2: 8, 3: 4}  # cells on a side
 _FLAT = 1e-13  # of a label: what rounding leaves of a constant
-_THIN = 0.005  # a width is at least this part of the largest: sums of uniforms lose digits for less
 _PARTS, _DEPTH = {2: 4, 3: 3}, {2: 4, 3: 2}
-_MOST = 3_000_000  # cells that are examined at a time
-_DEAR = 100  # products take the time of the values of g on one of them
 _CORE, _SCAN, _STEP = 3.1, {2: 64, 3: 20}, 1e-4
-NODE, _WEIGHT = (a/2 for a in legendre(3))
+NODE, _WEIGHT = (a/2 for a in legendre(3))  # Gauss-Legendre rule of three points on a cell (-1/2, 1/2)
 # by the first of three cells, -2, -1 or 0: the parabola that has their means, at the nodes of cell 0
 _MEANS = np.array([NODE[:, None]**np.arange(3) @ np.linalg.inv([[1, k, k*k + 1/12] for k in range(d, d + 3)])
                    for d in (-2, -1, 0)])
@@ -87,7 +83,8 @@ class Planes:
         """How much of g's range each variable covers, (r, n); that of a constant is what rounding leaves."""
         size = np.abs(self.slopes)
         top = np.maximum(size.max(axis=0, initial=0.0), _FLAT*np.maximum(np.abs(self.mean), 1.0))
-        return np.maximum(size, _THIN*top)
+        thin = 0.005  # a width is at least this part of the largest: sums of uniforms lose digits for less
+        return np.maximum(size, thin*top)
 
     @property
     def thinned(self) -> Planes:
@@ -167,9 +164,11 @@ def planes(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[flo
 
     cell, rough = np.flatnonzero(linear & near), np.flatnonzero(~linear & near)
     found: list[tuple[Array, ...]] = [(cell, centres(cell), mean[cell], slopes[:, cell], np.ones(len(cell)))]
-    centre, size = centres(rough), max(1, _MOST//_PARTS[r]**(2*r))
+    most = 3_000_000  # cells that are examined at a time
+    centre, size = centres(rough), max(1, most//_PARTS[r]**(2*r))
+    dear = 100  # products take the time of the values of g on one of them
     for k in range(0, len(rough), size):
-        checkpoint("a histogram over cells", _DEAR*len(rough[k:k + size])*_PARTS[r]**r)
+        checkpoint("a histogram over cells", dear*len(rough[k:k + size])*_PARTS[r]**r)
         found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, _DEPTH[r])
     return Planes(sides, *(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
 
@@ -178,6 +177,7 @@ def _plane(middle: Array, around: Sequence[Array], edges: Array | None) -> tuple
     """(mean of g over each cell, d_i g h_i as the first axis, whether g is close to a plane or in one bin there)."""
     r = len(around).bit_length() - 1
     signs = np.array(list(product((-1, 1), repeat=r)))
+    slack = 0.5  # of the spread of its corners by which g may reach further in a cell; a parabola reaches a quarter of it
     with np.errstate(all="ignore"):
         slopes = np.array([sum(s*x for s, x in zip(signs[:, i], around, strict=True)) for i in range(r)])/2**(r - 1)
         off = [np.abs(x - middle - np.tensordot(s/2, slopes, axes=1)) for s, x in zip(signs, around, strict=True)]
@@ -185,7 +185,7 @@ def _plane(middle: Array, around: Sequence[Array], edges: Array | None) -> tuple
         linear = np.max(off, axis=0) <= near + _FLAT*np.abs(middle)
         mean = (2*middle + sum(around)/2**r)/3  # exact for a quadratic form
         low, high = np.minimum.reduce([middle, *around]), np.maximum.reduce([middle, *around])
-        low, high = low - _SLACK*(high - low), high + _SLACK*(high - low)  # between the corners g may reach further
+        low, high = low - slack*(high - low), high + slack*(high - low)  # between the corners g may reach further
         alone = ~linear & (edges is not None and np.searchsorted(edges, low, side="right") == np.searchsorted(edges, high))
     return np.where(alone, middle, mean), np.where(alone, 0.0, slopes), (linear | alone) & np.isfinite(mean)
 

@@ -14,17 +14,14 @@ import numpy as np
 from hermitex.kernels.panel_rules import distinct, near_knots
 
 Array = np.ndarray
-_REACH = 8.0
-_SCAN, _LINES = 1601, 321
-_ORDER = 10
-_IN_A_STEP = 4  # jumps that are looked for in one step of the scan
-_MEET = 1e-3  # of two jumps, as they are followed from both sides
 
 
 def fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
             cuts: Array) -> list[tuple[float, float, Array, Array]]:
     """(z1, its weight, the jumps in z2, the level between them): between the cuts in z1, lines of another word and crossings."""
-    scan = np.linspace(-_REACH - 0.011, _REACH + 0.013, _SCAN)  # not on the jumps of everyday targets
+    reach = 8.0  # P(|z| > 8) = 1e-15
+    scanned = 1601  # points of a line, 0.01 apart; chosen by trial
+    scan = np.linspace(-reach - 0.011, reach + 0.013, scanned)  # not on the jumps of everyday targets
 
     order = np.argsort(labels)
     between = (labels[order][1:] + labels[order][:-1])/2
@@ -33,10 +30,11 @@ def fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
         return np.asarray(order[np.searchsorted(between, of([x, t]))])
 
     def word(x: float) -> tuple[int, ...]:
-        row = kind(np.full(_SCAN, x), scan)
+        row = kind(np.full(scanned, x), scan)
         return tuple(row[np.concatenate([[True], np.diff(row) != 0])])
 
-    lines = np.linspace(-_REACH - 0.007, _REACH + 0.003, _LINES)
+    count = 321  # lines that are scanned for another word, 0.05 apart; chosen by trial
+    lines = np.linspace(-reach - 0.007, reach + 0.003, count)
     words = [word(x) for x in lines]
     turns = list(cuts)  # floor(z1) + floor(z2): the same labels in the same order on both sides
     for (a, b), (wa, wb) in zip(pairwise(lines), pairwise(words), strict=True):
@@ -47,13 +45,15 @@ def fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
             a, b = (middle, b) if word(middle) == wa else (a, middle)
         turns.append((a + b)/2)
     turns += _crossings(kind, lines, words, scan)
-    ends = distinct(np.clip([-_REACH, *turns, _REACH], -_REACH, _REACH))
-    xs, ws = near_knots(ends, panel, (9, 4), panel, _ORDER)
+    ends = distinct(np.clip([-reach, *turns, reach], -reach, reach))
+    nodes = 10  # points of a panel
+    xs, ws = near_knots(ends, panel, (9, 4), panel, nodes)
     xs, ws = xs[ws > 0], ws[ws > 0]
     return [(float(x), float(c), *found) for x, c, found in zip(xs, ws, _jumps(kind, xs, scan), strict=True)]
 
 
-def _crossings(kind: Callable[[Array, Array], Array], lines: Array, words: Sequence[tuple[int, ...]], scan: Array) -> list[float]:
+def _crossings(kind: Callable[[Array, Array], Array], lines: Array, words: Sequence[tuple[int, ...]], scan: Array, *,
+               meet: float = 1e-3) -> list[float]:
     """Where two jumps meet and part again, with the same labels in the same order on both sides: what is between them has a kink.
 
     From either side their distance is followed down to a line on which the scan still tells them apart, and on to zero.
@@ -62,6 +62,7 @@ def _crossings(kind: Callable[[Array, Array], Array], lines: Array, words: Seque
     if max(map(len, words)) < 3:
         return found
     apart = [np.diff(jumps) for jumps, _ in _jumps(kind, lines, scan)]
+    # meet: of two jumps, as they are followed from both sides
     for k in range(1, len(lines) - 2):
         if len(words[k]) < 3 or len({words[k + i] for i in (-1, 0, 1, 2)}) > 1 or len({len(g) for g in apart[k - 1:k + 3]}) > 1:
             continue
@@ -69,7 +70,7 @@ def _crossings(kind: Callable[[Array, Array], Array], lines: Array, words: Seque
         for n in np.flatnonzero((gaps[:, 0] > gaps[:, 1]) & (gaps[:, 3] > gaps[:, 2])):
             meets = [_met(kind, scan, int(n), words[k], *lines[[k + i, k + i + side]], *gaps[n, [1 + i, 1 + i + side]])
                      for i, side in ((0, -1), (1, 1))]
-            if all(lines[k] <= x <= lines[k + 1] for x in meets) and abs(meets[0] - meets[1]) < _MEET:
+            if all(lines[k] <= x <= lines[k + 1] for x in meets) and abs(meets[0] - meets[1]) < meet:
                 found.append(round(sum(meets)/2, 9))
     return found
 
@@ -96,7 +97,8 @@ def _jumps(kind: Callable[[Array, Array], Array], x: Array, scan: Array) -> list
     line, at = np.nonzero(np.diff(rows, axis=1))
     a, end, left, right = scan[at], scan[at + 1], rows[line, at], rows[line, at + 1]
     lines, jumps, then = [np.arange(len(x))], [np.full(len(x), -np.inf)], [rows[:, 0]]
-    for _ in range(_IN_A_STEP):
+    most = 4  # jumps that are looked for in one step of the scan
+    for _ in range(most):
         b = end
         for _ in range(50):
             middle = (a + b)/2

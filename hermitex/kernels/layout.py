@@ -16,8 +16,6 @@ from sympy import Expr, Symbol, preorder_traversal
 from hermitex.kernels.lowered import Statement
 from hermitex.symbolic.formula_size import operations
 
-_LONG = 14  # operations on a line
-
 
 def tidy(statements: Sequence[Statement], results: Mapping[str, Expr], *, loose: AbstractSet[Symbol],
          reach: Mapping[Symbol, frozenset[Symbol]]) -> tuple[list[Statement], dict[str, Expr]]:
@@ -36,12 +34,14 @@ def tidy(statements: Sequence[Statement], results: Mapping[str, Expr], *, loose:
     def along(e: Expr) -> frozenset[Symbol]:
         return frozenset().union(*(reach.get(v, frozenset()) for v in e.free_symbols))
 
+    longest = 14  # operations on a line
+
     def written(e: Expr) -> Expr:
         swap = {}
         for v in sorted(e.free_symbols & bodies.keys(), key=str):
             body = bodies[v]
             constant = not body.free_symbols and operations(body) <= 3
-            fits = reads[v] == 1 and along(body) == along(e) and operations(body) + operations(e) <= _LONG
+            fits = reads[v] == 1 and along(body) == along(e) and operations(body) + operations(e) <= longest
             if constant or fits:
                 swap[v] = body
         gone.update(swap)

@@ -15,8 +15,7 @@ from hermitex.numbers.gauss import hermite, legendre_on
 
 Array = np.ndarray
 WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
-_ROOT = np.sqrt(2*np.pi)
-_BLIND = 9.0  # P(|z - omega| > 9 s) < 3e-19
+_ROOT = np.sqrt(2*np.pi)  # the normal density is exp(-t^2/2)/_ROOT
 
 
 def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
@@ -62,7 +61,8 @@ def merged(x: Array, w: Array, cuts: Array, s: float) -> tuple[Array, Array]:
     55
     """
     side = np.searchsorted(cuts, x)
-    far = np.min(np.abs(x[:, None] - cuts), axis=1, initial=np.inf) > _BLIND*s
+    blind = 9.0  # P(|z - omega| > 9 s) < 3e-19
+    far = np.min(np.abs(x[:, None] - cuts), axis=1, initial=np.inf) > blind*s
     place = np.where(far, side, len(cuts) + 1 + np.cumsum(~far))
     _, place = np.unique(place, return_inverse=True)
     weight = np.bincount(place, w)

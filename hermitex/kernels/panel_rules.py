@@ -13,8 +13,6 @@ import numpy as np
 
 from hermitex.numbers.gauss import legendre, legendre_on
 
-_STEPS = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
-
 
 def split(knots: np.ndarray, width: float) -> np.ndarray:
     """Edges of panels no wider than `width`: the knots, shape (k,), sorted, and evenly spaced points between them.
@@ -90,11 +88,12 @@ def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
     from scipy.optimize import brentq
 
     found = []
+    steps = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
     for f in functions:
         values = np.asarray(f(grid))
         for n in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
             found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15,
-                                maxiter=_STEPS))
+                                maxiter=steps))
         found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
     return sorted(found)
 

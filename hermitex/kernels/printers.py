@@ -60,8 +60,6 @@ HYPERGEOMETRIC = {(0, 1): "hyp0f1", (1, 1): "hyp1f1", (2, 1): "hyp2f1"}
 _ALIASES = {"gamma": "gamma_function", "beta": "beta_function", "zeta": "zeta_function"}  # parameters bear these names
 #: Functions of the generated module, by the name of their node.
 _HELPERS = ("nonzero", "exp_erfc", "exp_erfi", "logaddexp_at", "tame_erfc", "tame_expm1")
-_SHORT, _HORNER = 4, 4
-_LARGE = 64  # of a number in a sum: beside the zero of the sum so many digits are lost
 #: Names of SciPy's functions as generated source may call them.
 SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *HYPERGEOMETRIC.values(),
                                                   *(n for needs, _ in _COMPOSED.values() for n in needs))})
@@ -241,7 +239,8 @@ class NumPyPrinter(SymPyPrinter):
         text = self._print(base)
         if n == 1:
             return text if base.is_Symbol or base.is_Function or (base.is_Integer and base >= 0) else f"({text})"
-        if base.is_Symbol and n <= _SHORT:
+        highest = 4  # x*x*x*x is quicker than x**4 and as easy to read
+        if base.is_Symbol and n <= highest:
             return "*".join([text] * n)
         return f"np.square({text})" if n == 2 else f"power({text}, {n})"
 
@@ -360,7 +359,8 @@ def _steep(e: Add) -> tuple[Expr, Symbol, float] | None:
     >>> _steep(1000*x - 1250), _steep(2*x - 1)
     ((1000, x, 1.25), None)
     """
-    if len(e.args) != 2 or not (e.args[0].is_Rational or e.args[0].is_Float) or abs(e.args[0]) < _LARGE:
+    large = 64  # of a number in a sum: beside the zero of the sum so many digits are lost
+    if len(e.args) != 2 or not (e.args[0].is_Rational or e.args[0].is_Float) or abs(e.args[0]) < large:
         return None
     slope, x = e.args[1].as_coeff_Mul()
     return (slope, x, float(-e.args[0]/slope)) if isinstance(x, Symbol) and abs(slope) > 1 else None
@@ -369,8 +369,9 @@ def _steep(e: Add) -> tuple[Expr, Symbol, float] | None:
 def _polynomial(e: Add) -> tuple[Expr, dict[int, Expr], list[Expr]] | None:
     """(x, {power: coefficient}, the terms without x) if the sum is a polynomial of degree above 4 in some symbol."""
     degree: dict[Symbol, int] = {}
+    highest = 4  # sums of lower degree read better as they are
     for power in (f for t in e.args for f in Mul.make_args(t) if isinstance(f, Pow)):
-        if power.base.is_Symbol and power.exp.is_Integer and power.exp > _HORNER:
+        if power.base.is_Symbol and power.exp.is_Integer and power.exp > highest:
             degree[power.base] = max(degree.get(power.base, 0), int(power.exp))
     for x in sorted(degree, key=lambda s: (-degree[s], s.name)):
         terms: dict[int, list[Expr]] = {}

@@ -17,17 +17,8 @@ from hermitex.numbers.gauss import legendre
 
 WINDOW = 10.0  # P(|z| > 10) < 2e-23: room for integrands that are concentrated in the tail
 BOUND = 9.0  # the same where panels end: P(|z| > 9) < 3e-19
-_FEJER = 31
-_FINEST = 1 / 64
-_MOST_PANELS = 4096
-_MOST_TERMS = 65_536
-_NODES_A_PANEL = 10  # of a trapezoid rule that is given up for panels
-_LAST_GRADE = 0.25**20
-_GAUSS, _CROWDED = 18, 24  # nodes of each part of a panel in verification
-_APART = 0.2763932022500210  # a shift that is none of the others
+_FEJER = 31  # nodes of a panel: 31 contain those of the rules of 15 and 7, whose differences give the error
 _SHIFT = 0.381966011250105  # the golden section: no few steps add up to a whole number of others
-_CLOSER = 0.786151377757423
-_WIDER = 1.557377045
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +61,12 @@ class Rule:
         """A finer rule. Trapezoid: half the step (then panels); panels: those in `suspects` (a mask) are halved; more terms."""
         if self.kind == "counting":
             return counting(2 * len(self))
+        finest = 1 / 64  # step of a trapezoid rule, which has 1,281 nodes on the window; panels adapt better from there on
+        nodes = 10  # of a trapezoid rule that is given up for panels
         if self.kind == "trapezoid":
-            if self.step / 2 >= _FINEST:
+            if self.step / 2 >= finest:
                 return trapezoid(self.step / 2, self.window, self.shift)
-            return panels(np.linspace(-self.window, self.window, max(37, int(2 * self.window / (_NODES_A_PANEL * self.step)))))
+            return panels(np.linspace(-self.window, self.window, max(37, int(2 * self.window / (nodes * self.step)))))
         assert self.edges is not None
         middle = (self.edges[1:] + self.edges[:-1]) / 2
         chosen = middle if suspects is None else middle[suspects]
@@ -92,7 +85,8 @@ class Rule:
 
     def shifted(self) -> Rule:
         """A trapezoid rule with other nodes, for what is 0/0 at one of them."""
-        return trapezoid(self.step, self.window, _APART)
+        apart = 0.2763932022500210  # a shift that is none of the others: (1 - 1/sqrt 5)/2
+        return trapezoid(self.step, self.window, apart)
 
     @cached_property
     def closer(self) -> tuple[np.ndarray, np.ndarray]:
@@ -104,8 +98,9 @@ class Rule:
         if self.kind == "counting":  # further terms
             more = counting(len(self) + len(self) // 2 + 7)
             return more.nodes, more.weights
+        ratio = 0.786151377757423  # in no simple relation to the other step: the root of the golden section
         if self.kind == "trapezoid":
-            return _shifted(self.step * _CLOSER, self.window)
+            return _shifted(self.step * ratio, self.window)
         assert self.edges is not None
         x, w = _gauss() if self.kind == "unit" else _crowded()
         if self.kind == "unit":
@@ -119,14 +114,17 @@ class Rule:
     @cached_property
     def wider(self) -> tuple[np.ndarray, np.ndarray]:
         """The same with a longer step, where that of this rule is short enough by far."""
-        return _shifted(self.step * _WIDER, self.window) if self.kind == "trapezoid" else self.closer
+        ratio = 1.557377045  # in no simple relation to the other step: about tan(1)
+        return _shifted(self.step * ratio, self.window) if self.kind == "trapezoid" else self.closer
 
     @property
     def full(self) -> bool:
         """True if refining further is refused."""
+        most_terms = 65_536  # of a sum over counts: half a megabyte of doubles
         if self.kind == "counting":
-            return len(self) >= _MOST_TERMS
-        return self.kind == "panels" and self.edges is not None and len(self.edges) > _MOST_PANELS
+            return len(self) >= most_terms
+        most_panels = 4096  # 127,000 nodes of one axis
+        return self.kind == "panels" and self.edges is not None and len(self.edges) > most_panels
 
     def panel_errors(self, integrand: np.ndarray) -> np.ndarray:
         """|fine - coarse| of each panel, for integrands of shape (..., nodes): shape (..., panels)."""
@@ -190,7 +188,8 @@ def unit(count: int, grades: int = 0, window: float = BOUND) -> Rule:
     Edges and nodes beyond 1/2 are given as t - 1 < 0, from the nearer end: next to a kink at 0 they keep their digits.
     """
     x, *levels = fejer()
-    ends = _LAST_GRADE ** (np.arange(grades, 0, -1) / max(grades, 1)) / count
+    last_grade = 0.25**20  # distance of the last panel from an end, in panels: 20 grades of a quarter
+    ends = last_grade ** (np.arange(grades, 0, -1) / max(grades, 1)) / count
     inner = np.linspace(0.0, 1.0, count + 1)[1:-1]
     edges = np.concatenate([[0.0], ends, np.where(inner > 1/2, inner - 1, inner), -ends[::-1], [-0.0]])
     nodes, half = _from_ends(edges, x)
@@ -246,14 +245,14 @@ def _shifted(step: float, window: float) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=1)
 def _gauss() -> tuple[np.ndarray, np.ndarray]:
-    x, w = legendre(_GAUSS)
-    return x, w
+    return legendre(18)  # nodes of each part of a panel in verification
 
 
 @lru_cache(maxsize=1)
 def _crowded() -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on (-1, 1) that crowd at the ends, as u^2 there: a jump beside the last node of a panel stands between."""
-    x, w = legendre(_CROWDED)
+    crowded = 24  # nodes of each part of a panel in verification
+    x, w = legendre(crowded)
     return x*(3 - x**2)/2, w*3*(1 - x**2)/2
 
 

@@ -24,10 +24,9 @@ from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import exp_erfc
 
 OFF = 2.0**-40  # many times what rounding is, and so little that everything moves in proportion
-GOLDEN = 0.6180339887498949  # so that no two sums are off by the same part
-_WIDTH = 116
+GOLDEN = 0.6180339887498949  # the golden section: no two sums are off by the same part
+_WIDTH = 116  # characters of a line of generated code, as in kernels/source
 _FUNCTION = 4  # roundings in a function's value
-_BITS = 2.0**20  # a number with so many after the point is what it was meant to be
 #: What takes its arguments as they are: it chooses among them, adds them up, or lays them out.
 _PLAIN = frozenset({"where", "maximum", "minimum", "abs", "sign", "heaviside", "square", "average", "total", "nonzero", "float64",
                     "broadcast_arrays", "ravel", "logical_not"})
@@ -161,8 +160,9 @@ class _Rounded(ast.NodeTransformer):
 
     def _is_exact(self, e: ast.expr) -> bool:
         """Is it known to its last digit, or a power of two times what is?"""
+        bits = 2.0**20  # a number with so many after the point is what it was meant to be
         if isinstance(e, ast.Constant):
-            return isinstance(e.value, int | float) and float(e.value*_BITS).is_integer()
+            return isinstance(e.value, int | float) and float(e.value*bits).is_integer()
         if isinstance(e, ast.Name):
             return e.id in self.exact
         if isinstance(e, ast.UnaryOp):

@@ -29,12 +29,8 @@ from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.scales import scales, size
 
-_MOST_KINKS = 80  # of one function
-_MOST_FIXED = 1024  # of one axis, where they do not move
-_MOST_NARROW = 12  # of one axis
-_STEP = 6  # an inverse width k asks for the step of a frequency of 6 k, a third of a width: errors are measured beyond that
-_FAR = 40  # how far out the kinks of a function of one linear form are listed
-_REACH = 9  # and those of sin(100 z), along z
+_MOST_KINKS = 80  # of one function: each cuts a panel of its axis
+_MOST_FIXED = 1024  # of one axis, where they do not move and cost a panel each
 _ROUGH = (*SWITCHES, log)
 
 
@@ -99,14 +95,15 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
             narrow.setdefault(name, {}).update(dict.fromkeys(p for p in found.narrow if not _symbols(p) & inside))
             fast.setdefault(name, {}).update(dict.fromkeys(f for f in found.fast if not f.free_symbols & inside))
     result = {}
+    most_narrow = 12  # of one axis: each adds some 50 break points
     for axis in lowered.axes:
         if axis.summed or axis.counting:
             continue
         name = axis.identifier
         points, pairs = tuple(kinks.get(name, ())), tuple(narrow.get(name, ()))
         points = points if len(points) <= (_MOST_FIXED if all(p.is_number for p in points) else 3 * _MOST_KINKS) else ()
-        bounds = (*fast.get(name, ()), *(_bound(k) for k, _ in pairs[_MOST_NARROW:]))
-        one = Marks(points, pairs[:_MOST_NARROW], bounds[:_MOST_KINKS])
+        bounds = (*fast.get(name, ()), *(_bound(k) for k, _ in pairs[most_narrow:]))
+        one = Marks(points, pairs[:most_narrow], bounds[:_MOST_KINKS])
         if any(one):
             result[name] = one
     return result
@@ -114,7 +111,8 @@ def marks(lowered: Lowered) -> dict[str, Marks]:
 
 def _bound(k: Expr) -> Expr:
     """Of the frequencies of what turns over 1/|k|."""
-    return _STEP*size(k)
+    step = 6  # an inverse width k asks for the step of a frequency of 6 k, a third of a width: errors are measured beyond that
+    return step*size(k)
 
 
 def _kinks(body: Expr, x: Symbol) -> tuple[Expr, ...]:
@@ -153,6 +151,8 @@ def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
     """
     t = Symbol("t", real=True)
     found: dict[Expr, None] = {}
+    far = 40  # how far out the kinks of a function of one linear form are listed: the widest window
+    reach = 9  # and those of sin(100 z), along z: P(|z| > 9) = 2e-19
     for part in _rough_parts(body, x):
         forms = _linear_forms(part, x)
         if not forms:
@@ -168,9 +168,9 @@ def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
         try:
             shift = line - slope * x
             still = slope.is_number and shift.is_number
-            nearest = breakpoints(f, t, (-_REACH - abs(shift), _REACH + abs(shift)))[:_MOST_FIXED] if still else ()
+            nearest = breakpoints(f, t, (-reach - abs(shift), reach + abs(shift)))[:_MOST_FIXED] if still else ()
             if len(nearest) <= _MOST_KINKS:
-                points = breakpoints(f, t, (-_FAR, _FAR))
+                points = breakpoints(f, t, (-far, far))
                 nearest = tuple(sorted(points, key=lambda p: abs(float(p))))[:_MOST_KINKS]
         except (HermitexError, NotImplementedError, ValueError, TypeError):
             return ()

@@ -12,7 +12,6 @@ from itertools import combinations
 from sympy import Abs, Add, Expr, Heaviside, Mul, Pow, Rational, Symbol, cancel, exp, expand, log, sign
 
 _MOST = 50  # the power: y^k is a number on every window
-_SAME = 8  # x = y there, so that a window of y is one of x, about
 
 
 def through_powers(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
@@ -26,6 +25,7 @@ def through_powers(body: Expr, variables: Collection[Symbol], around: Collection
     3*exp(-z**6/8192 + z**2/2)*cos(z**3/64)/4
     """
     moving = {*variables, *around}
+    same = 8  # x = y there, so that a window of y is one of x, about
     for v in variables:
         body = body.replace(lambda e: isinstance(e, Pow) and isinstance(e.base, Abs) and isinstance(e.base.args[0], Mul),
                             lambda e: Mul(*(Abs(f)**e.exp for f in e.base.args[0].args)))
@@ -33,11 +33,11 @@ def through_powers(body: Expr, variables: Collection[Symbol], around: Collection
         if not found:
             continue
         place, p = max(found, key=lambda one: one[1])
-        k, m, far = p.q, p.q - p.p - 1, v/_SAME
-        x = _SAME*(far**k if k % 2 else sign(v)*far**k)
+        k, m, far = p.q, p.q - p.p - 1, v/same
+        x = same*(far**k if k % 2 else sign(v)*far**k)
         slope = far**m if m % 2 == 0 else Abs(far)**m
-        weight = exp(v**2/2 - expand(_SAME**2*far**(2*k) + 2*place*x + place**2)/2)
-        body = Add(*(_drawn(t, v, (place, p), x, k*slope*_SAME**-p, k*(far**(k - 1) if k % 2 else Abs(far)**(k - 1)))*weight
+        weight = exp(v**2/2 - expand(same**2*far**(2*k) + 2*place*x + place**2)/2)
+        body = Add(*(_drawn(t, v, (place, p), x, k*slope*same**-p, k*(far**(k - 1) if k % 2 else Abs(far)**(k - 1)))*weight
                      for t in Add.make_args(body)))
     return body
 

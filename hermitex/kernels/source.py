@@ -33,9 +33,7 @@ from hermitex.kernels.rounding import rounded as moved
 from hermitex.kernels.sharp_places import Marks
 from hermitex.kernels.whitelist import checked
 
-_WIDTH, _NOTE = 116, 16  # of a line, and the least that the note of an average takes
-_PACKED = 100  # formulas in one return statement, from which on a line holds as many as fit
-_READS = 20  # names that a function reads, likewise
+_WIDTH = 116  # characters of a line of generated code
 
 
 #: functions that no longer change from +-1e50 on: there a quotient by 0 stands for its limit
@@ -286,7 +284,8 @@ class Writer:
             text = f"total({text}, {place}, block_size)" if axis.summed else (
                 f"average({text}, {self.weights[axis]}, {place}{weighed})")
         line = f"{self.names(s.target)} = {text}"
-        if not s.axes or len(line) > _WIDTH - _NOTE or s.target not in self.lowered.notes:
+        least_note = 16  # characters that the note of an average takes at least
+        if not s.axes or len(line) > _WIDTH - least_note or s.target not in self.lowered.notes:
             return line
         note = comment(self.lowered.notes[s.target]())
         return f"{line}  # {note}" if len(line) + len(note) <= _WIDTH - 8 else line
@@ -324,7 +323,8 @@ def _tuple(parts: Iterable[str]) -> str:
 def _read(names: Mapping[str, str]) -> list[str]:
     """What a function takes from `s`: a line each, or as many as fit on a line where they are many."""
     parts = list(names.items())
-    size = 1 if len(parts) <= _READS else (_WIDTH - 4)//max(len(f"{n}, s[{key}], ") for n, key in parts)
+    reads = 20  # names that a function reads, from which on a line holds as many as fit
+    size = 1 if len(parts) <= reads else (_WIDTH - 4)//max(len(f"{n}, s[{key}], ") for n, key in parts)
     lines = [parts[k:k + max(1, size)] for k in range(0, len(parts), max(1, size))]
     return [", ".join(n for n, _ in line) + " = " + ", ".join(f"s[{key}]" for _, key in line) for line in lines]
 
@@ -335,7 +335,8 @@ def _returned(items: Mapping[str, str]) -> str:
     line = f"return {{{', '.join(parts)}}}"
     if len(line) <= _WIDTH - 4:
         return line
-    packed = len(parts) > _PACKED or all(text.isidentifier() for text in items.values())
+    packed_from = 100  # formulas in one return statement, from which on a line holds as many as fit
+    packed = len(parts) > packed_from or all(text.isidentifier() for text in items.values())
     lines = [""]
     for part in parts:
         together = f"{lines[-1]}, {part}" if lines[-1] else part

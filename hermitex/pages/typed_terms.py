@@ -31,7 +31,6 @@ _LAW = re.compile(r"\s*\\mathcal\{?[NP]\}?|\s*P\(")
 _RELATION = re.compile(r"\\(?:geq?|leq?|neq?|ll|gg|to|mapsto|leftarrow|in|sim|simeq|approx|propto|equiv|l?dots)(?![A-Za-z])|[<>=]")
 _OBJECT = re.compile(r"\\(?:sum|int|math[a-z]+|langle|partial|nabla|binom|circ|operatorname|top|cdot|times|\|)(?![A-Za-z])")
 _KNOWN = (r"\infty", r"\pi", "e", "i")   # and everybody's; an index follows its letter
-_READINGS = 64   # of one term, in letters that print alike
 
 
 class _Unread(Exception):
@@ -99,7 +98,8 @@ class Content:
         with suppress(_Unread):
             first.whole()
         names = {k: self.letters[k] for k in first.read if k in self.letters}
-        for chosen in islice(product(*names.values()), _READINGS):
+        readings = 64  # of one term, in letters that print alike
+        for chosen in islice(product(*names.values()), readings):
             try:
                 made = _TermReader(_tokens(term), dict(zip(names, chosen, strict=True)), self.averages).whole()
             except _Unread:   # perhaps the average of another letter

@@ -40,7 +40,6 @@ _FOOT = r"""
 """
 _WRONG = {"misprints": "Misprints of the sources", "variants": "What would go wrong"}
 _HEADED = {"notation": "Notation", "not shown": "Not shown"}
-_DEEPEST = 3  # brackets in each other in which a line may end
 _WIDEST = 62  # signs on one line of an align block; a longer right side is broken at its + and -
 
 
@@ -302,7 +301,8 @@ def broken(tex: str, first: int, room: int) -> list[str]:
     """
     if signs(tex) <= first:
         return [tex]
-    chunks = next((found for found in (_terms(_opened(tex, k), k) for k in range(_DEEPEST + 1)) if len(found) > 1), [tex])
+    deepest = 3  # brackets in each other in which a line may end
+    chunks = next((found for found in (_terms(_opened(tex, k), k) for k in range(deepest + 1)) if len(found) > 1), [tex])
     if len(chunks) == 1:
         return [tex]
     lines = [""]

@@ -15,8 +15,7 @@ from hermitex import symbols
 from hermitex.show.escape import balanced, line, tex
 
 LONG = 4_000  # characters of LaTeX that a notebook still shows well
-WIDE = 100
-_LINE = 132  # characters of a repr
+WIDE = 100  # characters of a field in a repr, which has several on a line
 _WORD = re.compile("[A-Za-z]{4,}")
 
 
@@ -117,8 +116,9 @@ class Shown:
 
     def __repr__(self) -> str:
         name = type(self).__name__
+        line_length = 132  # characters of a repr
         try:
-            return shorten(f"{name}({self._summary()})", _LINE)
+            return shorten(f"{name}({self._summary()})", line_length)
         except Exception:  # a repr that raises makes every traceback unreadable
             return f"{name}(...)"
 

@@ -1,8 +1,8 @@
 """Files that are complete or absent: written under another name in the same folder and renamed; every failure is one line.
 
-A file that is there is replaced, and keeps its mode; through a link, the file that the link points to. What is no file takes
-the bytes as they come if it is a terminal, a pipe or another device (/dev/stdout), and is refused otherwise. An open file that
-is named by its number is written where it stands: opened again, it would stand at its beginning.
+An existing file is replaced and keeps its mode; through a link, the target of the link is replaced. A terminal, a pipe or another
+device (/dev/stdout) receives the bytes directly; any other place that is not a file is refused. An open file that is named by its
+number is written at its current position: opened again, it would be written from its beginning.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import re
 from functools import lru_cache
 from html import escape
 
-_SIZE = 100.0  # points of one em
 _CASES = re.compile(r"\\begin\{cases\}(.*?)\\end\{cases\}", re.DOTALL)
 
 
@@ -26,8 +25,9 @@ def svg(formula: str) -> str:
     except ImportError:
         return f"<code>{escape(formula)}</code>"
     said = f"${_within_reach(formula)}$"
+    size = 100.0  # points of one em
     try:
-        font = FontProperties(size=_SIZE, math_fontfamily="stix")
+        font = FontProperties(size=size, math_fontfamily="stix")
         width, height, depth = TextToPath().get_text_width_height_descent(said, font, ismath=True)
         drawn = TextPath((0, 0), said, prop=font)
     except ValueError:  # no formula in its grammar
@@ -35,7 +35,7 @@ def svg(formula: str) -> str:
     letters = {1: "M", 2: "L", 3: "Q", 4: "C", 79: "Z"}
     path = "".join(letters[int(code)] + ("" if code == 79 else " ".join(f"{v:.0f}" for v in points))
                    for points, code in drawn.iter_segments(simplify=False, curves=True))
-    scale = 1/_SIZE
+    scale = 1/size
     return (f'<svg role="img" aria-label="{escape(formula)}" viewBox="0 {depth - height:.0f} {width:.0f} {height:.0f}" '
             f'style="width:{width*scale:.3f}em;height:{height*scale:.3f}em;vertical-align:{-depth*scale:.3f}em">'
             f'<path transform="scale(1,-1)" d="{path}"/></svg>')

@@ -21,11 +21,9 @@ from hermitex.show.escape import balanced, visible
 from hermitex.show.files import write_whole
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-_FEW = 8  # points of a line that are marked: it is bent between them
+STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))  # in a dash pattern: points of a dash and of a gap, in turn
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 REFERENCE = "reference"  # gid of a line that takes no colour from the curves
-_INSIDE = 8  # lines in a legend next to the curves
 FORMATS = ("pdf", "svg", "png")
 
 
@@ -68,7 +66,8 @@ def name_lines(ax: Any, *, below: bool = False) -> None:
     Axes of a user's own figure keep their size, and the legend stays inside.
     """
     labels, own = ax.get_legend_handles_labels()[1], getattr(ax, "hermitex_size", None)
-    if own is None or not (below or len(labels) > _INSIDE):
+    inside = 8  # lines in a legend next to the curves
+    if own is None or not (below or len(labels) > inside):
         ax.legend(frameon=False, fontsize="small")
         return
     columns = 3 if max(map(len, labels)) <= 24 else 2
@@ -141,7 +140,8 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_") and line.get_gid() != REFERENCE])
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
     y = _numbers(theory)
-    alone = list(range(len(y))) if len(y) <= _FEW and not (points or steps) else _alone(y)
+    few = 8  # points of a line that are marked: it is bent between them
+    alone = list(range(len(y))) if len(y) <= few and not (points or steps) else _alone(y)
     (drawn,) = ax.plot(x, y, color=colour, linestyle=style, linewidth=1.5, label=_label(label), markersize=4.5,
                        marker=MARKERS[0] if alone else None, markevery=alone or None,
                        drawstyle="steps-post" if steps else "default")

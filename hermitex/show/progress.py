@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-EVERY = 10.0  # seconds between lines without a terminal
-
 
 def reporter(what: str, unit: str, *, asked: bool = True) -> Callable[..., None]:
     """A callback of (done, total, more words): "sweep: 40 of 100 points, 12 s, about 18 s left".
@@ -20,13 +18,15 @@ def reporter(what: str, unit: str, *, asked: bool = True) -> Callable[..., None]
     begun = last = monotonic()
     since: tuple[float, int] | None = None  # when it was first told how far it is, and how far
 
+    every = 10.0  # seconds between lines without a terminal
+
     def tell(done: int, total: int, more: str = "") -> None:
         nonlocal last, since
         if sys.stderr is None:
             return
         now, terminal = monotonic(), sys.stderr.isatty()
         since = since or (now, done)
-        if not terminal and now - last < EVERY and (done < total or (last == begun and not asked)):
+        if not terminal and now - last < every and (done < total or (last == begun and not asked)):
             return
         last = now
         left = (now - since[0])*(total - done)/(done - since[1]) if done > since[1] else None

@@ -21,12 +21,6 @@ from .solve_limits import over
 Equations = Callable[[Array, float], tuple[Array, Array, Array]]  # (x, p) -> F, F_x, F_p
 Examine = Callable[[Array, Array], "str | None"]  # states (n, B), parameters (B,) -> see `trace`
 
-_FIRST, _LONGEST, _SHORTEST = 1e-3, 0.1, 1e-10  # steps, in units of the interval
-_MOST, _CORRECTIONS, _TURN = 5000, 12, 0.97
-_FLAT, _FINE = 0.1, 1e-4  # the least dp/ds within a step as part of the largest at its ends;  steps that are not halved for it
-_BLOCK = 8  # points between two examinations
-_GROWN, _LARGEST = 2.0, 1e8  # what an unknown outgrows its unit by, and that of the start by
-
 
 class Path(NamedTuple):
     """States (n, B) and parameters (B,) along a curve, its folds [(x, p)], and why it ends."""
@@ -65,17 +59,19 @@ class _Trace:
         self.first = self.size
         self.points: list[Array] = []
         self.folds: list[Array] = []
-        self.step = _FIRST
+        first = 1e-3  # step, in units of the interval: short, as nothing is known of the curve yet
+        self.step = first
 
     def run(self, at: Array) -> Path:
         inward = 1.0 if at[-1] <= sum(self.bounds)/2 else -1.0
         self.points = [at]
         t = self.tangent(at/self.size, np.append(np.zeros(len(at) - 1), inward))
         kept, reason, ended = (1, 0, t, self.size, self.step), "", False
+        block_size = 8  # points between two examinations
         while not ended or len(self.points) > kept[0]:
             if not ended:
                 t, reason, ended = self.advanced(t)
-            if ended or len(self.points) - kept[0] >= _BLOCK:
+            if ended or len(self.points) - kept[0] >= block_size:
                 block = np.array(self.points[kept[0]:] or self.points[-1:]).T
                 said = self.examine(block[:-1], block[-1]) if self.examine is not None else None
                 if said is not None:  # back to where the equations held
@@ -89,18 +85,20 @@ class _Trace:
     def advanced(self, t: Array) -> tuple[Array, str, bool]:
         """The next point is added to the curve: its tangent; where there is none, why, and that the curve ends."""
         y = self.points[-1]/self.size
+        shortest = 1e-10  # step: below it the corrections of two points are rounding
+        most = 5000  # points, each some corrections: a curve that has more goes round and round, or has no end
         while True:
             if over():
                 return t, "the budget ran out", True
-            if len(self.points) >= _MOST:
-                return t, f"more than {_MOST} points", True
+            if len(self.points) >= most:
+                return t, f"more than {most} points", True
             found = self.corrected(y, t, self.step)
             if found is not None and not self.bends(y, t, *found[:2]):
                 passed = self.passed(y, t, *found[:2])
                 if passed is not None:
                     break
             self.step /= 2
-            if self.step < _SHORTEST:
+            if self.step < shortest:
                 return t, "the curve cannot be followed further: it ends, or leaves where the equations are defined", True
         new, turned, count = found
         folds, end = passed
@@ -109,13 +107,16 @@ class _Trace:
             self.points.append(end)
             return t, "", True
         self.points.append(new*self.size)
-        self.step = min(self.step*(1.5 if count <= 4 else 0.7 if count > 7 else 1.0), _LONGEST)
+        longest = 0.1  # step: ten points on the interval at least
+        self.step = min(self.step*(1.5 if count <= 4 else 0.7 if count > 7 else 1.0), longest)
         grown = np.maximum(self.size, np.append(np.abs(self.points[-1][:-1]), 0.0))
-        if (grown > _GROWN*self.size).any():
+        outgrown = 2.0  # what an unknown outgrows its unit by, before it gets a larger one
+        if (grown > outgrown*self.size).any():
             turned = turned*self.size/grown
             turned, self.size = turned/np.linalg.norm(turned), grown
-        if (self.size > _LARGEST*self.first).any():
-            return turned, f"an unknown grows beyond {_LARGEST:g} times its first size", True
+        largest = 1e8  # what an unknown outgrows that of the start by, before it is called unbounded
+        if (self.size > largest*self.first).any():
+            return turned, f"an unknown grows beyond {largest:g} times its first size", True
         return turned, "", False
 
     def parts(self, y: Array) -> tuple[Array, Array]:
@@ -136,7 +137,8 @@ class _Trace:
         """The point of the curve at that distance, its tangent, and the corrections it took."""
         goal = y + step*t
         new = goal.copy()
-        for count in range(1, _CORRECTIONS + 1):
+        corrections = 12  # of Newton's method, which has converged by then or diverges
+        for count in range(1, corrections + 1):
             F, J = self.parts(new)
             whole = np.vstack([J, t])
             if not (np.isfinite(F).all() and np.isfinite(whole).all()):
@@ -151,14 +153,17 @@ class _Trace:
     def bends(self, y: Array, t: Array, new: Array, turned: Array) -> bool:
         """Whether tangents and chord part, or p may turn twice within the step: its cubic, dp/ds = a + b u + c u^2, nearly does."""
         chord = (new - y)/np.linalg.norm(new - y)
-        if not min(turned @ t, chord @ t, chord @ turned) >= _TURN:
+        turn = 0.97  # cosine of the angle between tangents and chord: 14 degrees
+        if not min(turned @ t, chord @ t, chord @ turned) >= turn:
             return True
         a, end = t[-1], turned[-1]/(turned @ t)
-        if self.step <= _FINE or a*end < 0:
+        fine = 1e-4  # steps that are not halved for it
+        if self.step <= fine or a*end < 0:
             return False
         b, c = 6*(new - y)[-1]/self.step - 4*a - 2*end, 3*(a + end) - 6*(new - y)[-1]/self.step
         slopes = np.array([a, end, *([a - b*b/(4*c)] if 0 < -b*c < 2*c*c else [])])
-        return bool((slopes*np.sign(a + end)).min() < _FLAT*max(abs(a), abs(end)))
+        flat = 0.1  # the least dp/ds within a step as part of the largest at its ends
+        return bool((slopes*np.sign(a + end)).min() < flat*max(abs(a), abs(end)))
 
     def passed(self, y: Array, t: Array, new: Array, turned: Array) -> tuple[list[Array], Array | None] | None:
         """The fold within the step, if any, and where the curve leaves the interval, if it does; None where one is not found."""

@@ -17,10 +17,7 @@ from .problem import Problem
 from .solution import Solution
 
 STANDS = 1e-50  # stands for 0 where the formulas are 0/0 there
-_SMALL = 1e-3  # an unknown below this part of its start may be on its way to 0
-_NEAR = tuple(10.0**-k for k in (24, 20, 16, 12, 10, 8))
 _NOISE = 10.0  # an unknown that is no larger than so many times the rounding of its right-hand side at 0 is not told from 0
-_FARTHER = (1e-4, 1e-3)  # where the slope at 0 is 1 to rounding: there it has to fall
 
 
 def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implicit: bool = False) -> Solution:
@@ -33,7 +30,8 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implici
     """
     n, points = x.shape
     may = (q.positive & (q.explicit | implicit))[:, None]
-    small = ~(x >= _SMALL*np.minimum(x0, 1.0)) | (_rhs(q, x0, p) <= bound) & q.explicit[:, None]
+    small_part = 1e-3  # an unknown below this part of its start may be on its way to 0
+    small = ~(x >= small_part*np.minimum(x0, 1.0)) | (_rhs(q, x0, p) <= bound) & q.explicit[:, None]
     Z = may & small
     found, slope, ok = x.copy(), np.full(points, np.nan), np.zeros(points, dtype=bool)
     open_ = Z.any(axis=0)
@@ -140,11 +138,14 @@ def _slope(q: Problem, zero: Array, y: Array, p: Params) -> Array:
         J = q.both(np.where(zero[:, None], size, y), p)[1][np.ix_(inside, inside)]
         return linear.spectral_radius(np.eye(inside.size)[:, :, None] - J)
 
-    for size in _NEAR:
+    # the slope is read as near to 0 as it differs from 1 by more than rounding
+    near = tuple(10.0**-k for k in (24, 20, 16, 12, 10, 8))
+    for size in near:
         if not np.isnan(slope).any():
             return slope
         rho = radius(size)
         clear = np.abs(rho - 1) > 1e-10 + 1e-14/np.sqrt(size)  # the derivative of f(sqrt(x) z) is known to that at x = size
         slope = np.where(np.isnan(slope) & clear, rho, slope)
-    falls = np.isfinite(rho) & np.all([radius(size) < 1 - 1e-8 for size in _FARTHER], axis=0)
+    farther = (1e-4, 1e-3)  # where the slope at 0 is 1 to rounding: there it has to fall
+    falls = np.isfinite(rho) & np.all([radius(size) < 1 - 1e-8 for size in farther], axis=0)
     return np.where(np.isnan(slope), np.where(falls, 1 - 1e-16, np.inf), slope)

@@ -26,10 +26,7 @@ from .starts import tried
 
 Solver = Callable[[Array, Params], Solution]
 
-_AGAIN = 20  # steps of Newton's method from a further start
 _INDEX = "_index"  # the parameter that numbers the points
-_VANISHES = 1e-25  # a right-hand side at 0 that is no larger is rounding, where no iteration has found it larger
-_BESIDE = 1e-3
 _LEAST = 1e-13  # a positive unknown below this part of its start may have been meant to be 0
 _ARRAYS = ("residual", "converged", "iterations", "stability", "error", "method", "branch", "reason")
 
@@ -129,10 +126,12 @@ def robust(
         found = _mend(found, solve, x, p)
     if problem is not None and slow_ones:
         found = _at_boundary(found, problem, x, p, found.state, 0.0, asked=drowned(problem, found.state, p, _LEAST))
+    vanishes = 1e-25  # a right-hand side at 0 that is no larger is rounding, where no iteration has found it larger
+    steps_again = 20  # of Newton's method from a further start
     if problem is not None and not np.all(found.converged) and not over():
-        found = _at_boundary(found, problem, x, p, 0*x, _VANISHES)
+        found = _at_boundary(found, problem, x, p, 0*x, vanishes)
         open_ = np.flatnonzero(~np.asarray(found.converged))
-        again = partial(newton, problem.residual, None, both=both, bent=bent, sound=sound, max_steps=_AGAIN, **common)
+        again = partial(newton, problem.residual, None, both=both, bent=bent, sound=sound, max_steps=steps_again, **common)
         for k, s in tried(problem, x[:, open_], take(p, open_), again):
             good = np.flatnonzero(s.converged)
             found = assemble([(np.arange(x.shape[1]), found), (open_[k[good]], pick(s, good))], x.shape[1], names)
@@ -165,12 +164,13 @@ def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: A
 
     asked : the points (B,) at which this is asked whatever was found
     """
+    beside = 1e-3  # of the solution: an unknown below this part of a small one lies beside it, not at it
     with np.errstate(all="ignore"):
         least = (np.where(problem.positive[:, None], found.state, np.inf) < _LEAST * np.minimum(x, 1.0)).any(axis=0)
         bounds = np.full_like(found.state, bound)
         if asked is None:
             asked = ~np.asarray(found.converged) | least | drowned(problem, found.state, p, _LEAST)
-            bounds = np.where(found.converged, _BESIDE * found.state, bounds)  # beside a solution that is very small
+            bounds = np.where(found.converged, beside * found.state, bounds)  # beside a solution that is very small
         k = np.flatnonzero(asked)
         if not k.size:
             return found

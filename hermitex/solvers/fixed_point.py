@@ -20,11 +20,8 @@ from .differences import central, forward
 from .solution import Solution, trend
 from .solve_limits import over, ran_out
 
-_PATIENCE = 100  # steps, or a tenth of those allowed, in which the residual has to be halved, or no solution is reached
 GROWS = "under iteration "  # of a reason: unknowns run off
-_GROWS = 0.15  # the least power of the steps that is called growth
 _KEPT = 4  # iterates kept to say how a point failed
-_RESOLVED, _NOISE = 1e-4, 1e-11  # the least 1 - K that forward and central differences can be trusted with
 
 
 def damped(
@@ -152,13 +149,14 @@ class _Iteration:
         f = self.drop_undefined(f)
         n = len(self.names)
         self.dY, self.dF = np.zeros((0, n, self.active.size)), np.zeros((0, n, self.active.size))
+        patience = 100  # steps, or a tenth of those allowed, in which the residual has to be halved, or no solution is reached
         for step in range(max_steps):
             f = self.leave(f)
             if not self.active.size:
                 return
             if over():
                 break
-            if step and step % max(_PATIENCE, max_steps // 10) == 0:
+            if step and step % max(patience, max_steps // 10) == 0:
                 f = self.drop_slow(f)
             if step & (step - 1) == 0:
                 self.final[:, self.active] = from_logs(self.y, self.mask)
@@ -246,13 +244,15 @@ class _Iteration:
         D = forward(self.defect, y, p, at)  # D = K - 1
         size = self.size(y)
         least = linear.least_singular_value(D, size)
-        weak = np.flatnonzero(~(least > _RESOLVED))
+        resolved = 1e-4  # the least 1 - K that forward and central differences can be trusted with
+        weak = np.flatnonzero(~(least > resolved))
         if weak.size:
             D[..., weak] = central(self.defect, y[:, weak], take(p, weak))
             least[weak] = linear.least_singular_value(D[..., weak], size[:, weak])
         x, _ = linear.solve(D, -at)
         error = (np.abs(x) / size).max(axis=0, initial=0.0)
-        known = np.isfinite(error) & (least > _NOISE)
+        noise = 1e-11  # residual, relative, below which its differences are rounding
+        known = np.isfinite(error) & (least > noise)
         return np.where(known, error, np.inf), linear.spectral_radius(D + np.eye(len(self.names))[:, :, None])
 
     def drop_slow(self, f: Array) -> Array:
@@ -271,8 +271,9 @@ class _Iteration:
         (s0, a), (s1, b), (s2, c) = marks
         first, last = (np.log(np.abs(v / u)) / np.log(t / s) for s, u, t, v in ((s0, a, s1, b), (s1, b, s2, c)))
         said = []
+        grows = 0.15  # the least power of the steps that is called growth
         for name, early, late, x in zip(self.names, first, last, c, strict=True):
-            if min(abs(early), abs(late)) > _GROWS and early * late > 0 and abs(late) > 0.5 * abs(early):
+            if min(abs(early), abs(late)) > grows and early * late > 0 and abs(late) > 0.5 * abs(early):
                 verb = "grows" if late > 0 else "falls"
                 how = "faster than a power" if abs(late) > 1.5 * abs(early) else f"like the power {late:.2g}"
                 said.append(f"{name} {verb} {how} of the steps ({x:.2g} after {s2})")

@@ -15,8 +15,6 @@ from .batch import ROUNDING, Array
 from .solution import Solution
 
 _EPS = float(np.finfo(float).eps)
-_SMALL = 1e-3  # noise is measured as if one unknown had that size at least
-_TINY = 1e-6  # an unknown this much smaller than the largest counts as that large where the least known is looked for
 
 
 def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_on_failure: bool = True) -> Solution:
@@ -50,14 +48,15 @@ def linear(A: Any, b: Any, *, names: Sequence[str], rtol: float = 1e-10, raise_o
     points = max(A.shape[2], b.shape[1])
     A, b = np.broadcast_to(A, (n, n, points)), np.broadcast_to(b, (n, points))
     x, rank = solve(A, b)
+    small = 1e-3  # noise is measured as if one unknown had that size at least
     with np.errstate(all="ignore"):
         left = np.abs(np.einsum("ijb,jb->ib", A, x) - b)
         size = np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b)
         if not (left <= ROUNDING * size).all():
             # A solution of least norm is good to the rounding of its largest entry.
             size = np.where(rank < n, np.maximum(size, np.abs(A).sum(axis=1) * np.abs(x).max(axis=0, initial=0.0)), size)
-            # Noise is measured against the largest row, with unknowns of a size of _SMALL at least: all may be 0.
-            largest = np.maximum(size.max(axis=0, initial=0.0), _SMALL * np.abs(A).max(axis=(0, 1), initial=0.0))
+            # Noise is measured against the largest row, with unknowns of a size of small at least: all may be 0.
+            largest = np.maximum(size.max(axis=0, initial=0.0), small * np.abs(A).max(axis=(0, 1), initial=0.0))
             size = np.where(dead_rows(np.abs(A).max(axis=1, initial=0.0).T).T, largest, size)
         residual = (left / np.where(size > 0, size, 1.0)).max(axis=0, initial=0.0)
     residual = np.where(np.isfinite(residual), residual, np.inf)
@@ -157,11 +156,12 @@ def spread(A: Array, b: Array, x: Array) -> Array:
     array([ 1000., -1000.])
     """
     left = _EPS * (np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b))
+    tiny = 1e-6  # an unknown this much smaller than the largest counts as that large where the least known is looked for
     with np.errstate(all="ignore"):
         _, weight, unit, _, inverse = _balanced(A)
         r, size = left.T * weight, np.abs(x.T)
         far = np.einsum("bij,bj->bi", np.abs(inverse), r) * unit
-        worst = np.argmax(np.nan_to_num(far / np.maximum(size, _TINY * size.max(axis=1, keepdims=True))), axis=1)
+        worst = np.argmax(np.nan_to_num(far / np.maximum(size, tiny * size.max(axis=1, keepdims=True))), axis=1)
         signs = np.sign(inverse[np.arange(len(worst)), worst])
         moved = np.einsum("bij,bj->ib", inverse, signs * r) * unit.T
     return np.where(np.isfinite(moved), moved, 0.0)

@@ -21,13 +21,6 @@ from .problem import SOUND
 from .solution import NOWHERE, Solution
 from .solve_limits import over, ran_out
 
-_LONGEST = 4.0  # a step multiplies a positive unknown by at most e^4
-_NATURAL = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle
-_HALVINGS = 24
-_NEARER = 5  # steps that an unknown near 0 takes to relative accuracy
-_FELT = 1e-15  # a last step that is longer is taken: what is computed from the solution may feel it
-_ABSURD = 1e6  # a step this many times the unknown is a sign of a singular Jacobian
-
 _least, _largest, _sum = np.minimum.reduce, np.maximum.reduce, np.add.reduce
 
 Both = Callable[[Array, Params], tuple[Array, Array]]
@@ -191,8 +184,9 @@ class _NewtonRun:
             R[i] = bend(t)
         self.G = G
         d = linear.step(G, -R)
-        if not _largest(self.length(d)) <= _ABSURD:  # singular there, if only to rounding, or not finite: the step of least norm
-            k = np.flatnonzero(~(self.length(d) <= _ABSURD))
+        absurd = 1e6  # a step this many times the unknown is a sign of a singular Jacobian
+        if not _largest(self.length(d)) <= absurd:  # singular there, if only to rounding, or not finite: the step of least norm
+            k = np.flatnonzero(~(self.length(d) <= absurd))
             d[:, k], rank = linear.solve(G[..., k], -R[:, k])
             self.singular[self.active[k[rank < len(self.names)]]] = True
         if self.unsound is not None:
@@ -230,7 +224,8 @@ class _NewtonRun:
 
     def nearer(self, R: Array, d: Array, t: Array, G: Array) -> Array:
         """The natural test: the next step with the old Jacobian is shorter, so the solution is nearer."""
-        if self.step >= _NATURAL:
+        natural = 25  # steps for which the natural test may accept what raises the residual: it alone could run in a circle
+        if self.step >= natural:
             return np.zeros(t.shape, dtype=bool)
         ahead = linear.step(G, R)
         return np.asarray(np.abs(ahead).max(axis=0) <= (1 - t / 4) * np.abs(d).max(axis=0))
@@ -248,8 +243,9 @@ class _NewtonRun:
         size = self.size_F  # of this step's start, so that the merits are comparable
         before = self.merit(R, size)
         t = np.ones(x.shape[1])
-        if self.some and _largest(longest := _largest(np.abs(d[self.logs]), axis=0)) > _LONGEST:
-            t = np.minimum(1.0, _LONGEST / np.maximum(longest, _LONGEST))
+        most_logs = 4.0  # a step multiplies a positive unknown by at most e^4
+        if self.some and _largest(longest := _largest(np.abs(d[self.logs]), axis=0)) > most_logs:
+            t = np.minimum(1.0, most_logs / np.maximum(longest, most_logs))
         trial = self.move(x, t * d)
         F_new, J_new = self.evaluate(trial, self.p)
         R_new = self.bent(F_new, trial)
@@ -277,7 +273,8 @@ class _NewtonRun:
     def halve(self, bad: Array, state: tuple[Array, ...], begun: tuple[Array, ...]) -> None:
         trial, F_new, t, stuck = state
         x, d, size, before = begun
-        for _ in range(_HALVINGS):
+        halvings = 24  # 2^-24 of a step is 6e-8 of it: what is no better there is no descent
+        for _ in range(halvings):
             if not bad.size:
                 return
             t[bad] *= 0.5
@@ -310,7 +307,8 @@ class _NewtonRun:
 
     def complete(self, p: Params) -> None:
         """The last step is taken where it may be felt, if what is left after it is far shorter."""
-        k = np.flatnonzero(self.ok & ~self.singular & (self.forward > _FELT))
+        felt = 1e-15  # a last step that is longer is taken: what is computed from the solution may feel it
+        k = np.flatnonzero(self.ok & ~self.singular & (self.forward > felt))
         if not k.size or over():
             return
         self.active, self.x = k, self.final[:, k]
@@ -334,7 +332,8 @@ class _NewtonRun:
         small = (np.abs(self.final) < self.floors) & (np.abs(self.last) > self.rtol*np.abs(self.final))
         k = np.flatnonzero(self.ok & ~self.singular & small.any(axis=0))
         d = self.last[:, k]
-        for _ in range(_NEARER):
+        nearer = 5  # steps that an unknown near 0 takes to relative accuracy
+        for _ in range(nearer):
             if not k.size or over():
                 return
             x = self.final[:, k] + d*~self.mask[:, None]

@@ -16,9 +16,6 @@ from ..errors import BadInput
 from .batch import Array, Field, Params, finite_params, positive_mask, start, take, to_logs
 from .solution import Solution
 
-_FAR = 690.0  # exp(690) is near the largest float
-_JUMP = 1e-3  # a sign change across which |F| keeps this part of its size is a jump or a pole, not a root
-
 
 def root(
     residual: Field,
@@ -107,7 +104,8 @@ class _Bracket:
     def search(self, x: Array, lower: Any, upper: Any) -> None:
         """Go outwards from the start on both sides by growing steps until F changes sign between neighbours."""
         every = np.arange(x.size)
-        far = _FAR if self.positive else np.inf
+        largest_log = 690.0  # exp(690) is near the largest float
+        far = largest_log if self.positive else np.inf
         low = np.full(x.shape, -far) if lower is None else self.coordinate(np.broadcast_to(lower, x.shape))
         high = np.full(x.shape, far) if upper is None else self.coordinate(np.broadcast_to(upper, x.shape))
         y = np.clip(self.coordinate(x), low, high)
@@ -181,7 +179,8 @@ class _Bracket:
         y, f = np.where(use_a, self.a, self.b), np.where(use_a, self.fa, self.fb)
         x = np.exp(y) if self.positive else y
         clear = self.reason == ""
-        jump = clear & ~(np.abs(f) <= _JUMP * self.first) & (np.abs(f) > 0)
+        jump_part = 1e-3  # a sign change across which |F| keeps this part of its size is a jump or a pole, not a root
+        jump = clear & ~(np.abs(f) <= jump_part * self.first) & (np.abs(f) > 0)
         for k in np.flatnonzero(jump):
             where = f"{name} = {x[k]:.6g}"
             self.reason[k] = f"the residual changes sign at {where} without being zero there: a jump or a pole"

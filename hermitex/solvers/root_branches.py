@@ -23,17 +23,11 @@ from .solution import Solution
 Map = Callable[[Array], Array]
 
 UNIQUE, STABLE, UNSTABLE, OTHER = "unique", "stable", "unstable", "other"
-_DIAGONAL, _ALONE, _SCATTERED = 17, 49, 48  # starts with one scale for all unknowns, of a single unknown, at random scales
-_LOW, _HIGH = -8.0, 3.0  # decades of positive unknowns;  the rest lie between -sinh(6) and sinh(6), denser at 0
-_PUSH = 1e-3  # relative, away from an unstable solution
-_ROUNDS, _MOST = 4, 256  # of exploring; starts of each kind in one round
-_LEAVING, _STEPS = 400, 5000  # iterations away from an unstable solution, and from a named start
+_MOST = 256  # starts of each kind in one round
 _SAME, _FLOOR = 1e-6, 1e-6  # relative distance of one solution; what counts as 0 beside the largest solution
-_BESIDE_ZERO = 1e-9  # the start of a positive unknown that another solution has at 0, where 0 is no start
 _TINY = 1e-12  # no positive unknown is told from 0 below that, and no other below _FLOOR^2
-_HOLDS = 1e-9  # a residual that small is a solution, were its averages known
 _ENDED = 1e-10  # an iterate that moves no more than that has ended
-_NEAR, _NEARER = 1e-4, 0.05  # this near, and by this much nearer than to any other solution, a stable one is reached
+_NEAR = 1e-4  # this near a stable solution is reached
 
 
 def branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array], *, names: Sequence[str], free: Sequence[str],
@@ -91,7 +85,8 @@ class _Search:
     def search(self, first: Array, labels: Sequence[str]) -> tuple[Solution, ...]:
         """Search from the named states `first` and over scales, then from what was found; the solutions with their names."""
         tried = self.add(np.concatenate([first, self.scan()], axis=1))
-        for _ in range(_ROUNDS):
+        rounds = 4  # of exploring
+        for _ in range(rounds):
             new, self.fresh = self.fresh, []
             trials = self.trials(new)
             if not trials.shape[1]:
@@ -110,14 +105,19 @@ class _Search:
         default = np.where(self.mask, 1.0, 0.0)
         if not n:
             return default[:, None]
-        diagonal = np.linspace(0, 1, _ALONE if n == 1 else _DIAGONAL)
+        one_scale = 17  # starts with one scale for all unknowns; their numbers are chosen by trial
+        alone_starts = 49  # of a single unknown
+        diagonal = np.linspace(0, 1, alone_starts if n == 1 else one_scale)
         u = np.repeat(diagonal[None], n, axis=0)
+        scattered = 48  # starts at random scales
         if n > 1:
             ratio = _golden(n)
-            u = np.concatenate([u, (0.5 + np.outer(ratio ** np.arange(1, n + 1), np.arange(1, _SCATTERED + 1))) % 1.0], axis=1)
+            u = np.concatenate([u, (0.5 + np.outer(ratio ** np.arange(1, n + 1), np.arange(1, scattered + 1))) % 1.0], axis=1)
         x = np.repeat(default[:, None], u.shape[1], axis=1)
         logs = self.mask[self.free][:, None]
-        x[self.free] = np.where(logs, 10.0 ** (_LOW + (_HIGH - _LOW) * u), np.sinh(12 * (u - 0.5)))
+        low = -8.0  # the least decade of positive unknowns
+        high = 3.0  # their largest decade;  the rest lie between -sinh(6) and sinh(6), denser at 0
+        x[self.free] = np.where(logs, 10.0 ** (low + (high - low) * u), np.sinh(12 * (u - 0.5)))
         positive = self.free[self.mask[self.free]]
         alone = [positive[[i]] for i in range(len(positive))]
         zeros = [] if not self.boundary else [positive, *alone] if len(alone) > 1 else alone
@@ -137,12 +137,13 @@ class _Search:
         few = [*np.eye(n)] if 1 < n <= 6 else []
         pushes = [s * w for w in [np.ones(n), *few, *([_signs(n)] if n > 1 else [])] for s in (1.0, -1.0)]
         x = []
+        push = 1e-3  # relative, away from an unstable solution
         for i in unstable:
             for w in pushes:
                 y = self.states[:, i].copy()
                 size = np.maximum(np.abs(y[self.free]), _FLOOR * self.scale()[self.free])
-                y[self.free] += _PUSH * size * w
-                y[self.free] = np.where(self.mask[self.free] & (y[self.free] <= 0), _PUSH * size, y[self.free])
+                y[self.free] += push * size * w
+                y[self.free] = np.where(self.mask[self.free] & (y[self.free] <= 0), push * size, y[self.free])
                 x.append(y)
         if not x:
             return np.zeros((len(self.names), 0))
@@ -151,7 +152,8 @@ class _Search:
             return begun
         fixed = np.zeros(len(self.names), dtype=bool)
         fixed[self.free] = True
-        ended, _ = self.iterated(consistent(self.step, begun, fixed), _LEAVING)
+        steps_away = 400  # iterations away from an unstable solution
+        ended, _ = self.iterated(consistent(self.step, begun, fixed), steps_away)
         return np.concatenate([ended, begun], axis=1)
 
     def between(self, new: Sequence[int]) -> Array:
@@ -186,13 +188,15 @@ class _Search:
         places: list[int | None] = []
         if not x.shape[1]:
             return places
-        outcome = self.solve(np.where(self.mask[:, None] & ~(x > _TINY), 0.0 if self.boundary else _BESIDE_ZERO, x))
+        beside_zero = 1e-9  # the start of a positive unknown that another solution has at 0, where 0 is no start
+        outcome = self.solve(np.where(self.mask[:, None] & ~(x > _TINY), 0.0 if self.boundary else beside_zero, x))
+        holds = 1e-9  # a residual that small is a solution, were its averages known
         for k in range(x.shape[1]):
             one = outcome.point(k) if outcome.points is not None else outcome
             y = np.array([float(one[n]) for n in self.names])
             if not one.converged or not np.isfinite(y).all():
                 self.failed = self.failed or one
-                if one.residual <= _HOLDS and np.isfinite(y).all() and not any(
+                if one.residual <= holds and np.isfinite(y).all() and not any(
                         float(self.distance(np.array([o[n] for n in self.names]), y)) <= 1e-3 for o in self.open):
                     self.open.append(one)
                 places.append(None)
@@ -269,13 +273,15 @@ class _Search:
         near = np.take_along_axis(gaps, order[:1], axis=0)[0]
         other = np.take_along_axis(gaps, order[1:2], axis=0)[0] if len(gaps) > 1 else np.full(near.shape, np.inf)
         stable = np.array([not s.unstable for s in self.found])
-        return np.where((near <= _NEAR) & (near <= _NEARER * other) & stable[order[0]], order[0], -1)
+        nearer = 0.05  # by this much nearer than to any other solution
+        return np.where((near <= _NEAR) & (near <= nearer * other) & stable[order[0]], order[0], -1)
 
     def ends(self, first: Array, labels: Sequence[str]) -> dict[str, int | None]:
         """The solution in which iteration from each named start ends."""
         if not labels:
             return {}
-        x, moved = self.iterated(first, _STEPS, lambda y: self.reached(y) >= 0)
+        steps = 5000  # iterations from a named start
+        x, moved = self.iterated(first, steps, lambda y: self.reached(y) >= 0)
         at = self.reached(x)
         still = np.flatnonzero((at < 0) & (moved <= _ENDED))  # it stands still at what was not found, or at an unstable one
         for k, i in zip(still, self.add(x[:, still]), strict=True):

@@ -16,12 +16,6 @@ from .batch import Array
 from .linear import regular
 
 CLEAR = 1e-10  # a root that its slopes determine to that part is measured by these alone
-_FARTHEST = 0.1
-_CORRECTIONS = 12
-_GROWS = 1.5
-_RESTS = 0.1
-_MOST = 1.5  # in units of the rounding
-_SURELY = 10.0  # times as large as it has to be: no singular value is asked for
 
 
 def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, size: Array,
@@ -48,8 +42,9 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     n, clear = len(x), max(clear, CLEAR)
     d = np.zeros(x.shape)
     G = np.moveaxis(J*size/r[:, None], -1, 0)
+    surely = 10.0  # times as large as it has to be: no singular value is asked for
     with np.errstate(all="ignore"):
-        fine = np.flatnonzero(np.isfinite(G).all(axis=(1, 2)) & (size > 0).any(axis=0) & ~(regular(G) > _SURELY/clear))
+        fine = np.flatnonzero(np.isfinite(G).all(axis=(1, 2)) & (size > 0).any(axis=0) & ~(regular(G) > surely/clear))
     if not fine.size:
         return d
     still = np.eye(n)*np.where(size.T[fine] > 0, 0.0, 1/CLEAR**2)[:, None]  # unknowns that stay
@@ -66,17 +61,23 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     def apart(y: Array, some: Array) -> Array:
         return (F(y, k[some]) - begun[:, some])/r[:, k[some]]
 
+    corrections = 12  # of chords, after which the equations are within their rounding or do not get there
+
+    rests = 0.1  # a gap that changes by less in one correction does not go away
+
+    most = 1.5  # in units of the rounding
+
     def corrected(y: Array, some: Array, t: float) -> tuple[Array, Array]:
         """y moved where the other directions lead, and at which points the equations are within their rounding then.
 
         It ends where what the other directions do not move is beyond rounding, and rests.
         """
         before = np.full(some.size, np.inf)
-        for _ in range(_CORRECTIONS):
+        for _ in range(corrections):
             gap = apart(y, some)
-            within = np.abs(gap).max(axis=0) <= _MOST  # not where it is no number
+            within = np.abs(gap).max(axis=0) <= most  # not where it is no number
             unmoved = np.abs(own[:, some]*(own[:, some]*gap).sum(axis=0)).max(axis=0)
-            beyond = (unmoved > _MOST) & (np.abs(unmoved - before) <= _RESTS*unmoved)
+            beyond = (unmoved > most) & (np.abs(unmoved - before) <= rests*unmoved)
             if (within | beyond).all() or n == 1:
                 break
             before = unmoved
@@ -85,14 +86,16 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
         return y, within
 
     farthest = np.zeros((2, k.size))
+    farthest_step = 0.1  # in units of the unknowns: a root that is undetermined by a tenth has no digit
+    grows = 1.5  # each step is half as long again: the extent is known to this factor
     for side, sign in enumerate((1.0, -1.0)):
         some, t, y = np.arange(k.size), clear/2, x[:, k]
-        while some.size and t < _FARTHEST:
+        while some.size and t < farthest_step:
             farthest[side, some] = t
-            y = y + sign*(t - t/_GROWS*(t > clear/2))*v[:, some]
+            y = y + sign*(t - t/grows*(t > clear/2))*v[:, some]
             y, here = corrected(y, some, t)
             y, some = y[:, here], some[here]
-            t *= _GROWS
+            t *= grows
         farthest[side, some] = 0.0
     d[:, k] = np.where(farthest[0] >= farthest[1], farthest[0], -farthest[1])*v
     return d

@@ -18,18 +18,13 @@ from .batch import ROUNDING, Array, Params, scale, take
 from .linear import regular
 from .problem import START, Problem
 
-_EPS = 16*float(np.finfo(float).eps)
-_UNDERFLOW = 1e-250
+_EPS = 16*float(np.finfo(float).eps)  # sixteen roundings: a term of an equation is the result of some operations
+_UNDERFLOW = 1e-250  # terms below lose digits to underflow at 1e-308, as products of them do earlier
 _NEARER = (0.1, 1e-2, 1e-4)  # parts of x where an equation is looked at that says nothing beside it
-_NEARLY = 1e-9  # a singular value of J below that, relative to the terms of its rows
-_UNSATISFIED = 1e-3  # of the terms of an implicit equation: log(x) = -600 does not hold at x = 1e-17, however short a step is there
-_BENT = 1e-3  # part of what its slope promises by which such an equation moves beside x; what cancels to 0 moves by all of it
 STEEPEST = 1e3  # an equation that moves by more than so many times its terms as its unknowns double has lost its digits
 AROUND = 1e-3  # of an unknown, however small: by what it moves the equation is one of its terms
 BESIDE = 0.1  # parts of x to either side where the terms of an equation are looked at that are 0 where it holds
 LEAST_HELD = 1e-9  # of the size of an implicit equation: a residual below that is held in any case
-_FURTHER = 4.0  # times as far as the slope of an equation promises that it is 0 it has to have the other sign
-_NEAR = 1e-6  # of the size of an equation: from there on it is asked whether it has a double root
 _KEPT = ("the residual of {} has one sign on both sides: a double root there, or none; solve the derivative of that "
          "equation instead, from there, and see whether it holds")
 _JUMPS = "the residual of {} changes sign there without being zero: a jump"
@@ -62,7 +57,9 @@ def run_out(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
             least += AROUND*np.abs(J[..., k]).sum(axis=1)  # what is more is refused at the end, too
             lost[:, k] |= rows & (at > max(100*q.rtol, LEAST_HELD)*least)
             lost[:, k] |= np.any(_uncrossed(q, x[:, k], J[..., k], size[:, k], F[:, k], rows, some), axis=0)
-    off = np.any(np.abs(x) < size/2, axis=0) & steep & ~q.explicit[:, None] & (np.abs(F) > _UNSATISFIED*T)
+    # of the terms of an implicit equation: log(x) = -600 does not hold at x = 1e-17, however short a step is there
+    unsatisfied = 1e-3
+    off = np.any(np.abs(x) < size/2, axis=0) & steep & ~q.explicit[:, None] & (np.abs(F) > unsatisfied*T)
     k = np.flatnonzero(off.any(axis=0))
     if k.size:
         lost[:, k] |= _bent(q, x[:, k], J[..., k], size[:, k], F[:, k], off[:, k], take(p, k))
@@ -90,10 +87,11 @@ def _uncrossed(q: Problem, x: Array, J: Array, size: Array, F: Array, rows: Arra
     Along the unknown by which they move most. What jumps moves by far more than a slope promises, which is a quotient there.
     """
     kept, jumps = np.zeros_like(rows), np.zeros_like(rows)
+    further = 4.0  # times as far as the slope of an equation promises that it is 0 it has to have the other sign
     for i in np.flatnonzero(rows.any(axis=1)):
         j, points = np.argmax(np.abs(J[i])*size, axis=0), np.arange(x.shape[1])
         slope = np.abs(J[i, j, points])
-        apart = np.maximum(q.rtol*size[j, points], _FURTHER*np.abs(F[i])/slope)
+        apart = np.maximum(q.rtol*size[j, points], further*np.abs(F[i])/slope)
         sides = []
         for sign in (-1.0, 1.0):
             y = x.copy()
@@ -113,8 +111,9 @@ def touches(q: Problem, x: Array, J: Array, p: Params) -> list[str]:
     size = scale(x, q.positive, 1e-14/q.rtol)
     weight = np.einsum("ijb,jb->ib", np.abs(J), size)
     F, T = q.sized(x, p)
+    near = 1e-6  # of the size of an equation: from there on it is asked whether it has a double root
     rows = ~q.explicit[:, None] & (weight > STEEPEST*T) & (F != 0) & np.all(
-        np.abs(F) <= np.maximum(max(q.rtol, _NEAR)*weight, _EPS*T), axis=0)
+        np.abs(F) <= np.maximum(max(q.rtol, near)*weight, _EPS*T), axis=0)
     said = [""]*x.shape[1]
     for which, words in zip(_uncrossed(q, x, J, size, F, rows, p), (_KEPT, _JUMPS), strict=True):
         for i in np.flatnonzero(which.any(axis=0)):
@@ -128,7 +127,8 @@ def _bent(q: Problem, x: Array, J: Array, size: Array, F: Array, off: Array, p: 
     The unknowns are moved one by one, first those by which the slopes promise most, until every row has moved.
     """
     promised = np.abs(J)*size
-    enough = _BENT*promised.sum(axis=1)
+    bent = 1e-3  # part of what its slope promises by which such an equation moves beside x; what cancels to 0 moves by all of it
+    enough = bent*promised.sum(axis=1)
     left = off & ~np.isnan(enough)
     most = np.fmax.reduce(np.where(off[:, None], promised, 0.0), axis=(0, 2))
     for j in np.argsort(-most, kind="stable"):
@@ -145,12 +145,13 @@ def unseen(q: Problem, x: Array, J: Array, T: Array, p: Params) -> list[str]:
     """The same where several rows together say nothing beside x: the combinations w with w J = 0 to rounding."""
     said, size = [""]*x.shape[1], scale(x, q.positive, 1e-14/q.rtol)
     scaled = np.moveaxis(J*size/T[:, None], -1, 0)
+    nearly = 1e-9  # a singular value of J below that, relative to the terms of its rows
     with np.errstate(all="ignore"):
-        fine = np.flatnonzero(np.isfinite(scaled).all(axis=(1, 2)) & ~(regular(scaled) > _CLEAR*_NEARLY))
+        fine = np.flatnonzero(np.isfinite(scaled).all(axis=(1, 2)) & ~(regular(scaled) > _CLEAR*nearly))
     if not fine.size:
         return said
     left, values, _ = np.linalg.svd(scaled[fine])
-    for which, j in np.argwhere(values <= _NEARLY):
+    for which, j in np.argwhere(values <= nearly):
         i, u, least = fine[which], left[which][:, j], values[which, j]
         some, y, w = take(p, np.array([i])), x[:, [i]], u/T[:, i]
 

@@ -16,7 +16,6 @@ from typing import Any
 from ..errors import BadInput, brief
 
 _FOREVER = float("inf")
-_BEYOND = 2.0  # so much dearer is a number in arrays that are larger than those before: caches are left behind
 
 
 class OutOfTime(Exception):
@@ -90,7 +89,8 @@ def timed(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
         return run()
     size = sized()
     before, seconds = limit.known.get(name) or max(limit.known.values(), default=(size, 0.0))
-    expected = seconds*size/before*(_BEYOND if size > before else 1.0)
+    beyond = 2.0  # so much dearer is a number in arrays that are larger than those before: caches are left behind
+    expected = seconds*size/before*(beyond if size > before else 1.0)
     if limit.out or begun + expected > limit.when:
         limit.out = True
         raise OutOfTime

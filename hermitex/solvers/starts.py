@@ -18,10 +18,7 @@ from .problem import Problem
 from .solution import Solution
 from .solve_limits import over
 
-_GRID = np.arange(-12.0, 12.01, 0.25)  # exponents of ten
 _SIZES = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0)  # of every unknown that was given no start, where that which it has is a pole
-_MOST, _TRIED = 4, 8  # unknowns, starts
-_INTERVALS, _HALVINGS = 4, 40
 
 
 def off_poles(both: Callable[[Array, Params], tuple[Array, Array]], x0: Array, free: Array, p: Params) -> Array:
@@ -45,10 +42,12 @@ def further_starts(q: Problem, x0: Array, p: Params) -> Callable[[int], Array | 
     if len(q.names) == 1:
         found = [*_intervals(q, x0, p), *(np.full(x0.shape, size) for size in _SIZES)]
         return lambda k: found[k] if k < len(found) else None
-    if len(q.names) > _MOST:
+    most = 4  # unknowns
+    if len(q.names) > most:
         return lambda k: None
+    tried = 8  # starts
     steps = sorted((e for e in product((0, 1, -1, 2, -2, 3, -3), repeat=len(q.names)) if any(e)),
-                   key=lambda e: (sum(abs(i) for i in e), e))[:_TRIED]
+                   key=lambda e: (sum(abs(i) for i in e), e))[:tried]
 
     def start(k: int) -> Array | None:
         if k >= len(steps):
@@ -62,10 +61,11 @@ def further_starts(q: Problem, x0: Array, p: Params) -> Callable[[int], Array | 
 
 def _intervals(q: Problem, x0: Array, p: Params) -> list[Array]:
     """The middles of the shortest intervals across which F changes sign: those where x - rhs rises first, then the nearest."""
+    decades = np.arange(-12.0, 12.01, 0.25)  # exponents of ten: four a decade tell most roots apart
     if q.positive[0]:
-        grid = x0*10.0**_GRID[:, None]
+        grid = x0*10.0**decades[:, None]
     else:
-        grid = x0 + np.concatenate([-(10.0**_GRID[::-1]), [0.0], 10.0**_GRID])[:, None]
+        grid = x0 + np.concatenate([-(10.0**decades[::-1]), [0.0], 10.0**decades])[:, None]
     F = np.full(grid.shape, np.nan)
     for i, row in enumerate(grid):
         if over():
@@ -74,7 +74,8 @@ def _intervals(q: Problem, x0: Array, p: Params) -> list[Array]:
     change = (np.sign(F[:-1])*np.sign(F[1:]) <= 0) & (F[:-1] != 0) & np.isfinite(F[:-1] + F[1:])
     away = np.abs(np.arange(len(change)) - len(change)//2)[:, None]
     rank = np.where(change, away + 1e3*((F[1:] < F[:-1]) & q.explicit[0]), np.inf)
-    order = np.argsort(rank, axis=0, kind="stable")[:_INTERVALS]
+    most = 4  # intervals with a change of sign, whose middles are starts
+    order = np.argsort(rank, axis=0, kind="stable")[:most]
     columns = np.arange(grid.shape[1])
     out = []
     for row in order:
@@ -91,7 +92,8 @@ def _halved(q: Problem, a: Array, b: Array, Fa: Array, p: Params) -> Array:
     def middle() -> Array:
         return np.where(a*b > 0, np.sign(a)*np.sqrt(np.abs(a*b)), (a + b)/2)
 
-    for _ in range(_HALVINGS):
+    halvings = 40  # 2^-40 = 1e-12 of an interval: a start for Newton's method
+    for _ in range(halvings):
         m = middle()
         left = np.sign(q.residual(m[None], p)[0])*np.sign(Fa) > 0
         a, b = np.where(left, m, a), np.where(left, b, m)

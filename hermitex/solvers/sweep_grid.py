@@ -20,7 +20,6 @@ import numpy as np
 from ..errors import NO_NUMBER, BadInput
 
 Piece = dict[str, np.ndarray]
-MOST_POINTS = 1_000_000  # a row is kept in memory, some hundred bytes a column
 
 
 def reals(value: Any) -> np.ndarray:
@@ -111,9 +110,10 @@ def check_size(asking: str, sizes: Mapping[str, int]) -> None:
 solved at once; take fewer values, or one part of the grid after another
     """
     points = prod(sizes.values())
-    if points > MOST_POINTS:
+    most = 1_000_000  # a row is kept in memory, some hundred bytes a column
+    if points > most:
         said = " x ".join(f"{k:,} {n}" for n, k in sizes.items() if k > 1)
-        raise BadInput(f"{asking}: {said} are {points:,} points, and {MOST_POINTS:,} at most are solved at once; "
+        raise BadInput(f"{asking}: {said} are {points:,} points, and {most:,} at most are solved at once; "
                        "take fewer values, or one part of the grid after another")
 
 

@@ -22,7 +22,6 @@ from .sweep_grid import Grid, Piece, columns
 
 Solve = Callable[[Piece], Mapping[str, Any]]
 
-_TICK = 0.25  # s: how soon an interrupt is heard while chunks are waited for
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -178,9 +177,10 @@ _LOST = (
 def _ready(flying: Mapping[Future[Columns], int]) -> set[Future[Columns]]:
     """Those that are done, as soon as there is one."""
     ready: set[Future[Columns]] = set()
+    tick = 0.25  # s: how soon an interrupt is heard while chunks are waited for
     while flying and not ready:
         with _deferred():
-            ready = wait(flying, timeout=_TICK, return_when=FIRST_COMPLETED).done
+            ready = wait(flying, timeout=tick, return_when=FIRST_COMPLETED).done
     return ready
 
 

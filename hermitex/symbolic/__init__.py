@@ -42,6 +42,12 @@ def _integrate(node: Any, deep: bool = True) -> Any:
     return integrate_or_keep(node, deep=deep)
 
 
+def _reason(node: Any) -> str:
+    from hermitex.symbolic.integrals import reason_of
+
+    return reason_of(node)
+
+
 def _evaluate(node: Any, prec: int) -> Any:
     from hermitex.symbolic.precise import evaluate_to_precision
 
@@ -79,6 +85,6 @@ def _conditional(expr: Any, variables: Any, condition: Any, cov: Any) -> Any:
 
 
 hooks.parse, hooks.formula, hooks.expression = _parse, _formula, _expression
-hooks.differentiate, hooks.integrate, hooks.evaluate = _differentiate, _integrate, _evaluate
+hooks.differentiate, hooks.integrate, hooks.reason, hooks.evaluate = _differentiate, _integrate, _reason, _evaluate
 hooks.total, hooks.conditional = _total, _conditional
 hooks.measure, hooks.normal_form, hooks.numeric = _measure, _normal_form, _numeric

@@ -56,8 +56,6 @@ from hermitex.symbolic.terms import linear
 # Strictly, with the ends of their range; `inverse()` is the inverse on it.
 _MONOTONE = {exp: (S.Zero, oo), log: (-oo, oo), sinh: (-oo, oo), asinh: (-oo, oo), tanh: (S.NegativeOne, S.One),
              erf: (S.NegativeOne, S.One), atan: (-pi/2, pi/2)}
-_SWITCHES = 6  # of a label of finitely many values
-_MOST = 2  # variables, of a quotient of averages and of the average of it
 
 
 class _LawOfLabel(Expr):
@@ -229,7 +227,8 @@ def _values(label: Expr, variables: Sequence[Symbol]) -> list[Expr] | None:
     outer = [e for e in switches if not any(e != o and o.has(e) for o in switches)]
     names = {e: Dummy() for e in outer}
     rest = label.xreplace(names)
-    if (variables and rest.has_free(*variables)) or len(outer) > _SWITCHES:
+    most_switches = 6  # of a label of finitely many values
+    if (variables and rest.has_free(*variables)) or len(outer) > most_switches:
         return None
     taken = product(*((S.NegativeOne if isinstance(e, sign) else S.Zero, S.One) for e in outer))
     return list(dict.fromkeys(rest.xreplace(dict(zip(names.values(), one, strict=True))) for one in taken))
@@ -306,5 +305,6 @@ def worked_out(expr: Expr) -> Expr:
 def _wide(node: Expectation) -> bool:
     """Does it average a quotient of averages over three variables or more, which no quadrature does?"""
     wide = max((len(n.bound) for n in node.body.atoms(Expectation) if n.has_free(*node.bound)), default=0)
-    return bool(wide) and len(node.bound) + wide > _MOST and any(
+    most = 2  # variables, of a quotient of averages and of the average of it
+    return bool(wide) and len(node.bound) + wide > most and any(
         e.exp.is_negative and e.has(Expectation) for e in node.body.atoms(Pow))

@@ -54,14 +54,9 @@ from hermitex.symbolic.density_pieces import (
 from hermitex.symbolic.weighted_laws import below, survives
 
 Shape = tuple[Any, Expr, Expr]  # the powers of the two tails (None: exponential or lighter), a median and a spread
-_REACH, _COARSE, _FINE = 40, 4, 512  # of the logarithm of a distance, and steps to 1
-_NONE = mp.mpf(10)**-60  # of the largest weight
-_MASS = 1e-9  # to which the mass of a density at numbers is 1
-_FAR = mp.mpf(10)**30  # where the fall of a density is read
-_STEEP = 50  # a power of x that falls faster is none
+_MASS = 1e-9  # to which the mass of a density at numbers is 1: a law that is written in nine digits counts
+_FAR = mp.mpf(10)**30  # where the fall of a density is read: lower powers are below rounding there
 _NOWHERE: Shape = ((None, None), S.Zero, S.One)
-_STEPS, _FURTHEST = (4, 8, 16, 32), 36  # nodes to 1 of what is averaged, and how far
-_TERMS = 4000
 
 
 def by_density(law: Any, z: Expr) -> list[tuple[Expr, Expr]]:
@@ -185,13 +180,14 @@ def _lies(law: Any, pieces: tuple[Piece, ...], order: tuple[Needed, ...], counta
 
 def _at_numbers(pieces: tuple[Piece, ...], countable: bool, shape: Shape | None = None) -> tuple[Any, Shape]:
     """The mass, None where it is not known, and where it lies. It is that of the map: nothing is too narrow for its nodes."""
+    counted = 4000  # terms of a sum of probabilities; the last one shows whether more are needed
     with mp.workdps(30):
         try:
             if countable:
                 (p, low, _), = pieces
                 f = hooks.numeric(p, [T])
-                terms = [f(mp.mpf(int(low) + n)) for n in range(_TERMS)]
-                return (mp.fsum(terms) if abs(terms[-1]) < _MASS/_TERMS and min(terms) >= 0 else None), _NOWHERE
+                terms = [f(mp.mpf(int(low) + n)) for n in range(counted)]
+                return (mp.fsum(terms) if abs(terms[-1]) < _MASS/counted and min(terms) >= 0 else None), _NOWHERE
             shape = shape or _shape(pieces)
             return (None if shape is None else _mass(pieces, shape)), shape or _NOWHERE
         except (TypeError, ValueError, ArithmeticError, NoClosedForm):
@@ -203,9 +199,11 @@ def _mass(pieces: tuple[Piece, ...], shape: Shape) -> Any:
     letters = u, t, b, right, left = [Dummy(n) for n in "utbrl"]
     f = [hooks.numeric(p.xreplace({T: value})*slope, letters) for p, value, slope in _mapped(pieces, shape, u, t, b, (right, left))]
     last = None
-    for steps in _STEPS:
+    furthest = 36  # half a window: beyond it exp(-x^2/2) is 1e-281
+    per_unit = (4, 8, 16, 32)  # nodes to 1 of what is averaged
+    for steps in per_unit:
         total = mp.zero
-        for k in range(-_FURTHEST*steps, _FURTHEST*steps + 1):
+        for k in range(-furthest*steps, furthest*steps + 1):
             z = mp.mpf(k)/steps
             up, down = mp.erfc(-z/mp.sqrt(2))/2, mp.erfc(z/mp.sqrt(2))/2
             t, b = (-mp.log(tail) if tail < other else -mp.log1p(-other) for tail, other in ((down, up), (up, down)))
@@ -296,15 +294,19 @@ def _grid(p: Expr, low: Expr, high: Expr) -> list[tuple[Any, Any]] | None:
             x, slope = mp.sinh(y), mp.cosh(y)
         return x, f(x)*slope
 
-    reach, last = (4 if a is not None and c is not None else _REACH), None
-    steps = _COARSE
-    while steps <= _FINE:
+    largest_log = 40  # of a distance: from exp(-40) to exp(40)
+    reach, last = (4 if a is not None and c is not None else largest_log), None
+    coarse = 4  # steps to 1 of the logarithm
+    steps = coarse
+    fine = 512  # steps to 1 at last, each time twice as many
+    none = mp.mpf(10)**-60  # of the largest weight
+    while steps <= fine:
         points, most, sides = [at(mp.zero)], mp.zero, [1, -1]
         for k in range(1, reach*steps + 1):  # outwards, no further than there is any: exp(-exp(10^20)) takes for ever
             for side in list(sides):
                 points.append(at(mp.mpf(side*k)/steps))
                 most = max(most, abs(points[-1][1]))
-                if abs(points[-1][1]) < _NONE*most:
+                if abs(points[-1][1]) < none*most:
                     sides.remove(side)
         total = mp.fsum(w for _, w in points)/steps
         if last is not None and abs(total - last) <= _MASS/100*max(abs(total), 1):
@@ -323,7 +325,8 @@ def _power(p: Expr, side: int) -> Expr | None:
     if not all(map(mp.isfinite, falls)):  # exp(-exp(x)) is 0 there
         return None
     slope = (falls[2] - falls[0])/mp.log(_FAR)
-    if slope < _STEEP:
+    steep = 50  # a power of x that falls faster is none
+    if slope < steep:
         return max(Rational(int(mp.nint(4*(slope - 1))), 12), Rational(1, 12))
     return None if falls[1] > 1.9*falls[0] else Integer(1)
 

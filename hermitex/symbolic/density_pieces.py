@@ -43,11 +43,9 @@ from hermitex.symbolic.deadline import attempt
 Needed = tuple[Expr, Interval]
 Piece = tuple[Expr, Expr, Expr]  # a density as a formula of T, from where to where
 T = Dummy("t", real=True)
-POSITIVE = Interval.open(0, oo)
-_SECONDS = 10.0  # of a closed form
-_NUMBERS = (S.One, S(2), S.Half, S(3), Rational(1, 3), S.Zero, S.NegativeOne)  # for letters
-_FURTHER = (*_NUMBERS, S(10), S(-5))
-_TRIED = 200
+POSITIVE = Interval.open(0, oo)  # where a scale or a slope lies
+# for letters: small, of either sign and 0, simple first
+_NUMBERS = (S.One, S(2), S.Half, S(3), Rational(1, 3), S.Zero, S.NegativeOne)
 
 
 def _not_negative(law: Any, piece: Piece, conditions: Iterable[Needed]) -> Iterator[Needed]:
@@ -57,7 +55,9 @@ def _not_negative(law: Any, piece: Piece, conditions: Iterable[Needed]) -> Itera
         yield from ((simplify(p.xreplace({T: end})), Interval(0, oo)) for end in (low, high))
         return
     letters = letters_of(piece)
-    for at in islice(numbers_for(letters, _FURTHER), _TRIED):
+    further = (*_NUMBERS, S(10), S(-5))  # numbers for letters
+    tried = 200  # choices of numbers for the letters
+    for at in islice(numbers_for(letters, further), tried):
         if all(i.contains(u.xreplace(at)) == True for u, i in conditions):  # noqa: E712 - SymPy's true
             a, b = low.xreplace(at), high.xreplace(at)
             a, b = (a if a.is_finite else b - 8 if b.is_finite else S(-8)), (b if b.is_finite else a + 8 if a.is_finite else S(8))
@@ -167,8 +167,9 @@ def _of_mass(law: Any, pieces: tuple[Piece, ...], countable: bool) -> tuple[Need
     real = {v: Dummy(v.name, real=True) for p in pieces for u in p for v in u.free_symbols if v != T and v.is_real is None}
     found: list[Needed] = []
     mass = S.Zero
+    seconds = 10.0  # of a closed form
     try:
-        with attempt(_SECONDS):
+        with attempt(seconds):
             for piece in pieces:
                 p, low, high = (u.xreplace(real) for u in piece)
                 n = Dummy("n", integer=True)

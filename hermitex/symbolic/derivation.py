@@ -17,7 +17,6 @@ from hermitex.symbolic.calculus.checking import Check, check
 
 __all__ = ["Check", "Derivation", "DerivationCheck", "Step", "check"]
 
-_ONE_LINE = 260  # characters of LaTeX that fit beside their rule
 
 # What a reader of the appendix is told; a rule that is not here is printed under its own name.
 WORDS = {
@@ -181,9 +180,10 @@ class Derivation:
     def _repr_latex_(self) -> str | None:
         from hermitex.show.cite import cite
 
+        one_line = 260  # characters of LaTeX that fit beside their rule
         try:
             text = re.sub(r"\\cite\{(\w+)\}", lambda m: f"[{cite(m[1])}]", self.latex())
-            if max(map(len, text.splitlines())) > _ONE_LINE:  # the rule under its formula, where a reader need not scroll
+            if max(map(len, text.splitlines())) > one_line:  # the rule under its formula, where a reader need not scroll
                 text = text.replace(" && \\text{(", r" \\ & \qquad \text{(")
             return "$$" + text.replace("{align}", "{aligned}") + "$$"
         except Exception:  # a notebook must show something else rather than fail

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from sympy import Add, Basic, Expr, Function, Mul, Pow, Symbol, exp
 
-MAX_TERMS = 20_000   # of a polynomial in the variables, multiplied out
-COUNTED = 10**9  # terms and degrees are counted up to here
+MAX_TERMS = 20_000  # of a polynomial in the variables, multiplied out; chosen by trial
+COUNTED = 10**9  # terms and degrees are counted up to here: far beyond every bound on them
 
 
 @lru_cache(maxsize=2**15)

@@ -231,6 +231,18 @@ class Expectation(Expr):
         with deadline(hints.get("budget")):
             return hooks.integrate(self, deep=hints.get("deep", True))
 
+    def why(self) -> str:
+        """The reason why `doit` finds no exact value; "" if it finds one.
+
+        Examples
+        --------
+        >>> from sympy import tanh
+        >>> from hermitex.symbols import z
+        >>> print(E(tanh(z + 1), z).why())
+        tanh(z + 1): it is not a product of polynomials, exponentials and error functions (tried 8 rules)
+        """
+        return hooks.reason(self)
+
     def _eval_evalf(self, prec: int) -> Expr:
         """N digits by mpmath, split at the kinks that stand in the expression."""
         if self.free_symbols:

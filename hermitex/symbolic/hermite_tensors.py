@@ -23,8 +23,7 @@ from hermitex.symbolic.series.polynomials import index_factorial, multi_indices,
 from hermitex.symbolic.subspaces import Matrix, is_zero, matrix, span
 from hermitex.symbolic.summands import Summand, split
 
-MAX_VARIABLES = 6
-_LARGE = 10**6
+MAX_VARIABLES = 6  # a tensor of order 10 in six variables has 3003 entries
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,8 @@ class SymmetricTensor(Shown):
 
     def full(self) -> Any:
         """All dimension**order entries, as an immutable SymPy array."""
-        if self.dimension**self.order > _LARGE:
+        largest = 10**6  # entries, each a reference to an expression: 8 MB
+        if self.dimension**self.order > largest:
             raise BadInput(f"the full tensor has {self.dimension}**{self.order} entries; read .entries instead")
         every = cartesian(range(self.dimension), repeat=self.order)
         return ImmutableDenseNDimArray([self[i] for i in every], (self.dimension,)*self.order)

@@ -15,6 +15,7 @@ formula: Callable[[Any], Any]       # text in z and the package's letters, funct
 expression: Callable[[Any], Any]    # text, number, function or expression -> expression in the house's symbols
 differentiate: Callable[[Any, Any], Any]   # (node, symbol) -> its derivative, under the average
 integrate: Callable[..., Any]       # (node, deep=) -> the exact value, or the node
+reason: Callable[[Any], str]        # node -> why it has no exact value, "" if it has one
 evaluate: Callable[[Any, int], Any]  # (node, bits) -> a number of SymPy
 total: Callable[[Any, int], Any]    # (sum over a countable law, digits) -> its value, or None
 conditional: Callable[..., Any]      # (expression, variables, condition, covariances) -> E[expression | condition]

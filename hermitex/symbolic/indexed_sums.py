@@ -52,8 +52,7 @@ from hermitex.symbolic import hooks
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.special import LogFactorial
 
-_WRITTEN = 1000  # terms of a sum of numbers that are added up
-_FIRST, _ALIKE = range(-1, 4), Rational(1, 10**9)  # numbers for the end of a sum, at which its value is tried, and how near it is
+_WRITTEN = 1000  # terms of a sum of numbers that are added up; chosen by trial
 _ADVICE = "write Sum(eta[k]/(eta[k] + nu), k) with eta = IndexedBase('eta') and k = Idx('k', Symbol('N', integer=True))"
 
 
@@ -309,7 +308,9 @@ def _where_it_fails(e: Sum, value: Expr) -> str | None:
     is 1 at M = 0, and 0 for SymPy."""
     ends = sorted({s for _, *span in e.limits for end in span for s in end.free_symbols}, key=str)
     others = {s: v for s, v in field.fractions(e.free_symbols - set(ends), -1).items() if field.fits(s, v)}
-    for shift, k in product(range(len(ends)), _FIRST):
+    alike = Rational(1, 10**9)  # how near the value of a sum is to its formula
+    tried = range(-1, 4)  # numbers for the end of a sum, at which its value is tried
+    for shift, k in product(range(len(ends)), tried):
         point = {s: Integer(k + (i + shift) % len(ends)) for i, s in enumerate(ends)}
         backwards = any((high - low).xreplace(point) < -1 for _, low, high in e.limits)
         if backwards or not all(field.fits(s, v) for s, v in point.items()):
@@ -319,7 +320,7 @@ def _where_it_fails(e: Sum, value: Expr) -> str | None:
         except (HermitexError, InconsistentAssumptions):  # a letter that is declared positive, and summed from 0
             continue
         gap = (terms - found).evalf(15)
-        if gap.is_number and gap.is_finite and abs(gap) > _ALIKE*(1 + abs(terms)):
+        if gap.is_number and gap.is_finite and abs(gap) > alike*(1 + abs(terms)):
             return ", ".join(f"{s} = {v}" for s, v in point.items())
     return None
 

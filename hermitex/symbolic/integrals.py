@@ -64,6 +64,16 @@ def closed_form(expr: Expr) -> Expr:
     return done
 
 
+def reason_of(node: Expr) -> str:
+    """Why `closed_form` refuses a node, in one line; "" where it answers."""
+    try:
+        left = [n for n in _replace(_read(node)).atoms(Expectation) if reduce(n).has(Expectation)]
+        return _reason(min(left, key=lambda n: n.level)) if left else ""
+    except HermitexError as refused:
+        return str(refused).splitlines()[0]
+    return ""
+
+
 def constants_named(node: Expr) -> tuple[Expr, dict[Symbol, Expr]]:
     """E f(r kappa + b + s z) as E f(D + s z): whatever the average does not touch is one letter for the exact engine."""
     if not isinstance(node, Expectation):  # a constant is its own average

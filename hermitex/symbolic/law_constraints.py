@@ -16,8 +16,7 @@ from sympy.core.symbol import Str
 from hermitex.errors import BadInput
 
 Needed = tuple[Expr, Interval]
-_POSITIVE, _PROBABILITY = Interval.open(0, oo), Interval(0, 1)
-_OF_ONE = Rational(1, 10**12)
+_POSITIVE, _PROBABILITY = Interval.open(0, oo), Interval(0, 1)  # where a scale lies; where a probability lies
 
 
 def _positive(*values: Expr) -> list[Needed]:
@@ -226,5 +225,6 @@ def conditions(law: Any, table: Iterable[tuple[Expr, Expr]] | None, needed: Call
     if table is None:
         return [Condition(said, v, i) for v, i in needed(law)]
     total = Add(*(p for _, p in table))
-    within = [(p, _PROBABILITY) for _, p in table] + [(total, Interval(1 - _OF_ONE, 1 + _OF_ONE))]
+    of_one = Rational(1, 10**12)  # rounding of probabilities that are given as floats
+    within = [(p, _PROBABILITY) for _, p in table] + [(total, Interval(1 - of_one, 1 + of_one))]
     return [Condition(said, S(v), i) for v, i in within if not isinstance(v, Integer)]

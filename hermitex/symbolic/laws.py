@@ -50,8 +50,7 @@ from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.weighted_laws import LARGEST, NONE_ABOVE, SHAPES, WEIGHTED, below, moment_of_student, survives
 
 Term = tuple[Expr, Expr, tuple[Symbol, ...]]  # a probability, what is averaged, and the normals that came in
-_MOST_TERMS = 4096
-_HIGHEST = 30  # moment that is written out
+_MOST_TERMS = 4096  # 2^12: twelve signs of random variables; each term is an average of its own
 
 #: law -> x as a function of a standard normal; the arguments are those of the law in sympy.stats
 _QUANTILES: dict[str, Callable[..., Expr]] = {
@@ -279,6 +278,7 @@ def _by_moments(e: Expr, x: Any, law: Any) -> Expr | None:
         return None
     if most is not None and poly.degree() > 0 and (poly.degree() >= most) == True:  # noqa: E712 - SymPy's true
         raise BadInput(f"E: {e} has no average: {law} has no moment of order {most} and above")
-    if moment is None or poly.degree() > _HIGHEST or (most is not None and not (most - poly.degree()).is_positive):
+    highest = 30  # moment that is written out
+    if moment is None or poly.degree() > highest or (most is not None and not (most - poly.degree()).is_positive):
         return None
     return Add(*(c*(moment(n, *law.args) if n else 1) for (n,), c in poly.terms()))

@@ -34,9 +34,6 @@ from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint
 
 _KNOWN = ("real", "positive", "nonnegative", "negative", "nonpositive", "nonzero", "integer")
-_PROBES = tuple(Rational(k, 4) for k in (0, 1, -1, 2, -2, 4, -4, 8, -8, 20, -20, 60, -60))
-_PLAIN = 12  # largest integers in it
-_TIDY = 120  # operations up to which a derivative is factored
 
 
 class Loss(AtomicExpr):
@@ -102,9 +99,10 @@ def put(expr: Expr, loss: Loss, f: Expr, values: tuple[Expr, ...]) -> Expr:
 
 def _tidy(expr: Expr) -> Expr:
     """A derivative over one denominator, which is shorter and does not cancel in floating point."""
-    # exp(999 f/1000) is a polynomial of degree 999 to SymPy
-    plain = all(abs(r.p) <= _PLAIN and r.q <= _PLAIN for r in expr.atoms(Rational))
-    if expr.count_ops() > _TIDY or expr.has(*SWITCHES) or not plain or expr.has(Float):
+    largest = 12  # integer in what is factored: exp(999 f/1000) is a polynomial of degree 999 to SymPy
+    plain = all(abs(r.p) <= largest and r.q <= largest for r in expr.atoms(Rational))
+    longest = 120  # operations up to which a derivative is factored
+    if expr.count_ops() > longest or expr.has(*SWITCHES) or not plain or expr.has(Float):
         return expr
     short = factor(expr)
     return short if short.count_ops() <= expr.count_ops() else expr
@@ -255,10 +253,12 @@ def require_convex(branch: Expr, f: Symbol, interval: tuple[Expr, Expr]) -> None
     if bend.is_negative:
         raise BadInput(f"the loss is not convex in f: its second derivative is {bend} < 0")
     others = sorted(bend.free_symbols - {f}, key=str)
+    # of either sign, from the curved middle of a loss to 15
+    probes = tuple(Rational(k, 4) for k in (0, 1, -1, 2, -2, 4, -4, 8, -8, 20, -20, 60, -60))
     for sample in (Rational(7, 5), Rational(1, 3)):
         values = {s: (-sample if s.is_negative else S(2) if s.is_integer else sample) for s in others}
         lo, hi = (e.xreplace(values) for e in interval)
-        for point in _PROBES:
+        for point in probes:
             if not ((point - lo).is_extended_positive and (hi - point).is_extended_positive):
                 continue
             value = bend.xreplace({**values, f: point}).evalf(25)

@@ -15,8 +15,6 @@ from typing import Any
 
 from sympy import Add, Dummy, Expr, Integer, S, exp, expand, expand_func, expand_log, gamma, log, oo, sqrt
 
-_LOGS = 4  # of logarithms in a product
-_LONG = 60  # terms
 #: value M(s, c), and what must be positive for it to exist; c None: no exponential
 _Transform = tuple[Expr, tuple[Expr, ...]]
 
@@ -68,7 +66,8 @@ def average(e: Expr, x: Any, law: Any) -> Expr | None:
         return None
     t = Dummy("t", positive=True)
     terms = Add.make_args(expand(expand_log(e.xreplace({x: t}))))
-    if len(terms) > _LONG:
+    longest = 60  # terms
+    if len(terms) > longest:
         return None
     found = [_term(term, t, transform, law.args) for term in terms]
     return None if any(v is None for v in found) else Add(*found)
@@ -93,7 +92,8 @@ def _term(term: Expr, t: Dummy, transform: Callable[..., _Transform | None], par
             return None
     s = Dummy("s", real=True)
     found = transform(s, rate, *parameters)
-    if found is None or logs > _LOGS:
+    most_logs = 4  # of logarithms in a product
+    if found is None or logs > most_logs:
         return None
     value, positive = found
     if any(not p.subs(s, power).is_positive for p in positive):

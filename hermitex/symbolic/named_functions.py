@@ -38,7 +38,6 @@ from hermitex.errors import BadInput, UnknownName
 from hermitex.symbolic.series.polynomials import He
 
 z = symbols.z
-_MAX_ORDER = 500    # of a Hermite polynomial called by name
 
 
 @dataclass(frozen=True)
@@ -102,9 +101,9 @@ class Operation:
 
 # -- the table --------------------------------------------------------------------------------------------------------
 _slope, _alpha, _beta = Symbol("slope", real=True), Symbol("alpha", real=True), Symbol("beta", real=True)
-_sigmoid = 1 / (1 + exp(-z))
-_Phi = (1 + erf(z/sqrt(2))) / 2
-_hard = Max(0, Min(1, z/6 + S.Half))
+_sigmoid = 1 / (1 + exp(-z))  # 1/(1 + e^-z)
+_Phi = (1 + erf(z/sqrt(2))) / 2  # P(N(0, 1) < z)
+_hard = Max(0, Min(1, z/6 + S.Half))  # PyTorch's hardsigmoid
 
 
 def _selu() -> Expr:
@@ -146,8 +145,9 @@ class _Functions(dict):
         if match is None:
             raise UnknownName(str(name)[:60], [*self, "He2", "He3"], what="function", meant=["z"] if name in ("x", "X") else ())
         order = int(match[1])
-        if order > _MAX_ORDER:
-            raise BadInput(f"{name}: a Hermite polynomial is called by name up to He{_MAX_ORDER}")
+        highest = 500  # of a Hermite polynomial called by name
+        if order > highest:
+            raise BadInput(f"{name}: a Hermite polynomial is called by name up to He{highest}")
         self[name] = NamedFunction(name, He(order, z))
         return self[name]
 

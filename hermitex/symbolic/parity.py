@@ -57,9 +57,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.weak import in_heavisides
 
-_OPS = 250          # operations above which only the cheapest comparison is made
-_HIGHEST, _MOST = 40, 4  # degree and generators above which a polynomial is not factored
-_TURNS = 12  # the largest multiple of an angle that is written out
+_OPS = 250  # operations above which only the cheapest comparison is made; chosen by trial
 _HYPERBOLIC = (tanh, sinh, cosh, coth, sech, csch)
 
 
@@ -308,7 +306,9 @@ def _log_of_polynomial(p: Expr) -> Expr:
 def _short(p: Expr) -> bool:
     """Of low degree in few generators: one of decimals in exponents is endless to factor, and to write as a `Poly` already."""
     powers, generators = dict_from_expr(p)
-    return len(generators) <= _MOST and all(sum(monomial) <= _HIGHEST for monomial in powers)
+    highest = 40  # degree above which a polynomial is not factored
+    most = 4  # generators above which a polynomial is not factored
+    return len(generators) <= most and all(sum(monomial) <= highest for monomial in powers)
 
 
 def _common_exponent(p: Expr) -> Expr:
@@ -329,7 +329,8 @@ def _in_one_angle(f: Expr) -> Expr:
         return (1 - sin(n.base.args[0])**2)**(n.exp//2)*n.base**(n.exp % 2)
 
     turns = [u.as_coeff_Mul()[0] for n in f.atoms(sin, cos) for u in Add.make_args(n.args[0])]
-    if any(abs(k) > _TURNS for k in turns):  # cos(175 z) is a polynomial of degree 175 in cos(z)
+    largest = 12  # multiple of an angle that is written out
+    if any(abs(k) > largest for k in turns):  # cos(175 z) is a polynomial of degree 175 in cos(z)
         return expand(f.replace(lambda n: isinstance(n, sin | cos), lambda n: n.rewrite(exp)))
     f = expand(expand_trig(f))
     return expand(f.replace(lambda n: n.is_Pow and isinstance(n.base, cos) and n.exp.is_Integer and n.exp > 1, even_powers))

@@ -26,8 +26,7 @@ from hermitex.symbolic.subspaces import Matrix, complement, matrix, orthonormal,
 from hermitex.symbolic.summands import Split, Summand
 from hermitex.symbolic.terms import linear
 
-_PATIENCE = 1.5  # seconds for one closed form; the node is kept after that
-_MOST = 4096
+_MOST = 4096  # moments that are remembered, for all stages of a staircase
 
 MultiIndex = tuple[int, ...]
 
@@ -198,8 +197,9 @@ def _moment(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str]:
         if sign*Mul(*((-1)**n for n, x in zip(b, flip, strict=True) if x < 0)) == -1:
             return S.Zero, "odd under a reflection"
     node = _radial(f, s, b) or E(f*He(b, s), *s)
+    patience = 1.5  # seconds for one closed form; the node is kept after that
     try:
-        with attempt(_PATIENCE):
+        with attempt(patience):
             value = closed_form(node)
             return expand(value) if value.count_ops() < 200 else value, "exact integrals"
     except Divergent:

@@ -43,8 +43,8 @@ from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 
-_MANY = 4000        # integers that a step function may pass, and break points in all
-_MERGE = 60         # operations up to which neighbouring branches are compared after expansion
+_MANY = 4000  # integers that a step function may pass, and break points in all; chosen by trial
+_MERGE = 60  # operations up to which neighbouring branches are compared after expansion; chosen by trial
 
 
 class Piece(NamedTuple):

@@ -13,7 +13,6 @@ from hermitex.symbolic.budget import checkpoint
 
 _lock: Any = threading.RLock()
 _mine = threading.local()  # `blocks`: those of this thread that hold the context, the outermost first
-_PATIENCE = 0.05  # seconds between two looks at the budget of a thread that waits
 
 
 class Held:
@@ -26,7 +25,8 @@ class Held:
         return self.manager(function)
 
     def __enter__(self) -> None:
-        while not _lock.acquire(timeout=_PATIENCE):
+        patience = 0.05  # seconds between two looks at the budget of a thread that waits
+        while not _lock.acquire(timeout=patience):
             checkpoint("waiting for another thread's digits")
         _blocks().append(self)
         try:

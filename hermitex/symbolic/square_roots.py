@@ -14,11 +14,6 @@ from sympy import QQ, Add, Dummy, Expr, Mul, Pow, factorint, sqrt
 from hermitex.symbolic.breaks.order import sign_of
 from hermitex.symbolic.budget import unless_refused
 
-_MOST = 1000  # operations of a constant that is worth the work
-_ROOTS = 6    # different ones: an element has up to 2^6 coefficients
-_TERMS = 24   # of two coefficients that are multiplied: common factors of longer ones take seconds, in steps no alarm ends
-_PRIMES = 2**14  # up to which factors of an integer are looked for
-
 Element = dict[frozenset[int], Any]  # {roots: coefficient in K} of a sum of products of different roots
 
 
@@ -33,7 +28,8 @@ def without_roots_below(value: Expr) -> Expr:
     (sqrt(2)/2, 0)
     """
     letters: dict[Expr, Dummy] = {}
-    plain = _plain(value, letters) if value.count_ops() <= _MOST else value
+    most = 1000  # operations of a constant that is worth the work
+    plain = _plain(value, letters) if value.count_ops() <= most else value
     try:
         return _Field({t: x for x, t in letters.items()}).reduced(plain) if letters else value
     except _Unsuited:
@@ -91,11 +87,12 @@ class _Field:
 
     def _times(self, a: Element, b: Element) -> Element:
         total: Element = {}
+        terms = 24  # of two coefficients that are multiplied: common factors of longer ones take seconds, in steps no alarm ends
         for s, c in a.items():
             for r, d in b.items():
                 for i in s & r:
                     d = d*self.roots[i]
-                if sum(len(x.numer) + len(x.denom) for x in (c, d)) > _TERMS:
+                if sum(len(x.numer) + len(x.denom) for x in (c, d)) > terms:
                     raise _Unsuited
                 total[s ^ r] = total.get(s ^ r, self.K.zero) + c*d
         return {s: c for s, c in total.items() if c}
@@ -135,14 +132,16 @@ class _Field:
             under += [f]*(n % 2)
         if content < 0:
             raise _Unsuited
-        primes = factorint(int(content.numerator*content.denominator), limit=_PRIMES)
+        largest_prime = 2**14  # up to which factors of an integer are looked for
+        primes = factorint(int(content.numerator*content.denominator), limit=largest_prime)
         outside = self._times(outside, {frozenset(): self.K(prod(p**(n//2) for p, n in primes.items()))/content.denominator})
         under += [self.K(p) for p, n in primes.items() if n % 2]
         return self._times(outside, {frozenset(map(self._index, under)): self.K.one})
 
     def _index(self, f: Any) -> int:
+        roots = 6  # different ones: an element has up to 2^6 coefficients
         if f not in self.roots:
-            if len(self.roots) == _ROOTS:
+            if len(self.roots) == roots:
                 raise _Unsuited
             self.roots.append(f)
         return self.roots.index(f)

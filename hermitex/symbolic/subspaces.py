@@ -17,8 +17,6 @@ from hermitex.symbolic.budget import kept
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.square_roots import without_roots_below
 
-_SHORT = 60  # operations
-
 if TYPE_CHECKING:  # SymPy has no types of its own
     Matrix = Any
 else:
@@ -65,12 +63,13 @@ def tidy(value: Expr) -> Expr:
         return value
     letters = value.has(Add) and value.has(Function, NumberSymbol) and not value.has(Expectation)
     size = value.count_ops()
-    if letters and (short := without_roots_below(value)) != value and short.count_ops() <= max(_SHORT, size):
+    shortest = 60  # operations
+    if letters and (short := without_roots_below(value)) != value and short.count_ops() <= max(shortest, size):
         return short
     if size > 200:
         return value
     grown = expand(value)
-    return grown if grown.is_Rational or letters or grown.has(Expectation) or grown.count_ops() > _SHORT else radsimp(grown)
+    return grown if grown.is_Rational or letters or grown.has(Expectation) or grown.count_ops() > shortest else radsimp(grown)
 
 
 def matrix(rows: Iterable[Iterable[Expr]], columns: int) -> Matrix:

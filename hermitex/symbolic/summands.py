@@ -18,8 +18,6 @@ from hermitex.symbolic.subspaces import Matrix, complement, orthonormal
 from hermitex.symbolic.terms import terms
 from hermitex.symbolic.weak import in_heavisides
 
-_SIZE = 300  # operations up to which an expression is taken apart
-
 
 @dataclass(frozen=True)
 class Summand:
@@ -55,7 +53,8 @@ def split(g: Expr, variables: Sequence[Symbol]) -> Split:
         return Split(g, variables, g, ())
     whole = apart(g, variables)
     found: dict[Expr, list[Expr]] = {}
-    for t in terms(whole, variables) if whole.count_ops() < _SIZE else ():
+    size = 300  # operations up to which an expression is taken apart
+    for t in terms(whole, variables) if whole.count_ops() < size else ():
         found.setdefault(t.core, []).append(t.coefficient*t.body(variables))
     if not found or any(integrable(Add(*parts), _inside(Add(*parts), variables)) is False for parts in found.values()):
         return Split(g, variables, S.Zero, (_summand(g, variables),))

@@ -22,8 +22,6 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.zero import decide
 
-_POINTS = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9))
-
 
 @dataclass(frozen=True)
 class VanishingVerdict:
@@ -76,8 +74,10 @@ def vanishes(h: Expr, u: tuple[Symbol, ...]) -> VanishingVerdict:
 
 def _points(u: Sequence[Symbol]) -> Iterator[tuple[tuple[Symbol, Expr], ...]]:
     """A few rational points, none on a diagonal or an axis."""
+    # numerator and denominator, of size one, either sign: no two are equal or opposite
+    points = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9))
     for k in range(3):
-        yield tuple((v, Rational(*_POINTS[(i + k) % len(_POINTS)])) for i, v in enumerate(u))
+        yield tuple((v, Rational(*points[(i + k) % len(points)])) for i, v in enumerate(u))
 
 
 def _continuous(h: Expr, point: dict[Symbol, Expr]) -> bool:

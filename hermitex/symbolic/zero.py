@@ -23,10 +23,6 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.parity import parity
 
-_LIMIT = 400  # bits up to which an enclosure is refined
-_FURTHER = 6400  # where nothing is left to be integrated: 1 - erf(40) is below 2^-2300
-_ROUGH = 8
-_REDUCED = 2.0  # seconds for a normal form; an enclosure does without it
 _INSTALL = "needs python-flint: pip install 'hermitex[flint]'"
 
 
@@ -137,8 +133,9 @@ def _odd_about_a_constant(body: Expr, variables: tuple, node: Expectation) -> Ex
 
 def _normal(expr: Expr) -> Expr:
     """The normal form, or the expression itself where there is none or the time runs out."""
+    reduced = 2.0  # seconds for a normal form; an enclosure does without it
     try:
-        with attempt(_REDUCED):
+        with attempt(reduced):
             return normal_form(expr)
     except Divergent:
         raise
@@ -175,9 +172,12 @@ def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
     """Refine until zero is excluded or the limit is reached."""
     if not flint_available():
         return Verdict("undetermined", value, None, f"a proof that it is not zero {_INSTALL}")
+    rough = 8  # bits: an average over several variables that is far from 0 takes no more
     # Over several variables a rough pass costs a fraction of a fine one, and most often settles it.
-    bits, found = _ROUGH if _several(expr) else 64, None
-    limit = max(_LIMIT if expr.has(Expectation) else _FURTHER, int(digits * 4))
+    bits, found = rough if _several(expr) else 64, None
+    limit_of_averages = 400  # bits up to which an enclosure is refined
+    limit_of_numbers = 6400  # bits where nothing is left to be integrated: 1 - erf(40) is below 2^-2300
+    limit = max(limit_of_averages if expr.has(Expectation) else limit_of_numbers, int(digits * 4))
     while True:
         checkpoint("enclosing a coefficient")
         try:

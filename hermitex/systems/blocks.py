@@ -20,9 +20,6 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.systems.derivatives import KeptNames, partials
 
-_MOST_SUBSETS = 5_000
-_LONG = 400  # operations beyond which a derivative that holds unknowns is not multiplied out to see whether they cancel
-
 
 @dataclass(frozen=True)
 class Equation:
@@ -97,13 +94,14 @@ def linear_form(equations: list[Equation], unknowns: list[Symbol], names: KeptNa
     """(A, b) with residual = A x + b, if that is proved: no derivative holds an unknown."""
     inside = set(unknowns)
     rows = []
+    most = 400  # operations of a derivative that is multiplied out to see whether its unknowns cancel
     for e in equations:
         row = dict.fromkeys(unknowns, S.Zero)
         try:
             for v, entry in partials(e.residual, unknowns, names):
                 if entry.free_symbols & inside:
                     # an average that an unknown enters stays one: multiplying it out takes seconds and shows nothing
-                    if entry.count_ops() > _LONG or any(node.free_symbols & inside for node in entry.atoms(Expectation, ArraySum)):
+                    if entry.count_ops() > most or any(node.free_symbols & inside for node in entry.atoms(Expectation, ArraySum)):
                         return None
                     entry = entry.expand()
                 if entry.free_symbols & inside:
@@ -125,9 +123,10 @@ def _torn(component: list[Symbol], equations: Mapping[Symbol, Equation],
     forced = [u for u in component if equations[u].implicit or u in depends[u]]
     free = [u for u in component if u not in forced]
     tried = 0
+    most_subsets = 5_000  # of a block, tried for being left out: each costs a pass over its graph; chosen by trial
     for size in range(len(free) + 1):
         tried += comb(len(free), size)
-        if tried > _MOST_SUBSETS:
+        if tried > most_subsets:
             break
         for extra in combinations(free, size):
             if _acyclic([u for u in free if u not in extra], depends):

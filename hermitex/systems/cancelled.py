@@ -15,7 +15,6 @@ from hermitex.systems.newton_step import FLOOR, SMALL, moved
 
 _EPS = float(np.finfo(float).eps)
 _ROUNDED = _EPS/OFF  # of how far they are moved: what rounding may be of the terms, one to two units in the last place
-_STABLE = 0.5  # a radius at which what is 0 at the end of its range is led back there
 
 
 def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
@@ -46,7 +45,8 @@ def losses(run: Any, verdict: dict[str, Any], radius: np.ndarray, ok: np.ndarray
     blocks = {u: k for k, b in enumerate(program.blocks) for u in b.unknowns}
     unknowns, kinds = program.unknowns, np.array([program.blocks[blocks[u]].kind for u in program.unknowns])[:, None]
     state, positive = np.stack([row(run.s[u]) for u in unknowns]), np.array([u in program.positive for u in unknowns])[:, None]
-    at_end = (state == 0) & (np.abs(radius) < _STABLE) & (kinds != "explicit") & positive
+    stable = 0.5  # a radius at which what is 0 at the end of its range is led back there
+    at_end = (state == 0) & (np.abs(radius) < stable) & (kinds != "explicit") & positive
 
     def part(gap: np.ndarray) -> np.ndarray:
         return np.where(at_end, 0.0, _part(state, gap, kinds, positive))  # what it does to others counts there

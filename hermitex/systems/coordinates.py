@@ -24,8 +24,7 @@ from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution
 
 Array = np.ndarray
-_LARGEST = 1e300
-_SMALL, _LEAST = 1e-6, 1e-13  # an unknown below that is on its way to the end 0 of its domain, or as good as there
+_LARGEST = 1e300  # near the largest float: u = inf is the end of the interval, where u/(1 + u) would be inf/inf
 
 
 class Coordinates:
@@ -117,11 +116,12 @@ def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], p
     """
     ends = np.array([d is not None and d[0] == 0 for d in domains])
     unsolved, x = ~np.asarray(found.converged), _state(found)
+    least = 1e-13  # an unknown this near to the end of its domain is as good as there
     if ends.any():
-        found = _at_zero(found, unsolved | (ends[:, None] & (x < _LEAST)).any(axis=0), begin, domains, positive, ends, **problem)
+        found = _at_zero(found, unsolved | (ends[:, None] & (x < least)).any(axis=0), begin, domains, positive, ends, **problem)
     upper = np.array([d is not None and np.isfinite(d[1]) for d in domains])
     hi = np.where(upper, [d[1] if d else 0.0 for d in domains], 0.0)[:, None]
-    near = ~np.asarray(found.converged) & (upper[:, None] & (hi - x < _LEAST*np.maximum(np.abs(hi), 1.0))).any(axis=0)
+    near = ~np.asarray(found.converged) & (upper[:, None] & (hi - x < least*np.maximum(np.abs(hi), 1.0))).any(axis=0)
     if not near.any():
         return found
     flipped, explicit = upper[:, None], np.array(problem["explicit"])[:, None]
@@ -162,8 +162,9 @@ def _at_zero(found: Solution, asked: Array, begin: Array, domains: Sequence[Inte
         return found
     state = _state(found)
     free = ends | np.array([p and d is None for p, d in zip(positive, domains, strict=True)])
+    small = 1e-6  # an unknown below that is on its way to the end 0 of its domain
     last = robust(begin[:, k], {"point": k, START: begin[:, k]}, names=found.unknowns, positive=positive,
-                  zero=free[:, None] & ~(state[:, k] > _SMALL), raise_on_failure=False, **problem)
+                  zero=free[:, None] & ~(state[:, k] > small), raise_on_failure=False, **problem)
     closed = [d or (-np.inf, np.inf) for d in domains]
     inside = [(lo <= x) & (x <= hi) for x, (lo, hi) in zip(last.state, closed, strict=True)]
     good = np.flatnonzero(last.converged & (last.state[ends] == 0).any(axis=0) & np.all(inside, axis=0))

@@ -40,8 +40,7 @@ from hermitex.systems.gradients import Factors, gradient
 
 Node = Expectation | ArraySum
 _UNTAKEN = (Derivative, Subs, DiracDelta)  # a derivative with one of these in it is a name and not a formula
-_SECONDS = 10.0  # of processor time for one exact derivative
-_STEP = Rational(1, 2**18)  # of a difference quotient: five digits of the derivative, and rounding leaves as many
+_SECONDS = 10.0  # of processor time for one exact derivative; a difference quotient takes its place
 
 
 class KeptNames:
@@ -249,5 +248,6 @@ def quotient(expr: Expr, v: Symbol) -> Expr:
     >>> round(float(quotient(alpha**3, alpha).subs(alpha, 2)), 3)
     12.0
     """
-    h = _STEP*v if v.is_nonnegative else _STEP*sqrt(v**2 + Rational(1, 10**4))
+    step = Rational(1, 2**18)  # of a difference quotient: five digits of the derivative, and rounding leaves as many
+    h = step*v if v.is_nonnegative else step*sqrt(v**2 + Rational(1, 10**4))
     return (expr - expr.xreplace({v: v - h}))/(h + Rational(1, 10**250))

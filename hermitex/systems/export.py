@@ -38,11 +38,8 @@ from hermitex.systems.solve import refused
 from hermitex.systems.state_evaluation import States
 from hermitex.systems.trajectory import TIME
 
-_TRIES, _POINTS = 24, 3
-_ENTRIES, _LONGEST = 5, 60  # of an array in a reference point
-_TIME = 1.0  # that a flow is followed for where no time is given
+# A formula that takes longer counts as not checked; 20 digits show every error of doubles; a solution holds to far less than 1e-7.
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 5.0, 20, 1e-7
-_SELFTEST_SECONDS = 600.0
 _ALONE = """import runpy, sys
 sys.modules["hermitex"] = None
 sys.argv = [sys.argv[1], "--selftest"]
@@ -129,14 +126,15 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
 
 def _selftest(text: str) -> float:
     """Run the self-test of a file in a process of its own that does not find the package; the largest deviation."""
+    seconds = 600.0  # far more than a file's three points take: what does not end is stopped
     with TemporaryDirectory() as folder:
         file = Path(folder) / "solver.py"
         file.write_text(text, encoding="utf-8")
         try:
             done = subprocess.run([sys.executable, "-I", "-c", _ALONE, str(file)], cwd=folder, capture_output=True, text=True,
-                                  timeout=_SELFTEST_SECONDS, check=False)
+                                  timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
-            raise SelfTestFailed(f"export: the self-test of the file takes more than {_SELFTEST_SECONDS:g} s; nothing was "
+            raise SelfTestFailed(f"export: the self-test of the file takes more than {seconds:g} s; nothing was "
                                 "written") from None
     if done.returncode:
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()] or ["no output"]
@@ -156,12 +154,14 @@ def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Nu
         return [_solved(system, p, start, how) for k, p in enumerate(wanted) if k not in without]
     found: list[Point] = []
     failure: HermitexError | None = None
-    for k in range(_TRIES):
+    tries = 24  # draws of the parameters, as some of them may have no solution
+    most_points = 3  # reference points: one may be special, each makes the file longer
+    for k in range(tries):
         try:
             found.append(_solved(system, _trial(system, k), start, how))
         except HermitexError as error:
             failure = failure or error
-        if len(found) == _POINTS or not system.parameters:
+        if len(found) == most_points or not system.parameters:
             break
     if not found:
         raise NotConverged(getattr(failure, "solution", None), "export: none of the points tried for the self-test "
@@ -211,14 +211,16 @@ def _trial(system: Any, k: int) -> dict[str, Any]:
 
 def _drawn(depth: int, k: int) -> Any:
     """A short array of plain numbers between 0.2 and 1.2 for a self-test."""
-    places = np.indices((_ENTRIES,)*depth)
+    entries = 5  # of an array in a reference point: a line of the file
+    places = np.indices((entries,)*depth)
     return np.round(0.2 + (0.37*(k + 1) + 0.618*sum((i + 1)*(p + 1) for i, p in enumerate(places))) % 1.0, 3).tolist()
 
 
 def _shortened(system: Any, point: Mapping[str, Any]) -> dict[str, Any]:
     """The point with the first entries of its arrays, which are the same whatever else is left out: the file holds all of them."""
     inside = {a.name for a in system.arrays}
-    most = round(_LONGEST**(1/max(system.arrays.values(), default=1)))
+    longest = 60  # characters of a reason that a comment of the file holds
+    most = round(longest**(1/max(system.arrays.values(), default=1)))
     return {str(k): np.asarray(v, dtype=float)[(slice(most),)*np.ndim(v)].tolist() if str(k) in inside else v
             for k, v in point.items()}
 
@@ -227,8 +229,9 @@ def _solved(system: Any, point: Mapping[str, Any], start: Numbers, how: Numbers)
     system.compile().bound({str(k): v for k, v in point.items()}, "export")  # the arrays as they are given fit each other
     point = _shortened(system, point)
     inside = {a.name for a in system.arrays}
+    last_time = 1.0  # that a flow is followed to where no time is given
     if system.is_flow:
-        given, time = {str(k): v for k, v in point.items() if str(k) != TIME}, float(point.get(TIME, _TIME))
+        given, time = {str(k): v for k, v in point.items() if str(k) != TIME}, float(point.get(TIME, last_time))
         path = system.solve(given, t=time, start=start, **how)
         return {**{k: v if k in inside else float(v) for k, v in given.items()}, TIME: time}, {
             n: float(v) for n, v in path.value.items()}

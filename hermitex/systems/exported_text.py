@@ -28,8 +28,7 @@ _RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast",
            ("hermitex.systems.compiled_system", "BlockCode"): "Block"}
 _STANDARD = ("import argparse", "import json", "import os", "import sys")
 _PAGE_NAMES = frozenset({"AXES", "CODE", "DOMAIN", "REFERENCE", "START", "main", "run", "selftest", "solve", "values"})
-_WIDTH = 116
-_OTHERS = 1000  # functions of sums and minimisers of the second set of formulas are numbered from there
+_WIDTH = 116  # characters of a line, so that it fits on a page of code
 
 Numbers = Mapping[str, Any]
 Point = tuple[dict[str, Any], dict[str, float]]  # parameters, solution
@@ -258,7 +257,8 @@ def _later(other: Any) -> str:
 def _apart(source: str) -> str:
     """The functions of a module under names of their own."""
     text = re.sub(r"(?m)^def (\w+)\(s, quad\)", rf"def \1{INTEGRATED}(s, quad)", source)
-    return re.sub(r"\b(prox|fields|sum)_(\d+)\b(?=\(|, )", lambda m: f"{m[1]}_{int(m[2]) + _OTHERS}", text)
+    first_number = 1000  # functions of sums and minimisers of the second set of formulas are numbered from there
+    return re.sub(r"\b(prox|fields|sum)_(\d+)\b(?=\(|, )", lambda m: f"{m[1]}_{int(m[2]) + first_number}", text)
 
 
 def _domain(domain: Mapping[str, tuple[float, float]]) -> str:

@@ -19,10 +19,6 @@ from hermitex.systems.sensitivity import parameter_of, slopes
 from hermitex.systems.solve import refused
 from hermitex.systems.state_evaluation import States
 
-_SHOWN = 4  # points of a block at which its averages are examined
-_HELD = 1e-9  # the error of an average in the equations that still counts
-_MOST_NUMBERS = 300_000  # in an average at one point: a branch has hundreds of points, and asks for each some times
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Branch(Shown):
@@ -135,19 +131,24 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
         rhs = sides[:, 0]
         return np.where(made.implicit, rhs, x - rhs), J[..., 0], -b[:, 0]
 
+    shown = 4  # points of a block at which its averages are examined
+
+    held_error = 1e-9  # of an average in the equations: one that still counts
+
     def examine(x: np.ndarray, p: np.ndarray) -> str | None:
-        pick = np.unique(np.rint(np.linspace(0, p.size - 1, _SHOWN)).astype(int))
+        pick = np.unique(np.rint(np.linspace(0, p.size - 1, shown)).astype(int))
         before = dict(states.quad.rules)
         states.at({own: p[pick]})
         held = states.examine(dict(zip(made.unknowns, x[:, pick], strict=True)), ("observables",), most)
-        if not held and states.error > _HELD:
+        if not held and states.error > held_error:
             at = ", ".join(f"{n} = {v:.4g}" for n, v in zip((own, *made.unknowns), (p[0], *x[:, 0]), strict=True))
             return f"averages of the equations are held no further than to about {at}"
         return None if states.quad.rules == before else ""
 
     most = np.inf
     examine(x0[:, None], np.array([end]))
-    most = max(_MOST_NUMBERS, 2*states.quad.size)
+    most_numbers = 300_000  # in an average at one point: a branch has hundreds of points, and asks for each some times
+    most = max(most_numbers, 2*states.quad.size)
     path = trace(equations, x0, end, (lo, hi), tolerance=tolerance, examine=examine)
     J = np.stack([equations(x, p)[1] for x, p in zip(path.x.T, path.p, strict=True)], axis=-1)  # one by one: grids are large
     radius = spectral_radius(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)

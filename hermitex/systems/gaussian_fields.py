@@ -49,9 +49,7 @@ from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.moreau import has_nodes, resolve
 
-_MOST_FIELDS = 4
-_LONG = 100
-_SHORT = 150  # operations up to which an entry of a covariance is brought over one denominator
+_SHORT = 150  # operations up to which an entry of a covariance is brought over one denominator; chosen by trial
 
 
 class Fields:
@@ -268,7 +266,8 @@ def _term(body: Expr, variables: Sequence[Symbol]) -> Expr:
     roots = _deviations(fixed * moving, normals)
     exact = exact_or_none(Expectation(_rooted(moving, roots), Tuple(*normals))) if not has_nodes(moving) else None
     exact = None if exact is None else _printed(exact)
-    if exact is None or operations(exact) > max(_LONG, operations(moving)):  # what nobody prints, and cancels in floats
+    longest = 100  # operations of a closed form that is printed, though it is longer than the integrand
+    if exact is None or operations(exact) > max(longest, operations(moving)):  # what nobody prints, and cancels in floats
         return fixed * over(_stepped(moving), normals)
     return fixed * (exact.xreplace({s: sqrt(a) for a, s in roots.items()}))
 
@@ -325,7 +324,8 @@ def _fewest(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, tuple[Symbol
     fields = Fields(body, used)
     switched = {u for s in fields.body.atoms(sign) for u in s.free_symbols}
     order = sorted(range(len(fields.names)), key=lambda j: fields.names[j] in switched)
-    if not order or len(used) == 1 or len(order) > _MOST_FIELDS:
+    most_fields = 4  # of an integrand over their own covariance, a long formula for more; chosen by trial
+    if not order or len(used) == 1 or len(order) > most_fields:
         return body, used
     lower = cholesky(fields.covariance.extract(order, order)).applyfunc(_vanish)
     columns = [i for i in range(len(order)) if any(lower[j, i] != 0 for j in range(len(order)))]

@@ -19,9 +19,6 @@ Slopes = dict[Symbol, Expr]
 _OTHERS = (Abs, sign, arg)
 
 
-_MANY = 12  # unknowns that share a factor of their derivatives, from which on it gets a name
-
-
 class Factors:
     """Names for what many entries of a Jacobian share: d tanh(S)/dx_j = D dS/dx_j, D = 1 - tanh(S)^2 written once."""
 
@@ -69,6 +66,8 @@ def gradient(expr: Expr, unknowns: AbstractSet[Symbol], share: Factors | None = 
         inner = gradient(e.body, unknowns)
         return None if inner is None else {v: ArraySum(slope, e.index) for v, slope in inner.items()}
 
+    many = 12  # unknowns that share a factor of their derivatives, from which on it gets a name
+
     def compound(e: Expr) -> Slopes | None:
         parts: list[Slopes] = []
         for a in e.args:
@@ -82,7 +81,7 @@ def gradient(expr: Expr, unknowns: AbstractSet[Symbol], share: Factors | None = 
         factors = _factors(e, moving)
         if factors is None:
             return None
-        if share is not None and any(len(parts[k]) >= _MANY for k in moving):
+        if share is not None and any(len(parts[k]) >= many for k in moving):
             factors = {k: share(f) if f.free_symbols & unknowns else f for k, f in factors.items()}
         terms: dict[Symbol, list[Expr]] = {}
         for k in moving:

@@ -19,7 +19,7 @@ from hermitex.systems.solve import CHUNK, checked_start, joined, points_of, refu
 from hermitex.systems.state_evaluation import States
 
 METHODS = ("newton", "iterate")
-_STEPS, _ROUNDS, _STAYS, _FLOOR, _TINY = 20_000, 5, 1e-5, 1e-6, 1e-300
+_FLOOR = 1e-6  # an unknown below counts as one of that size
 
 
 def require_method(asking: str, method: str, damping: Any) -> None:
@@ -76,20 +76,23 @@ def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, da
     points = x0.shape[1]
     states = States(program, numbers, max(tolerance/3, 1e-15))
     states.examine(dict(zip(program.unknowns, x0, strict=True)))
-    for _ in range(_ROUNDS):
+    rounds = 5  # of finer averages: each refinement moves a solution by less
+    for _ in range(rounds):
         before = states.quad.arrays()
         path, done, gap, why = _path(program, states, x0, damping, tolerance)
         states.examine(dict(zip(program.unknowns, np.where(done, path[-1], x0), strict=True)))
         if states.quad.arrays() is before:
             break
     why = np.where(why == "", ran_out(f"the iteration did not settle in {len(path) - 1} steps"), why)
-    begin = {u: np.maximum(v, _TINY) if u in program.positive else v
+    tiny = 1e-300  # a positive unknown at 0 starts there, for its logarithm
+    begin = {u: np.maximum(v, tiny) if u in program.positive else v
              for u, v in zip(program.unknowns, np.where(done, path[-1], x0), strict=True)}
     wide = {n: np.broadcast_to(v, (points,)) for n, v in numbers.items()}
     found = solved(program, wide, start=begin if wide else {u: v[0] for u, v in begin.items()}, tolerance=tolerance, budget=None)
     x = np.array([np.atleast_1d(found[u]) for u in program.unknowns])
     last = np.where(np.isfinite(path[-1]), path[-1], np.nan)
-    stays = (np.abs(x - last) <= _STAYS*np.maximum(np.abs(last), _FLOOR)).all(axis=0)
+    same_end = 1e-5  # relative: Newton's method ends where the iteration did, not at another solution
+    stays = (np.abs(x - last) <= same_end*np.maximum(np.abs(last), _FLOOR)).all(axis=0)
     ok = done & stays & np.atleast_1d(found.converged)
     reason = np.where(ok, "", np.where(done, np.atleast_1d(np.asarray(found.reason, dtype=object)), why))
     laws = refused(program, numbers, points)
@@ -113,8 +116,9 @@ def _path(program: Any, states: States, x0: np.ndarray, damping: float, toleranc
     """
     x, path = x0, [x0]
     why = np.full(x0.shape[1], "", dtype=object)
+    steps = 20_000  # of the iteration; chosen by trial: what has not settled by then is reported as not settled
     with np.errstate(all="ignore"):
-        for _ in range(_STEPS):
+        for _ in range(steps):
             out = states.call("right_hand_sides", dict(zip(program.unknowns, x, strict=True)))
             rhs = np.array([np.broadcast_to(out[f"rhs/{u}"], x[0].shape) for u in program.unknowns])
             gap = (np.abs(rhs - x)/np.maximum(np.abs(x), _FLOOR)).max(axis=0)

@@ -15,9 +15,6 @@ from sympy import Basic, Determinant, Eq, Expr, ImmutableDenseMatrix, MatrixBase
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
 
-_MOST = 9  # rows or columns whose entries are named Q11, Q12, ...; beyond it Q_10_2
-_INVERTED = 4  # rows of a matrix whose inverse is written out
-
 
 def pairs(given: Any) -> bool:
     """Is it a list of pairs [(Q, right-hand side), ...], as a dictionary is of what can be a key?"""
@@ -81,8 +78,9 @@ def _written(value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatrix]) -> 
     value = value.xreplace(dict(named)) if named else value
     if loose := value.atoms(MatrixSymbol):
         raise BadInput(f"System: the matrix {sorted(map(str, loose))[0]} has no equation; write its entries as a Matrix of symbols")
+    most = 4  # rows of a matrix whose inverse is written out
     for inner in value.atoms(MatrixExpr):
-        if inner.is_square and isinstance(inner.shape[0], int) and inner.shape[0] > _INVERTED and inner.is_Inverse:
+        if inner.is_square and isinstance(inner.shape[0], int) and inner.shape[0] > most and inner.is_Inverse:
             raise BadInput(f"System: the inverse of a matrix of {inner.shape[0]} rows is not written out; make it an unknown of "
                            "its own")
     value = value.replace(lambda e: isinstance(e, Trace | Determinant), lambda e: e.func(e.arg.as_explicit()).doit(deep=False))
@@ -90,7 +88,8 @@ def _written(value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatrix]) -> 
 
 
 def _entries(name: str, rows: int, columns: int, *, symmetric: bool = False) -> ImmutableDenseMatrix:
-    form = "{}{}{}" if max(rows, columns) <= _MOST else "{}_{}_{}"
+    most = 9  # rows or columns whose entries are named Q11, Q12, ...; beyond it Q_10_2
+    form = "{}{}{}" if max(rows, columns) <= most else "{}_{}_{}"
 
     def entry(i: int, j: int) -> Symbol:
         i, j = (min(i, j), max(i, j)) if symmetric else (i, j)

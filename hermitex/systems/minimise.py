@@ -18,9 +18,7 @@ from hermitex.systems.names import by_name
 
 _SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
 _FLAT = 1e-6  # a slope, per unit of log p or of the interval, of the objective's own size: less is 0
-_VALLEYS = 3  # from which several parameters are refined
-_DEEP = 1e3  # times what the scan spans: a value that far below it is no least one
-_POLE = 1e10  # times that, or the value: a slope over the whole interval that a root does not reach, to rounding, and a pole does
+_VALLEYS = 3  # from which several parameters are refined: the lowest of the scan
 
 
 def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: Any) -> Solution:
@@ -167,7 +165,10 @@ class _LeastSearch:
         if not np.isfinite(value):
             found.require("narrower bounds")
         steep = np.nan_to_num(np.abs(slope)*[hi - lo for lo, hi in self.ends], nan=0.0, posinf=0.0).max()
-        if value < low - _DEEP*(high - low) or steep > _POLE*max(high - low, abs(value)):
+        deep = 1e3  # times what the scan spans: a value that far below it is no least one
+        # times that, or the value: a slope over the whole interval that a root does not reach, to rounding, and a pole does
+        pole = 1e10
+        if value < low - deep*(high - low) or steep > pole*max(high - low, abs(value)):
             where = ", ".join(f"{n} = {float(v):.6g}" for n, v in numbers.items())
             raise BadInput(f"minimise: {self.objective} falls without bound next to {where}: it is {value:.3g} there; give bounds= "
                            "that leave this out")

@@ -16,7 +16,6 @@ from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import chain_of, rounding_of_averages
 
 Params = Mapping[str, Any]
-_LOOKED_AT = 4  # states are kept: those beside a solution are asked for between two looks at it
 
 
 class NonlinearBlock:
@@ -74,8 +73,9 @@ class NonlinearBlock:
     def _entry(self, x: np.ndarray, p: Params) -> list[Any]:
         index = _points(p)
         key = index.tobytes() + x.tobytes()
+        kept = 4  # states are kept: those beside a solution are asked for between two looks at it
         if key not in self._looked:
-            if len(self._looked) > _LOOKED_AT:
+            if len(self._looked) > kept:
                 self._looked.pop(next(iter(self._looked)))
             self._looked[key] = [self.ask(self._state(x, index))]
         return self._looked[key]

@@ -14,8 +14,6 @@ from hermitex.solvers.root_test import AROUND, BESIDE, STEEPEST, steepest
 from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import OF_TERMS, SMALL
 
-EXCUSED = 1e-3  # of an unknown: more is not excused as rounding
-
 
 def residual_of(run: Any, verdict: State) -> np.ndarray:
     """The largest of all equations at each point, less what rounding explains.
@@ -28,12 +26,13 @@ def residual_of(run: Any, verdict: State) -> np.ndarray:
     value = np.stack([run.row(verdict[f"rhs/{u}"]) for _, _, u in unknowns])
     x = np.stack([run.row(run.s[u]) for _, _, u in unknowns])
     size, gap = np.maximum(np.abs(x), SMALL), np.abs(x - value)
+    excused = 1e-3  # of an unknown: more is not excused as rounding
     for i, (k, block, u) in enumerate(unknowns):
         if u in run.program.implicit:
             gap[i] = np.abs(value[i])
             size[i] = _size_of_terms(run, k, block, u, gap[i])
         if u in run.rounding:
-            gap[i] = np.maximum(gap[i] - np.minimum(run.rounding[u], EXCUSED*size[i]), 0.0)
+            gap[i] = np.maximum(gap[i] - np.minimum(run.rounding[u], excused*size[i]), 0.0)
     return np.max(np.where(gap == 0, 0.0, np.nan_to_num(gap/size, nan=np.inf)), axis=0)
 
 

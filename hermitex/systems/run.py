@@ -41,16 +41,10 @@ from hermitex.systems.residual import residual_of
 from hermitex.systems.stability import stability
 from hermitex.systems.verification import glance
 
-_REFINEMENTS = 40
-_CHANCES = 3  # quadratures with which a point is tried that none of the methods solves
+_REFINEMENTS = 40  # of the quadratures of a batch; chosen by trial: a point that needs more is refused
 _VERDICT = ("right_hand_sides", "observables")
 _LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
-_CHEAP = 100_000  # numbers in the largest array of a point
-_IDLE = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
 _SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
-_POOR = 1e-9  # a quadrature no better than that leaves no point converged
-_PER_GRADE = 6  # further panels along an axis, about, for each grade of them about what is narrow
-_STOPPED = 1e-13  # a residual from which a step of Newton's method may be felt
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
 DOUBLE = "a root that is double or nearly so"
 NEAR = 1e-6  # a residual from which a solution is near
@@ -88,10 +82,12 @@ class Run:
 
     def ask(self, name: str, s: State, quad: Mapping[str, Any], average: Any = None, part: float = 1.0) -> dict[str, Any]:
         """What a function of the program returns. Raises OutOfTime where a budget leaves no time for it."""
+        per_grade = 6  # further panels along an axis, about, for each grade of them about what is narrow
+
         def size() -> float:
             product = float(max((np.size(v) for v in s.values() if np.ndim(v) and np.shape(v)[0] == np.size(v)), default=1))
             for nodes, _, *moving in (v for n, v in quad.items() if n):
-                product *= nodes.size*(1 + _PER_GRADE*max(moving[1], 0) if moving else 1)
+                product *= nodes.size*(1 + per_grade*max(moving[1], 0) if moving else 1)
             return product
 
         return timed(f"{name}/{average is not None}", size, lambda: self.program.call(name, s, quad, average, part))
@@ -116,6 +112,7 @@ class Run:
     def _solution(self) -> Solution:
         quality = max(self.tolerance / 3, 1e-15)
         at_once = self.quad.smooth  # nothing is asked of each average where one look at the solution holds all
+        chances = 3  # quadratures with which a point is tried that none of the methods solves
         while True:
             with np.errstate(all="ignore"):
                 at_once = at_once and self.quad.fine_enough(partial(self.into, self.s, self.s, ("tables",)))
@@ -143,7 +140,7 @@ class Run:
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
                 resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or over()
-                lost = [self.rounds >= _CHANCES or GROWS in str(r) or "runs to" in str(r) for r in found.reason]
+                lost = [self.rounds >= chances or GROWS in str(r) or "runs to" in str(r) for r in found.reason]
                 end = end | (~np.asarray(found.converged) & np.array(lost))
                 done = good | resting | end
                 looked &= self.quad.settled  # on these nodes
@@ -193,7 +190,8 @@ class Run:
     def _last_step(self, found: Solution) -> Solution:
         """A step of Newton's method more where an observable moves with it: 1/(x - c) shows what is left of x, and far larger."""
         self.stopped = np.zeros(self.points)
-        k = np.flatnonzero(np.asarray(found.converged) & (np.asarray(found.residual) > _STOPPED))
+        stopped = 1e-13  # a residual from which a step of Newton's method may be felt
+        k = np.flatnonzero(np.asarray(found.converged) & (np.asarray(found.residual) > stopped))
         if not self.program.observables or not k.size:
             return found
         new, shift = self.part(k, outputs=True).stepped()
@@ -300,14 +298,16 @@ class Run:
     def _wanting(self, among: np.ndarray) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
         gaps = self.row(self.quad.reached("verified"))
+        cheap = 100_000  # numbers in the largest array of a point
         # Where finer rules gave no more, what is left is rounding: yet finer ones are tried where that costs little.
-        held = (self.row(self.quad.reached("")) <= self.asked) | (self.quad.largest <= _CHEAP*self.points)
+        held = (self.row(self.quad.reached("")) <= self.asked) | (self.quad.largest <= cheap*self.points)
         short = among & (self.drift > self.tolerance) & (gaps > _LEAST_GAP) & held
         if not short.any():
             return short
         gained = self.drift < self.least/2
         self.least, self.idle = np.where(gained, self.drift, self.least), np.where(gained, 0, self.idle + 1)
-        short = short & (self.idle < _IDLE)
+        idle = 3  # rounds in a row that do not bring a solution nearer: finer nodes do not help
+        short = short & (self.idle < idle)
         if short.any():
             self.asked = max(min(self.asked, float(np.min((gaps*self.tolerance/self.drift)[short]))/3), _LEAST_GAP)
         return short
@@ -448,7 +448,8 @@ class Run:
             lost, gaps = self._lost(solved, verdict, radius, done)
             double, aside = undetermined(self, solved & done, verdict, gaps)
         quadrature = np.maximum(quadrature, np.maximum(lost, double))
-        reached, poor = max(1e3 * self.tolerance, _POOR), float(np.max(quadrature[done], initial=0.0))
+        worst_quadrature = 1e-9  # one no better than that leaves no point converged
+        reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(quadrature[done], initial=0.0))
         notes = (*self.program.notes, *found.notes)
         if poor > _SAID*self.tolerance:
             what = "terms that cancel" if poor == np.max(lost[done], initial=0.0) else (

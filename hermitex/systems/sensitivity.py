@@ -22,11 +22,6 @@ from hermitex.systems.derivatives import KeptNames, partials
 from hermitex.systems.scope import depends_on, written_out
 from hermitex.systems.state_evaluation import States
 
-_HELD = 1e-9  # the error of an average in a derivative that still counts
-_SINGULAR = 1e-13  # a reciprocal condition number below it: no derivative
-_DIGITS = 1e-6  # relative: what the error of the solution may change in a derivative
-_ROUNDING = 2.2e-16
-
 
 class SolvedPoint(NamedTuple):
     """What a Solution keeps of its system: the system, and the numbers at which it was solved."""
@@ -137,21 +132,24 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     rows = {u: v.ravel() if shape else v.reshape(1) for u, v in x.items()}
     states = States(program, flat, 1e-12)
     states.examine(rows, ("observables",))
+    held = 1e-9  # the error of an average in a derivative that still counts
+    digits = 1e-6  # relative: what the error of the solution may change in a derivative
+    eps = 2.2e-16  # 2^-52, the rounding of a float
     with np.errstate(all="ignore"):
         J, b, C, c, _ = made.of(states, rows, points)
         good = np.ravel(np.asarray(solution.converged)) & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
-        good = good & (states.errors <= _HELD) & _regular(J)
+        good = good & (states.errors <= held) & _regular(J)
         dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]
         size = np.abs(np.array(list(rows.values())))
-        error = np.maximum(_ROUNDING, np.ravel(np.asarray(solution.residual)))
+        error = np.maximum(eps, np.ravel(np.asarray(solution.residual)))
         size = np.where(size > error, size, 1.0)  # what is 0, to the error it has, has no size of its own
         terms = np.where(made.implicit[:, None], np.abs(J*size).max(axis=1)/size, 1.0)
-        rounding = np.maximum(_ROUNDING, states.errors)
+        rounding = np.maximum(eps, states.errors)
         off = np.maximum(np.ravel(np.asarray(solution.residual)), rounding)/(least := least_singular_value(J/terms[:, None], size))
         long = (np.abs(dx)/size).max(axis=0)
         beside = {u: v + off*d/np.where(long > 0, long, 1.0) for (u, v), d in zip(rows.items(), dx, strict=True)}
         there = least_singular_value(made.of(states, beside, points)[0]/terms[:, None], size)
-        good = good & (np.abs(there - least) <= _DIGITS*least)
+        good = good & (np.abs(there - least) <= digits*least)
         do = np.einsum("ovb,vb->ob", C, dx) + c
     found = {**dict(zip(made.unknowns, dx, strict=True)), **dict(zip(made.observables, do, strict=True))}
     whole = {n: np.where(good, v, np.nan).reshape(shape) for n, v in found.items()}
@@ -164,4 +162,5 @@ def _regular(J: np.ndarray) -> np.ndarray:
     M = M/np.maximum(np.abs(M).max(axis=1, keepdims=True), 1e-300)
     M = M/np.maximum(np.abs(M).max(axis=0, keepdims=True), 1e-300)
     sizes = np.linalg.svd(np.moveaxis(M, -1, 0), compute_uv=False)
-    return np.asarray(sizes[:, -1] > _SINGULAR*sizes[:, 0])
+    singular = 1e-13  # a reciprocal condition number below it: no derivative
+    return np.asarray(sizes[:, -1] > singular*sizes[:, 0])

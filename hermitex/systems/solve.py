@@ -22,11 +22,10 @@ from hermitex.systems.compiled_system import Program
 from hermitex.systems.newton_step import SMALL
 from hermitex.systems.run import DOUBLE, LOST, NEAR, SHORT, Run
 
-CHUNK = 512
+CHUNK = 512  # points that are solved together: NumPy's time for a call is spread over them, and their arrays stay in memory
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
-_AWAY, _VAGUE = 100, 1e-3  # of what rounding may be of closed forms; beyond which they are no guide
+_VAGUE = 1e-3  # relative: closed forms with a larger rounding say little of where a solution lies
 _ALIKE = 1e-2  # relative, of two ends of one search: what is found without a solution is found roughly
-_TOLD = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
 
 
 def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
@@ -155,12 +154,13 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
     found = _attempt(program, numbers, points, guess, tolerance)
     parts = [(np.arange(points), found)]
     told = 0
+    most_told = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
     for k in _short(found):
         if over():
             break
         one, near = ({n: (v[k:k + 1] if v.ndim else v) for n, v in part.items()} for part in (numbers, guess))
         again = Run(program, one, 1, near, tolerance).solution() if points > 1 else found
-        if told < _TOLD and _short(again):
+        if told < most_told and _short(again):
             told += 1
             again = _with_advice(program, one, near, again)
         parts.append((np.array([k]), again))
@@ -185,6 +185,7 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
     near = {k for k in run.cancelled if np.asarray(found.residual)[k] <= NEAR}
     lost = dict(run.cancelled)
     unseen = {k for k in near if lost[k] > _VAGUE}  # the closed forms say little of where it should lead
+    most_moved = 100  # times what rounding may be of closed forms: a solution that moves farther missed what is narrow
     for start, fine in ((found.value, False), (found.value, True), (None, True), (guess, True)):
         wanted = run.cancelled.keys() - unseen if start is None or start is guess else unseen if fine else near - unseen
         wanted = wanted & run.cancelled.keys()
@@ -203,7 +204,7 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         was = {u: np.asarray(found[u])[k] for u in other.unknowns}
         with np.errstate(invalid="ignore"):  # nan where the closed forms had no number: they are no guide there
             away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), SMALL) for u in was], axis=0)
-        elsewhere = [i for i in solved if int(k[i]) in near and away[i] > _AWAY*lost[int(k[i])]]  # it missed what is narrow
+        elsewhere = [i for i in solved if int(k[i]) in near and away[i] > most_moved*lost[int(k[i])]]  # it missed what is narrow
         blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
         good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
         bad, known = ~np.asarray(found.converged), _short(found)

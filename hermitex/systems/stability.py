@@ -17,11 +17,6 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.solvers.linear import largest_radius, spectral_radius
 
-_BESIDE = (1e-6, 1e-8, 1e-10, 1e-12, 1e-16, 1e-20)  # distances from 0 at which the limit is read off
-_SETTLED = 1e-3  # two of them that agree to this give the limit
-_FLOOR = 1e-2  # a radius below that is near 0
-_GROWS = 1.5  # from one to the next by more than this at each: infinite
-
 
 def stability(blocks: Sequence[Any], outputs: Mapping[int, Mapping[str, Any]], points: int,
               beside: Callable[[int, float], Mapping[str, Any]]) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -41,12 +36,13 @@ def stability(blocks: Sequence[Any], outputs: Mapping[int, Mapping[str, Any]], p
                                          "so there is no map to iterate",)
     rho, found = np.zeros(points), {k: slopes(blocks[k], out, points) for k, out in outputs.items()}
     most = {k: largest_radius(D) if len(found) > 1 else np.full(points, np.inf) for k, D in found.items()}
+    distances = (1e-6, 1e-8, 1e-10, 1e-12, 1e-16, 1e-20)  # from 0, at which the limit is read off
     for k in sorted(found, key=lambda k: -np.sum(most[k])):  # eigenvalues cost far more than bounds of them
         asked = np.flatnonzero(~(most[k] <= rho))
         own = spectral_radius(found[k][..., asked])
         if not np.isfinite(own).all():
             own = np.where(np.isfinite(own), own, _limit([spectral_radius(slopes(blocks[k], beside(k, size), points))[asked]
-                                                          for size in _BESIDE]))
+                                                          for size in distances]))
         rho[asked] = np.maximum(rho[asked], own)
     return rho, ()
 
@@ -70,8 +66,11 @@ def slopes(block: Any, out: Mapping[str, Any], points: int) -> np.ndarray:
 def _limit(values: Sequence[np.ndarray]) -> np.ndarray:
     """Of radii ever nearer to 0: where two of them agree, infinity where they grow, else NaN."""
     limit = np.full(values[0].shape, np.nan)
+    floor = 1e-2  # a radius below that is near 0
+    agree = 1e-3  # two of them that agree to this give the limit
     for a, b in pairwise(values):
-        settled = np.isnan(limit) & (np.abs(a - b) <= _SETTLED*np.maximum(np.abs(b), _FLOOR))
+        settled = np.isnan(limit) & (np.abs(a - b) <= agree*np.maximum(np.abs(b), floor))
         limit = np.where(settled, b, limit)
-    grows = np.all([b >= _GROWS*a for a, b in pairwise(values)], axis=0)
+    growth = 1.5  # from one to the next by more than this at each: infinite
+    grows = np.all([b >= growth*a for a, b in pairwise(values)], axis=0)
     return np.where(np.isnan(limit) & grows, np.inf, limit)

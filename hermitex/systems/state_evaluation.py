@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-_ROUNDS = 60
 _ALL = ("right_hand_sides", "observables")
 
 
@@ -59,8 +58,9 @@ class States:
                 self.program.call(name, whole, arrays, average)
 
         good = False
+        rounds = 60  # of refinement; chosen by trial
         with np.errstate(all="ignore"):
-            for _ in range(_ROUNDS):
+            for _ in range(rounds):
                 rules = dict(self.quad.rules)
                 self.other = {}
                 good = bool(self.quad.examine(run, self.tolerance, coarsely=run).all())

@@ -33,7 +33,6 @@ from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.names import by_name
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
 
-_OF_A_SYSTEM = 1e-11
 _COLUMNS = ("residual", "stability", "iterations", "converged", "reason")  # a checkpoint with others is another sweep's
 
 
@@ -90,12 +89,13 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     require_method("sweep", method, damping)
     how = (method, float(damping))
     points(grid, chunk)  # what is too large or no grid is said before anything is laid out
+    of_a_system = 1e-11  # relative: System.solve takes the same where none is given
     if hasattr(system, "letters") and hasattr(system, "complete"):
         grid, parameters = (by_name("sweep", part, parameters=system.letters()) for part in (grid, parameters))
         by_name("sweep", grid, parameters)  # nor does a letter stand in both
         numbers = _checked(system, grid, parameters or {})
         line: GridLine = (PathLine(None, numbers, tolerance or 0.0, until, how, system) if system.axis == TIME else
-                          TheoryLine(None, numbers, tolerance or _OF_A_SYSTEM, until, how, system))
+                          TheoryLine(None, numbers, tolerance or of_a_system, until, how, system))
     elif isinstance(system, Flow):
         if method != "newton":
             raise BadInput(f"sweep: a Flow is integrated over time; method={method!r} is for a System")
@@ -107,7 +107,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
                            f"parameters={{{swept[0]!r}: array}}")
         by_name("sweep", grid, parameters, parameters=program.parameters)
         program, numbers = program.bound({str(k): v for k, v in (parameters or {}).items()}, "sweep")
-        line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or _OF_A_SYSTEM, until, how)
+        line = GridLine(program, _fixed(program.parameters, grid, numbers), tolerance or of_a_system, until, how)
     found = sweep_grid(line, grid, executor=executor, workers=workers, progress=progress, checkpoint=checkpoint,
                        resume=resume, signature=line.signature, chunk=chunk)
     return replace(found, parameters={n: v for n, v in line.fixed.items() if np.ndim(v) == 0})

@@ -26,12 +26,8 @@ from hermitex.systems.solve import points_of, refused
 from hermitex.systems.state_evaluation import States
 
 TIME, OF_A_FLOW = "t", 1e-9  # the letter; the tolerance where none is given
-_EXPLICIT, _IMPLICIT = 50_000, 200_000  # evaluations after which a flow counts as stiff, and as too long
-_SHOWN = 33  # states of the path at which averages are examined
-_ROUNDS = 6
-_FLOOR = 1e-3  # a variable is measured against that part of its largest value
+_IMPLICIT = 200_000  # evaluations after which a flow counts as stiff, and as too long
 _SMALL = 1e-6  # a start below it counts as one of that size
-_GAIN = 4.0  # of a second attempt with smaller steps, or there is no third
 _LEAST = 3e-14  # SciPy's integrators bear no smaller rtol
 _TOO_LONG = f"more than {_IMPLICIT:,} evaluations of the rates; take a shorter time or a looser tolerance="
 _METHODS = ("auto", "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
@@ -125,9 +121,10 @@ class _PointFlow:
         rtol = max(rtol, _LEAST)
         how = {"names": self.unknowns, "rtol": rtol, "atol": 1e-2*rtol*size, "raise_on_failure": False, **options}
         rate = self._rate(arrays)
+        explicit = 50_000  # evaluations after which a flow counts as stiff
         try:
             return integrate(rate, self.x0, times, method="DOP853" if method == "auto" else method,
-                             most=_EXPLICIT if method == "auto" else None, **how)
+                             most=explicit if method == "auto" else None, **how)
         except TooManySteps:
             if over():
                 raise
@@ -153,7 +150,9 @@ class _PointFlow:
     def _agreeing(self, times: np.ndarray, events: list[str], terminal: list[str]) -> tuple[Trajectory, float]:
         """A trajectory and what another one differs from it by: below the tolerance, or as good as it gets."""
         rtol, how, error = self.tolerance, self.method, np.inf
-        for _ in range(_ROUNDS):
+        rounds = 6  # of two integrations that are compared; chosen by trial
+        gain = 4.0  # of a second attempt with smaller steps, or there is no third
+        for _ in range(rounds):
             arrays = self.states.quad.arrays()
             found = self._integrated(times, rtol/100, arrays, how, events=self._hooks(arrays, events), terminal=terminal)
             if not found.converged:
@@ -169,7 +168,7 @@ class _PointFlow:
             again = reached if len(reached) > 2 else np.linspace(float(reached[0]), float(reached[-1]), 3)
             other = self._integrated(again, rtol/10, self.states.other, how)
             last, error = error, self._apart(found, other) if other.converged else np.inf
-            if error > last/_GAIN:  # what the flow makes of rounding
+            if error > last/gain:  # what the flow makes of rounding
                 break
             if error <= self.tolerance or rtol <= 1e3*_LEAST or not other.converged:
                 break
@@ -190,7 +189,8 @@ class _PointFlow:
     def _shown(self, found: Trajectory) -> bool:
         """Whether the averages held along the path on the rules that were used; else they are refined."""
         t = np.asarray(found["t"])
-        pick = np.unique(np.rint(np.linspace(0, len(t) - 1, _SHOWN)).astype(int))
+        shown = 33  # states of the path at which averages are examined
+        pick = np.unique(np.rint(np.linspace(0, len(t) - 1, shown)).astype(int))
         before = self.states.quad.arrays()
         x = self._inside(np.array([found[u][pick] for u in self.unknowns]))
         self.states.examine(self._named(t[pick], x))
@@ -203,7 +203,8 @@ class _PointFlow:
         assert b.dense is not None
         y = np.array([(b if len(b["t"]) == len(t) else b.dense(t))[u] for u in self.unknowns])
         top = np.max(np.abs(x), axis=1, keepdims=True)
-        size = np.maximum(np.abs(x), _FLOOR*np.where(top > 0, top, 1.0))
+        floor = 1e-3  # a variable is measured against that part of its largest value
+        size = np.maximum(np.abs(x), floor*np.where(top > 0, top, 1.0))
         return float(np.max(np.abs(x - y)/size))
 
     def _left(self, found: Trajectory) -> str:

@@ -16,8 +16,6 @@ from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
 from hermitex.systems.stability import slopes
 
-_PART = 0.3  # of the tolerance that rounding of slopes may be
-_ROUNDED = 8*float(np.finfo(float).eps)
 _FAINT = 2.0**-8  # of how far sums are off where cancellation is looked for: 16 roundings leave room for what the nodes do
 
 
@@ -31,10 +29,11 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
         return None
     here = {n: row(v) for n, v in verdict.items()}
     inverse: dict[int, np.ndarray] = {}
+    part = 0.3  # of the tolerance that rounding of slopes may be
     for k, block in enumerate(program.blocks):
         if block.kind != "explicit":
             inverse[k], known = _inverse(run, k, block)
-            if not np.all(known <= _PART*run.tolerance):
+            if not np.all(known <= part*run.tolerance):
                 return None
     there = run.elsewhere(shaken(run.s, program.unknowns, _FAINT), _FAINT)
     shift = {n: row(there[n]) - v for n, v in here.items()}
@@ -68,4 +67,5 @@ def _inverse(run: Any, k: int, block: BlockCode) -> tuple[np.ndarray, np.ndarray
     except np.linalg.LinAlgError:
         return M.transpose(2, 0, 1), np.full(run.points, np.inf)
     terms += np.einsum("ijb,jb->ib", np.abs(M), size)
-    return inverse, _ROUNDED*(np.einsum("bij,jb->ib", np.abs(inverse), terms)/size).max(axis=0)
+    rounded = 8*float(np.finfo(float).eps)  # eight roundings: of the terms of a row of M, and of its inverse
+    return inverse, rounded*(np.einsum("bij,jb->ib", np.abs(inverse), terms)/size).max(axis=0)

@@ -26,7 +26,6 @@ Array = np.ndarray[Any, Any]
 
 _LARGEST = 1e100  # of r and c, whose squares are numbers
 _SHARPEST = 1e8  # r/sqrt(c) beyond which a deviation of the bulk is few floats of a mean
-_DIGITS = 1e-9  # a larger error is named in the notes
 
 
 def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers | None = None, gamma: Numbers | None = None,
@@ -96,7 +95,8 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
             getattr(found, name)[rows] = getattr(part, name)
     biased = over_bias(smoothed, parts, (rs, cs)) if bias else {}
     notes = list(biased.get("notes", ()))
-    if np.any(found.error > _DIGITS*np.maximum(1, found.upper)):
+    digits = 1e-9  # a larger error is named in the notes
+    if np.any(found.error > digits*np.maximum(1, found.upper)):
         notes.append(f"the bounds hold to +- {np.max(found.error):.0e}: rounding is much of what the columns differ by")
 
     def shaped(v: Array, tail: int = 1) -> Any:

@@ -21,7 +21,6 @@ from hermitex.symbolic.parsing import expression
 from hermitex.symbols import FIELD, standard
 
 STATUSES = ("theorem", "derived", "heuristic")
-_BRIEF = 20  # characters of a formula that one line of several holds
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,9 @@ class Claims(Shown, Mapping[str, Any]):
         return f'<table style="border:none"><caption style="text-align:left">{escape(self.title)}</caption>{rows}</table>'
 
     def _summary(self) -> str:
-        known = [f"{n} = {c.value}" for n, c in self.claims.items() if len(str(c.value)) <= _BRIEF]
-        formulas = [n for n, c in self.claims.items() if len(str(c.value)) > _BRIEF]
+        brief = 20  # characters of a formula that one line of several holds
+        known = [f"{n} = {c.value}" for n, c in self.claims.items() if len(str(c.value)) <= brief]
+        formulas = [n for n, c in self.claims.items() if len(str(c.value)) > brief]
         return f"{self.title}: " + ", ".join([*known, *([f"formulas {', '.join(formulas)}"] if formulas else [])])
 
     def bibtex(self) -> str:

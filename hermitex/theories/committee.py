@@ -37,11 +37,6 @@ from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory, written
 
 READOUTS = ("fixed", "trained")
-_TOLERANCE, _ROUGH = 1e-8, 1e-6  # of a run in closed form, of one by quadrature
-_AGAIN = 3                # sharper runs, where two differ
-_GAINED = 2.0             # logarithm of what finer nodes gain at least
-_GROWN = 1e6              # of an order parameter over its start: the flow diverges
-_MOST = 50_000           # rates of one integration
 Array = np.ndarray
 
 
@@ -189,19 +184,23 @@ class Committee(Theory):
         if "t" not in given:
             raise NoValue("committee", "t", "(0, 20)")
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
+        closed = 1e-8  # tolerance of a run in closed form
+        rough = 1e-6  # tolerance of a run by quadrature
+        gained = 2.0  # logarithm of what finer nodes gain at least
+        more_runs = 3  # sharper ones, where two differ
         with limited(budget), bounded(budget):
-            asked = (_TOLERANCE if self.rates.exact else _ROUGH) if tolerance is None else float(tolerance)
+            asked = (closed if self.rates.exact else rough) if tolerance is None else float(tolerance)
             steps, begun = asked/25, (given["Q"], given["M"], given["a"])
             nodes = self.rates.enough(begun, given["P"], asked, **self._fixed(given))
             found = self._run(given, times, steps, nodes)
             times, apart = np.asarray(found["t"]), np.inf
             if found.converged:
                 apart = self._apart(found, self._run(given, times, asked/5, other(nodes)))
-            for _ in range(_AGAIN):  # the flow makes what a step and an average leave grow
+            for _ in range(more_runs):  # the flow makes what a step and an average leave grow
                 if not asked < apart < np.inf:
                     break
                 steps *= max(min(asked/apart, 1.0)/4, 1e-4)
-                for _ in range(int(np.ceil(np.log(apart/asked)/_GAINED))):
+                for _ in range(int(np.ceil(np.log(apart/asked)/gained))):
                     nodes = finer(nodes)
                 again = self._run(given, times, steps, nodes)
                 found, apart = again, self._apart(again, found)
@@ -242,13 +241,15 @@ class Committee(Theory):
             first = rate(0.0, x0, None)
         if not np.all(np.isfinite(first)):
             raise BadInput("committee: the rates of this start are not finite; take smaller Q, P, a, v or gamma")
-        most = _GROWN*max(1.0, float(np.max(np.abs(x0))))
+        grown = 1e6  # of an order parameter over its start: the flow diverges
+        most = grown*max(1.0, float(np.max(np.abs(x0))))
+        allowed = 50_000  # of one integration
         try:
             found = integrate(rate, x0, times if times.size > 1 else (0.0, float(times[0])), names=self.order_parameters,
                               events={"diverges": lambda t, x, p: float(np.max(np.abs(x))) - most}, terminal=("diverges",),
-                              rtol=rtol, atol=rtol*float(np.max(np.abs(x0))), most=_MOST, raise_on_failure=False)
+                              rtol=rtol, atol=rtol*float(np.max(np.abs(x0))), most=allowed, raise_on_failure=False)
         except TooManySteps:
-            raise BadInput(f"committee: more than {_MOST} evaluations of the rates: they are stiff, or the time is long; take a "
+            raise BadInput(f"committee: more than {allowed} evaluations of the rates: they are stiff, or the time is long; take a "
                            "shorter time, smaller a, v or gamma, or a larger tolerance=") from None
         found = replace(found, value={**found.value, "risk": self._risks(given, found, nodes)})
         if (ends := found.events["diverges"]["t"]).size:

@@ -43,13 +43,9 @@ from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import c, kappa, r, z
 
 MEAN, DEVIATION = Symbol("m", real=True), Symbol("s", positive=True)
-_LARGEST_ORDER = 60
 _HELD = Float("1e154")  # the root of the largest float
-_LONG = 400  # operations beyond which a formula is left as it was derived
+_LONG = 400  # operations beyond which a formula is left as it was derived; chosen by trial
 _REACH = 48  # standard deviations within which a kink can matter
-_ROUNDING, _HOLDS = 1e-16, 1e-12  # of the values of sigma; of a coefficient, or absolute where it is below 1
-_BY_PARTS = 8  # derivatives of sigma that are taken
-_RESOLVED = 1e-10  # of the mean: deviations within which floats are many, so that rounding of a derivative shows
 
 
 @dataclass(frozen=True, repr=False)
@@ -292,8 +288,9 @@ def mu(sigma: Formula, k: int) -> Conditional:
     >>> mu("z**3", 0).expr
     3*c*kappa*r + kappa**3*r**3
     """
-    if isinstance(k, bool) or not isinstance(k, Real | Expr) or k % 1 != 0 or not 0 <= k <= _LARGEST_ORDER:
-        raise BadInput(f"mu: the order k is an integer between 0 and {_LARGEST_ORDER}, not {k!r}")
+    highest = 60  # He_60 has coefficients of 1e40: beyond it doubles have no digits of a sum over nodes
+    if isinstance(k, bool) or not isinstance(k, Real | Expr) or k % 1 != 0 or not 0 <= k <= highest:
+        raise BadInput(f"mu: the order k is an integer between 0 and {highest}, not {k!r}")
     return Conditional(activation_of(sigma), int(k))
 
 
@@ -448,13 +445,17 @@ def _on_nodes(asked: Coefficient, body: Expr, m: Any, s: Any) -> Any:
     value = asked.scaled(value, s)
     if not (k := getattr(asked, "order", 0)):
         return value
+    rounding = 1e-16  # of the values of sigma
+    holds = 1e-12  # relative error of a coefficient, or absolute where it is below 1
     # Rounding of sigma stays in E[He_k sigma], and 1/s^k makes it large.
     with np.errstate(all="ignore"):
         size = np.max(np.abs(found[0](m + np.multiply.outer((-1, 0, 1), s))), axis=0)
-        rough = ~(_ROUNDING*np.sqrt(float(factorial(k)))*size <= _HOLDS*s**k*np.maximum(1, np.abs(value)))
+        rough = ~(rounding*np.sqrt(float(factorial(k)))*size <= holds*s**k*np.maximum(1, np.abs(value)))
     value[rough] = np.nan
-    away = np.all(np.abs(found[1][:, None] - m) > _REACH*s, axis=0) & (s > _RESOLVED*np.abs(m))
-    if k <= _BY_PARTS and np.any(rough & away):
+    resolved = 1e-10  # of the mean: deviations within which floats are many, so that rounding of a derivative shows
+    away = np.all(np.abs(found[1][:, None] - m) > _REACH*s, axis=0) & (s > resolved*np.abs(m))
+    by_parts = 8  # derivatives of sigma that are taken
+    if k <= by_parts and np.any(rough & away):
         slope = body.diff(z, k).replace(DiracDelta, lambda *_: S.Zero)  # E[He_k(z) sigma(u)] = s^k E[sigma^(k)(u)]
         value[rough & away] = _on_nodes(Conditional(asked.activation, 0), slope, m[rough & away], s[rough & away])
     return value

@@ -133,16 +133,18 @@ class ConvexOneStep(OneStepFamily):
         """Solve at complete numbers: points that share their exact reductions together."""
         shape, flat, first = flattened(self.name, self.system, numbers, start)
         flags = self._flags(flat)
+        triple = 1e-8  # what threefold averages are held to: a grid that is twice as fine costs eight times as much
         if flags[0].kind != "labels" and (flags[0].kind == "values" or loss_grid.serves(flags[0])):
-            tolerance = max(tolerance, _TRIPLE)
+            tolerance = max(tolerance, triple)
         self._refuse_nothing(flat)
         lost = self._separated(flat, flags)
         parts = [(lost, self._unbounded(lost.size))] if lost.size else []
+        double = 1e-10  # what a grid of smooth averages over labels of +-1 is held to
         for st in dict.fromkeys(flags):
             here = np.array([k for k, s in enumerate(flags) if s == st and k not in set(lost)])
             if here.size and (loss_grid.serves(st) or sign_labels.serves(st)):
                 at, near = ({n: v[here] for n, v in d.items()} for d in (flat, first))
-                found = loss_newton.solved(st, at, near, tolerance if sign_labels.serves(st) else max(tolerance, _DOUBLE))
+                found = loss_newton.solved(st, at, near, tolerance if sign_labels.serves(st) else max(tolerance, double))
                 parts.append((here, found))
                 if st.kind != "labels":
                     continue
@@ -200,9 +202,6 @@ class ConvexOneStep(OneStepFamily):
 
 
 _BATCH = {"labels": 20, "residual": 20, "values": 1}
-_LARGE_LAM, _ROUGH = 1.0, 1e-6
-_DOUBLE = 1e-10  # what a grid of smooth averages over labels of +-1 is held to
-_TRIPLE = 1e-8  # what threefold averages are held to: a grid that is twice as fine costs eight times as much
 
 
 def flattened(asking: str, system: System, numbers: Mapping[str, Any], start: Mapping[str, Any] | None
@@ -227,11 +226,13 @@ def solved(system: System, at: Mapping[str, np.ndarray], start: Mapping[str, np.
         return found
     near: dict[str, np.ndarray] = {}
     some = {n: v[left] for n, v in at.items()}
-    low = np.clip(some["lamda"], 1e-8, _LARGE_LAM)
+    large_lam = 1.0  # a ridge from which Newton's method arrives, and the solution is followed down
+    low = np.clip(some["lamda"], 1e-8, large_lam)
     steps = int(np.ceil(-np.log10(low.min()) - 1e-9))  # a decade each
+    rough = 1e-6  # tolerance of the starts on the way
     for k in range(steps):
         here = {**some, "lamda": np.maximum(some["lamda"], low**(k/steps))}
-        far = system.solve(here, start=near, tolerance=_ROUGH, raise_on_failure=False)
+        far = system.solve(here, start=near, tolerance=rough, raise_on_failure=False)
         near = {n: _usable(far[n], _positive(system, n)) for n in far.unknowns}
     if not steps:
         return found

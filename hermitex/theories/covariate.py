@@ -34,7 +34,6 @@ from hermitex.theories.spike import free_parameters, require_square_integrable
 from hermitex.theories.theory import Theory, written
 
 c_1, g_2, e, norm = symbols("c_1 g_2 e norm", real=True)
-_ROUNDING = 1e-8  # of a covariance: an eigenvalue or an overlap beyond its bound by no more is at the bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,11 +221,12 @@ def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = Non
         size = float(np.trace(Psi) if theta is None else theta @ Psi @ np.asarray(theta, dtype=float))/k
         part = np.full(p, 1/p)
     top = float(np.abs(omega).max())
-    if np.any(omega < -_ROUNDING*top) or top == 0:
+    rounding = 1e-8  # of a covariance: an eigenvalue or an overlap beyond its bound by no more is at the bound
+    if np.any(omega < -rounding*top) or top == 0:
         raise BadInput("covariate: Omega has a negative eigenvalue, or is 0")
     omega = np.maximum(omega, 0.0)
     there = omega > 1e-12*top
-    if not size > 0 or float((part[there]*signal[there]/omega[there]).sum()) > size*(1 + _ROUNDING) or (
+    if not size > 0 or float((part[there]*signal[there]/omega[there]).sum()) > size*(1 + rounding) or (
             np.any(signal[~there] > 1e-6*max(float(signal.max()), 1e-300))):
         raise BadInput("covariate: Omega, Psi, Phi are not the covariances of one Gaussian: the student knows more of the target "
                        "than there is, <theta, Phi Omega^-1 Phi^T theta> > <theta, Psi theta>")

@@ -314,9 +314,6 @@ def _range(v: np.ndarray) -> str:
     return f"{good[0]:.4g}" if good.size == 1 else f"{good[0]:.4g} to {good[-1]:.4g}"
 
 
-_SEEN = 4e-3  # of a picture: the angle between two neighbouring pieces of a line times the shorter of them
-
-
 def bends(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
     """Up to `most` points between neighbours of x, where the line y(x) bends most in its picture.
 
@@ -333,7 +330,8 @@ def bends(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
     width, rise = np.diff(u), np.diff(v)
     length = np.hypot(width, rise)
     corner = np.abs(np.diff(np.arctan2(rise, width)))*np.minimum(length[:-1], length[1:])
-    corner = np.where(corner > _SEEN, corner, 0.0)
+    seen = 4e-3  # of a picture: the angle between two neighbouring pieces of a line times the shorter of them
+    corner = np.where(corner > seen, corner, 0.0)
     wanted = np.maximum(np.append(corner, 0.0), np.append(0.0, corner))
     chosen = np.sort(np.argsort(-wanted, kind="stable")[:min(most, int((wanted > 0).sum()))])
     return np.sqrt(x[chosen]*x[chosen + 1]) if powers else (x[chosen] + x[chosen + 1])/2

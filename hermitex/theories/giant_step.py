@@ -41,8 +41,6 @@ from hermitex.theories.theory import Theory
 u = Symbol("u", real=True)
 NOISE, DIMENSION = Symbol("noise", nonnegative=True), Symbol("dimension", positive=True)  # 1/samples, d
 COSINE = Symbol("cosine", nonnegative=True)
-_NEAR, _LARGEST = 0.05, 1e12  # how near the limit must be to the law of a finite d; the largest d that is named
-_DIGITS = 1e-5  # of an average over several directions
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,14 +199,16 @@ class GiantStep(Theory):
             return float(np.max(1 - limit/np.sqrt(limit**2 + r/d)))
 
         gap = enough = away(d)
-        if gap <= _NEAR:
+        near = 0.05  # how near the limit must be to the law of a finite d
+        if gap <= near:
             return ""
-        while enough > _NEAR and d < _LARGEST:
+        largest = 1e12  # the largest d that is named
+        while enough > near and d < largest:
             d *= 2
             enough = away(d)
         how = f"--dimension {measured.parameters['dimension']} (dimension=) gives the theory at that d; " if r == 1 else ""
         return (f"the theory is the limit of large d, here {'about ' if r > 1 else ''}{gap:.0%} below what d = "
-                f"{measured.parameters['dimension']} has; {how}the limit is within {_NEAR:.0%} from d = {d:g} on")
+                f"{measured.parameters['dimension']} has; {how}the limit is within {near:.0%} from d = {d:g} on")
 
     def density(self, c: Any, *, u: float, samples: float = 1.0, Delta: float = 0.0) -> Any:
         """The density of |cos| over neurons at d = oo: 2 phi(x) x/((l-1) c (1 - c^2)), x the |Z| whose cosine is c.
@@ -315,7 +315,8 @@ class GiantStep(Theory):
 
         value, error = (v.reshape(at_u.shape) for v in mean_root(form, self.order - 1, len(Z), b))
         one = value.shape == ()
-        good = error <= _DIGITS
+        digits = 1e-5  # of an average over several directions
+        good = error <= digits
         return Solution({"cosine": value.item() if one else value}, residual=error.item() if one else error,
                         converged=bool(good) if one else good, error=error.item() if one else error, method="polar",
                         reason="" if np.all(good) else f"the average over directions is known to {np.max(error):.1g} only",

@@ -29,7 +29,6 @@ from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.theory import Theory, written
 
 LABELS = ("linear", "sign", "logit", "probit", "mixture")
-_DRAWN = 1e-10  # where averages over a label that is drawn are held to no more
 
 
 def _energy(loss: Pointwise) -> Expr:
@@ -144,8 +143,9 @@ class Glm(Theory):
             return super().run(numbers, start=start, tolerance=tolerance, **options)
         shape, flat, first = flattened(self.name, self.system, numbers, start)
         found = solved(self.system, flat, first, tolerance)
-        if self.labels in ("logit", "probit") and tolerance < _DRAWN and not np.all(found.converged):
-            found = solved(self.system, flat, first, _DRAWN)
+        drawn = 1e-10  # where averages over a label that is drawn are held to no more
+        if self.labels in ("logit", "probit") and tolerance < drawn and not np.all(found.converged):
+            found = solved(self.system, flat, first, drawn)
         found = shaped(found, shape)
         return found.require() if options.get("raise_on_failure") else found
 

@@ -38,9 +38,6 @@ from hermitex.theories.theory import Theory
 
 Array = np.ndarray
 BRANCHES = ("uninformed", "informed")
-_MOST = 3
-_TAME = 100.0  # times its median: a label that is seldom larger has no tail that matters
-_ASKED = 1e-6  # of the overlaps: what is further off by its quadrature says so
 
 
 class _Row(NamedTuple):
@@ -98,7 +95,8 @@ class MultiIndex(Theory):
         if found == plain or len((other := overlap_space(*found, names)).entries) > len(space.entries):
             return plain, space
         wide, wider = (_spread(f[0], names) for f in (plain, found))
-        return (found, other) if wider <= max(wide, _TAME) else (plain, space)  # z1/z2 is not better than its logarithm
+        tame = 100.0  # times its median: a label that is seldom larger has no tail that matters
+        return (found, other) if wider <= max(wide, tame) else (plain, space)  # z1/z2 is not better than its logarithm
 
     @property
     def _law(self) -> Named | Channel:
@@ -200,8 +198,9 @@ class MultiIndex(Theory):
         value = {k: shaped([o[k] for o in overlaps]) for k in overlaps[0]} | {"test_error": shaped([row.error for row in rows])}
         worst = max((row.off for row in rows if not np.isnan(row.off)), default=float("nan"))
         doubt = max((row.doubt for row in rows), default=0.0)
-        notes = tuple(f"quadrature: the {what} known to {off:.1e} only, {_ASKED:.0e} is usual"
-                      for what, off in (("overlaps are", worst), ("test error is", doubt)) if off > _ASKED)
+        asked = 1e-6  # of the overlaps: what is further off by its quadrature says so
+        notes = tuple(f"quadrature: the {what} known to {off:.1e} only, {asked:.0e} is usual"
+                      for what, off in (("overlaps are", worst), ("test error is", doubt)) if off > asked)
         return Solution(value, residual=shaped([p.residual for p in points]), converged=shaped([p.converged for p in points], bool),
                         iterations=shaped([p.iterations for p in points], int), error=shaped([row.off for row in rows]),
                         method="state evolution", branch=branch, reason=shaped([p.reason for p in points], object),
@@ -323,8 +322,9 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     r = made.reduced.dimension
     if not r:
         raise BadInput(f"bayes-amp: {target} does not depend on z; there is nothing to learn")
-    if r > _MOST:
-        raise BadInput(f"bayes-amp: the target depends on {r} directions; the state evolution is solved for at most {_MOST}")
+    most = 3  # directions: a quadrature over the fields and the hidden variables of four has eight axes
+    if r > most:
+        raise BadInput(f"bayes-amp: the target depends on {r} directions; the state evolution is solved for at most {most}")
     return made
 
 

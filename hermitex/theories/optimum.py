@@ -10,8 +10,6 @@ import numpy as np
 from hermitex.errors import BadInput, UnknownName
 from hermitex.show.columns import ridge
 
-_STEP = 1e-3
-
 
 class TheoryPoint(NamedTuple):
     """What a theory's Solution keeps: the theory, its letters as given, and the point of its system."""
@@ -27,7 +25,8 @@ class TheoryPoint(NamedTuple):
             raise UnknownName(name, letters, f"keyword of {self.theory.name}")
         if name not in self.given:
             raise BadInput(f"{self.theory.name}: {name} was not given, so it has no derivative")
-        moved = {**self.given, name: np.asarray(self.given[name])*(1 + _STEP) + _STEP*(np.asarray(self.given[name]) == 0)}
+        step = 1e-3  # relative: only whether a number moves with a letter matters
+        moved = {**self.given, name: np.asarray(self.given[name])*(1 + step) + step*(np.asarray(self.given[name]) == 0)}
         before, after = (self.theory.complete(dict(n)) for n in (self.given, moved))
         parameters = [p.name for p in self.point.system.parameters]
         known = {ridge(n, parameters): n for n in before}

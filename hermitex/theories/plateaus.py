@@ -17,9 +17,6 @@ from hermitex.hints import Axes
 from hermitex.solvers.solution import Solution
 from hermitex.theories.theory import Theory
 
-HIGHEST = 60    # the last degree that a curve asks for
-_SAME = 1e-9    # a kappa this close to a step is at it
-
 
 class Plateaus(Theory):
     """What theories whose error falls in steps of kappa = log n/log d share."""
@@ -64,8 +61,9 @@ class Plateaus(Theory):
         arrays = np.broadcast_arrays(*numbers.values())
         points = [self.reached(dict(zip(names, p, strict=True))) for p in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
         highest = max((k for _, k in points if k < np.inf), default=0)
-        if highest > HIGHEST:
-            raise BadInput(f"{self.name}: degrees up to {HIGHEST} are computed; kappa = {float(np.max(numbers['kappa'])):g} needs "
+        most = 60  # that a curve asks for
+        if highest > most:
+            raise BadInput(f"{self.name}: degrees up to {most} are computed; kappa = {float(np.max(numbers['kappa'])):g} needs "
                            f"degree {int(highest)}")
         tails = {k: 0.0 if k == np.inf else self.tail(int(k)) for point in points for k in point}
         shape = arrays[0].shape
@@ -107,6 +105,7 @@ def steps_below(x: float) -> tuple[float, float]:
     if x == np.inf or x is oo:
         return np.inf, np.inf
     nearest = round(x)
-    if abs(x - nearest) <= _SAME*max(1.0, abs(x)):
+    same = 1e-9  # a kappa this close to a step is at it
+    if abs(x - nearest) <= same*max(1.0, abs(x)):
         return float(max(nearest - 1, 0)), float(nearest)
     return float(np.floor(x)), float(np.floor(x))

@@ -22,10 +22,7 @@ from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray[Any, Any]
 _NODES = {2: (400, 410, 600), 3: (110, 120, 180), 4: (37, 40, 60), 5: (13, 14, 20), 6: (7, 8, 11)}  # on a quarter of the circle
-_DOUBT = 2.0
-_LOG = (-14.0, 2.6)  # of the radius
 _RANGE, _STEP = (-75.0, 300.0), 0.1  # of log(h/b); below it the root is less than 1e-16
-_ROWS = 100_000  # directions at a time
 
 
 def mean_root(form: Callable[[Array], Array], degree: int, r: int, b: Array) -> tuple[Array, Array]:
@@ -43,7 +40,8 @@ def mean_root(form: Callable[[Array], Array], degree: int, r: int, b: Array) -> 
     (0.707985685, True)
     """
     *coarse, fine = (_mean(form, degree, r, b, n) for n in _NODES[r])
-    return fine, _DOUBT*np.abs(fine - coarse).max(axis=0)
+    doubt = 2.0  # times the difference of two rules, as it may be small by chance
+    return fine, doubt*np.abs(fine - coarse).max(axis=0)
 
 
 def _mean(form: Callable[[Array], Array], degree: int, r: int, b: Array, n: int) -> Array:
@@ -59,7 +57,8 @@ def _mean(form: Callable[[Array], Array], degree: int, r: int, b: Array, n: int)
 @lru_cache(maxsize=32)
 def _radial(degree: int, r: int) -> Callable[[Array], Array]:
     """x -> E sqrt(R^(2k)/(R^(2k) + exp(-x))), R of the law chi_r."""
-    s, step = np.linspace(*_LOG, int(max(400, 60*degree)), retstep=True)  # the step resolves where R^(2k) passes exp(-x)
+    log_range = (-14.0, 2.6)  # of the radius
+    s, step = np.linspace(*log_range, int(max(400, 60*degree)), retstep=True)  # the step resolves where R^(2k) passes exp(-x)
     weights = np.exp(r*s - np.exp(2*s)/2)/(2**(r/2 - 1)*gamma(r/2))*step
     x = np.arange(_RANGE[0], _RANGE[1] + _STEP, _STEP)
     return make_interp_spline(x, np.sqrt(expit(2*degree*s + x[:, None])) @ weights, k=7)
@@ -74,8 +73,9 @@ def _directions(r: int, n: int) -> Iterator[tuple[Array, Array]]:
         yield np.stack([np.cos(angle), np.sin(angle)], axis=1), np.tile(w/8, 4)
         return
     t, w = np.sin(np.concatenate([-x, x])), np.tile(w*np.cos(x)**(r - 2), 2)
+    rows = 100_000  # directions at a time
     for points, weights in _directions(r - 1, n):
-        for k in range(0, 2*n, size := max(1, _ROWS//len(points))):
+        for k in range(0, 2*n, size := max(1, rows//len(points))):
             at = t[k:k + size, None, None]
             last = np.broadcast_to(at, (len(at), len(points), 1))
             made = np.concatenate([np.sqrt(1 - at*at)*points, last], axis=-1).reshape(-1, r)

@@ -31,8 +31,6 @@ from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import gamma, m, z, z1, z2
 from hermitex.theories.sgd import target_of
 
-MOST = 12
-
 
 @dataclass(frozen=True)
 class Power(Shown):
@@ -225,8 +223,9 @@ def repetition(g: Formula, repetitions: int = 2) -> Repetition:
     """
     from hermitex.exponents.report import exponents
 
-    if isinstance(repetitions, bool) or not isinstance(repetitions, Real) or repetitions % 1 != 0 or not 1 <= repetitions <= MOST:
-        raise BadInput(f"repetition: a sample is seen between 1 and {MOST} times, not {repetitions!r}")
+    most = 12  # repetitions: the target's powers to 12 are exact averages, each longer than the one before
+    if isinstance(repetitions, bool) or not isinstance(repetitions, Real) or repetitions % 1 != 0 or not 1 <= repetitions <= most:
+        raise BadInput(f"repetition: a sample is seen between 1 and {most} times, not {repetitions!r}")
     target, variables = target_of(g)
     if variables is not None:
         raise BadInput("repetition: the target has one direction; hx.exponents(g) knows the generative leap of several")

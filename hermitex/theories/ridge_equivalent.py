@@ -29,8 +29,6 @@ from hermitex.theories.theory import Theory, written
 n, p, nu_2 = symbols("n p nu_2", positive=True)
 noise, tail = symbols("noise tail", nonnegative=True)
 df_1, df_2, D, r, s, chi, Upsilon = symbols("df_1 df_2 D r s chi Upsilon", real=True)
-_INFINITE = 1e100  # replaces oo as n and p: 1/n and 1/p are then far below rounding
-_LONG, _BINS = 4096, 512  # of a longer spectrum the first root is that of its eigenvalues in so many bins
 _STATUS = "theorem for test_error at finite p (defilippis2024); derived otherwise"
 _DIVERGES = "lam = 0 at n = p, or at as many samples as modes: the test error diverges; take lam > 0"
 
@@ -126,7 +124,8 @@ class RidgeEquivalent(Theory):
         return found.require() if options.get("raise_on_failure") else found
 
     def _rooted(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
-        at = {**numbers, "n": np.minimum(numbers["n"], _INFINITE), "p": np.minimum(numbers["p"], _INFINITE)}
+        infinite = 1e100  # replaces oo as n and p: 1/n and 1/p are then far below rounding
+        at = {**numbers, "n": np.minimum(numbers["n"], infinite), "p": np.minimum(numbers["p"], infinite)}
         given = options.get("start") or {}
         return super().run(at, **{**options, "start": {"nu_2": self._near(at), **given}})
 
@@ -139,7 +138,8 @@ class RidgeEquivalent(Theory):
     def _near(self, at: Mapping[str, np.ndarray]) -> np.ndarray:
         """The root by brackets, with the eigenvalues of a long spectrum in bins: where Newton's method begins."""
         arrays = dict(zip(("eigenvalues", "multiplicity"), (at["eigenvalues"], at["multiplicity"]), strict=True))
-        if np.count_nonzero(at["eigenvalues"]) > _LONG:
+        long = 4096  # eigenvalues of a spectrum whose first root is taken as it is
+        if np.count_nonzero(at["eigenvalues"]) > long:
             arrays = _binned(**arrays)
         own = {name: at["lam" if name == "lamda" else name] for name in ("n", "p", "lamda", "tail")}
         shape = np.broadcast_shapes(*(v.shape for v in own.values()))
@@ -175,10 +175,11 @@ def _binned(eigenvalues: np.ndarray, multiplicity: np.ndarray) -> dict[str, np.n
     """The spectrum with neighbouring eigenvalues put together: their multiplicities add up."""
     there = eigenvalues > 0
     y, g = np.log(eigenvalues[there]), multiplicity[there]
-    place = ((y - y.min())*(_BINS - 1)/max(float(np.ptp(y)), 1e-300)).astype(int)
-    many = np.bincount(place, g, _BINS)
+    bins = 512  # of a longer spectrum the first root is that of its eigenvalues in so many bins
+    place = ((y - y.min())*(bins - 1)/max(float(np.ptp(y)), 1e-300)).astype(int)
+    many = np.bincount(place, g, bins)
     full = many > 0
-    return {"eigenvalues": np.bincount(place, g*eigenvalues[there], _BINS)[full]/many[full], "multiplicity": many[full]}
+    return {"eigenvalues": np.bincount(place, g*eigenvalues[there], bins)[full]/many[full], "multiplicity": many[full]}
 
 
 def _least_squares(at: Mapping[str, np.ndarray], modes: float, lost: float) -> Solution:

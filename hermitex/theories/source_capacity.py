@@ -27,8 +27,7 @@ from hermitex.theories.theory import Theory, written
 
 ELL, WIDTH = Symbol("ell", positive=True), Symbol("q", positive=True)
 _PLATEAU = "ridge too small"
-_BELOW, _MODES, _CLOSE = 1e4, 1_000_000, 20.0  # a curve's modes: down to nu_2/_BELOW, so many at most, down to nu_2/_CLOSE at least
-_STEP = 0.05  # of log n, to either side, from which a slope is taken
+_MODES = 1_000_000  # of a curve at most: 8 MB
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +173,8 @@ class SourceCapacity(Theory):
             raise BadInput(f"{self.name}: n is 1 or more, not {float(np.min(found['n'])):g}")
         a, r, n, ell, q = float(self.capacity), float(self.source), found["n"], found["ell"], found["q"]
         learnt = float(np.max(n**np.minimum(np.minimum(ell/a, q), 1.0)))
-        k = np.arange(1, np.clip(learnt*_BELOW**(1/a), 1000, _MODES) + 1)
+        below = 1e4  # a curve's modes reach down to nu_2/below
+        k = np.arange(1, np.clip(learnt*below**(1/a), 1000, _MODES) + 1)
         return ridge_equivalent().complete({
             **found, "lam": n**(1 - ell), "p": _width(n, q), "tail": np.asarray(zeta(a, k.size + 1)),
             "eigenvalues": np.append(k**-a, 0.0), "coefficients": np.append(k**(-a*r - 0.5), np.sqrt(zeta(2*a*r + 1, k.size + 1)))})
@@ -186,15 +186,17 @@ class SourceCapacity(Theory):
         theory = ridge_equivalent()
         found = theory.run(rest, **options)
         least, last = float(np.fmin.reduce(np.ravel(found["nu_2"]))), float(numbers["eigenvalues"][-2])
-        if least < _CLOSE*last:
+        close = 20.0  # a curve's modes reach down to nu_2/close at least
+        if least < close*last:
             raise BadInput(f"{self.name}: at n = {float(n.max()):g} eigenvalues are learnt down to {least:.1e}, which takes more "
                            f"than {_MODES:,} modes; take a smaller n")
         sides = []
-        for step in (-_STEP, _STEP):
+        half_step = 0.05  # of log n, to either side, from which a slope is taken
+        for step in (-half_step, half_step):
             there = n*np.exp(step)
             sides.append(theory.run({**rest, "n": there, "lam": there**(1 - ell), "p": _width(there, q), "noise": np.asarray(1.0)},
                                     raise_on_failure=False))
-        rates = {f"{name}_rate": (np.log(sides[0][name]) - np.log(sides[1][name]))/(2*_STEP) for name in ("bias", "variance")}
+        rates = {f"{name}_rate": (np.log(sides[0][name]) - np.log(sides[1][name]))/(2*half_step) for name in ("bias", "variance")}
         return found.extended(rates, notes=found.notes)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:

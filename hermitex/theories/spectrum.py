@@ -24,13 +24,8 @@ from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
 
-_WINDOW, _STEP = 9.0, 0.05   # of the quadrature over kappa
-_SHARPEST = 1e3   # r/sqrt(c), whose rule has 10^5 nodes
-_SCAN = 250                  # points that look for edges, linearly and geometrically spaced
+_WINDOW = 9.0  # P(|kappa| > 9) = 2e-19
 _INSIDE = 1e-9               # Im m/|m| beyond which a point is in the support
-_FINER = 8                   # times finer in kappa where few samples carry a part of the bulk
-_NEGLIGIBLE, _SEEN = 1e-9, 1e-3  # a variance, relative to the mean, that counts as 0; a share of the law that is reported
-_GROWS = 1e-3                # relative growth of the population at the window's end: unbounded
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -188,8 +183,9 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
         raise BadInput(f"spectrum: the normalisation is 'p' or 'n', not {normalisation!r}")
     if not 2 <= points <= 100_000:
         raise BadInput(f"spectrum: points is between 2 and 100000, not {points}")
-    if not abs(r) <= _SHARPEST*np.sqrt(c):
-        raise BadInput(f"spectrum: |r| is at most {_SHARPEST:g} sqrt(c), for features vary over sqrt(c)/r")
+    sharpest = 1e3  # r/sqrt(c), whose rule has 10^5 nodes
+    if not abs(r) <= sharpest*np.sqrt(c):
+        raise BadInput(f"spectrum: |r| is at most {sharpest:g} sqrt(c), for features vary over sqrt(c)/r")
     known = _coefficients(smoothed, r, c)
     kappa, w, _, mu_1, rest = known
     equations = Equations(w, mu_1**2, rest, alpha, beta, c)
@@ -197,8 +193,9 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     notes: list[str] = []
     grows = _unbounded(kappa, c*mu_1**2 + rest)
     bulks, soft, thin = _support(equations, grows) if equations.mean > 0 else ([], False, False)
+    finer = 8  # times finer in kappa where few samples carry a part of the bulk
     if thin:
-        fine = _coefficients(smoothed, r, c, refine=_FINER)
+        fine = _coefficients(smoothed, r, c, refine=finer)
         equations = Equations(fine[1], fine[3]**2, fine[4], alpha, beta, c)
         notes.append("part of the bulk comes from few samples (large |kappa|): its density is small and known to about 1 % there")
     if grows:
@@ -206,8 +203,10 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     elif soft:
         notes.append("an edge is not a fold of the fixed point: the density vanishes there faster than any power, or not at all")
     zero = _mass_at_zero(equations)
-    if (nearly := _mass_at_zero(equations, _NEGLIGIBLE) - zero) > _SEEN:
-        notes.append(f"of the eigenvalues {nearly:.3g} are below {_NEGLIGIBLE:.0e} of the mean: where mu_1 and mu_star (nearly) "
+    negligible = 1e-9  # a variance, relative to the mean, that shows as none
+    seen = 1e-3  # a share of the law that is reported
+    if (nearly := _mass_at_zero(equations, negligible) - zero) > seen:
+        notes.append(f"of the eigenvalues {nearly:.3g} lie below {negligible:.0e} of the mean: where mu_1 and mu_star (nearly) "
                      "vanish the features of a sample do not vary, and rows are alike; the law counts these as its bulk, "
                      "a matrix of finite size shows them, and some more, as zeros")
     x, density = _density(equations, bulks, points)
@@ -228,7 +227,8 @@ def _number(name: str, value: Any) -> float:
 
 def _coefficients(smoothed: Smoothed, r: float, c: float, refine: int = 1) -> tuple[Array, Array, Array, Array, Array]:
     """kappa, weights, mu_0, mu_1, mu_star^2 on a trapezoid rule fine enough for features that vary over sqrt(c)/r."""
-    step = min(_STEP, 0.3/np.sqrt(1 + 2*r*r/c))/refine
+    coarsest = 0.05  # step of the quadrature over kappa: exp(-2 pi^2/h^2) is 0, and an activation of width 1 is resolved
+    step = min(coarsest, 0.3/np.sqrt(1 + 2*r*r/c))/refine
     kappa = step*np.arange(-np.ceil(_WINDOW/step), np.ceil(_WINDOW/step) + 1)
     w = np.exp(-kappa**2/2)*step/np.sqrt(2*np.pi)
     fold = smoothed.activation.parity in (1, -1)
@@ -246,10 +246,11 @@ def _coefficients(smoothed: Smoothed, r: float, c: float, refine: int = 1) -> tu
 
 def _unbounded(kappa: Array, population: Array) -> bool:
     """True if the variance of a feature keeps growing with |kappa|."""
+    grows = 1e-3  # relative growth of the population at the window's end: unbounded
     for side in (np.argsort(kappa), np.argsort(-kappa)):
         tail = population[side][np.abs(kappa[side]) > 0]
         end, before = tail[-1], tail[-1 - max(1, len(tail)//20)]
-        if end > before*(1 + _GROWS) and end >= population.max()*(1 - 1e-12) and abs(kappa[side][-1]) > _WINDOW - 1:
+        if end > before*(1 + grows) and end >= population.max()*(1 - 1e-12) and abs(kappa[side][-1]) > _WINDOW - 1:
             return True
     return False
 
@@ -272,7 +273,8 @@ def _support(e: Equations, grows: bool) -> tuple[list[tuple[float, float]], bool
     top = 4*e.mean
     while e.solve(np.array([top + 0j]))[0, 1].imag*top > (1e-9 if grows else _INSIDE) and top < 1e8*e.mean:
         top *= 2
-    scan = np.unique(np.append(np.linspace(0, top, _SCAN + 1)[1:], np.geomspace(1e-7*top, top, _SCAN)))
+    scanned = 250  # points that look for edges, linearly and geometrically spaced
+    scan = np.unique(np.append(np.linspace(0, top, scanned + 1)[1:], np.geomspace(1e-7*top, top, scanned)))
     V = e.solve(scan + 0j)
     # In a gap V is real, and no sample may sit on a pole of Q: the population is a continuum, its nodes only sample it.
     pole = 1 + V.real @ np.stack([e.a, e.d])

@@ -30,8 +30,6 @@ from hermitex.symbols import Delta, alpha0, beta, eta, z
 from hermitex.theories.conditional_coefficients import in_floats
 from hermitex.theories.theory import Theory
 
-_VANISHES = 1e-15  # of sqrt(E g^2): a coefficient that small is a zero that was not proved
-
 
 class Spiked(NamedTuple):
     """The equivalent spiked random features: W = W_bulk + spike."""
@@ -254,7 +252,8 @@ def _constants(asked: Spike, parameters: tuple[tuple[str, float], ...]) -> dict[
     except Divergent as error:
         raise BadInput(f"spike: {error}") from error
     size = float(evaluate(k["g_squared"], digits=17, subs=subs))**0.5
-    if abs(found["g_1"]) <= _VANISHES*size:
+    vanishes = 1e-15  # of sqrt(E g^2): a coefficient that small is a zero that was not proved
+    if abs(found["g_1"]) <= vanishes*size:
         found["g_1"] = 0.0
     return {**found, "slope": max(found["slope"], 0.0), "rest": max(found["rest"], 0.0)}
 

@@ -29,8 +29,6 @@ from hermitex.symbolic.series.coefficient_fields import hermite_form, in_field
 from hermitex.symbolic.subspaces import Matrix, contains, matrix
 from hermitex.symbolic.vanishing import vanishes
 
-_LONG = 1.5  # seconds of one step by the entries as functions
-
 
 @dataclass(frozen=True)
 class CoordinateLeap:
@@ -78,8 +76,9 @@ class CoordinateClimb:
         """By the entries as functions, or where these take long or do not decide it by single moments."""
         known = sorted(self.known)
         found: tuple = (None, [], "its entries take too long")
+        seconds = 1.5  # of one step by the entries as functions, before single moments are tried; chosen by trial
         try:
-            with attempt(_LONG):
+            with attempt(seconds):
                 found = _coordinate_step(oracle, known, self.last)
         except BudgetExceeded:
             checkpoint("a step of the coordinate leap")

@@ -17,9 +17,7 @@ from hermitex.symbolic.digits.analytic_pieces import whitened
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.precise import evaluate
 
-_DIGITS = 17
-_SECONDS = 6.0        # of processor time, of one number
-_RULE = 1.0           # and of one integral in closed form
+_DIGITS = 17  # 17 digits determine a double
 
 
 @kept(256)
@@ -39,8 +37,10 @@ def number(x: Expr) -> float | None:
     """
     if not x.has(Expectation):
         return float(evaluate(x, _DIGITS))
+    # of processor time, for one number: a whole answer should take ten
+    seconds = 6.0
     try:
-        with effort(_SECONDS):
+        with effort(seconds):
             nodes = x.atoms(Expectation)
             outer = [n for n in nodes if not any(other != n and other.has(n) for other in nodes)]
             values = {node: Float(_mean(node), _DIGITS) for node in outer}
@@ -67,11 +67,12 @@ def _mean(node: Expectation) -> Any:
 
 def _over_one(f: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
     """E[f | all but one] for a variable over which a rule gives it, or None."""
+    seconds = 1.0  # of processor time, for one integral in closed form: quadrature takes less than a longer one, chosen by trial
     for v in variables:
         checkpoint("integrating over one variable")
         held: dict[Expr, Dummy] = {}
         try:
-            with effort(_RULE):
+            with effort(seconds):
                 inner = E(_holding(f, v, set(variables), held), v).doit()
         except BudgetExceeded:
             checkpoint("integrating over one variable")

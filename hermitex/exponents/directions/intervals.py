@@ -13,8 +13,6 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.symbolic.digits.enclosure import enclose, flint_available
 from hermitex.symbolic.gaussian import Expectation
 
-_BITS = 128
-
 
 class Interval(NamedTuple):
     """low <= value <= high.
@@ -63,7 +61,7 @@ class Interval(NamedTuple):
         return Interval(min(ends), max(ends))
 
 
-ZERO = Interval(Fraction(0), Fraction(0))
+ZERO = Interval(Fraction(0), Fraction(0))  # the interval [0, 0]
 
 
 def interval_of(found: Certificate) -> Interval | None:
@@ -90,9 +88,10 @@ def around(value: Expr) -> Interval:
         if found is None:
             raise NoClosedForm(value, "it could not be enclosed")
         return found
+    bits = 128  # 38 digits: elimination may lose half of them, and its pivots are still told from 0
     if flint_available():
         try:
-            return Interval(*enclose(value, bits=_BITS)[:2])
+            return Interval(*enclose(value, bits=bits)[:2])
         except NoClosedForm:  # a function that ball arithmetic does not know
             pass
     near = fraction(Rational(value.evalf(40)))

@@ -21,8 +21,6 @@ from hermitex.symbolic.subspaces import Matrix, echelon, matrix, null_space, spa
 Index = tuple[int, ...]
 Form = dict[Index, Expr]
 Entries = tuple[tuple[int, int], ...]
-_SIGNED = 1500
-_GROUP = 120  # elements of a group that are listed; invariance under some of them bounds a tensor as well
 
 
 @dataclass(frozen=True)
@@ -142,14 +140,18 @@ def _times(*factors: Symmetry) -> Symmetry:
 def _group(generators: Sequence[Symmetry]) -> dict[Entries | Matrix, Symmetry]:
     """1 and products of the generators, breadth first, by their entries where all are permutations with signs, else by matrices.
 
-    At most `_SIGNED` of the former, `_GROUP` of the latter.
+    At most 1500 of the former, 120 of the latter.
     """
     tables = [s.entries for s in generators if s.entries is not None]
     signed, variables = len(tables) == len(generators), generators[0].variables if generators else ()
     one = Symmetry(Matrix.eye(len(variables)), 1, variables)
     found: dict[Entries | Matrix, Symmetry] = {one.entries if signed else one.matrix: one}
     fresh = [one]
-    while fresh and len(found) < (_SIGNED if signed else _GROUP):
+    # elements of a group of permutations with signs, which are multiplied as integers; all 384 of four variables fit
+    most_signed = 1500
+    # elements of another group, multiplied as matrices of exact numbers: invariance under a part bounds a tensor as well
+    most_others = 120
+    while fresh and len(found) < (most_signed if signed else most_others):
         checkpoint("multiplying symmetries")
         grown = []
         for a in fresh:

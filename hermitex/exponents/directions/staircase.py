@@ -17,6 +17,7 @@ from hermitex.exponents.certificate import Certificate
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, span, stack
 
+# the highest order that is searched; a tensor of order 12 in four variables has 455 entries
 MAX_ORDER = 12
 
 

@@ -22,8 +22,7 @@ from hermitex.symbolic.invariance import linear_forms
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.subspaces import Matrix, tidy
 
-_DENSE = 4  # variables up to which every signed permutation, and every plane, is looked at
-_POLYGONS = (3, 8)  # of 4 they are permutations with signs, of 6 those of 3 and z -> -z
+_DENSE = 4  # variables: their 4! = 24 permutations and 6 planes are all tried; of five variables they are 120 and 10
 
 
 @dataclass(frozen=True)
@@ -278,8 +277,9 @@ def _reflected(g: Expr, variables: tuple[Symbol, ...]) -> Iterator[Symmetry]:
     flips of z1 or z2 the mirror at pi/m turns the plane by 2 pi/m: Re (z1 + i z2)^3 and its like.
     """
     r = len(variables)
+    regular = (3, 8)  # of 4 they are permutations with signs, of 6 those of 3 and z -> -z
     polygons = [[cos(pi/m) if k == i else sin(pi/m) if k == j else S.Zero for k in range(r)]
-                for i, j in combinations(range(r), 2) for m in _POLYGONS] if r <= _DENSE else []
+                for i, j in combinations(range(r), 2) for m in regular] if r <= _DENSE else []
     forms = [row for row in linear_forms(g, variables)][:8]
     size = [tidy(Add(*(x**2 for x in row))) for row in forms]
     both = [[tidy(a + s*b*ratio) for a, b in zip(x, forms[j], strict=True)] for i, x in enumerate(forms) for j in range(i)

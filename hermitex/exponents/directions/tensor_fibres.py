@@ -18,8 +18,6 @@ from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, matrix
 from hermitex.symbolic.vanishing import VanishingVerdict
 
-_SAMPLES = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
-
 
 def fibre_functions(entries: dict[MultiIndex, Expr], q: int, k: int,
                      pivots: tuple[int, ...]) -> Iterator[list[tuple[MultiIndex, Expr]]]:
@@ -63,8 +61,10 @@ def _functions(h: Expr, u: tuple[Symbol, ...], nodes_are_constants: bool) -> dic
 
 def points(u: tuple[Symbol, ...]) -> Iterator[dict[Symbol, Expr]]:
     """A few rational points u."""
+    # numerator and denominator of generic points of size one, either sign: no two are equal or opposite
+    samples = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
     for k in range(5):
-        yield {v: S(_SAMPLES[(i + k) % len(_SAMPLES)][0])/_SAMPLES[(i + k) % len(_SAMPLES)][1] for i, v in enumerate(u)}
+        yield {v: S(samples[(i + k) % len(samples)][0])/samples[(i + k) % len(samples)][1] for i, v in enumerate(u)}
 
 
 def at_verdict(fibre: list[tuple[MultiIndex, Expr]], verdict: VanishingVerdict) -> list[Expr]:

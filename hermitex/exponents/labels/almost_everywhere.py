@@ -40,7 +40,6 @@ from hermitex.symbolic.terms import connected
 from hermitex.symbolic.weak import in_heavisides
 
 _KINKS = (sign, Abs, Heaviside, Max, Min, floor, ceiling, Piecewise)
-_OPS, _TERMS = 200, 400
 
 
 @kept(512)
@@ -58,7 +57,8 @@ def almost_everywhere(g: Expr) -> Expr:
     (Abs(z1 + z2) + sign(z1*z2), z1 - floor(z1))
     """
     g = g.replace(frac, lambda a: a - floor(a))
-    if not g.has(*_KINKS) or g.count_ops() > _OPS:
+    longest = 200  # operations: multiplying out longer ones takes seconds, chosen by trial
+    if not g.has(*_KINKS) or g.count_ops() > longest:
         return g
     if g.args:
         g = _rebuilt(g)
@@ -98,7 +98,8 @@ def _reduced(g: Expr) -> Expr:
         p = Poly(opened, *sorted(held, key=str))
     except BasePolynomialError:
         return g
-    if len(p.terms()) > _TERMS:
+    most_terms = 400  # of a polynomial in signs, which is reduced term by term; chosen by trial
+    if len(p.terms()) > most_terms:
         return g
     parts: dict[tuple[int, ...], Expr] = {}
     for powers, c in p.terms():

@@ -26,11 +26,7 @@ from hermitex.symbolic.series.polynomials import to_hermite
 from hermitex.symbolic.terms import by_core
 from hermitex.symbolic.weak import in_heavisides
 
-MOST_VARIABLES = 4
-_MOST_BOXES, _MOST_PARTS = 300_000, 8
-_ENOUGH = 2e-3    # of the largest moment there could be, left open
-_QUANTILES = (0.8, 0.5, 0.2, 0.94, 0.06)
-_ROUNDING = 1e-12  # of a sum of at most _MOST_BOXES products, each good to a few units of the last place
+MOST_VARIABLES = 4  # 300,000 boxes are 23 to a side in four variables, but 12 in five
 
 
 class Bounded:
@@ -72,7 +68,8 @@ class Bounded:
         boxes, b = self._cut
         open_ = b.high > b.low
         middle = (_over(boxes, a, _primitive)*(b.low + b.high)/2).sum()
-        slack = (_over(boxes[:, :, open_], a, _variation)*(b.high - b.low)[open_]/2).sum() + _ROUNDING*np.abs(b).max()
+        rounding = 1e-12  # of a sum of at most 300,000 products, each good to a few units of the last place
+        slack = (_over(boxes[:, :, open_], a, _variation)*(b.high - b.low)[open_]/2).sum() + rounding*np.abs(b).max()
         return Interval(Fraction(float(middle - slack)), Fraction(float(middle + slack)))
 
     def _boxes(self) -> tuple[np.ndarray, Range]:
@@ -84,6 +81,8 @@ class Bounded:
         open_ = np.stack([line[at], line[at + 1]])
         done: list[tuple[np.ndarray, Range]] = []
         size, axis = 0.0, 0
+        most_boxes = 300_000  # their ends in four variables are 19 MB of doubles
+        enough = 2e-3  # of the largest moment there could be, left open; chosen by trial
         while open_.shape[2]:
             checkpoint("cutting a bounded function into boxes")
             b = ranges(self.b, {v: Range(open_[0, i], open_[1, i]) for i, v in enumerate(self.variables)})
@@ -92,10 +91,10 @@ class Bounded:
                 if not np.isfinite(size):
                     raise NoClosedForm(self.b, "it is not seen to be bounded")
             lost = (b.high - b.low)*_weight(open_)
-            small = lost <= size*_ENOUGH/(20*_MOST_BOXES)
+            small = lost <= size*enough/(20*most_boxes)
             done.append((open_[:, :, small], Range(b.low[small], b.high[small])))
             open_, b = open_[:, :, ~small], Range(b.low[~small], b.high[~small])
-            if lost[~small].sum() < size*_ENOUGH or open_.shape[2] > _MOST_BOXES:
+            if lost[~small].sum() < size*enough or open_.shape[2] > most_boxes:
                 done.append((open_, b))
                 break
             open_ = _halved(open_, axis)
@@ -166,7 +165,8 @@ def enclosed(f: Expr, variables: Sequence[Symbol]) -> Interval | None:
 
 
 def _enclosed(parts: dict[Expr, Expr], variables: tuple[Symbol, ...]) -> Interval | None:
-    if len(parts) > _MOST_PARTS:
+    most_parts = 8  # each is cut into boxes of its own; chosen by trial
+    if len(parts) > most_parts:
         return None
     total = NOTHING
     for core, p in parts.items():
@@ -241,7 +241,8 @@ def thresholds(u: Expr, variables: Sequence[Symbol]) -> list[Expr]:
         return []
     low, centre, high = (middle[int(q*len(middle))] for q in (0.2, 0.5, 0.8))
     unit = 2.0**np.floor(np.log2(max(high - low, 1e-9*abs(centre), 1e-12)) - 3)
-    found = [Rational(round(float(middle[int(q*len(middle))]/unit)))*Rational(unit) for q in _QUANTILES]
+    quantiles = (0.8, 0.5, 0.2, 0.94, 0.06)  # the threshold 0.8 first: at the median of an odd label its even moments vanish
+    found = [Rational(round(float(middle[int(q*len(middle))]/unit)))*Rational(unit) for q in quantiles]
     if abs(float(found[1])) < 0.1*(high - low):
         found[1] = Rational(0)
     return list(dict.fromkeys(found))

@@ -18,7 +18,9 @@ from sympy import Expr, Symbol
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.precise import evaluate
 
+# relative: two roundings of one operation; a library's function is good to 4 units of the last place, ten times that is allowed
 _ARITHMETIC, _LIBRARY = 4e-16, 1e-14
+# above the underflow 2.2e-308 of normal doubles: it stands in for a product or exponential that is positive but rounds to 0
 _LEAST = 1e-300
 
 

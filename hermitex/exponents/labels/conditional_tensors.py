@@ -39,10 +39,6 @@ from hermitex.symbolic.invariance import rewritten
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, is_zero, matrix, orthonormal, span, stack, tidy
 
-_MORE = 3       # slots in U beyond none: He_b(u), |b| <= 3
-_ONE_MAP = 1.5   # seconds of a label map that is one of many
-_MISSED = 3      # tensors of a label map without an answer after which it is given up, if there are no other maps
-
 
 class Asked(Protocol):
     """What a block asks of the staircase's oracle that made it."""
@@ -115,8 +111,9 @@ class TensorBlock:
 
     def _soon(self, moments: Moments, found: ChargedDirections, name: str) -> None:
         """One of many label maps: if it takes long another may be easier."""
+        seconds = 1.5  # of a label map that is one of many: five of them fill the eight seconds of their order
         try:
-            with attempt(_ONE_MAP):
+            with attempt(seconds):
                 self._by_map(moments, found, name)
         except BudgetExceeded:
             checkpoint("looking for label maps")
@@ -157,12 +154,14 @@ class TensorBlock:
         if found.settled:
             return
         missed = 0
+        # tensors of a label map without an answer after which it is given up, if there are no other maps; chosen by trial
+        most_missed = 3
         for b in self._in_known():
             checkpoint("looking for label maps")
             proofs = self._proofs(moments, b, name)
             if proofs is None:
                 missed += 1
-                if missed > (_MISSED if self.oracle.given.complete else 0):
+                if missed > (most_missed if self.oracle.given.complete else 0):
                     return  # another label map may be easier
                 continue
             alone = sum(1 for p in proofs if p.status != "zero") == 1
@@ -231,7 +230,8 @@ class TensorBlock:
     def _in_known(self) -> Iterator[list[list[Expr]]]:
         """Rows of U to fill further slots with, the fewest first."""
         rows = self.known.tolist()
-        for more in range(_MORE + 1 if rows else 1):
+        most_known = 3  # slots in U: He_b(u), |b| <= 3; their number grows as |b|^dim U
+        for more in range(most_known + 1 if rows else 1):
             for b in multi_indices(len(rows), more) if rows else [()]:
                 yield [rows[i] for i in slots(b)]
 

@@ -25,9 +25,11 @@ from hermitex.symbolic.series.coefficient_fields import in_field, to_expr
 if TYPE_CHECKING:
     from hermitex.exponents.labels.bounded_moments import Bounded
 
+# the powers 1 to 8 span all label maps of nine values: as many powers as of a polynomial label
 MOST_VALUES = 9
 _WAVES = (sin, cos, tanh)
-_POWERS, _POLYNOMIAL_POWERS, _TERMS, _SHORT = 4, 8, 10**5, 200
+# T(y) = y, ..., y^4 of a label that is not a polynomial: each integral is longer than the one before; chosen by trial
+_POWERS = 4
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,11 @@ def _polynomial_powers(u: Expr, variables: tuple[Symbol, ...], text: str) -> Ite
         yield from (Member(_power(text, n), u**n) for n in range(1, _POWERS + 1))
         return
     power = p
-    for n in range(1, _POLYNOMIAL_POWERS + 1):
-        yield Member(_power(text, n), to_expr(power) if len(power) <= _SHORT else u**n, power)
-        if len(power)*len(p) > (_TERMS if p.ring.domain.is_QQ else _TERMS//10):
+    most_powers = 8  # moments of a polynomial are exact and cheap, so that twice the powers of other labels are tried
+    most_products = 10**5  # of terms in one multiplication of polynomials over Q, a tenth of it over other fields; chosen by trial
+    shortest_power = 200  # terms up to which the power is written out, else it stays u^n; chosen by trial
+    for n in range(1, most_powers + 1):
+        yield Member(_power(text, n), to_expr(power) if len(power) <= shortest_power else u**n, power)
+        if len(power)*len(p) > (most_products if p.ring.domain.is_QQ else most_products//10):
             return
         power = power*p

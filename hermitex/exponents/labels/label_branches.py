@@ -16,8 +16,6 @@ from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.radial import radial
 
-_OPS = 120
-
 
 @kept(256)
 def branch_identity(seen: tuple[Expr, ...], variables: tuple[Symbol, ...], k: int) -> str | None:
@@ -37,8 +35,9 @@ def branch_identity(seen: tuple[Expr, ...], variables: tuple[Symbol, ...], k: in
     h, r = Dummy("x", positive=True), len(variables)
     if k % 2 or k < 2:
         return None
+    longest = 120  # operations of a label whose profile is sought; chosen by trial
     for u in seen:
-        profile = _profile(u, variables, h) if u.count_ops() <= _OPS else None
+        profile = _profile(u, variables, h) if u.count_ops() <= longest else None
         if profile is None or _over_path(profile, h, r, k) is None:
             return None
     if r == 1:

@@ -41,16 +41,11 @@ from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.series.polynomials import poly_of
 
-_DEGREE_BOUND = 400
-_EXPANDED = 50
-_ROUNDED = Rational(1, 10**12)  # values that are 0 but for rounding do not differ
-_POINTS = (Rational(3, 7), Rational(13, 9), Rational(-13, 9), Rational(21, 8))
-_FLAT = 60  # operations of a branch that is asked whether it is constant
-
 
 def polynomial(u: Expr, x: Symbol) -> Poly | None:
     """u as a polynomial in x with exact real coefficients, or None."""
-    small = u.is_polynomial(x) and polynomial_size(u, [x])[1] <= _DEGREE_BOUND
+    highest = 400  # degree of a polynomial whose roots are isolated exactly; chosen by trial
+    small = u.is_polynomial(x) and polynomial_size(u, [x])[1] <= highest
     return poly_of(u, x) if small else None
 
 
@@ -65,13 +60,15 @@ def constant_value(u: Expr, x: Symbol) -> Expr | None:
     return value if len(values) == 1 and not (value := values.pop()).has(x) else None
 
 
-def differs(u: Expr, x: Symbol, points: Sequence[Expr] = _POINTS) -> bool:
+def differs(u: Expr, x: Symbol,
+            points: Sequence[Expr] = (Rational(3, 7), Rational(13, 9), Rational(-13, 9), Rational(21, 8))) -> bool:
     """Does u plainly take two values at some points? What looks constant is left to algebra."""
     from hermitex.symbolic.precise import evaluate
 
     nodes = {node: Float(evaluate(node, 20), 20) for node in u.atoms(Expectation) if not node.has(x)}
     u = u.xreplace(nodes)
     seen: list[Expr] = []
+    rounded = Rational(1, 10**12)  # values that are 0 but for rounding do not differ
     for point in points:
         try:
             value = u.xreplace({x: point}).evalf(20)
@@ -80,7 +77,7 @@ def differs(u: Expr, x: Symbol, points: Sequence[Expr] = _POINTS) -> bool:
         except (HermitexError, ArithmeticError, TypeError, ValueError, NotImplementedError):
             continue
         if value.is_Float or value == 0:  # evalf leaves an exact 0 as it is
-            if any(abs(value - old) > Rational(1, 10**6) * (abs(value) + abs(old)) + _ROUNDED for old in seen):
+            if any(abs(value - old) > Rational(1, 10**6) * (abs(value) + abs(old)) + rounded for old in seen):
                 return True
             seen.append(value)
     return False
@@ -92,9 +89,11 @@ def _flat(piece: Piece, x: Symbol) -> Expr:
     Its derivative is often an algebraic function of exponentials where it is not itself: log(1 + e^x) - log(1 + e^-x) - x.
     """
     branch = piece.expr
-    if not branch.has(x) or branch.count_ops() > _FLAT:
+    longest = 60  # operations of a branch that is examined for being constant; chosen by trial
+    if not branch.has(x) or branch.count_ops() > longest:
         return branch
-    flat = branch.expand() if polynomial_size(branch, [x])[1] < _EXPANDED else branch
+    most_terms = 50  # of a branch, after its expansion; chosen by trial
+    flat = branch.expand() if polynomial_size(branch, [x])[1] < most_terms else branch
     if not flat.has(x):
         return flat
     if cancel(diff(flat, x).rewrite(exp)) == 0:

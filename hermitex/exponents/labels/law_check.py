@@ -18,12 +18,6 @@ from hermitex.kernels.arrays import lambdify
 from hermitex.numbers.gauss import legendre
 from hermitex.symbols import natural, normals
 
-_OFF = 1e-5       # a total this far from one is no rounding
-_REACHED = 1e-7   # estimated error below which a total counts as known
-_COUNTS = 4000
-_ROUNDS = 45
-_PANELS = 400
-
 
 def check_law(p: Expr, y: Symbol, support: Any) -> None:
     """Refuse a P(y|z) that is negative somewhere, or does not integrate (sum) to one.
@@ -123,8 +117,11 @@ def _signs(law: DrawnLaw, z: Sequence[Symbol], labels: Sequence[float]) -> None:
                            "a probability is at least 0")
 
 
-def _is_one(total: float, error: float, verb: str, z: Sequence[Symbol], point: Sequence[float]) -> None:
-    if np.isfinite(total) and error < _REACHED and abs(total - 1) > _OFF:
+def _is_one(total: float, error: float, verb: str, z: Sequence[Symbol], point: Sequence[float], *,
+            off: float = 1e-5, reached: float = 1e-7) -> None:
+    # reached: estimated error below which a total counts as known, a hundredth of what is called off
+    # off: a total this far from one is not rounding, where sums and panels are good to 1e-7
+    if np.isfinite(total) and error < reached and abs(total - 1) > off:
         raise BadInput(f"Channel: P(y|z) {verb} to {total:.6g}, not to 1{_at(z, point, ', at ')}; "
                        f"divide it by what it {verb} to")
 
@@ -136,32 +133,35 @@ def _at(z: Sequence[Symbol], point: Sequence[float], lead: str) -> str:
 # -- totals ------------------------------------------------------------------------------------------------------------
 def _counted(law: DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     """(sum over the counts, the size of what was left out)."""
+    counts = 4000  # 0, ..., 3999: a Poisson law of rate 3,000 lies within them; the last ten terms show what does not
     with np.errstate(all="ignore"):
-        values = law(np.arange(float(_COUNTS)), point)
+        values = law(np.arange(float(counts)), point)
     if not np.isfinite(values).all():
         return float("nan"), 0.0
-    return float(values.sum()), float(_COUNTS*np.abs(values[-10:]).max())
+    return float(values.sum()), float(counts*np.abs(values[-10:]).max())
 
 
 def _integrated(law: DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     """(int p dy, its error): panels that accumulate at the peaks of p, halved where two rules disagree."""
+    rounds = 45  # 2^-45 of the first panels is 3e-14 of the range: halving beyond is rounding
+    most_panels = 400  # that are still bad in one round: a law with so many peaks is not integrated
     with np.errstate(all="ignore"):
         edges = _edges(law, point)
         total = error = 0.0
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             fine, coarse = (_gauss(law, edges, point, n) for n in (14, 9))
             gap = np.abs(fine - coarse)
             bad = ~(gap < 1e-12)
             total, error = total + float(fine[~bad].sum()), error + float(gap[~bad].sum())
             width = np.diff(edges, axis=0)[0]
-            if not bad.any() or bad.sum() > _PANELS:
+            if not bad.any() or bad.sum() > most_panels:
                 break
             small = bad & (width <= 1e-12*np.maximum(1, np.abs(edges[0])))
             error += float(np.abs(fine[small]).sum()) + float(gap[small].sum())
             low, high = edges[:, bad & ~small]
             middle = (low + high)/2
             edges = np.array([[*low, *middle], [*middle, *high]])
-        left = _gauss(law, edges, point, 14)[bad] if bad.any() and bad.sum() > _PANELS else np.zeros(0)
+        left = _gauss(law, edges, point, 14)[bad] if bad.any() and bad.sum() > most_panels else np.zeros(0)
     return total, error + (float("inf") if len(left) else 0.0)
 
 

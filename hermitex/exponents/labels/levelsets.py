@@ -22,10 +22,9 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
 
+# 28, of which 22 are claimed; up to 200 where cancellation has cost digits
 _DIGITS, _MOST_DIGITS = 28, 200
-_GUARD = 6  # of them, which are not claimed
-_SCAN = 512
-_GUIDES = 4
+_GUARD = 6  # of _DIGITS, which are not claimed: sums and slopes near a turning point lose them; chosen by trial
 
 
 @dataclass(frozen=True)
@@ -205,11 +204,12 @@ def _at_end(u: Callable, end: mpf, inward: mpf) -> mpf:
 
 
 def _critical(slope: Callable, bend: Callable, ends: tuple[mpf, mpf]) -> list[mpf]:
-    counts, roots, cells = -1, [], _SCAN
+    least_cells = 512  # to begin with: doubled, up to 32 times as many, until the number of turning points stays
+    counts, roots, cells = -1, [], least_cells
     while True:
         checkpoint("looking for critical points")
         roots = _scan(slope, bend, ends, cells)
-        if len(roots) == counts or cells > 16 * _SCAN:
+        if len(roots) == counts or cells > 16 * least_cells:
             return roots
         counts, cells = len(roots), 2 * cells
 
@@ -267,7 +267,8 @@ def _between(active: list[LevelBranch], low: mpf, high: mpf) -> tuple[mpf, mpf]:
     Next to the label of a branch that runs off to infinity, z^4 exp(-z^2) at 0, only that branch is a smooth variable.
     """
     best: tuple[mpf, mpf] | None = None
-    for guide in sorted(active, key=lambda b: -_phi(min(abs(b.lo), abs(b.hi))))[:_GUIDES]:
+    guides = 4  # branches along which the integral is tried, those of most mass first; chosen by trial
+    for guide in sorted(active, key=lambda b: -_phi(min(abs(b.lo), abs(b.hi))))[:guides]:
         found = _along(guide, [b for b in active if b is not guide], (low, high))
         if found[1] <= _tolerance():
             return found

@@ -17,8 +17,6 @@ from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
 from hermitex.symbols import normals
 
-_RATE = Rational(1, 10**6)
-
 
 @dataclass(frozen=True)
 class Parted:
@@ -81,7 +79,8 @@ def against_gaussian(f: Expr, s: Symbol) -> Expr:
 
 
 def _keeps(f: Expr, s: Symbol) -> str:
-    if unless_refused(lambda: integrable(against_gaussian(f, s)*exp(_RATE*Abs(s)), s, 1)):
+    rate = Rational(1, 10**6)  # any rate will do for "some exponential moment": so small a one asks least
+    if unless_refused(lambda: integrable(against_gaussian(f, s)*exp(rate*Abs(s)), s, 1)):
         return "the noise has an exponential moment"
     core = f.as_independent(s, as_Add=False)[1]
     if isinstance(core, Pow) and core.exp.is_number and core.exp.is_negative:

@@ -24,9 +24,7 @@ from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.terms import connected
 
-_OPS = 400        # operations of an integrand that is multiplied out
-_TERMS = 200
-_SECONDS = 1.0    # of one expectation that no rule gives: another label map may be quicker
+_OPS = 400  # operations of an integrand that is multiplied out; chosen by trial
 
 
 def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, str]) -> Certificate | None:
@@ -62,8 +60,9 @@ def _exactly(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
 
 def _within(work: Any) -> Any:
     """The result of some work within the time of one expectation, or None."""
+    seconds = 1.0  # of one expectation that no rule gives: another label map may be quicker; eight fill a stage's time
     try:
-        with attempt(_SECONDS):
+        with attempt(seconds):
             return work()
     except BudgetExceeded:
         checkpoint("trying a label map")
@@ -80,7 +79,8 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     if len(variables) < 2 or f.count_ops() > _OPS:
         return None
     terms = [t for whole in Add.make_args(expand(f)) for t in _turned(whole, variables)]
-    if len(terms) > _TERMS:
+    most_terms = 200  # each has expectations of its own; chosen by trial
+    if len(terms) > most_terms:
         return None
     apart = [[Mul(*factors) for factors in connected(Mul.make_args(t), variables)] for t in terms]
     if len(apart) == 1 and any(set(variables) <= g.free_symbols for g in apart[0]):

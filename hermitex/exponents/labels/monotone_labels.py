@@ -50,7 +50,7 @@ from hermitex.symbolic.pieces import pieces
 
 _RISING = (sign, Heaviside, floor, ceiling, tanh, erf, atan, sinh, asinh, exp, log)
 _SMOOTH = (Add, Mul, Pow, tanh, erf, erfc, atan, sinh, asinh, exp, log, sin, cos, cosh)
-_OPS = 120
+_OPS = 120  # operations of a label whose derivative's sign is sought; chosen by trial
 
 
 def sign_by_rise(f: Expr, variables: Sequence[Symbol], a: Sequence[int]) -> tuple[int, str] | None:

@@ -7,7 +7,7 @@ from itertools import product
 
 from sympy import Abs, Add, Basic, Dummy, Expr, Mul, Poly, Symbol, preorder_traversal, sign
 
-_SIZE = 60
+_SIZE = 60  # operations of a polynomial whose monomials are all tried as quantities; chosen by trial
 
 
 def inner_quantities(g: Expr, used: Sequence[Symbol], *, apart: bool = False) -> Iterator[tuple[Expr, Expr, Symbol]]:

@@ -15,9 +15,6 @@ from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbols import normals
 
-_MOMENT = Rational(1, 50)
-_OPS = 60
-
 
 def scale(p: Expr, y: Symbol) -> Parted | None:
     """The parts of a law P(y|z) of S(z) times a noise; None if it is not seen to be one.
@@ -37,11 +34,12 @@ def scale(p: Expr, y: Symbol) -> Parted | None:
     modulus: dict[Expr, Symbol] = {}
     law = _in_moduli(p, modulus)
     whole = {x: Abs(b) for b, x in modulus.items()}
+    longest = 60  # operations of a density that is cancelled; chosen by trial
     for size in _sizes(law, y, modulus):
         f = law.xreplace({modulus.get(y, y): size*Abs(s)} | {y: size*s})*size
         f = piecewise_fold(f).replace(lambda e: isinstance(e, Relational),
                                       lambda e, size=size: e.func((e.lhs/size).cancel(), (e.rhs/size).cancel()))
-        for form in (f, f.cancel()) if f.count_ops() < _OPS else (f,):
+        for form in (f, f.cancel()) if f.count_ops() < longest else (f,):
             if form.free_symbols == {s}:
                 return Parted(size.xreplace(whole), form, s, _keeps(form, s))
     return None
@@ -77,5 +75,6 @@ def _sizes(law: Expr, y: Symbol, modulus: dict[Expr, Symbol]) -> list[Expr]:
 
 
 def _keeps(f: Expr, s: Symbol) -> str:
-    known = unless_refused(lambda: all(integrable(against_gaussian(f, s)*Abs(s)**e, s, 1) for e in (_MOMENT, -_MOMENT)))
+    moment = Rational(1, 50)  # any small power will do for "some moment of either order": so small a one asks least
+    known = unless_refused(lambda: all(integrable(against_gaussian(f, s)*Abs(s)**e, s, 1) for e in (moment, -moment)))
     return "the noise has moments of small positive and negative order" if known else ""

@@ -43,8 +43,7 @@ from hermitex.symbolic.pieces import pieces
 
 ODD_RISING = (tanh, sinh, erf, atan, asinh)
 ANALYTIC = (exp, sin, cos, erfc, *ODD_RISING)
-_COMBINATIONS = 400
-_SIZE, _NAMES = 60, 4
+_NAMES = 4  # 2^4 quadrants, or corners, are tried one by one
 _BOUNDED = (sin, cos, tanh, erf)  # strictly inside of their bounds, sin and cos but for a null set where the argument is analytic
 
 
@@ -64,7 +63,8 @@ def sign_almost_everywhere(h: Expr) -> int:
     checkpoint("looking at the sign of a factor")
     if (h.is_nonnegative or h.is_nonpositive) and nonzero_almost_everywhere(h):
         return 1 if h.is_nonnegative else -1
-    if not h.free_symbols or h.count_ops() > _SIZE:
+    longest = 60  # operations of an expression whose sign is sought; chosen by trial
+    if not h.free_symbols or h.count_ops() > longest:
         return 0
     return _by_terms(h) or _by_quadrants(h) or _by_zeros(h) or _by_bounds(h)
 
@@ -208,9 +208,10 @@ def finite_values(e: Expr) -> frozenset[Expr] | None:
         return None
     parts = [finite_values(a) for a in e.args]
     total = 1
+    most_values = 400  # combinations of the values of the parts, each formed and simplified; chosen by trial
     for p in parts:
-        total *= len(p) if p is not None else _COMBINATIONS + 1
-    if total > _COMBINATIONS:
+        total *= len(p) if p is not None else most_values + 1
+    if total > most_values:
         return None
     return frozenset(e.func(*choice) for choice in product(*(p for p in parts if p is not None)))
 

@@ -15,8 +15,6 @@ from hermitex.exponents.labels.label_levels import constant_value
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbols import normals
 
-_MOST = 6
-
 
 def plainer(g: Expr, variables: Sequence[Symbol]) -> Expr:
     """The same function of z with functions of signs written as polynomials.
@@ -83,7 +81,8 @@ def _quantity(term: Expr) -> Expr | None:
 def signs_of(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:
     """The variables of an expression that sees their signs only, at least one of them and not more than six."""
     used = [x for x in variables if e.has(x)]
-    if not 0 < len(used) <= _MOST:
+    most_signs = 6  # 2^6 = 64 evaluations and as many coefficients
+    if not 0 < len(used) <= most_signs:
         return None
     marked = e.xreplace({head(x): S.Half for x in used for head in (sign, Heaviside)})
     return None if marked.has(*used) else used

@@ -29,8 +29,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.terms import connected
 
-_MIXTURE = 64
-_SIZE = 60
+_SIZE = 60  # operations up to which a parity is proved by simplifying; chosen by trial
 
 
 def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
@@ -161,7 +160,8 @@ def _mixture(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
             d = Dummy("d", real=True)
             marked, marks[x], labels[x] = marked.xreplace({parts[0]: d}), d, atoms
     rest = [x for x in used if x not in marks]
-    if not marks or not rest or prod(len(a) for a in labels.values()) > _MIXTURE:
+    most_parts = 64  # combinations of finite labels, each with a law of its own; chosen by trial
+    if not marks or not rest or prod(len(a) for a in labels.values()) > most_parts:
         return None
     cases: dict[Expr, dict[Index, float]] = {}
     for combination in product(*labels.values()):

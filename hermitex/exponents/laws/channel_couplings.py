@@ -23,14 +23,6 @@ from hermitex.symbolic.breaks.switches import switch_arguments
 from hermitex.symbolic.budget import checkpoint
 
 _PANELS = {1: (140, 280), 2: (8, 12), 3: (2, 4)}  # in each hidden variable: to compare with, and those that count
-_ORDER = 10
-_EPSILON = 1e-15  # of E[He_a K(v)] in units of E[|He_a| K(v)]: rounding, and what lies outside the window
-_QUIET, _MOST_COUNTS = 40, 10**8  # counts in a row that add nothing; counts at all, times points
-_REACH = 4.5  # of t, y = sinh(pi/2 sinh t)
-_HALVINGS, _MOST_HALVINGS, _FASTER = 4, 8, 20  # beyond the first while changes fall by such a factor
-_LIGHT = 1e-25  # a density that does not count
-_TOLERANCE = 1e-12
-_WORK, _CHUNK = 800_000, 200_000  # points times panels in the label; points at once
 
 
 class Drawn:
@@ -62,7 +54,8 @@ class Drawn:
 
     def _grid(self, edges: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """The points, and He_a of them with the weights of the normal law, shape (indices, points)."""
-        x, w = (a.ravel() for a in legendre_on(edges, _ORDER))
+        order = 10  # points of a panel; the two counts of panels in _PANELS are chosen for it
+        x, w = (a.ravel() for a in legendre_on(edges, order))
         w = w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
         z = [g.ravel() for g in np.meshgrid(*[x]*len(self.spots), indexing="ij")]
         weight = prod(np.meshgrid(*[w]*len(self.spots), indexing="ij"), start=np.ones(())).ravel()
@@ -103,8 +96,9 @@ class Drawn:
 
     def _in_parts(self, labels: np.ndarray, n: int) -> list[np.ndarray]:
         """So many labels that their points fill no memory; one by one where each has a grid of its own."""
-        points = len(labels)*(self.grids[n][1].shape[1] if not self.switches else _CHUNK)
-        return np.array_split(labels, min(len(labels), -(-points//_CHUNK)))
+        chunk = 200_000  # points at once: arrays of 1.6 MB stay in the cache
+        points = len(labels)*(self.grids[n][1].shape[1] if not self.switches else chunk)
+        return np.array_split(labels, min(len(labels), -(-points//chunk)))
 
     def _cut(self, u: Sequence[float], label: float, n: int) -> tuple[list[np.ndarray], np.ndarray]:
         """The n-th grid, cut where a switch of P(y|.) jumps or bends at this label."""
@@ -114,24 +108,27 @@ class Drawn:
         return self._grid(np.unique([*edges, *cuts])) if cuts else self.grids[n]
 
 
-def _rounding(size: float) -> float:
+def _rounding(size: float, *, epsilon: float = 1e-15) -> float:
     """An error e sqrt(B) in each A changes sum A^2/B by that (Cauchy): a small value is what cancellation left."""
-    return 2*_EPSILON*np.sqrt(2*size) + 2*_EPSILON**2
+    # epsilon: of E[He_a K(v)] in units of E[|He_a| K(v)]: rounding, and what lies outside the window
+    return 2*epsilon*np.sqrt(2*size) + 2*epsilon**2
 
 
 def _counted(terms: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[np.ndarray, float]:
     """The sum over the counts 0, 1, 2, ..., until many in a row add nothing, or there are too many: then their mass is missing."""
     total, quiet = np.zeros_like(terms(np.zeros(1))[0]), 0
-    for first in range(0, max(_MOST_COUNTS//size, 1), _QUIET):
-        for value in terms(np.arange(first, first + _QUIET, dtype=float)):
+    most_work = 10**8  # counts times points: seconds of NumPy
+    quiet_end = 40  # counts in a row that add nothing: a law with a longer gap would be cut off there
+    for first in range(0, max(most_work//size, 1), quiet_end):
+        for value in terms(np.arange(first, first + quiet_end, dtype=float)):
             total = total + value
             quiet = quiet + 1 if total[-1, 0] > 1/2 and np.max(np.abs(value)) <= 1e-17*np.max(np.abs(total[:, 1:])) else 0
-        if quiet >= _QUIET:
+        if quiet >= quiet_end:
             break
     return total, 0.0
 
 
-def _integrated(terms: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[np.ndarray, float]:
+def _integrated(terms: Callable[[np.ndarray], np.ndarray], size: int, *, tolerance: float = 1e-12) -> tuple[np.ndarray, float]:
     """(value, error) over the labels y = sinh(pi/2 sinh t): the trapezoid rule in t (double exponential) while it converges.
 
     Where the integrand bends it does not; then panels are halved about the bends (Gauss-Kronrod), fewer the larger the grids are.
@@ -142,23 +139,30 @@ def _integrated(terms: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[n
         slope = np.pi/2*np.cosh(t)*np.cosh(np.pi/2*np.sinh(t))
         return terms(np.sinh(np.pi/2*np.sinh(t)))*slope[:, None, None]
 
-    h, places = 1/4, np.arange(-_REACH, _REACH + 1e-9, 1/4)
+    reach = 4.5  # of t, y = sinh(pi/2 sinh t): to |y| = exp(70)
+    h, places = 1/4, np.arange(-reach, reach + 1e-9, 1/4)
     first = moved(places)
-    heavy = places[first[:, -1, 0] > _LIGHT]
-    low, high = (float(heavy[0]) - h, float(heavy[-1]) + h) if len(heavy) else (-_REACH, _REACH)
+    light = 1e-25  # a density that does not count: far below the rounding of one of size 1
+    heavy = places[first[:, -1, 0] > light]
+    low, high = (float(heavy[0]) - h, float(heavy[-1]) + h) if len(heavy) else (-reach, reach)
     value: np.ndarray = first.sum(axis=0)*h
     changes: list[float] = []
-    while len(changes) < _MOST_HALVINGS:
+    halvings = 4  # of the first step
+    most_halvings = 8  # while changes fall fast
+    faster = 20  # the quotient of changes that fall fast: a double-exponential rule doubles its digits at each halving
+    # tolerance: relative, where alpha_c claims ten digits
+    while len(changes) < most_halvings:
         finer = value/2 + h/2*moved(np.arange(low + h/2, high, h)).sum(axis=0)
         changes.append(float(np.max(np.abs(finer - value)[-1, 1:])))  # the grid to compare with may be too coarse for it
         h, value = h/2, finer
         error, reached = next_change(changes), float(np.max(np.abs(value[:, 1:])))
-        if error <= max(_TOLERANCE*reached, _rounding(reached)):
+        if error <= max(tolerance*reached, _rounding(reached)):
             return value, error
-        if len(changes) >= _HALVINGS and changes[-1] > changes[-2]/_FASTER:  # by a bend it falls fourfold
+        if len(changes) >= halvings and changes[-1] > changes[-2]/faster:  # by a bend it falls fourfold
             break
+    most_work = 800_000  # points times panels in the label; chosen by trial
     adapted, rough = quad_vec(lambda t: moved(np.array([t]))[0], low, high, epsabs=1e-13, epsrel=1e-11, norm="max",
-                              limit=max(8, _WORK//size))
+                              limit=max(8, most_work//size))
     return (adapted, float(rough)) if rough < error else (value, error)
 
 

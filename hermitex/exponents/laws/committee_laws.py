@@ -30,9 +30,8 @@ from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix
 
+# 22 points are exact to rounding on panels of width 2; 17 to compare with, which share no node with them
 _ORDER, _COARSE = 22, 17
-_WIDTH = 2.0  # of a panel: the series of exp(-x^2/2) of that order is exact to double precision there
-_NEGLIGIBLE = 1e-18
 
 
 def committee(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[float, float] | None:
@@ -172,7 +171,8 @@ def _ways(counts: Sequence[int]) -> int:
 
 def _squares(p: np.ndarray, q: np.ndarray, w: np.ndarray, s: np.ndarray, k: int) -> tuple[float, float]:
     """(int p scalar^2, int p scalar): the second is zero, and tells what was lost."""
-    live = p > _NEGLIGIBLE
+    negligible = 1e-18  # of a density of size one: below rounding of its sums, where q/p is 0/0
+    live = p > negligible
     scalar = (q[live] / p[live] - np.broadcast_to(s * s / k, p.shape)[live]) / (k - 1) - 1
     mass = np.broadcast_to(w, p.shape)[live] * p[live]
     return float(np.sum(mass * scalar**2)), float(np.sum(mass * scalar))
@@ -222,13 +222,12 @@ def one(lo: float, hi: float) -> Law:
 def plus(a: Law, b: Law) -> Law:
     """The sum of two independent ones, tabulated."""
     both = added(a, b)  # rows of 1, of the squares of the one, and of those of the other
-    return tabulated(replace(both, indices=a.indices, density=lambda x: _SQUARES @ both.density(x)))
-
-
-_SQUARES = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    squares = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])  # the squares of both blocks are added
+    return tabulated(replace(both, indices=a.indices, density=lambda x: squares @ both.density(x)))
 
 
 def panels(knots: np.ndarray, order: int = _ORDER) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Legendre nodes and weights (n,) between the knots (k,)."""
-    x, w = legendre_on(split(knots, _WIDTH), order)
+    width = 2.0  # of a panel: the series of exp(-x^2/2) of that order is exact to double precision there
+    x, w = legendre_on(split(knots, width), order)
     return x.ravel(), w.ravel()

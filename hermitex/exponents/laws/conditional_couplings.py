@@ -30,9 +30,6 @@ from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
-_DEGREE = 7
-_ROUGH = 1e-3  # an error that points at each u do not undercut by much
-
 
 def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
     """The couplings of the hidden variables averaged over u, a finite sum over what enters by its steps alone.
@@ -51,7 +48,8 @@ def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence
     if not given:
         return noisy_second(g, law, hidden)
     spaces = given, hidden, conditional_zeros(g, hidden)
-    return structured(lambda: _by_structure(g, law, spaces), lambda: scattered(*noisy_label(g, law), spaces), _ROUGH)
+    rough = 1e-3  # error of a threshold; points at each u reach hardly less
+    return structured(lambda: _by_structure(g, law, spaces), lambda: scattered(*noisy_label(g, law), spaces), rough)
 
 
 def _by_structure(g: Expr, law: Named, spaces: Spaces) -> Second:
@@ -76,8 +74,9 @@ def scales(g: Expr, given: Sequence[Symbol]) -> bool:
     c = Dummy("c", positive=True)
     longer = g.xreplace({u: c*u for u in given})
     turned = g.xreplace({u: -u for u in given})
+    beyond = 7  # degrees of homogeneity 1 to 6 are tried; chosen by trial
     return ((turned - g).expand() == 0 or (turned + g).expand() == 0) and any(
-        (longer - c**k*g).expand() == 0 for k in range(1, _DEGREE))
+        (longer - c**k*g).expand() == 0 for k in range(1, beyond))
 
 
 def _over_angles(at: Callable[[Sequence[float]], Second], g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:

@@ -21,14 +21,6 @@ from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.linearised import Second, mixed
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 
-_RANGE = (-3.25, 2.3)  # u from 3e-13, below which there is no mass, to 9
-_STEP = 1.3
-_HALVINGS = 6
-_CONVERGED = 1e-11
-_FALLS, _ONCE = 1/8, 1/50
-_MOST = 2  # known variables
-_KEEP = 0.9  # of the time that is left
-
 
 def even_part(found: Second, signs: Sequence[int]) -> Second:
     """The couplings that agree at u and -u, where the label at -u is that at u with z_i -> signs_i z_i: the others average to 0."""
@@ -52,7 +44,7 @@ def mirror(p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol], n: int = 
     return None
 
 
-def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float]:
+def over_known(at: Callable[[float], Second], even: bool, *, converged: float = 1e-11) -> tuple[Second, float]:
     """The couplings averaged over u; those of order two.
 
     Parameters: `at`: the couplings at u, with their error; `even`: they agree at u and -u.
@@ -62,9 +54,12 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
     """
     last, lost = None, float("inf")
     changes: list[float] = []
+    halvings = 6  # down to a step of 1.3/2^5 = 0.04
+    kept = 0.9  # of the time that is left: the rest serves the error
+    # converged: absolute, of couplings of size one, a tenth of what alpha_c claims
     try:
-        with budget(remaining(_KEEP)):
-            for level in range(_HALVINGS):
+        with budget(remaining(kept)):
+            for level in range(halvings):
                 start = time.monotonic()
                 now = _halved(at, level, even, last)
                 if last is not None:
@@ -73,7 +68,7 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
                 last = now
                 more = remaining()
                 too_long = more is not None and (2.1 if level > 1 else 1.05) * (time.monotonic() - start) > more
-                if lost < max(_CONVERGED, now.error) or (too_long and level > 1):
+                if lost < max(converged, now.error) or (too_long and level > 1):
                     break
     except BudgetExceeded:
         if last is None or not np.isfinite(lost):
@@ -84,8 +79,10 @@ def over_known(at: Callable[[float], Second], even: bool) -> tuple[Second, float
 
 def _halved(at: Callable[[float], Second], level: int, even: bool, last: Second | None) -> Second:
     """The trapezoidal rule at the next halving: half of the last one, and the nodes between its own."""
-    step = _STEP / 2**level
-    t = np.arange(_RANGE[0] + (step if level else 0.0), _RANGE[1], 2 * step if level else step)
+    first_step = 1.3  # five nodes in the range to begin with, as one may take seconds
+    step = first_step / 2**level
+    reach = (-3.25, 2.3)  # of t: u from 3e-13, below which there is no mass, to 9
+    t = np.arange(reach[0] + (step if level else 0.0), reach[1], 2 * step if level else step)
     u = np.exp(t - np.exp(-t))
     weight = step * u * (1 + np.exp(-t)) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi) * (2 if even else 1)
 
@@ -109,7 +106,8 @@ def over_all_known(at: Callable[[Sequence[float]], Second], p: Expr, known: Sequ
     ------
     NoClosedForm : more than two of them.
     """
-    if len(known) > _MOST:
+    most = 2  # known variables: nested rules of three would take minutes
+    if len(known) > most:
         raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler target")
     if len(place) == len(known):
         return at(place)
@@ -134,6 +132,8 @@ def next_change(changes: Sequence[float]) -> float:
     (0.01, 2e-07)
     """
     *earlier, last = changes
-    if len(earlier) > 1 and earlier[-1] < _FALLS*earlier[-2]:
+    falls = 1/8  # a quotient of changes from which convergence is taken as faster than geometric
+    if len(earlier) > 1 and earlier[-1] < falls*earlier[-2]:
         return last*min(1.0, 2*last/earlier[-1]) if earlier[-1] else last
-    return max(last, _ONCE*earlier[-1]) if earlier else last
+    once = 1/50  # of the change before: a single small change may be chance
+    return max(last, once*earlier[-1]) if earlier else last

@@ -24,15 +24,10 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
 
-WINDOW = 8.9  # P(|z| > 8.9) < 6e-19
+WINDOW = 8.9  # P(|z| > 8.9) < 6e-19: below the rounding of a sum of size one
 Index = tuple[int, ...]  # the variables of He_a with multiplicity: () for 1, (i,) for z_i, (i, i) for z_i^2 - 1, (i, j)
-_TABLE = 3000
-_LARGEST = 12
-_STILL = 1e-5
 _PLAIN = {"Abs", "Heaviside", "Max", "Min", "Piecewise", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh",
           "exp", "log", "sign", "sin", "sinh", "tan", "tanh"}
-_EXACT = 120  # digits
-_FLAT = 1e-3   # of the slope on either side
 
 
 @dataclass(frozen=True)
@@ -216,12 +211,14 @@ def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarr
 
 def _crowded(b: Monotone, end: float) -> bool:
     """Do labels crowd at an end of the window, as those of a bounded F do? Their density is singular there."""
-    return bool(abs(b.slope(np.array([end]))[0]) < _STILL * abs(b.at_hi - b.at_lo))
+    still = 1e-5  # part of the mean slope below which labels crowd at an end; chosen by trial
+    return bool(abs(b.slope(np.array([end]))[0]) < still * abs(b.at_hi - b.at_lo))
 
 
 def common_power(*powers: int) -> int:
     """A power of the grading that makes all these roots analytic, if it is not too large."""
-    return min(math.lcm(*powers), _LARGEST)
+    largest = 12  # lcm(3, 4) = 12: from the end of a panel a higher power puts nodes below rounding
+    return min(math.lcm(*powers), largest)
 
 
 def _decades(lo: float, hi: float) -> tuple[float, ...]:
@@ -276,16 +273,19 @@ def _turning(slope: Expr, x: Symbol, ends: np.ndarray) -> np.ndarray:
             return mp.nan
 
     kept = [ends[0]]
-    with mp.workdps(_EXACT):
+    digits = 120  # at |z| = 8.9 the slope 1 - tanh(z)^2 cancels eight digits, that of a composition many times as many
+    flat = 1e-3  # of the slope on either side: a zero of it to 120 digits is far below
+    with mp.workdps(digits):
         for p, after in pairwise(ends[1:]):
             before, here, beyond = at((kept[-1] + p) / 2), at(p), at((p + after) / 2)
-            if not (before * beyond > 0 and abs(here) > _FLAT * min(abs(before), abs(beyond))):
+            if not (before * beyond > 0 and abs(here) > flat * min(abs(before), abs(beyond))):
                 kept.append(p)
     return np.array([*kept, ends[-1]])
 
 
 def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> Monotone:
-    t = (1 - np.cos(np.pi * np.arange(1, _TABLE) / _TABLE)) / 2
+    size = 3000  # of the table that brackets an inverse, which Newton's method refines: 1/3000 of a branch, closer at its ends
+    t = (1 - np.cos(np.pi * np.arange(1, size) / size)) / 2
     points = lo + (hi - lo) * t
     labels = f(points)
     at = []

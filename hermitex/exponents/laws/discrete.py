@@ -26,8 +26,6 @@ from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
 
 Atoms = list[tuple[Expr, dict[Index, Expr]]]  # (label, {a: nu_a}); an index that is missing is exactly zero
-_BOXES = 600
-_SIGNS = 6
 
 
 def indices(count: int) -> list[Index]:
@@ -104,7 +102,8 @@ def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
             sides.append(found)
         else:
             sides.append([Piece(-S.Infinity, S.Infinity, S.One)])
-    if prod(len(s) for s in sides) > _BOXES:
+    most_boxes = 600  # each a product of normal probabilities in exact form; chosen by trial
+    if prod(len(s) for s in sides) > most_boxes:
         return None
     moments = [[[indicator_moment([p], k) if len(side) > 1 else S(int(k == 0)) for k in range(3)] for p in side]
                for side in sides]
@@ -202,7 +201,8 @@ def _patterns(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     signs = sorted(g.atoms(sign), key=str)
     marks = [Dummy(f"t{k}", real=True) for k in range(len(signs))]
     form = g.xreplace(dict(zip(signs, marks, strict=True)))
-    if not signs or len(signs) > _SIGNS or form.has(*variables):
+    most_signs = 6  # 2^6 = 64 patterns, each an orthant probability
+    if not signs or len(signs) > most_signs or form.has(*variables):
         return None
     tensors = _sign_moments(signs, variables)
     classes: Atoms = []

@@ -15,12 +15,8 @@ from hermitex.exponents.laws.density import Law
 from hermitex.kernels.panel_rules import to_series
 from hermitex.numbers.gauss import legendre
 
+# terms of the series on a panel; a panel whose last terms do not vanish is halved
 _ORDER = 18
-_DEEP, _SHALLOW, _SMOOTH = 24, 9, 4
-_RESOLVED = 1e-13
-_NEGLIGIBLE = 1e-17
-_SPLITS = 4
-_CLOSEST = 1e-8
 
 
 class Half:
@@ -29,14 +25,20 @@ class Half:
     def __init__(self, law: Law, end: float, width: float) -> None:
         self.end, self.width = end, width
         knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
-        depth = (_DEEP if end == 0 else _SHALLOW) if knot else _SMOOTH
+        deep = 24  # panels, halved toward a knot at 0: to 2^-24 in tau, 4e-15 in y
+        shallow = 9  # panels, halved toward another knot: to 2^-9 in tau, 4e-6 in y
+        smooth = 4  # panels toward an end where the density has no knot
+        depth = (deep if end == 0 else shallow) if knot else smooth
         self.edges = np.concatenate([[0.0], 2.0 ** -np.arange(depth, -1, -1)])
         x, _ = legendre(_ORDER)
         self.series = self._fit(law, x, self.edges[:-1], self.edges[1:])
-        for _ in range(_SPLITS):
+        resolved = 1e-13  # the last two coefficients of a series as part of its largest: rounding
+        negligible = 1e-17  # of the largest panel: below rounding of the sum of all
+        splits = 4  # rounds in which panels are halved: 1/16 of the first width
+        for _ in range(splits):
             size = np.abs(self.series).max(axis=(1, 2))
             tail = np.abs(self.series[:, :, -2:]).max(axis=(1, 2))
-            coarse = (tail > _RESOLVED * size) & (size > _NEGLIGIBLE * size.max()) & (self.edges[:-1] > 0)
+            coarse = (tail > resolved * size) & (size > negligible * size.max()) & (self.edges[:-1] > 0)
             if not coarse.any():
                 break
             low, high = self.edges[:-1][coarse], self.edges[1:][coarse]
@@ -53,8 +55,9 @@ class Half:
         return np.einsum("sx,kpx->pks", to_series(_ORDER), values.reshape(-1, *tau.shape))
 
     def __call__(self, y: np.ndarray) -> np.ndarray:
+        closest = 1e-8  # of tau: y to 1e-16 of the width from the knot, the rounding of y
         # A label that was meant to be the knot may miss it by rounding: the density is held constant next to it.
-        tau = np.sqrt(np.maximum((y - self.end) / self.width, _CLOSEST**2))
+        tau = np.sqrt(np.maximum((y - self.end) / self.width, closest**2))
         panel = np.clip(np.searchsorted(self.edges, tau, side="right") - 1, 0, len(self.edges) - 2)
         low, high = self.edges[panel], self.edges[panel + 1]
         x = np.clip((2 * tau - low - high) / (high - low), -1.0, 1.0)

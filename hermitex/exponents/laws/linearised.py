@@ -19,10 +19,7 @@ from hermitex.kernels.panel_rules import half_template
 from hermitex.symbolic.budget import checkpoint
 
 _DEEP, _SHALLOW, _SMOOTH = 24, {2: 8, 4: 5}, 4  # factors by which panels shrink towards a knot at 0, elsewhere, and towards a hint
-_NEGLIGIBLE = 1e-18  # of a typical density: what lies below has a mass that does not count
-_WIDEST = WINDOW**2
-_DECADES = 1e6
-_TABULATED = 1e-10
+_WIDEST = WINDOW**2  # |E[z_i z_j|y]| is no larger within the window
 Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
 Kernels = Callable[[np.ndarray], Iterable[np.ndarray]]  # w -> the probabilities of the labels given w
 
@@ -108,12 +105,14 @@ def sampled(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
     """
     points = [np.array([p for p, _ in law.atoms])]
     values = [np.array([v for _, v in law.atoms]).T.reshape(len(law.indices), -1)]
+    negligible = 1e-18  # of a typical density: what lies below has a mass that does not count
+    wide = 1e6  # labels over more than six decades, whose mass is compared by |y| nu_0, the density of log|y|
     if law.continuous:
         checkpoint("integrating over the labels")
         y, w = _labels(law, order)
         nu = law.density(y)
-        reach = np.maximum(1.0, np.abs(y)) if law.hi - law.lo > _DECADES else 1.0
-        kept = nu[0] * reach > _NEGLIGIBLE * _scale(y, w * nu[0])
+        reach = np.maximum(1.0, np.abs(y)) if law.hi - law.lo > wide else 1.0
+        kept = nu[0] * reach > negligible * _scale(y, w * nu[0])
         points.append(y[kept])
         values.append((nu * w)[:, kept])
     return np.concatenate(points), np.concatenate(values, axis=1)
@@ -137,7 +136,8 @@ def _integral(law: Law, order: int, kernels: Kernels | None) -> tuple[Couplings,
 
 def _lost(missing: np.ndarray) -> float:
     """What masses nu_a that are missing in the tails take off a coupling: nu_a^2/nu_0, up to twice where m grows."""
-    mean = missing/max(missing[0], _TABULATED)  # less mass than that is what tables lose, not a tail
+    tabulated = 1e-10  # the mass that tables of laws may lose
+    mean = missing/max(missing[0], tabulated)  # less mass than that is what tables lose, not a tail
     return float(np.max(missing*np.where(mean > 2, np.minimum(2*mean, _WIDEST), 1.0)))
 
 

@@ -43,7 +43,6 @@ from hermitex.symbolic.terms import connected
 from hermitex.symbols import normal
 
 _NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a function of g and of what is drawn besides
-_TOLD_APART = 0.01  # eigenvalues with a relative error beyond are not told apart
 
 
 @dataclass(frozen=True)
@@ -323,7 +322,8 @@ def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None
 
     relative : the error of the largest eigenvalue, in units of it
     """
-    if relative > _TOLD_APART:
+    told_apart = 0.01  # relative error of an eigenvalue above which others may lie within; chosen by trial
+    if relative > told_apart:
         return None
     spots = list(range(len(rows)))
     first, rest, inverse = supported_directions(couplings, spots, max(1e-9, 10 * relative))

@@ -36,16 +36,9 @@ from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import breakpoints
 
-_MOST_COUNTS = 20_000
-_ROOTS = 40
-_SECONDS = 12.0  # of the processor, after which points are spread
-_FEW = 3e-5  # an error that evenly spread points do not undercut by much
-_TAIL = 1e-17
-_NEAR, _FAR = 12, 60  # binary orders that a noise may reach: where it is added, and where it multiplies
+_NEAR, _FAR = 12, 60  # binary orders that a noise may reach: to 4096 where it is added, to 1e18 where it multiplies
 POINTS = "evenly spread points"
 _BLOCKS = "law of the label: independent blocks"
-_FINE = 1e-8  # of a convolution: good enough
-_SHORT = 8  # characters: longer roots are beyond the integers of arrays
 
 
 def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol], *, sampling: bool = True) -> Second:
@@ -57,13 +50,14 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     ------
     NoClosedForm : the structure of g is not seen, or the channel is not one that is integrated.
     """
+    fine = 1e-8  # error of a convolution that is not worth a second route
     if isinstance(channel, Channel):
         by_parts = convolved(channel, variables)
         singular = _vanishing_scale(channel, variables)
         if by_parts is None and singular:
             raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
                                "Give a channel by name, or a scale that stays away from zero")
-        if by_parts is not None and (singular or by_parts.error <= _FINE):
+        if by_parts is not None and (singular or by_parts.error <= fine):
             return by_parts
         on_grid = replace(Drawn(channel, (), variables).second(), method="grid in z")
         return on_grid if by_parts is None else agreed([on_grid, by_parts])
@@ -85,7 +79,8 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
         drop = zeros_by_flips(clean, [x for x in variables if clean.has(x)], place)
         return scattered(*noisy_label(clean, channel), ((), variables, drop))
 
-    return structured(by_structure, by_points if sampling else None, _FEW)
+    few = 3e-5  # error of evenly spread points with the work that is allowed; chosen by trial
+    return structured(by_structure, by_points if sampling else None, few)
 
 
 # -- a quadratic form over its axes: z^T Q z = sum_i q_i x_i^2, x = R z -------------------------------------------------
@@ -104,7 +99,8 @@ def _diagonal(g: Expr, names: Sequence[Symbol]) -> tuple[Expr, Any] | None:
 
 def _eigenvalues(q: Any) -> list[Expr]:
     """Exactly for two variables and short numbers; else to 15 digits, equal ones made equal (their squares are a radial block)."""
-    if q.rows == 2 and all(len(str(x)) < _SHORT for x in q):
+    longest = 8  # characters: longer roots are beyond the integers of arrays
+    if q.rows == 2 and all(len(str(x)) < longest for x in q):
         (a, b), (_, d) = q.tolist()
         root = ((a - d) ** 2 + 4 * b**2) ** S.Half
         return [(a + d - root) / 2, (a + d + root) / 2]
@@ -145,7 +141,8 @@ def precisely() -> AbstractContextManager[None]:
     Then points are spread, which always give some.
     """
     half = remaining(1/2)
-    return attempt(_SECONDS if half is None else min(_SECONDS, half/patient(1.0)))
+    seconds = 12.0  # of the processor, after which evenly spread points are taken; chosen by trial
+    return attempt(seconds if half is None else min(seconds, half/patient(1.0)))
 
 
 def noisy_label(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernels | None]:
@@ -198,9 +195,10 @@ def apply_channel(law: Law, channel: Named) -> Second:
     if channel.name == "multiplicative":
         return second(multiplied(tabulated(law), noise(1.0)))
     kernels = _probabilities(channel)
+    roots = 40  # hints at k^2, k < 40: rates to 1,521
     if channel.name == "poisson":
         # A count resolves sqrt(rate) to about 1: the nodes must too, as far as there is mass.
-        law = replace(law, hints=(*law.hints, *[float(k * k) for k in range(1, _ROOTS)]))
+        law = replace(law, hints=(*law.hints, *[float(k * k) for k in range(1, roots)]))
     return second(law, kernels=kernels)
 
 
@@ -246,7 +244,8 @@ def density_of(f: Expr, s: Symbol, reach: int = _NEAR) -> Law | None:
         return np.nan_to_num(given(y))
 
     sizes = 2.0**np.arange(-8, reach)
-    low, high = (next((float(r) for r in sizes if np.max(np.abs(values(sign*np.linspace(r, 2*r, 9))))*r < _TAIL), None)
+    tail = 1e-17  # mass below rounding of the sum
+    low, high = (next((float(r) for r in sizes if np.max(np.abs(values(sign*np.linspace(r, 2*r, 9))))*r < tail), None)
                  for sign in (-1, 1))
     if low is None or high is None:
         return None
@@ -260,7 +259,8 @@ def _counts(rate: np.ndarray) -> Any:
 
     top = float(np.max(rate))
     most = int((np.sqrt(top) + 7) ** 2)
-    if most > _MOST_COUNTS:
+    most_counts = 20_000  # a table of their probabilities at 1,000 nodes is 160 MB
+    if most > most_counts:
         raise NoClosedForm("alpha_c", "the rate is too large for its sum over counts", "Use a bounded rate")
     rate = np.maximum(rate, 0.0)
     for y in range(most + 1):

@@ -15,13 +15,9 @@ from hermitex.exponents.laws.sum_laws import contracted, ends, in_chunks, pairs,
 from hermitex.kernels.panel_rules import distinct, half_template
 from hermitex.numbers.gauss import legendre
 
-_ORDER = 14
-_FALL = 2.08    # in log|x|, over which the density of a normal falls from its peak to 1e-14: a panel is 1 wide
-_NARROWEST = 0.05
-_SCAN, _FARTHEST = 4001, 40.0
-_DEPTH = 6
-_ZONE = 0.8    # next to a knot, graded
-_FLOOR = -90.0
+_ORDER = 14  # points of a panel; its width is fitted to them by _FALL
+_FALL = 2.08  # in log|x|, over which the density of a normal falls from its peak to 1e-14: a panel is 1 wide
+_FLOOR = -90.0  # of log|x|: a label below exp(-90) = 8e-40 counts as zero
 
 
 def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
@@ -95,16 +91,18 @@ def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[t
 def _panelled(cuts: np.ndarray, power: int, width: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes on the intervals between cuts: graded next to the cuts, panels of at most this width in between."""
     x, w = legendre(_ORDER)
-    t, v = half_template(_ORDER, _DEPTH, power)
+    depth = 6  # halvings toward a knot
+    t, v = half_template(_ORDER, depth, power)
     nodes, weights = [], []
     last = cuts.shape[1] - 2
+    zone = 0.8  # width next to a knot that is graded; chosen by trial
     for n, (a, b) in enumerate(zip(cuts[:, :-1].T, cuts[:, 1:].T, strict=True)):
         longest = float(np.max(b - a))
         if longest <= 0:
             continue
         # The outermost ends are those of the windows, where nothing is left to resolve.
-        left = np.minimum((b - a) / 2, _ZONE) if n > 0 else np.zeros_like(a)
-        right = np.minimum((b - a) / 2, _ZONE) if n < last else np.zeros_like(a)
+        left = np.minimum((b - a) / 2, zone) if n > 0 else np.zeros_like(a)
+        right = np.minimum((b - a) / 2, zone) if n < last else np.zeros_like(a)
         if n > 0:
             nodes.append(a[:, None] + left[:, None] * t)
             weights.append(left[:, None] * v)
@@ -127,12 +125,15 @@ def _steepest_fall(law: Law) -> float:
     Of |z|^a it is a times that of z: on that scale the law varies.
     """
     falls = [np.inf]
+    narrowest = 0.05  # of log|x|: a fall this near to a knot belongs to the knot, which is graded; no panel is narrower
+    points = 4001  # 0.02 apart on the longest range
+    farthest = 40.0  # of log|x|: the mass of a density of size 1 below exp(-40) = 4e-18 is rounding
     for side in (1, -1):
         a, b = _range(law, side)
-        a, b = max(a, -_FARTHEST), min(b, _FARTHEST)
+        a, b = max(a, -farthest), min(b, farthest)
         if not b > a:
             continue
-        t = np.linspace(a, b, _SCAN)
+        t = np.linspace(a, b, points)
         size = law.density(side * np.exp(t))[0] * np.exp(t)
         peak = int(np.argmax(size))
         small, knots = size < 1e-14 * size[peak], _logs(law, side)
@@ -140,9 +141,9 @@ def _steepest_fall(law: Law) -> float:
             if not len(far):
                 continue
             low, high = sorted((float(t[peak]), float(t[far[0]])))
-            if not np.any((knots > low - _NARROWEST) & (knots < high + _NARROWEST)):
+            if not np.any((knots > low - narrowest) & (knots < high + narrowest)):
                 falls.append(high - low)
-    return max(_NARROWEST * _FALL, min(falls))
+    return max(narrowest * _FALL, min(falls))
 
 
 def _range(law: Law, side: int) -> tuple[float, float]:

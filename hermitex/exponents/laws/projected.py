@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_DEGREE = 3
-_SURE = 4.0  # standard deviations by which a halved panel must show more
-_SINGULAR = 1e-9
+_DEGREE = 3  # of the polynomials in the cell's number that are fitted on each panel; chosen by trial
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +47,14 @@ def projections(samples: Samples) -> Seen:
     levels = [_Level(samples, count >> k) for k in range(depth + 1)]
     live, missing = np.arange(samples.mass.shape[1]), 0.0
     values, leaves = [], []
+    deviations = 4.0  # by which a halved panel must show more: by chance one of 30,000 does
     for k, level in enumerate(levels):
         halved = np.zeros(len(live), dtype=bool)
         if k < depth:
             halves = np.stack([2*live, 2*live + 1])
             gain = levels[k + 1].score[halves].sum(axis=0) - level.score[live]
             sure = np.sqrt(np.sum(levels[k + 1].scatter[halves]**2, axis=0))
-            halved = gain > _SURE*sure + 1e-13
+            halved = gain > deviations*sure + 1e-13
             left = ~halved
             # What the next halving would show of the panels that stay.
             missing += 2*(abs(gain[left].sum()) + np.sqrt(np.sum(sure[left]**2)))
@@ -69,7 +68,7 @@ def projections(samples: Samples) -> Seen:
         live = np.sort(np.concatenate([2*live[halved], 2*live[halved] + 1]))
     total, bias, each = (np.sum([v[n] for v in values], axis=0) for n in range(3))
     spread = each.std(axis=0, ddof=1)/np.sqrt(len(each))
-    scatter = _SURE*float(spread.max(initial=0.0))
+    scatter = deviations*float(spread.max(initial=0.0))
     error = scatter + float(np.abs(bias).max(initial=0.0)) + float(missing)
     return Seen(total - bias, error, scatter, np.concatenate(leaves))
 
@@ -91,7 +90,8 @@ class _Level:
         gram = self.gram.mean(axis=0)
         scale = np.sqrt(np.maximum(np.einsum("kii->ki", gram), 1e-300))
         scale = scale[:, :, None]*scale[:, None, :]
-        self.inverse = np.linalg.pinv(gram/scale, rcond=_SINGULAR, hermitian=True)/scale
+        singular = 1e-9  # relative: functions of the label that differ by less on the samples count as one
+        self.inverse = np.linalg.pinv(gram/scale, rcond=singular, hermitian=True)/scale
         self.fit = np.einsum("kij,akj->aki", self.inverse, self.b.mean(axis=0))
         wrong = self.b - np.einsum("skij,akj->saki", self.gram, self.fit)
         self.wrong = wrong
@@ -126,8 +126,6 @@ class _Level:
 
 
 # -- the points ---------------------------------------------------------------------------------------------------------
-_WIDE = 2.0
-_CHUNK = 1 << 16
 # Of some hundred random multipliers the ones whose P_2 is within a factor of 2.3 of the least for all n = 2^10, ..., 2^18.
 _MULTIPLIERS = {1: 1, 2: 840237, 3: 253077, 4: 97309, 5: 810261, 6: 384189, 7: 167437}
 MOST = max(_MULTIPLIERS)
@@ -145,8 +143,10 @@ def points(r: int, n: int, shift: np.ndarray) -> Iterator[tuple[np.ndarray, np.n
     from scipy.special import ndtri
 
     generator = [pow(_MULTIPLIERS[r], i, n) for i in range(r)]
-    for start in range(0, n, _CHUNK):
-        k = np.arange(start, min(n, start + _CHUNK))
+    wide = 2.0  # standard deviation of the points: the tails, which moments weigh, get their share; no weight exceeds 2^r
+    chunk = 1 << 16  # points at once: 0.5 MB an array stays in the cache
+    for start in range(0, n, chunk):
+        k = np.arange(start, min(n, start + chunk))
         x = np.array([(k*a % n)/n + d for a, d in zip(generator, shift, strict=True)]) % 1
-        z = _WIDE*ndtri(np.clip(x, 1e-300, 1 - 1e-16))
-        yield z, _WIDE**r/n*np.exp(-np.sum(z*z, axis=0)*(1 - _WIDE**-2)/2)
+        z = wide*ndtri(np.clip(x, 1e-300, 1 - 1e-16))
+        yield z, wide**r/n*np.exp(-np.sum(z*z, axis=0)*(1 - wide**-2)/2)

@@ -27,12 +27,7 @@ from hermitex.exponents.laws.projected import MOST, Samples, Seen, points, proje
 from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint
 
-_SHIFTS = 16
-_PANELS, _LEAST = 8, 8  # to begin with; cells in a panel
-_UNSEEN = 1e-13  # the mass of a cell
-_OFTEN = 40  # points with the same label: it has a probability
-_MOST_ATOMS = 1000
-_ENOUGH = 1e-7  # an error at which no more points are taken
+_SHIFTS = 16  # independent shifts of the lattice: their spread is known to 1/sqrt(2*15) = 18 %
 Spaces = tuple[Sequence[Symbol], Sequence[Symbol], Sequence[Index]]  # known, hidden, indices that are zero
 
 @dataclass(frozen=True)
@@ -44,11 +39,8 @@ class Plan:
     cells: int = 13
 
 
-_ONE, _SEVERAL = Plan((11, 14), 12, 11), Plan((12,), 11, 10)  # at each u
-_LATTICES, _NODES = 4, 64  # for several u
-_LIGHT = 1e-3  # of the mean weight: no u that is worth its time
-_SURE = 4.0
-_ROUNDS = 60
+# Plan(sizes, sample, cells), in powers of 2, at each u: of one, where there is time for more, and of several
+_ONE, _SEVERAL = Plan((11, 14), 12, 11), Plan((12,), 11, 10)
 
 
 def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> Second:
@@ -83,17 +75,22 @@ def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces
 
 def _over_lattices(at: Callable[[Sequence[float]], Second], r: int) -> Second:
     """The mean over u of several coordinates; lattices that are shifted independently tell how far it is off."""
+    nodes = 64  # of each lattice, for several u
+    light = 1e-3  # of the mean weight: a u below is left out, as all of them together weigh no more
+
     def parts(shift: np.ndarray) -> Iterator[tuple[float, Second]]:
-        for z, w in points(r, _NODES, shift):
-            kept = w > _LIGHT/_NODES
+        for z, w in points(r, nodes, shift):
+            kept = w > light/nodes
             for u, weight in zip(z.T[kept].tolist(), w[kept].tolist(), strict=True):
                 checkpoint("averaging over what is known")
                 yield weight, at(u)
 
-    averages = [mixed(parts(shift)) for shift in np.random.default_rng(0).random((_LATTICES, r))]
-    mean = mixed((1/_LATTICES, a) for a in averages)
+    lattices = 4  # for several u: their spread gives the error
+    averages = [mixed(parts(shift)) for shift in np.random.default_rng(0).random((lattices, r))]
+    mean = mixed((1/lattices, a) for a in averages)
     spread = [np.std([a.couplings.get(k, 0.0) for a in averages], ddof=1) for k in mean.couplings]
-    return replace(mean, error=_SURE*max(spread, default=0.0)/np.sqrt(_LATTICES) + mean.error - mean.scatter, scatter=0.0)
+    sure = 4.0  # standard errors that the stated error covers
+    return replace(mean, error=sure*max(spread, default=0.0)/np.sqrt(lattices) + mean.error - mean.scatter, scatter=0.0)
 
 
 def invariant(found: Second, g: Expr, variables: Sequence[Symbol], *, odd: bool = True) -> Second:
@@ -110,8 +107,9 @@ def invariant(found: Second, g: Expr, variables: Sequence[Symbol], *, odd: bool 
     """
     turns = [as_array(s.matrix) for s in symmetries(g, variables) if odd or s.sign == 1]
     T = tensor_of(found.couplings, len(variables))
+    rounds = 60  # of averages over all symmetries; what is left falls geometrically
     # Averages over R and 1, one R after the other, again and again: what is left has all the symmetries.
-    for _ in range(_ROUNDS if turns else 0):
+    for _ in range(rounds if turns else 0):
         for R in turns:
             T = (T + np.einsum("ai,bj,ck,dm,ijkm->abcd", R, R, R, R, T, optimize=True))/2
     return replace(found, couplings=couplings_of(T))
@@ -134,13 +132,15 @@ class Sampled:
         """The couplings at u; the points of different seeds are independent."""
         found: list[Second] = []
         plan = plan or Plan()
+        least = 8  # cells in a panel, of which the fits by cubics take four
+        enough = 1e-7  # an error at which no more points are taken: seven digits from points are more than is needed
         try:
             label = Label(lambda *z: self.g(*u, *z), self.r, self.pairs, (plan.sample, seed))
             for size in plan.sizes:
-                cells = max(_LEAST, 1 << (plan.cells - len(label.ends).bit_length() + 1))
+                cells = max(least, 1 << (plan.cells - len(label.ends).bit_length() + 1))
                 last = projections(label.samples(size, cells, self.kernels))
                 found.append(Second(self._couplings(last), last.error, last.scatter))
-                if last.error < _ENOUGH:
+                if last.error < enough:
                     break
                 if self.kernels is None:
                     label.refine(last.leaves, cells)
@@ -165,9 +165,12 @@ class Label:
         self.shifts = np.random.default_rng(size[1]).random((_SHIFTS + 1, r))
         self.sample = np.sort(np.concatenate([self.values(z) for z, _ in points(r, 1 << size[0], self.shifts[-1])]))
         label, count = np.unique(self.sample, return_counts=True)
-        often = np.flatnonzero(count > _OFTEN)
-        atoms = label[often[np.argsort(-count[often])[:_MOST_ATOMS]]]
-        ends = np.quantile(self.sample, np.arange(1, _PANELS)/_PANELS)
+        least_count = 40  # points with the same label: of a continuous law two hardly coincide
+        often = np.flatnonzero(count > least_count)
+        most_atoms = 1000  # the most frequent ones; the rest have a mass of 1/1000 at most each
+        atoms = label[often[np.argsort(-count[often])[:most_atoms]]]
+        panels = 8  # to begin with
+        ends = np.quantile(self.sample, np.arange(1, panels)/panels)
         # A panel of its own for each atom, without its neighbours however close: of relu(z1)^7 many are.
         self.ends = np.unique(np.concatenate([self.sample[[0, -1]], ends, atoms, np.nextafter(atoms, np.inf)]))
         if len(self.ends) == 1:
@@ -205,8 +208,9 @@ class Label:
                     sums += np.bincount(cell, w*y, cells)
         if kernels is None:
             return Samples(mass.reshape(_SHIFTS, -1, count), moments.reshape(_SHIFTS, len(self.pairs), -1, count))
+        unseen = 1e-13  # the mass of a cell below which its moments are left out: rounding
         # In a cell the probabilities of the labels are those at its mean.
-        mean = np.where(mass.sum(axis=0) > _UNSEEN, sums/np.maximum(mass.sum(axis=0), 1e-300), 0.0)
+        mean = np.where(mass.sum(axis=0) > unseen, sums/np.maximum(mass.sum(axis=0), 1e-300), 0.0)
         p = np.array([np.broadcast_to(k, mean.shape) for k in kernels(mean)]).T
         return Samples((mass @ p)[:, :, None], (moments @ p)[:, :, :, None])
 

@@ -18,10 +18,6 @@ from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_
 from hermitex.kernels.panel_rules import distinct, zeros_on
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 
-_SCAN = 1600
-_TABLE = 600
-_FLAT = 1e-13
-
 
 class Sections:
     """The laws of v -> g(u, v), u known; `base` is the law of v, a hidden variable or a quantity of several of them."""
@@ -49,12 +45,13 @@ class Sections:
         def slope(v: np.ndarray) -> np.ndarray:
             return self.slope(*u, v)
 
+        flat = 1e-13  # relative range of values that are equal but for rounding
         for a, b in pairwise(edges):
             if b - a < 1e-12:
                 continue
             inside = a + (b - a) * (np.arange(64) + 0.5) / 64
             values = g(inside)
-            if np.ptp(values) <= _FLAT * max(1.0, float(np.max(np.abs(values)))):
+            if np.ptp(values) <= flat * max(1.0, float(np.max(np.abs(values)))):
                 atoms.append((float(np.median(values)), mass(self.base, a, b)[self.keep]))
                 continue
             steps = scan[(scan > a) & (scan < b)]
@@ -67,7 +64,8 @@ class Sections:
 
 def _scan(base: Law) -> np.ndarray:
     """Places on which signs are compared: even over the window, and close together next to the knots."""
-    even = np.linspace(base.lo, base.hi, _SCAN + 1) + 1.23e-5 * (base.hi - base.lo) / (2 * WINDOW)
+    size = 1600  # places 0.011 apart on the window; chosen by trial
+    even = np.linspace(base.lo, base.hi, size + 1) + 1.23e-5 * (base.hi - base.lo) / (2 * WINDOW)
     steps = 10.0 ** np.arange(-12.0, 1.0, 0.25) * (base.hi - base.lo) / 10
     near = [k + s * steps for k in base.knots for s in (-1, 1)]
     points = np.concatenate([even, *near])
@@ -86,7 +84,8 @@ def smooth_slope(g: Expr, v: Symbol) -> Expr:
 
 
 def _monotone(g: Callable, slope: Callable, a: float, b: float) -> Monotone:
-    t = (1 - np.cos(np.pi * (np.arange(_TABLE) + 0.5) / _TABLE)) / 2
+    size = 600  # of the table that brackets an inverse, smaller than that of a single law: one is made at each u
+    t = (1 - np.cos(np.pi * (np.arange(size) + 0.5) / size)) / 2
     points = a + (b - a) * t
     labels = g(points)
     # One-sided limits: the ends may be jumps, so they are approached from inside.

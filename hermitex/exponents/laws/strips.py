@@ -17,10 +17,6 @@ from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.kernels.panel_rules import distinct, graded, split, zeros_on
 
-_ORDER, _DEPTH = 16, 5
-_WIDTH = 1.5
-_SCAN = 801
-
 
 def discrete_over_planes(g: Expr, hidden: Sequence[Symbol]) -> list[Expr] | None:
     """The switch arguments of a g that depends on the hidden variables through signs of forms linear in the last one."""
@@ -72,8 +68,12 @@ class Strips:
         functions += [lambda v, c=c: c(*u, v) for c, _ in self.lines]
         functions += [lambda v, p=p, q=q: p[0](*u, v) * q[1](*u, v) - q[0](*u, v) * p[1](*u, v)
                       for p, q in combinations(self.lines, 2)]
-        cuts = distinct(np.array([-WINDOW, 0.0, WINDOW, *zeros_on(functions, np.linspace(-WINDOW, WINDOW, _SCAN) + 1e-5)]))
-        nodes, w = graded(split(cuts, _WIDTH), _ORDER, _DEPTH)
+        points = 801  # 0.022 apart on the window; chosen by trial
+        cuts = distinct(np.array([-WINDOW, 0.0, WINDOW, *zeros_on(functions, np.linspace(-WINDOW, WINDOW, points) + 1e-5)]))
+        order = 16  # points of a panel: with a width of 1.5 exact to rounding for exp(-x^2/2)
+        depth = 5  # halvings toward a cut
+        width = 1.5  # of a panel
+        nodes, w = graded(split(cuts, width), order, depth)
         return nodes, w * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
 
     def _moments(self, low: np.ndarray, high: np.ndarray, v1: np.ndarray, w1: np.ndarray) -> list[np.ndarray]:

@@ -14,7 +14,6 @@ from hermitex.exponents.laws.density import Index, Law, common_power, merged
 from hermitex.kernels.panel_rules import distinct, half_template
 from hermitex.symbolic.budget import checkpoint
 
-_CHUNK = 50_000  # nodes at a time: their arrays stay in the cache
 _ORDER, _DEPTH = 14, {2: 8, 4: 6}
 
 
@@ -110,7 +109,8 @@ def _sums(one: list[float], two: list[float]) -> tuple[float, ...]:
 
 def in_chunks(f: Callable[[np.ndarray], np.ndarray], y: np.ndarray, cost: int, rows: int) -> np.ndarray:
     """f, (rows, n), on pieces of y, (n,), so that memory stays bounded and the budget is heard."""
-    size = max(1, _CHUNK // max(cost, 1))
+    chunk = 50_000  # nodes at a time: their arrays stay in the cache
+    size = max(1, chunk // max(cost, 1))
     parts = []
     for start in range(0, len(y), size):
         checkpoint("convolving the laws of two blocks")

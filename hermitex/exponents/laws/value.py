@@ -10,8 +10,6 @@ from hermitex.errors import NoClosedForm
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.precise import evaluate
 
-_CLAIMED = mpf(10) ** -10
-
 
 class Value(NamedTuple):
     """alpha_c of one stage: exact where it has a closed form, and an absolute error."""
@@ -51,7 +49,8 @@ def measured(inverse: float, error: float) -> Value:
         raise NoClosedForm("alpha_c", f"1/alpha_c is {float(inverse):.1e} with an error of {float(error):.1e}",
                            "Give the target in another form, or less noise")
     alpha, relative = 1 / mpf(inverse), mpf(error) / mpf(inverse) + mpf(10) ** -13
-    notes = () if relative < _CLAIMED else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
+    claimed = mpf(10) ** -10  # relative: ten digits are shown without a note
+    notes = () if relative < claimed else (f"alpha_c: {float(relative):.1e} relative accuracy reached",)
     return Value(alpha, None, alpha * relative, notes)
 
 

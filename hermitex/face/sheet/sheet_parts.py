@@ -27,7 +27,6 @@ from hermitex.symbolic.hermite_calculus import expand
 from hermitex.symbolic.parsing import parse
 
 _ORDERS = {1: 8, 2: 6, 3: 4}  # number of variables -> the highest order of the coefficients shown; 3 for more
-_MANY = 12                    # rows of the certificates
 
 
 @dataclass(frozen=True)
@@ -115,13 +114,14 @@ def exponents(asked: Model) -> Section:
               " ".join(rf"\cite{{{k}}}" for k in rate.sources))
              for key, rate in RATES.items()]
     proofs = []
-    for c in found.certificates[:_MANY]:
+    most = 12  # rows of the certificates that fit on the page
+    for c in found.certificates[:most]:
         quantity, relation, known = c.formulas
         proofs.append((f"${quantity} {relation}$" + (f" once {known} is known" if known else ""), Literal(c.how)))
     blocks: list[Block] = [Tabular(("quantity", "value"), tuple(rows)),
                            Tabular(("algorithm", "samples", "under", "source"), tuple(rates))]
     blocks += [Tabular(("certificate", "proof"), tuple(proofs))] if proofs else []
-    if (more := len(found.certificates) - _MANY) > 0:
+    if (more := len(found.certificates) - most) > 0:
         blocks.append(prose(f"The result of the call has {more} more certificates."))
     blocks += [prose(Literal(note)) for note in found.notes]
     channel = "" if asked.channel is None else f", channel={str(asked.channel)!r}"

@@ -15,7 +15,6 @@ from hermitex.symbolic.parsing import parse
 from hermitex.symbols import is_normal_name
 
 LONGEST = 160  # characters of LaTeX of an exact value that a cell still holds
-_MANY = 12     # rows of a table of coefficients
 
 
 def one_line(error: BaseException) -> str:
@@ -86,7 +85,8 @@ def coefficients(columns: Mapping[str, Mapping[str, Any]]) -> Tabular:
     orders = [c["order"] for c in first["coefficients"]]
     there = [k for k in range(len(orders)) if not isinstance(orders[k], list) or first["coefficients"][k]["exact"] != "0"]
     rows = []
-    for k in there[:_MANY]:
+    most = 12  # rows of a table of coefficients that fit on the page
+    for k in there[:most]:
         order = ", ".join(map(str, orders[k])) if isinstance(orders[k], list) else str(orders[k])
         found = [e["coefficients"][k] for e in columns.values()]
         rows.append((f"${order}$", *(exact(c["exact"], c["value"]) for c in found)))

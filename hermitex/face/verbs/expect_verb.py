@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(_sentence(node, exact, value, reached))
     if value is None and exact is None:
-        cli.say("no closed form is known, and a number needs a value for each parameter: --let 's=1/2'")
+        cli.say(f"no closed form: {node.why()}; a number needs a value for each parameter: --let 's=1/2'")
     short = reached is not None and reached < asked
     if short:
         cli.say(f"{reached} digits were reached, {asked} were asked")

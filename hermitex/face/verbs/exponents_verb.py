@@ -8,8 +8,6 @@ from typing import Any
 from hermitex.errors import BudgetExceeded
 from hermitex.face import cli, guard, output
 
-_READING = 5.0  # seconds to read a target once more after its budget ran out
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -55,11 +53,12 @@ def _answer(target: str, args: argparse.Namespace) -> Any:
     from hermitex.face.exponents_with_stages import exponents
 
     cov = output.covariances(args.cov) if args.cov is not None else None
+    reading = 5.0  # seconds to read a target once more after its budget ran out
     try:
         with guard.deadline(args.budget):
             return exponents(target, channel=args.channel, variables=args.variables, covariance=cov, budget=args.budget)
     except BudgetExceeded as late:
-        with guard.deadline(max(args.budget, _READING)):
+        with guard.deadline(max(args.budget, reading)):
             if cov is not None:
                 inner, channel, names, _ = standardised(target, args.channel, args.variables, cov)
                 return undecided(inner, channel, variables=names, why=str(late))

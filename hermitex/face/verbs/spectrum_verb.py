@@ -7,8 +7,6 @@ from typing import Any
 
 from hermitex.face import cli, guard, output
 
-_MANY = 10_000
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -30,8 +28,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the spectrum."""
-    if args.points > _MANY:
-        raise cli.BadInput(f"--points is at most {_MANY}")
+    most = 10_000  # points of a density: more than a picture or table needs
+    if args.points > most:
+        raise cli.BadInput(f"--points is at most {most}")
     z = [_complex(part) for part in args.at.split(",")] if args.at is not None else []
     with guard.deadline(args.budget):
         from hermitex.theories.spectrum import spectrum

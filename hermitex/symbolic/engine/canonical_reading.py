@@ -14,7 +14,6 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.rational_tidying import depends, is_zero, tidy
 
 Polynomial = dict[int, Expr]
-_LARGEST_POWER = 400
 
 
 class NotCanonical(Exception):
@@ -98,9 +97,10 @@ def _read_power(e: Expr, x: Symbol) -> Sum:
         return _exponential(power, x)
     if depends(power, x):
         raise NotCanonical(e)
+    largest_power = 400  # of a sum: 401 terms; a power of x itself is one term
     if power.is_Integer and power.is_positive:
-        if power > (_LARGEST_POWER if base != x else 10 * _LARGEST_POWER):
-            raise NotCanonical(e, f"powers above {_LARGEST_POWER} are not expanded")
+        if power > (largest_power if base != x else 10 * largest_power):
+            raise NotCanonical(e, f"powers above {largest_power} are not expanded")
         if base == x:
             return {UNIT: {int(power): S.One}}
         return _raise(read(base, x), int(power))

@@ -35,8 +35,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.rational_tidying import depends, tidy
 
 SWITCHES = (sign, Heaviside, Abs, Max, Min)
-MOST = 4  # signs in a product
-_DEGREE = 8  # of the polynomial beside them
+MOST = 4  # signs in a product: the average of more has no closed form but in pairs
 _WHY = "the signs of four correlated normals have no closed form"
 Row = tuple[Expr, ...]
 
@@ -74,9 +73,10 @@ def moments_of_signs(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> 
     rows = Matrix(list(forms))
     moment = _SignMoments((rows*cov*rows.T).applyfunc(tidy))
     values, rest = [], []
+    degree = 8  # of the polynomial beside them
     for powers, c in terms:
         own, odd = powers[:len(letters)], frozenset(p for p, n in zip(places, powers[len(letters):], strict=True) if n % 2)
-        if any(depends(c, v) for v in variables) or sum(own) > _DEGREE or len(odd) > MOST:
+        if any(depends(c, v) for v in variables) or sum(own) > degree or len(odd) > MOST:
             return None
         part, left = moment(own, odd, frozenset())
         values.append(c*part)

@@ -17,8 +17,6 @@ from sympy.simplify.fu import TR8
 from hermitex.symbolic.engine.one_variable import Answer
 from hermitex.symbolic.engine.rational_tidying import depends, tidy
 
-_MOST = 4  # variables in the exponent: their matrix is inverted in symbols
-
 
 def tilted(body: Expr, variables: tuple[Symbol, ...], cov: Any, inner: Callable[..., Answer]) -> Answer | None:
     """The expectation of a product with linear or quadratic exponentials, by `inner` (body, variables, covariance) of the rest.
@@ -82,7 +80,8 @@ def _quadratic(exponent: Expr, variables: tuple[Symbol, ...]) -> tuple[Any, list
         else:
             c = value
     held = [i for i in range(n) if any(A[i, j] != 0 for j in range(n))]
-    return (ImmutableDenseMatrix(A), b, c, held) if len(held) <= _MOST else None
+    most = 4  # variables in the exponent: their matrix is inverted in symbols
+    return (ImmutableDenseMatrix(A), b, c, held) if len(held) <= most else None
 
 
 def _a_law(A: Any, pivot: Any) -> bool:

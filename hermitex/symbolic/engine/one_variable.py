@@ -54,9 +54,8 @@ from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbols import fractions
 
-_EXPANDABLE = 400  # operations of an integrand that is still multiplied out
-_DECIDABLE = 100   # operations of one whose growth is looked at
-_FEW, _ALIKE = 15, Rational(1, 10**9)  # digits of a number, and how near another one is to it that is the same
+_EXPANDABLE = 400  # operations of an integrand that is still multiplied out; chosen by trial
+_DECIDABLE = 100  # operations of one whose growth is looked at; chosen by trial
 _TOGETHER = "its terms do not exist one by one"
 
 
@@ -211,9 +210,11 @@ def with_zero(value: Expr, a: Symbol, size: Expr, alone: Answer) -> Expr:
     letters = (value.free_symbols | alone.value.free_symbols) - {a}
     zero, others = {a: S.Zero}, fractions(letters, 1, -1)
     vanish = [{**others, b: S.Zero} for b in letters if b.is_zero is None]
+    few = 15  # digits of a number
+    alike = Rational(1, 10**9)  # how near another number is to it that is the same
     for first, then, here in ((others, zero, others), (zero, others, others), *((v, zero, v) for v in vanish)):
-        there, given = (e.evalf(_FEW) for e in (at_numbers(at_numbers(value, first), then), at_numbers(alone.value, here)))
-        if there.has(AccumBounds) or (there.is_Number and _finite(there - given) and abs(there - given) > _ALIKE):
+        there, given = (e.evalf(few) for e in (at_numbers(at_numbers(value, first), then), at_numbers(alone.value, here)))
+        if there is S.NaN or there.has(AccumBounds) or (there.is_Number and _finite(there - given) and abs(there - given) > alike):
             return Piecewise((alone.value, Eq(size, 0)), (value, True))
     return value
 

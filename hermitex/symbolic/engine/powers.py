@@ -39,8 +39,6 @@ from hermitex.symbolic.engine.canonical_reading import UNIT, NotCanonical, read
 from hermitex.symbolic.engine.rational_tidying import depends, is_zero, root, tidy
 from hermitex.symbolic.formula_size import operations
 
-_LONG = 500
-
 
 class Monomial(NamedTuple):
     """coefficient w^power log(w)^logs exp(quad w^2 + lin w + const), w > 0."""
@@ -89,7 +87,8 @@ def integrate_powers(body: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr | N
     value = Add(*total)
     if value.has(S.ImaginaryUnit) and not body.has(S.ImaginaryUnit):
         raise Refusal(f"{body} is not real on the whole interval")
-    if operations(value) < _LONG and not value.has(hyper):
+    longest = 500  # operations of a form whose Gamma functions are combined; chosen by trial
+    if operations(value) < longest and not value.has(hyper):
         # Gamma(p + 1) = p Gamma(p), so that the terms meet
         grown = expand(expand_log(expand_func(value)))
         value = min(value, grown, factor_terms(grown), key=operations)

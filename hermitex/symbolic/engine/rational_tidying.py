@@ -38,9 +38,8 @@ from hermitex.symbolic.special import OwenT, SignCorrelation
 
 _relations: ContextVar[tuple[tuple[Expr, Expr], ...]] = ContextVar("relations", default=())
 _circles: ContextVar[tuple[tuple[Symbol, Symbol], ...]] = ContextVar("circles", default=())
-_LONG = 120  # operations beyond which a coefficient is left as it was derived
+_LONG = 120  # operations beyond which a coefficient is left as it was derived; chosen by trial
 _MADE = (erf, erfc, OwenT, SignCorrelation)
-_STEEP = 40  # the highest power of one exponential that polynomials are made of
 
 
 @contextmanager
@@ -135,8 +134,9 @@ def hold_steep(e: Expr) -> tuple[Expr, dict[Expr, Expr]]:
         for term in Add.make_args(power.args[0]):
             coefficient, unit = term.as_coeff_Mul(rational=True)
             units.setdefault(unit, []).append((coefficient, power))
+    most = 40  # the highest power of one exponential that polynomials are made of
     steep = {power: None for found in units.values() for power in [p for _, p in found]
-             if max(abs(q) for q, _ in found)*ilcm(1, *(q.q for q, _ in found)) > _STEEP}
+             if max(abs(q) for q, _ in found)*ilcm(1, *(q.q for q, _ in found)) > most}
     held = {Dummy("e", positive=True): power for power in steep}
     return e.xreplace({power: d for d, power in held.items()}), held
 

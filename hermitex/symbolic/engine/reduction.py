@@ -23,8 +23,6 @@ from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.pieces import breakpoints
 
-_LONG = 3000
-
 
 def normal_form(expr: Expr) -> Expr:
     """The expression over canonical irreducible nodes; equal expressions need not, but mostly do, become identical.
@@ -59,7 +57,8 @@ def _walk(expr: Expr) -> Expr:
 
 def _multiplied(expr: Expr) -> Expr:
     """Multiply out what holds nodes, so that like terms meet."""
-    return multiplied_out(expr) if operations(expr) < _LONG else expr
+    longest = 3000  # operations of an expression that is multiplied out; chosen by trial
+    return multiplied_out(expr) if operations(expr) < longest else expr
 
 
 def _node(node: Expectation) -> Expr:

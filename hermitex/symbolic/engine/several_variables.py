@@ -49,10 +49,7 @@ from hermitex.symbolic.formula_size import operations, polynomial_size
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.radial import over_directions
 
-_DEGREE = 200  # total degree up to which a polynomial is expanded
-_TERMS = 1000  # of a polynomial, from which one asks for its powers of linear forms first
-_STATES = 100_000  # moments on the way to one
-_ORDERS = 6    # orders of integration that are tried
+_DEGREE = 200  # total degree up to which a polynomial is expanded; chosen by trial
 
 
 def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -> Answer:
@@ -115,7 +112,8 @@ def _isserlis(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | 
     """E[x_i m] = sum_j C_ij E[dm/dx_j]. Source: Isserlis 1918."""
     if not body.is_polynomial(*variables):
         return None
-    if polynomial_size(body, variables)[0] > _TERMS:
+    terms = 1000  # of a polynomial, from which one asks for its powers of linear forms first
+    if polynomial_size(body, variables)[0] > terms:
         products = [_of_forms(term, variables, cov) for term in Add.make_args(body)]
         if None not in products:
             return Add(*(p for p in products if p is not None))
@@ -158,8 +156,9 @@ def _of_forms(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | 
         else:
             coefficient *= factor
     rows = [_affine(u, variables) for u in powers]
+    states = 100_000  # moments on the way to one
     if any(row is None or row[1] != 0 for row in rows) or (
-            prod(n + 1 for n in powers.values()) > _STATES or sum(powers.values()) > 2*_DEGREE):
+            prod(n + 1 for n in powers.values()) > states or sum(powers.values()) > 2*_DEGREE):
         return None
     forms = Matrix([row[0] for row in rows if row is not None])
     law = (forms*cov*forms.T).applyfunc(expand)
@@ -208,7 +207,27 @@ def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
                         lambda e: Mul(*(Abs(f) for f in e.args[0].args)))
     body = body.replace(lambda e: isinstance(e, Heaviside) and product(e.args[0]),
                         lambda e: (1 + signs(e.args[0])) / 2)
-    return body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2 and any(map(product, e.args)), _extreme)
+    body = body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2 and any(map(product, e.args)), _extreme)
+    return _by_largest(body, variables)
+
+
+def _by_largest(e: Expr, variables: tuple[Symbol, ...]) -> Expr:
+    """f(Max(u_1, ..., u_n)) = sum_i f(u_i) prod_{j != i} H(u_i - u_j) for linear forms; Max(u, w) = w + Max(0, u - w)."""
+    extremes = [m for m in e.atoms(Max, Min) if len(m.args) > 1 and all(_is_field(a, variables) for a in m.args)]
+    if len(extremes) == 1:
+        (m,), place = extremes, Dummy("m", real=True)
+        if e == m and len(m.args) == 2:
+            u, w = m.args
+            return w + m.func(S.Zero, u - w)
+        outer = e.xreplace({m: place})
+        if not any(depends(outer, v) for v in variables):
+            side = 1 if isinstance(m, Max) else -1
+            return Add(*(outer.xreplace({place: u})*Mul(*(Heaviside(side*(u - w)) for w in m.args if w != u)) for u in m.args))
+    return e.func(*(_by_largest(a, variables) for a in e.args)) if extremes and isinstance(e, Add | Mul) else e
+
+
+def _is_field(e: Expr, variables: tuple[Symbol, ...]) -> bool:
+    return any(depends(e, v) for v in variables) and _affine(e, variables) is not None
 
 
 def _by_signs(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
@@ -283,6 +302,8 @@ def _connected(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
         return Answer(S.Zero)
     if (apart := waves(body, variables)) is not None:
         return expectation_of(apart, variables, cov)
+    if (regressed := _regressed(body, variables, cov)) is not None:
+        return regressed
     if len(variables) > 2 and (found := moments_of_signs(body, variables, cov)) is not None:
         return Answer(*found)
     moved = tilted(body, variables, cov, expectation_of)
@@ -344,6 +365,32 @@ def _swapped(e: Expr, swap: dict[Expr, Expr]) -> Expr:
     return e.func(*(_swapped(a, swap) for a in e.args)) if e.args else e
 
 
+def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer | None:
+    """E[p(x) f(u)] for a polynomial p and one linear form u = a.x: x = (C a/a.C.a) u + r with a remainder r independent of u.
+
+    E[p | u] is a polynomial of u (Isserlis over the covariance of r). None where f sees more than one linear form.
+    """
+    factors = Mul.make_args(body)
+    polynomial = [f for f in factors if f.is_polynomial(*variables)]
+    rest = Mul(*(f for f in factors if not f.is_polynomial(*variables)))
+    if not any(depends(f, v) for f in polynomial for v in variables):
+        return None
+    found: dict[tuple[Expr, ...], tuple[Symbol, list[Expr], Expr]] = {}
+    swap: dict[Expr, Expr] = {}
+    if not _collect(rest, variables, (found, swap)) or len(found) != 1:
+        return None
+    (u, row, _), = found.values()
+    along = (cov*Matrix(row)).applyfunc(tidy)
+    variance = tidy((Matrix([row])*along)[0])
+    alone = _swapped(rest, swap)
+    if variance.is_zero or any(depends(alone, v) for v in variables):
+        return None
+    remainder = Matrix(len(variables), len(variables), lambda i, j: tidy(cov[i, j] - along[i]*along[j]/variance))
+    moved = Mul(*polynomial).xreplace({v: v + along[i]/variance*u for i, v in enumerate(variables)})
+    given_u = _isserlis(expand(moved), variables, remainder)
+    return None if given_u is None else _alone(expand(given_u)*alone, u, variance)
+
+
 def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, body: Expr) -> Answer:
     found = expectation_of(new, names, law)
     return found if not found.rest else Answer(S.Zero, ((body, found.rest[0][1]),))
@@ -361,8 +408,9 @@ def _conditioned(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answ
     n = len(variables)
     # What is integrated first (the last of the factorisation) should be simple: a power, then a smooth function.
     start = sorted(range(n), key=lambda i: _entanglement(body, variables[i]), reverse=True)
+    orders = 6  # of integration that are tried
     for count, order in enumerate(permutations(start)):
-        if count >= _ORDERS:
+        if count >= orders:
             break
         checkpoint("conditioning")
         law = Matrix(cov.extract(list(order), list(order)))

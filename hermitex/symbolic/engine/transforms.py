@@ -29,8 +29,6 @@ from hermitex.symbolic.engine.canonical import Refusal
 from hermitex.symbolic.engine.rational_tidying import depends, tidy
 from hermitex.symbolic.scales import linear
 
-_MOST = 12  # the highest power of a denominator
-
 
 def poles(body: Expr, x: Symbol) -> Expr | None:
     """p(z)/(a + z^2)^n, a > 0: the powers by derivatives in a. Source: DLMF 7.7.1.
@@ -51,7 +49,8 @@ def poles(body: Expr, x: Symbol) -> Expr | None:
             above.append(factor)
         else:
             return None
-    if below is None or n > _MOST:
+    most = 12  # the highest power of a denominator
+    if below is None or n > most:
         return None
     quadratic = Poly(below, x)
     if quadratic.degree() != 2 or quadratic.coeff_monomial(x) != 0:

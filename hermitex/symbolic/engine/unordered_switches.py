@@ -18,7 +18,6 @@ from hermitex.symbolic.engine.rational_tidying import depends, tidy
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.scales import roots
 
-_MOST = 3  # switches: there are 2^n sets of them
 _BELOW, _ABOVE = (LessThan, StrictLessThan), (GreaterThan, StrictGreaterThan)
 _SWITCHES = (sign, Heaviside, Abs, Max, Min, Piecewise)
 
@@ -46,7 +45,8 @@ def unordered(body: Expr, x: Symbol, on_interval: Callable[[Expr, Symbol, Span],
     """
     body = _grouped(body, x)
     switches = _outermost(body, x)
-    if not 0 < len(switches) <= _MOST:
+    most = 3  # switches: there are 2^n sets of them
+    if not 0 < len(switches) <= most:
         return None
     turns = {s: _turn(s, x) for s in switches}
     if any(t is None or depends(t.place, x) or _holds_switch(t, x) for t in turns.values()):

@@ -18,8 +18,6 @@ from sympy.polys.rings import PolyRing
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
 
-_DEGREE = 8  # of K over the rationals
-
 
 def field_of(constants: Iterable[Expr]) -> Any | None:
     """The rationals or the field that some algebraic numbers span, None if some are not algebraic or it is too large.
@@ -41,7 +39,8 @@ def field_of(constants: Iterable[Expr]) -> Any | None:
         found = construct_domain(values, extension=True, field=True)[0]
     except (BasePolynomialError, NotImplementedError, ValueError):
         return None
-    return found if found.is_QQ or (found.is_AlgebraicField and found.mod.degree() <= _DEGREE) else None
+    degree = 8  # of K over the rationals
+    return found if found.is_QQ or (found.is_AlgebraicField and found.mod.degree() <= degree) else None
 
 
 @lru_cache(maxsize=512)

@@ -22,7 +22,6 @@ from hermitex.symbolic.series.polynomials import He, Index, h, index_factorial, 
 
 BASES = ("monic", "orthonormal")
 SHOWN, SOON = 8, 1  # digits of a coefficient in a picture or a line, and the seconds that one may take in a line
-RANGE, PLANE = 4, 2.5  # a standard normal leaves [-4, 4] once in 16000; of two, 24 in 25 lie within a circle of 2.5
 _CHOOSE = ('say which basis: basis="monic" gives c_k = E[g He_k] with g = sum c_k/k! He_k; '
            'basis="orthonormal" gives c_k = E[g He_k]/sqrt(k!) with g = sum c_k h_k')
 
@@ -195,8 +194,9 @@ class Expansion:
             raise BadInput("plot shows targets of one or two variables; plot_coefficients shows any")
         target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
         g = StraightLine(target, self.variables, MPMATH)
+        plane = 2.5  # of two standard normals, 24 in 25 lie within a circle of 2.5
         if len(self.variables) == 2:
-            grid = linspace(-PLANE, PLANE, 65)
+            grid = linspace(-plane, plane, 65)
             at = [float(p) for p in grid]
             first, second = (f"${latex(v)}$" for v in self.variables)
             sums = {f"order {k}": [[self.evaluate(p, q, k=k, digits=SHOWN) for p in at] for q in at]
@@ -206,7 +206,8 @@ class Expansion:
         if orders is None:
             nonzero = [_total(a) for a, c in self.coefficients.items() if c != 0]
             orders = sorted({*nonzero[:3], self.order})
-        points = linspace(-RANGE, RANGE, 241)
+        reach = 4  # a standard normal leaves [-4, 4] once in 16000
+        points = linspace(-reach, reach, 241)
         lines = {"target": [g(p) for p in points]}
         lines |= {f"order {k}": [self.evaluate(float(p), k=k, digits=SHOWN) for p in points] for k in orders}
         name = self.variables[0].name

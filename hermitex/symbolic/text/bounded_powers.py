@@ -39,14 +39,10 @@ from hermitex.symbolic.text.reality import TooLarge, Unreal, approximate
 from hermitex.symbols import is_normal_name
 
 MAX_DIGITS = 4_000  # Python itself writes and reads integers up to 4300 digits
-MAX_EXPONENT = 1_000_000
-MAX_DEGREE = 400   # of a polynomial in the variables
-MAX_PARAMETER_DEGREE = 100  # SymPy looks for real roots when it decides the sign of a polynomial in a positive symbol
-MAX_SIZE = 10_000
-LARGE = 80  # nodes beyond which a sign or an order is left open when a node is built
+MAX_SIZE = 10_000  # nodes: as many as `grammar` reads of a text
+LARGE = 80  # nodes beyond which a sign or an order is left open when a node is built; chosen by trial
 
 SWITCHES = (Abs, sign, Heaviside, Max, Min, floor, ceiling)
-_MANY = 30
 _ORDER_BOUND = {"factorial": 999, "gamma": 1000, "loggamma": 1000, "digamma": 1000, "zeta": 1000, "beta": 1000, "polygamma": 100,
                 "uppergamma": 50, "lowergamma": 50, "besseli": 1000, "besselj": 1000, "besselk": 1000, "bessely": 1000}
 
@@ -111,16 +107,18 @@ def check_power(base: Expr, exponent: Expr) -> None:
         raise BadInput(f"0**({short(exponent)}) has no definite value; write 0, or a Piecewise")
     if base.is_zero and (exponent.is_negative or exponent.is_zero):
         raise BadInput("division by zero" if exponent.is_negative else "0**0 has no value; write 1 or 0")
+    most = 1_000_000  # chosen by hand: no formula needs an exponent of seven digits
+    most_of_parameter = 100  # SymPy looks for real roots when it decides the sign of a polynomial in a positive symbol
     if isinstance(exponent, Rational):
         check_polynomial(Pow(base, exponent, evaluate=False))
         size = abs(exponent)
         if rational_digits(base) * size > MAX_DIGITS:
             raise BadInput(f"the power {short(Pow(base, exponent, evaluate=False))} has more than {MAX_DIGITS} digits")
-        if size > MAX_EXPONENT and base not in (0, 1, -1):
-            raise BadInput(f"the exponent {short(exponent)} is too large; at most {MAX_EXPONENT} is read")
-        if size > MAX_PARAMETER_DEGREE and any(not is_normal_name(s.name) for s in base.free_symbols):
+        if size > most and base not in (0, 1, -1):
+            raise BadInput(f"the exponent {short(exponent)} is too large; at most {most} is read")
+        if size > most_of_parameter and any(not is_normal_name(s.name) for s in base.free_symbols):
             raise BadInput(f"the exponent {short(exponent)} of a parameter is too large; "
-                           f"at most {MAX_PARAMETER_DEGREE} is read")
+                           f"at most {most_of_parameter} is read")
     elif rational_digits(exponent) > MAX_DIGITS:
         raise BadInput(f"an exponent of more than {MAX_DIGITS} digits")
     else:
@@ -133,8 +131,9 @@ def check_polynomial(expr: Expr) -> None:
     if not variables or not expr.has(Pow):
         return
     terms, degree = polynomial_size(expr, variables)
-    if degree > MAX_DEGREE:
-        raise BadInput(f"{short(expr)} is too large: its degree is {degree}, at most {MAX_DEGREE} is read")
+    most_degree = 400  # of a polynomial in the variables
+    if degree > most_degree:
+        raise BadInput(f"{short(expr)} is too large: its degree is {degree}, at most {most_degree} is read")
     if terms > MAX_TERMS:
         many = f"{terms}" if terms < COUNTED else f"more than {COUNTED:.0e}"
         raise BadInput(f"{short(expr)} is too large: multiplied out it has {many} terms, at most {MAX_TERMS} are read")
@@ -153,8 +152,9 @@ def apply(function: Callable[..., Expr], *args: Expr) -> Expr:
 
 def check_call(name: str, args: Sequence[Any]) -> None:
     """Refuse arguments on which building a function runs away."""
-    if name in ("Max", "Min") and len(args) > _MANY:
-        raise BadInput(f"{name} of {len(args)} arguments; at most {_MANY} are compared")
+    most = 30  # each is compared with all others
+    if name in ("Max", "Min") and len(args) > most:
+        raise BadInput(f"{name} of {len(args)} arguments; at most {most} are compared")
     for a in args:
         if isinstance(a, Expr):
             _check_logarithms(a, 1)

@@ -27,9 +27,6 @@ from hermitex.symbolic.law_constraints import Condition, Lawful, apart, lawful
 from hermitex.symbolic.text import bounded_powers
 from hermitex.symbolic.undefined import AppliedPrime, prime
 
-MAX_NODES = 50_000
-MAX_DEPTH = 200
-
 _CONSTANTS = {"pi": S.Pi, "e": S.Exp1, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "GoldenRatio": S.GoldenRatio,
               "oo": S.Infinity, "-oo": S.NegativeInfinity, "True": S.true, "False": S.false}
 _HEADS = """Add Mul Pow And Or Not ITE Abs Max Min sign Heaviside DiracDelta floor ceiling frac exp log
@@ -176,8 +173,10 @@ class _Builder:
 
     def read(self, tree: Any, scopes: tuple[tuple[Symbol, ...], ...], depth: int) -> Any:
         self.nodes += 1
-        if self.nodes > MAX_NODES or depth > MAX_DEPTH:
-            raise BadInput(f"a tree of more than {MAX_NODES} nodes or {MAX_DEPTH} levels")
+        most_nodes = 50_000  # five times what a text may have, as trees are written by programs
+        most_levels = 200  # below the recursion of Python, which takes several frames a level
+        if self.nodes > most_nodes or depth > most_levels:
+            raise BadInput(f"a tree of more than {most_nodes} nodes or {most_levels} levels")
         if isinstance(tree, int) and not isinstance(tree, bool):
             return Integer(_number(tree))
         if isinstance(tree, str):

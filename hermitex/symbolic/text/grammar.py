@@ -29,10 +29,7 @@ from hermitex.symbolic.text.text_derivatives import MAX_ORDER, derivative, subst
 from hermitex.symbolic.text.text_names import CONSTANTS, call, function_names, is_function
 from hermitex.symbolic.undefined import prime
 
-MAX_NODES = 10_000
-MAX_DEPTH = 130
-MAX_EXPECTATIONS = 6  # one within another
-MAX_WRITTEN = 1000  # terms of a sum that are written out
+MAX_EXPECTATIONS = 6  # one within another: six normals are as many as `tensor` takes
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SLOPES = {"Derivative": derivative, "Subs": substituted}
 _SPECIAL = ("E", "Sum", "Piecewise", "Eq", "Ne", "CRootOf")
@@ -101,10 +98,12 @@ class Reader:
     def _enter(self, node: ast.AST, depth: int) -> None:
         checkpoint("reading an expression")
         self.nodes += 1
-        if self.nodes > MAX_NODES:
-            raise ParseError(f"the expression has more than {MAX_NODES} parts")
-        if depth > MAX_DEPTH:
-            self.fail(node, f"nested more than {MAX_DEPTH} deep")
+        most_parts = 10_000  # a formula of 10,000 parts fills some ten pages
+        if self.nodes > most_parts:
+            raise ParseError(f"the expression has more than {most_parts} parts")
+        most_deep = 130  # below the recursion of Python, which takes several frames a level
+        if depth > most_deep:
+            self.fail(node, f"nested more than {most_deep} deep")
 
     def expr(self, node: ast.expr, depth: int) -> Expr:
         """A number-valued part."""
@@ -244,6 +243,8 @@ class Reader:
             self.fail(node, f"{name} is not a function; write * for a product: {name}*(...)")
         if name == "He" and function is None:
             return self._hermite(node, depth)
+        if name == "hermite" and function is None:
+            self.fail(node, "hermite is SymPy's H_n of physics; write He(3, z) or He3(z) for He_n, E[He_j He_k] = k! delta_jk")
         if name in _INDICATORS and not is_function(name) and function is None:
             self.fail(node, "write Heaviside(z) for the indicator of z > 0, or Piecewise((1, z > 0), (0, True))")
         if name not in _SPECIAL and not isinstance(function, UndefinedFunction) and not is_function(name):
@@ -315,7 +316,8 @@ class Reader:
             raise
         if not low.is_integer or not (high == oo or high.is_integer):
             self.fail(a, "a sum runs over whole numbers; what its ends depend on is declared as an integer")
-        if (high - low).is_Integer and -1 <= high - low < MAX_WRITTEN:
+        most_written = 1000  # terms of a sum that are written out
+        if (high - low).is_Integer and -1 <= high - low < most_written:
             return bounded_powers.total([at(low + j) for j in range(int(high - low) + 1)])
         if low.is_Integer:
             at(low)    # SymPy puts it in where nothing is bounded

@@ -25,7 +25,6 @@ LAWS: dict[str, tuple[int, ...]] = {
     "GaussianInverse": (2,), "Nakagami": (2,), "Lomax": (2,), "LogLogistic": (2,), "BetaPrime": (2,), "Levy": (2,), "Moyal": (2,),
     "Logarithmic": (1,), "Zeta": (1,),
 }
-_LONGEST = 5_000
 
 
 def law(name: str, text: Any, symbols: Mapping[str, Any] | None = None) -> Any:
@@ -40,7 +39,8 @@ def law(name: str, text: Any, symbols: Mapping[str, Any] | None = None) -> Any:
     >>> E(x**2)
     rho/2
     """
-    if not isinstance(text, str) or len(text) > _LONGEST:
+    longest = 5_000  # characters, of a table of some hundred values
+    if not isinstance(text, str) or len(text) > longest:
         raise BadInput('a law is a text, "Rademacher()" or "Poisson(c)"')
     try:
         tree = ast.parse(text.strip(), mode="eval").body

@@ -14,10 +14,6 @@ from typing import NamedTuple, NoReturn
 
 from hermitex.errors import ParseError
 
-MAX_CHARACTERS = 50_000
-MAX_BRACKETS = 60
-MAX_LITERAL = 1_000  # characters of one number, and the size of its decimal exponent
-
 _SPELLED = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "π": "pi", "≤": "<=", "≥": ">=", "≠": "!=",
             "²": "**2", "³": "**3"}
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -68,8 +64,9 @@ def clean(text: str) -> Source:
     """
     if not isinstance(text, str):
         raise ParseError(f"an expression must be a text, not {type(text).__name__}")
-    if len(text) > MAX_CHARACTERS:
-        raise ParseError(f"the expression has {len(text)} characters; at most {MAX_CHARACTERS} are read")
+    most_characters = 50_000  # five for each of the 10,000 parts that `grammar` reads
+    if len(text) > most_characters:
+        raise ParseError(f"the expression has {len(text)} characters; at most {most_characters} are read")
     if not text.strip():
         raise ParseError("the expression is empty; write one in z, e.g. 'z**3 - 3*z'")
     letters, origin = [], []
@@ -128,18 +125,20 @@ def _explain_bars(source: Source, place: int, token: str, before: str) -> None:
 
 
 def _match_bracket(source: Source, open_at: list[int], place: int, token: str) -> None:
+    most_open = 60  # Python's own parser stops at 200
     if token in _OPEN:
         open_at.append(place)
-        if len(open_at) > MAX_BRACKETS:
-            source.fail(place, f"brackets are nested more than {MAX_BRACKETS} deep")
+        if len(open_at) > most_open:
+            source.fail(place, f"brackets are nested more than {most_open} deep")
     elif token in _OPEN.values() and (not open_at or _OPEN[source.text[open_at.pop()]] != token):
         source.fail(place, "no such bracket is open here", token)
 
 
 def _check_number(source: Source, place: int, token: str) -> None:
     mantissa, _, exponent = token.lower().partition("e")
-    if len(mantissa) > MAX_LITERAL or (exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_LITERAL)):
-        source.fail(place, f"a number with more than {MAX_LITERAL} digits", token[:12] + "...")
+    most_literal = 1_000  # characters of one number, and the size of its decimal exponent
+    if len(mantissa) > most_literal or (exponent and (len(exponent) > 6 or abs(int(exponent)) > most_literal)):
+        source.fail(place, f"a number with more than {most_literal} digits", token[:12] + "...")
     if len(mantissa) > 1 and mantissa[0] == "0" and mantissa.isdigit() and mantissa.strip("0"):
         source.fail(place, f"write {mantissa.lstrip('0')}", token)
 

@@ -41,13 +41,11 @@ from hermitex.errors import BadInput
 from hermitex.symbolic.gaussian import Expectation
 
 _mp = MPContext()
-_mp.prec = 60
+_mp.prec = 60  # bits: seven more than a double has
 _MAX_LOG = 9_210  # exp of it has 4000 digits
 _PLAIN = frozenset(["sin", "cos", "tan", "cot", "sec", "csc", "atan", "acot", "asinh", "tanh", "coth", "sech", "csch",
                     "erf"])
 _GROWING = frozenset(["sinh", "cosh", "erfc", "erfi"])
-_POINTS = tuple(mpf(p) / 16 for p in (8, -8, 19, -19, 3, -3, 1, -1, 37, -37, 61, -61, 115, -115, 333, -333, 3001, -3001,
-                                      49001, -49001))
 
 
 # Further functions that leave the reals: where the last argument x is allowed (with the order n before it).
@@ -245,11 +243,14 @@ def _allowed(symbol: Symbol, k: int) -> mpf:
 
 def _witness(expr: Expr, variables: tuple[Symbol, ...], fixed: dict) -> tuple[Any, dict] | None:
     """A part that is not real and a point where it is not; None if none is found."""
-    count = len(_POINTS)
+    # near 0, of size 1 and large, either sign, none a whole number
+    points = tuple(mpf(p) / 16 for p in (8, -8, 19, -19, 3, -3, 1, -1, 37, -37, 61, -61, 115, -115, 333, -333, 3001, -3001,
+                                         49001, -49001))
+    count = len(points)
     free = [v for v in variables if v in expr.free_symbols]
     for k in range(count if len(free) <= 1 else 3 * count):
         # Further variables run through the points at other strides, so that every order and sign pattern occurs.
-        point = {v: _POINTS[(k * (1 + 2 * i) + 5 * i * (k // count + 1)) % count] for i, v in enumerate(free)}
+        point = {v: points[(k * (1 + 2 * i) + 5 * i * (k // count + 1)) % count] for i, v in enumerate(free)}
         try:
             approximate(expr, {**fixed, **point})
         except Unreal as unreal:

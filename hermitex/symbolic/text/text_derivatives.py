@@ -10,7 +10,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.symbolic.undefined import tidy
 
-MAX_ORDER = 20  # of a derivative
+MAX_ORDER = 20  # of a derivative: formulas grow with each; chosen by hand
 
 
 def derivative(reader: Any, node: ast.Call, depth: int) -> Expr:

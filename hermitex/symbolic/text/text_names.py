@@ -22,7 +22,6 @@ from hermitex.symbolic.text import bounded_powers
 CONSTANTS = {"pi": S.Pi, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "GoldenRatio": S.GoldenRatio}
 ASSUMPTIONS = ("real", "positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "function")
 
-_LONGEST = 100
 
 # What appears in exact values beside the activations, so that they can be read back: name -> number of arguments.
 _EXACT = {"OwenT": 2, "LogFactorial": 1, "SignCorrelation": 3, "ReErf": 2, "ImErf": 2, "zeta": 1, "uppergamma": 2, "lowergamma": 2}
@@ -111,8 +110,9 @@ def _declaration(text: str) -> tuple[str, str]:
 def _parameter(name: str, kind: Any) -> Any:
     if not (name.isidentifier() and name.isascii()):
         raise BadInput(f"{name[:40]!r} is not a name; a parameter is declared as 'mu' or 's>0'")
-    if len(name) > _LONGEST:
-        raise BadInput(f"{name[:40]}... has {len(name)} letters; a name has {_LONGEST} at most")
+    longest = 100  # letters: longer names do not fit in a formula
+    if len(name) > longest:
+        raise BadInput(f"{name[:40]}... has {len(name)} letters; a name has {longest} at most")
     if field.is_normal_name(name):
         raise BadInput(f"{name} is a standard normal and cannot be declared; choose another letter")
     if name in CONSTANTS or name in ("E", "I", "oo", "nan", "zoo", "Piecewise"):

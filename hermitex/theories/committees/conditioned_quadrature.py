@@ -20,15 +20,11 @@ from hermitex.numbers.gauss import legendre
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
-_WINDOW = 8.0     # of a standard normal, for panels
-_REACH, _FAR = 6.5, 9.0  # and for the trapezoidal rule: of functions that stay bounded or grow like a line, of others
-_STEP = 0.9       # the largest, of a standard normal: exp(-2 pi^2/h^2) is 3e-11
+_WINDOW = 8.0  # of a standard normal, for panels: P(|z| > 8) = 1e-15
 _FINER = {1: 2.5, 2: 2.0, 3: 1.5}  # of fewer variables: they cost nothing, and hold the powers whose poles are of high order
-_FLAT = 1e-13     # of a variance: less is none
-_MOST = 3_000_000  # numbers in one array
-_FINE, _MANY = 8, 2  # of a table: places for a step of the rule, and how many more values are read off it than stand in it
+_MOST = 3_000_000  # numbers in one array: 24 MB
+_MANY = 2  # how many more values are read off a table than stand in it
 _THROUGH = np.linalg.inv(np.vander(np.arange(-3.0, 5.0), increasing=True)).T  # eight values at -3, ..., 4 to their polynomial
-_UNSEEN = 1e-17  # of the largest weight of a point: less is none
 
 
 @dataclass(frozen=True)
@@ -107,24 +103,30 @@ def _stack(factors: Sequence[Factor], C: Array, nodes: int, mean: Array | None =
         return np.zeros(batch)
     means = [shift[:, k, None] for k in range(n)]  # of u_k at each point of the x before it, shape (batch, points)
     weight = np.ones((batch, 1))
-    reach = _FAR if any(f.grows for f in factors) else _REACH
-    far = _like(nodes*reach/_REACH, nodes)
+    # half of that of the trapezoidal rule, for functions that stay bounded or grow like a line: P(|x| > 6.5) = 8e-11
+    near_window = 6.5
+    far_window = 9.0  # half of that for others: P(|x| > 9) = 2e-19
+    reach = far_window if any(f.grows for f in factors) else near_window
+    far = _like(nodes*reach/near_window, nodes)
+    largest_step = 0.9  # of a standard normal: exp(-2 pi^2/h^2) is 3e-11
+    fine = 8  # of a table: places for a step of the rule
+    unseen = 1e-17  # of the largest weight of a point: less is none
     for k, factor in enumerate(factors):
         spread = L[:, k, k, None]
         widest = float(np.max(np.abs(L[:, k:, k]), initial=0.0))  # x_k moves the later fields, too
-        own = _like(max(2*reach/_STEP, far*min(widest, 4.0)), nodes) if factor.smooth else far
+        own = _like(max(2*reach/largest_step, far*min(widest, 4.0)), nodes) if factor.smooth else far
         last = k == n - 1 and (factor.smooth or factor.averaged is not None)
         if k and weight.size*own > _MOST and not last:
             return _apart(factors[k:], L[:, k:, k:], nodes, weight, means[k:])
         if last and factor.averaged is not None:
             return np.sum(weight*factor.averaged(means[k], spread), axis=1)
         if last:  # a function of one number, the mean
-            inner = _smoothed(factor.pieces[0][2], means[k], spread, trapezoid(own, reach, even and k == 0), 2*reach/far/_FINE)
+            inner = _smoothed(factor.pieces[0][2], means[k], spread, trapezoid(own, reach, even and k == 0), 2*reach/far/fine)
             return np.sum(weight*inner, axis=1)
         x, w, values = _nodes(factor, means[k], spread, (own, reach), half=even and k == 0)
         weight = (weight[..., None]*(w*values)).reshape(batch, -1)
         size = np.max(np.abs(weight), axis=0, initial=0.0)
-        seen = np.flatnonzero(size > _UNSEEN*np.max(size, initial=0.0))
+        seen = np.flatnonzero(size > unseen*np.max(size, initial=0.0))
         weight = weight[:, seen]
         for later in range(k + 1, n):
             moved = means[later][..., None] + L[:, later, k, None, None]*x
@@ -193,9 +195,10 @@ def _nodes(factor: Factor, mean: Array, spread: Array, rule: tuple[int, float], 
 def lower(C: Array) -> Array:
     """The lower triangular L, L L^T = C, of a stack; a pivot that is rounding is 0, and so is its column."""
     L = np.zeros_like(C)
+    flat = 1e-13  # of a variance: less is none
     for j in range(C.shape[-1]):
         square = C[:, j, j] - np.sum(L[:, j, :j]**2, axis=1)
-        there = square > _FLAT*np.maximum(C[:, j, j], 1e-300)
+        there = square > flat*np.maximum(C[:, j, j], 1e-300)
         L[:, j, j] = np.sqrt(np.where(there, square, 0.0))
         for i in range(j + 1, C.shape[-1]):
             rest = C[:, i, j] - np.sum(L[:, i, :j]*L[:, j, :j], axis=1)

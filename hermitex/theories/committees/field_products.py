@@ -49,11 +49,11 @@ from hermitex.symbols import z
 from hermitex.theories.committees.conditioned_quadrature import Factor, average
 
 Array = np.ndarray
+# of a rule over one field, by which an average without a closed form is taken; `Rates.enough` looks whether more are needed
 NODES = 30
-_WORK = 3000  # checks in the search for one closed form; those that are found take 1,500 at most
 _KINKED = (Max, Min, Abs, Heaviside, sign, Piecewise)
 MEAN, SPREAD = Symbol("m", real=True), Symbol("s", positive=True)
-FIELDS = tuple(Symbol(f"z{i}", real=True) for i in range(1, 5))
+FIELDS = tuple(Symbol(f"z{i}", real=True) for i in range(1, 5))  # four fields: a product of committee functions has no more
 
 
 def entry(i: int, j: int) -> Symbol:
@@ -212,8 +212,9 @@ def smoothed(f: Expr) -> Expr | None:
 
 def searched(node: Expr) -> Expr | None:
     """The closed form, if it is found within a number of steps, the same on every machine."""
+    most_checks = 3000  # in the search for one closed form; those that are found take 1,500 at most
     try:
-        with work(_WORK):
+        with work(most_checks):
             found = closed_form(node)
     except HermitexError:
         checkpoint()  # the budget around it is over: that is no answer

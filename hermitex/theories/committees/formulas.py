@@ -14,8 +14,6 @@ from hermitex.systems.flow import Flow
 from hermitex.theories.committees.field_products import Product, entry, product, slope
 from hermitex.theories.committees.rates import Pair, Rates, label
 
-_FEW = 3  # averages of kinked functions over three fields, on a grid at every step: one takes 0.02 s
-
 
 class Written(Flow):
     """Rates with more averages of kinked functions over three and four fields than a step can take: formulas alone."""
@@ -70,7 +68,8 @@ def flow(theory: Any) -> Flow:
         C[j][p + r]: 0.2 if r == j % k else 0.1 for j in range(p) for r in range(k)}
     open_ = [(len(q.functions), len(which)) for q, _, which in rates.steps
              if len(q.functions) > 2 and q.formula is None and not all(smooth(f.xreplace({z: FIELD})) for f in q.functions)]
-    kind = Written if any(n > 3 for n, _ in open_) or sum(count for _, count in open_) > _FEW else Flow
+    few = 3  # averages of kinked functions over three fields, on a grid at every step: one takes 0.02 s
+    kind = Written if any(n > 3 for n, _ in open_) or sum(count for _, count in open_) > few else Flow
     return kind(equations, observables={"risk": risk}, source="saadsolla1995", name=f"committee {theory.sigma.name}", start=start)
 
 

@@ -22,10 +22,6 @@ BEFORE, PLATEAU, STABLE = "before the plateau", "on the plateau", "symmetric for
 APART, LEARNED = "students differ", "specialised"
 NONE, DIVERGES, UNKNOWN = "no symmetric fixed point", "diverges", "not converged"
 _NAMES = (LEARNED, APART, PLATEAU, STABLE, BEFORE, NONE, DIVERGES, UNKNOWN)
-_TOLERANCE = 1e-4  # of the trajectories that are sorted, relative to the largest order parameter
-_ROUGH = 1e-6  # of the rates on other nodes
-_NEAR = 0.2  # of the plateau's largest order parameter: its neighbourhood
-_SMALL, _BIG = 1e-9, 1e4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +36,8 @@ class Plateau(Shown):
     @property
     def escapes(self) -> bool:
         """Whether a difference between the students grows."""
-        return self.rate > _SMALL
+        small = 1e-9  # a rate below is rounding of the slopes
+        return self.rate > small
 
     def length(self, dimension: float) -> float:
         """log(d)/(2 rate): the time from differences d^(-1/2) to order 1; inf where they do not grow."""
@@ -97,19 +94,21 @@ def plateau(theory: Any, *, gamma: float, Delta: float, norm: float) -> Plateau:
         return np.array([dQ[0, 0], dQ[0, 1], dM[0, 0]]) if p > 1 else np.array([dQ[0, 0], dM[0, 0]])
 
     x0 = norm*np.array([0.5, 0.0, 0.3/np.sqrt(k)] if p > 1 else [0.5, 0.3/np.sqrt(k)])
-    nodes = rates.enough((*matrices(x0), a), P, _ROUGH, **numbers)
+    rough = 1e-6  # of the rates on other nodes
+    nodes = rates.enough((*matrices(x0), a), P, rough, **numbers)
+    big = 1e4  # times the norm: equal students that outgrow it reach no fixed point
     with np.errstate(all="ignore"):
         path = solve_ivp(lambda t, x: symmetric(x), (0, 300.0), x0, rtol=1e-7, atol=1e-9,
-                         events=_ending(lambda t, x: _BIG*norm - float(np.max(np.abs(x)))))
+                         events=_ending(lambda t, x: big*norm - float(np.max(np.abs(x)))))
         if path.status == 0:
-            nodes = rates.enough((*matrices(path.y[:, -1]), a), P, _ROUGH, **numbers)
+            nodes = rates.enough((*matrices(path.y[:, -1]), a), P, rough, **numbers)
         x = root(symmetric, path.y[:, -1], tol=1e-12).x
     Q, M = matrices(x)
-    if not (path.success and path.status == 0 and np.max(np.abs(symmetric(x))) < 1e-8 and np.all(np.abs(x) < _BIG*norm)):
+    if not (path.success and path.status == 0 and np.max(np.abs(symmetric(x))) < 1e-8 and np.all(np.abs(x) < big*norm)):
         raise NotConverged(None, f"committee: at gamma = {gamma:g} equal students reach no fixed point; take a smaller gamma")
     state = rates.packed(Q, M, a)
-    if not rates.held((Q, M, a), P, nodes, 10*_ROUGH, **numbers):
-        raise NotConverged(None, f"committee: the averages at the plateau are not known to {10*_ROUGH:.0e}; take an "
+    if not rates.held((Q, M, a), P, nodes, 10*rough, **numbers):
+        raise NotConverged(None, f"committee: the averages at the plateau are not known to {10*rough:.0e}; take an "
                            "activation that is less steep, or a smaller norm")
 
     def whole(y: Array) -> Array:
@@ -179,7 +178,7 @@ class Phases(Shown):
         return f"<p>{escape(self._summary())}</p>"
 
 
-def phases(theory: Any, *, gamma: Any, students: Any, t: float, dimension: float, Delta: float) -> Phases:
+def phases(theory: Any, *, gamma: Any, students: Any, t: float, dimension: float, Delta: float, tolerance: float = 1e-4) -> Phases:
     """Trajectories over a grid, each from the start of `dimension`; see `Committee.phases`."""
     from dataclasses import replace
 
@@ -192,10 +191,11 @@ def phases(theory: Any, *, gamma: Any, students: Any, t: float, dimension: float
         require_few(p, theory.teachers)
     risk, flat = np.full((len(widths), len(rates)), np.nan), np.full((len(widths), len(rates)), np.nan)
     phase = np.full(risk.shape, NONE, dtype=object)
+    # tolerance: of the trajectories that are sorted, relative to the largest order parameter
     for i, p in enumerate(widths):
         one = replace(theory, students=p)
         for j, g in enumerate(rates):
-            found = one.solve(t=[0.0, t], gamma=g, Delta=Delta, dimension=dimension, tolerance=_TOLERANCE,
+            found = one.solve(t=[0.0, t], gamma=g, Delta=Delta, dimension=dimension, tolerance=tolerance,
                               raise_on_failure=False)
             if not found.converged:
                 phase[i, j] = DIVERGES if found.events["diverges"]["t"].size else UNKNOWN
@@ -219,7 +219,8 @@ def _phase(Q: Array, M: Array, risk: float, equal: Plateau) -> str:
         return LEARNED if risk < at["risk"]/2 else APART
     means = {"Q": np.trace(Q)/p, "M": M.mean(), **({"C": (Q.sum() - np.trace(Q))/(p*(p - 1))} if p > 1 else {})}
     size = max(abs(at[n]) for n in means)
-    if max(abs(means[n] - at[n]) for n in means) > _NEAR*size:
+    near = 0.2  # of the plateau's largest order parameter: its neighbourhood
+    if max(abs(means[n] - at[n]) for n in means) > near*size:
         return BEFORE
     return PLATEAU if equal.escapes else STABLE
 

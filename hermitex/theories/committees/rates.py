@@ -22,8 +22,6 @@ from hermitex.theories.committees.conditioned_quadrature import average as numer
 from hermitex.theories.committees.field_products import NODES, Product, compiled, product, slope, with_quadrature
 
 Array = np.ndarray
-MOST_AVERAGES = 200_000  # of four fields
-_MOST_NODES = 10**7  # of one average
 
 
 @dataclass(frozen=True)
@@ -226,7 +224,8 @@ class Rates:
     def enough(self, state: tuple[Array, Array, Array], P: Array, rtol: float, **numbers: Any) -> int:
         """The fewest nodes with which the rates at a state are `held`; the most that memory and time allow where none are."""
         nodes, fields = NODES, max((len(q.functions) for q, _, _ in self.steps), default=2)
-        while not self.exact and finer(nodes)**fields < _MOST_NODES and not self.held(state, P, nodes, rtol, **numbers):
+        most = 10**7  # of one average: 80 MB
+        while not self.exact and finer(nodes)**fields < most and not self.held(state, P, nodes, rtol, **numbers):
             nodes = finer(nodes)
         return nodes
 
@@ -286,8 +285,9 @@ def neurons(name: str, n: Any) -> int:
 def require_few(p: int, k: int) -> None:
     """Refuse sizes whose flow has too many averages of four fields, p(p+1)/2 (p+k)(p+k+1)/2."""
     count = p*(p + 1)//2*((p + k)*(p + k + 1)//2)
-    if count > MOST_AVERAGES:
-        raise BadInput(f"committee: {p} students and {k} teachers make {count} averages of four fields a step; {MOST_AVERAGES} "
+    most = 200_000  # of four fields: an hour at 0.02 s each
+    if count > most:
+        raise BadInput(f"committee: {p} students and {k} teachers make {count} averages of four fields a step; {most} "
                        "is the most. Take fewer neurons")
 
 

@@ -27,8 +27,7 @@ sigma_3, g_1, g_3, k_0, k_3 = (Symbol(n, real=True) for n in ("sigma_3", "g_1", 
 xi_2, xi_22, xi_3, xi_4 = (Symbol(n, real=True) for n in ("xi_2", "xi_22", "xi_3", "xi_4"))
 G, dG = Symbol("G", positive=True), Symbol("dG", real=True)
 rho = Symbol("rho", real=True)
-_MOST_LEVELS = 6  # values of a piecewise constant target for which sums are written
-_MOMENTS = ((2, 0), (4, 0), (6, 0), (3, 1), (5, 1), (2, 2))
+_MOMENTS = ((2, 0), (4, 0), (6, 0), (3, 1), (5, 1), (2, 2))  # the powers (j, k) that the forms of theta and nu need
 M = {jk: Symbol("M{}{}".format(*jk), real=True) for jk in _MOMENTS}   # E[R^j z^k / D]
 N = {jk: Symbol("N{}{}".format(*jk), real=True) for jk in _MOMENTS}   # E[R^(j+2) z^k / D^2]
 
@@ -90,7 +89,8 @@ def _levels(g: Activation) -> list[tuple[Expr, tuple[Expr, ...]]] | None:
         found = pieces(g(z), z)
     except HermitexError:
         return None
-    if len(found) > _MOST_LEVELS or any(z in piece.expr.free_symbols for piece in found):
+    most_levels = 6  # values of a piecewise constant target for which sums are written
+    if len(found) > most_levels or any(z in piece.expr.free_symbols for piece in found):
         return None
 
     def density(x: Expr, k: int) -> Expr:
@@ -143,8 +143,8 @@ class Form:
         return (x.T*self.matrix()*y)[0].expand(), (x.T*self.matrix("d")*y)[0].expand()
 
 
-_AXES = (0, 1, 3)
-_G_THETA = 1/(1 + omegainv*M[2, 2])
+_AXES = (0, 1, 3)  # the vectors theta, nu_1 and nu_3 by their power
+_G_THETA = 1/(1 + omegainv*M[2, 2])  # a formula of the paper: the resolvent along theta
 
 
 def plain() -> Form:

@@ -16,12 +16,6 @@ from hermitex.errors import NotConverged
 
 Array = np.ndarray[Any, Any]
 
-_NEWTON = 60
-_CHUNK = 400_000   # points times nodes at once
-_DOWN = 0.5        # the imaginary part shrinks by it from step to step
-_SMALL = 1e-7      # of the scale: from there to the axis in one step
-_TINY = 1e-11
-
 
 @dataclass(frozen=True, eq=False)
 class Equations:
@@ -60,21 +54,24 @@ class Equations:
         ------
         NotConverged : the branch was lost somewhere.
         """
-        parts = np.array_split(z, max(1, z.size*self.w.size//_CHUNK))
+        chunk = 400_000  # points times nodes at once
+        parts = np.array_split(z, max(1, z.size*self.w.size//chunk))
         return np.concatenate([self._solve(part) for part in parts])
 
     def _solve(self, z: Array) -> Array:
         scale = max(self.mean, 1e-300)
         height = 20*(np.abs(z.real).max(initial=0) + scale)
         V = np.stack([-self.c/(z.real + 1j*height), -1/(z.real + 1j*height)], axis=-1)
+        down = 0.5  # the imaginary part shrinks by it from step to step
+        small = 1e-7  # of the scale: from there to the axis in one step
         while True:
             now = z.real + 1j*np.maximum(height, z.imag)
             V = self._upper(V, now, scale)
             if height <= z.imag.min(initial=np.inf):
                 return V
-            height = height*_DOWN if height > _SMALL*scale else 0.0
+            height = height*down if height > small*scale else 0.0
             if height == 0.0:
-                low = z.imag < _SMALL*scale
+                low = z.imag < small*scale
                 V[low] = self.newton(V[low], z[low])
                 lost = low & ~(np.isfinite(V).all(-1) & (V[:, 1].imag > -1e-7*np.abs(V[:, 1])))
                 if lost.any():
@@ -108,8 +105,9 @@ class Equations:
         """Newton's iteration from V; not a number where it fails."""
         V = V.copy()
         todo = np.arange(len(V))
+        steps = 60  # of Newton's method, which converges quadratically from a neighbour or does not arrive
         with np.errstate(all="ignore"):
-            for _ in range(_NEWTON):
+            for _ in range(steps):
                 R, J = self.residuals(V[todo], z[todo])
                 det = J[:, 0, 0]*J[:, 1, 1] - J[:, 0, 1]*J[:, 1, 0]
                 step = np.stack([J[:, 1, 1]*R[:, 0] - J[:, 0, 1]*R[:, 1],
@@ -146,6 +144,7 @@ class Equations:
 
     def edge(self, outside: float, inside: float, V: Array) -> tuple[float, bool]:
         """The edge between a point outside the support and one inside (V is the solution there); True if a fold."""
+        tiny = 1e-11  # of |V_2|: an imaginary part below is rounding, outside of the support
         for _ in range(60):
             gap = abs(inside - outside)
             if gap < 1e-3*max(abs(inside), abs(outside)):
@@ -157,7 +156,7 @@ class Equations:
                 break
             middle = (inside + outside)/2
             at = self.solve(np.array([middle + 0j]))[0]
-            if at[1].imag > _TINY*abs(at[1]):
+            if at[1].imag > tiny*abs(at[1]):
                 inside, V = middle, at
             else:
                 outside = middle

@@ -21,17 +21,8 @@ from hermitex.theories.conditional_coefficients import activation_of, in_floats,
 
 Array = np.ndarray[Any, Any]
 
-_ORDER = 16          # terms of a series in m on one panel
-_MOST = 1e6  # panels of the quick quadrature
-_ORDER_C = 32        # terms of a series in log c on one decade
-_MANY = 60_000       # points from which a table pays
-_SOME = 300          # points from which the quick quadrature is tried
-_BLOCK = 400_000     # points looked up at once
-_CLOSE = 4e-15       # of the largest value: the last terms of a panel that is fine enough
-_NARROWEST = 1e-3    # of sqrt(c): a panel is not halved below it
-_AGREE = 1e-11       # closed form against quadrature
-_SAME = 2e-14        # quick quadrature against the careful one, relative to the size
-_PATIENCE = 10.0     # seconds for a closed form
+_ORDER = 16  # terms of a series in m on one panel, which is halved until its last terms vanish
+_ORDER_C = 32  # terms of a series in log c on one decade: the last vanish to rounding
 
 
 class Smoothed:
@@ -64,7 +55,8 @@ class Smoothed:
 
     def rows(self, m: Array, c: Array) -> tuple[Array, Array]:
         """The same at rows of points: m has shape (points, nodes), c has shape (points,)."""
-        if self.kernels is not None or m.size < _SOME:
+        some = 300  # points from which the quick quadrature is tried
+        if self.kernels is not None or m.size < some:
             return self(m, c[:, None])
         padded = np.pad(m, ((0, 0), (0, -m.shape[1] % _ORDER)), mode="edge").reshape(len(m), -1, _ORDER)
         found = np.stack([self.at_nodes(row, c[i:i + 1])[..., 0] for i, row in enumerate(padded)], axis=1)
@@ -77,7 +69,9 @@ class Smoothed:
         if self._grid is None:
             reach = float(np.abs(m).max() + 12*np.sqrt(c.max()))
             self._grid = compiled(self.activation(z), z, np.array([-reach, reach])) or False
-        if self._grid and np.ptp(m) + 20*np.sqrt(c.max()) < _MOST*min(1.0, np.sqrt(c.min())):
+        most = 1e6  # panels of the quick quadrature
+        same = 2e-14  # quick quadrature against the careful one, relative to the size
+        if self._grid and np.ptp(m) + 20*np.sqrt(c.max()) < most*min(1.0, np.sqrt(c.min())):
             f, kinks = self._grid
             with np.errstate(invalid="ignore", over="ignore"):  # a factor of the activation may overflow: nan, and not believed
                 values = np.stack([_convolved(f, kinks, m, float(s)) for s in np.sqrt(c)], axis=-1)
@@ -85,7 +79,7 @@ class Smoothed:
             exact = np.stack(self(m[some, ::5, None], c))
             size = np.abs(exact).max() + np.abs(exact[0]).max()/np.sqrt(c.min())
             # Far out, u - m has lost the digits that u and m have in common.
-            if np.abs(values[:, some, ::5] - exact).max() <= (_SAME + 1e-15*np.abs(m).max()/np.sqrt(c.min()))*size:
+            if np.abs(values[:, some, ::5] - exact).max() <= (same + 1e-15*np.abs(m).max()/np.sqrt(c.min()))*size:
                 return values
             self._grid = False  # a singular or a very sharp activation: the slower rule serves
         return np.stack(self(m[..., None], c))
@@ -96,7 +90,8 @@ class Smoothed:
 
     def for_many(self, points: int, c: Array, reach: float) -> Any:
         """`rows`, or a table of it for |m| <= reach if there is no closed form and that many points are asked for."""
-        return SmoothedTable(self, c, reach) if self.kernels is None and points > _MANY else self.rows
+        many = 60_000  # points from which a table pays
+        return SmoothedTable(self, c, reach) if self.kernels is None and points > many else self.rows
 
 
 class _Tabulated(Smoothed):
@@ -129,7 +124,8 @@ class SmoothedTable:
         """M_0 and M_1 at m of shape (points, nodes), c of shape (points,)."""
         which = np.searchsorted(self.c, c)
         out = np.empty((2, *m.shape))
-        step = max(1, _BLOCK//m.shape[1])
+        block = 400_000  # points looked up at once
+        step = max(1, block//m.shape[1])
         for start in range(0, len(m), step):
             rows = slice(start, start + step)
             out[:, rows] = self._block(m[rows], which[rows])
@@ -148,17 +144,19 @@ class SmoothedTable:
 
 
 @lru_cache(maxsize=32)
-def _closed(activation: Any) -> tuple[Any, Any] | None:
+def _closed(activation: Any, *, agree: float = 1e-11) -> tuple[Any, Any] | None:
     """Kernels of the closed forms in (kappa = m, c), if they exist, are found soon, and agree with the quadrature."""
     from hermitex.kernels.compile import compile
 
     m, c = np.linspace(-3.1, 3.3, 9)[:, None], np.array([0.2, 1.0, 3.0])
+    patience = 10.0  # seconds for a closed form
+    # agree: closed form against quadrature, relative
     try:
-        with effort(_PATIENCE):
+        with effort(patience):
             kernels = tuple(compile(mu(activation, k).expr.subs(r, 1), kappa, "c") for k in (0, 1))
         for k, kernel in enumerate(kernels):
             plain = mu(activation, k)(m, r=1.0, c=c)
-            if not np.allclose(kernel(kappa=m, c=c), plain, rtol=_AGREE, atol=_AGREE):
+            if not np.allclose(kernel(kappa=m, c=c), plain, rtol=agree, atol=agree):
                 return None
     except HermitexError:
         checkpoint()  # the budget around it is over: that is no answer
@@ -214,9 +212,11 @@ def _mesh(smoothed: Smoothed, c: Array, reach: float) -> Array:
     ends = np.array([c.min(), c.max()])
     half = np.append(np.arange(0.0, min(reach, 3.0), 0.75), np.geomspace(3.0, 3.0*2**12, 13))
     half = np.append(half[half < reach], reach)
-    edges, finest = np.unique(np.append(-half, half)), _NARROWEST*np.sqrt(ends[0])
+    narrowest = 1e-3  # of sqrt(c): a panel is not halved below it
+    edges, finest = np.unique(np.append(-half, half)), narrowest*np.sqrt(ends[0])
     checked = np.zeros(len(edges) - 1, dtype=bool)
     largest = np.zeros((2, 1, 1, 2))
+    close = 4e-15  # of the largest value: the last terms of a panel that is fine enough
     while not checked.all():
         todo = np.flatnonzero(~checked)
         values = _on_panels(smoothed, edges, ends, todo)
@@ -225,7 +225,7 @@ def _mesh(smoothed: Smoothed, c: Array, reach: float) -> Array:
         size = np.abs(values[0]).max(axis=1, keepdims=True)
         noise = np.maximum(largest, 4*np.stack([size, size/np.sqrt(ends)]))
         series = np.einsum("kn,fpnc->fpkc", _to_series(_ORDER), values)
-        rough = (np.abs(series[:, :, -3:]) > _CLOSE*noise).any(axis=(0, 2, 3))
+        rough = (np.abs(series[:, :, -3:]) > close*noise).any(axis=(0, 2, 3))
         split = todo[rough & (np.diff(edges)[todo] > finest)]
         checked[todo] = True
         middle = (edges[split] + edges[split + 1])/2

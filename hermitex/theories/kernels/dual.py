@@ -28,9 +28,6 @@ from hermitex.theories.spike import free_parameters, require_square_integrable
 
 Array = np.ndarray
 _SINE, _U, _V = Symbol("s", positive=True), Symbol("r_1", positive=True), Symbol("r_2", positive=True)
-_LONG = 80
-_FAR = 10**6  # a radius beyond all data
-_AGREE = 1e-5  # of E sigma^2: quadratures in different coordinates
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +74,8 @@ class DualKernel(InnerKernel):
 
     def require_moment(self, d: int) -> None:
         """sigma(r z) square integrable at every r: |x| has no bound."""
-        if activation(self.sigma(_FAR*z)).in_L2 is False:
+        far = 10**6  # a radius beyond all data
+        if activation(self.sigma(far*z)).in_L2 is False:
             raise BadInput(f"{self}: K(x, x) = E sigma(r z)^2 is infinite for large r = |x|/sqrt(d), which Gaussian data reach; "
                            "take data='sphere'")
 
@@ -116,6 +114,7 @@ class DualKernel(InnerKernel):
             norms, chance = harmonics.norms_rule(ends/radius/np.sqrt(d), d)
         gap = np.abs(radius**2 - 1)
         held = radius[gap < max(6*np.sqrt(2/d), 1.001*gap.min() + 1e-12)]  # beyond six deviations the data have next to no weight
+        agree = 1e-5  # of E sigma^2: quadratures in different coordinates
         for value, kinks in parts:
             for r in (held.min(), held.max()):
                 seen = 0.0
@@ -125,7 +124,7 @@ class DualKernel(InnerKernel):
                     seen += weight*float(weights @ value(scale*nodes)**2)
                 nodes, weights = harmonics.normal_rule(kinks/r)
                 right = float(weights @ value(r*nodes)**2)
-                if not abs(seen - right) <= _AGREE*right:
+                if not abs(seen - right) <= agree*right:
                     raise BadInput(f"{self}: its average over the lengths of the weights in d = {d} dimensions is out of reach of "
                                    "the quadrature (the activation grows fast, or is 0 but far from 0); take more dimensions")
         return norms, chance
@@ -169,7 +168,8 @@ class DualKernel(InnerKernel):
 
 
 def _short(e: Expr) -> Expr:
-    return simplify(e) if e.count_ops() < _LONG else e
+    longest = 80  # operations of a coefficient that is simplified; chosen by trial
+    return simplify(e) if e.count_ops() < longest else e
 
 
 def _by_degree(f: tuple[Callable[[Array], Array], Array], degrees: int, radius: Array, d: int, norms: Array) -> Array:

@@ -16,9 +16,8 @@ from scipy.special import gammaln
 from hermitex.numbers.gauss import legendre_on
 
 Array = np.ndarray
-_REACH, _PANELS, _NODES = 16.0, 64, 20  # of N(0, 1): Hermite functions up to order 100 end before 16
-RADII = 24
-_NORMS = 12.0  # |w| is within that of sqrt(d)
+_PANELS = 64  # 1,280 nodes with 20 on each: Hermite functions of order 100 have 100 zeros
+RADII = 24  # nodes of Gauss and Laguerre: exact for polynomials of degree 47 in |x|^2
 
 
 def dimensions(degree: int, d: int) -> float:
@@ -70,14 +69,16 @@ def norms_rule(kinks: Any, d: int) -> tuple[Array, Array]:
         w = np.maximum(u + root, 1e-300)
         return np.where(u > -root, np.exp((d - 1)*np.log(w) - w**2/2 - (d/2 - 1)*np.log(2) - gammaln(d/2)), 0.0)
 
-    nodes, weights = _panels([-root, *(np.abs(kinks)*root - root)], _NORMS, density, _PANELS//8)
+    norms = 12.0  # |w| is within that of sqrt(d)
+    nodes, weights = _panels([-root, *(np.abs(kinks)*root - root)], norms, density, _PANELS//8)
     kept = weights > 1e-30
     return nodes[kept]/root + 1, weights[kept]
 
 
 def normal_rule(kinks: Any) -> tuple[Array, Array]:
     """Nodes and weights of N(0, 1), in panels that end where the function has kinks."""
-    return _panels(kinks, _REACH, lambda z: np.exp(-z**2/2)/np.sqrt(2*np.pi), _PANELS)
+    reach = 16.0  # of N(0, 1): Hermite functions up to order 100 end before 16
+    return _panels(kinks, reach, lambda z: np.exp(-z**2/2)/np.sqrt(2*np.pi), _PANELS)
 
 
 def sphere_rule(kinks: Any, d: int) -> tuple[Array, Array]:
@@ -91,7 +92,8 @@ def sphere_rule(kinks: Any, d: int) -> tuple[Array, Array]:
 def _panels(kinks: Any, reach: float, density: Callable[[Array], Array], panels: int) -> tuple[Array, Array]:
     inner = [k for k in kinks if -reach < k < reach]
     ends = np.unique(np.concatenate([np.linspace(-reach, reach, panels + 1), inner]))
-    nodes, weights = (a.ravel() for a in legendre_on(ends, _NODES))
+    points = 20  # of each of the panels: exact for polynomials of degree 39
+    nodes, weights = (a.ravel() for a in legendre_on(ends, points))
     return nodes, weights*density(nodes)
 
 

@@ -19,15 +19,10 @@ from hermitex.theories.kernels import harmonics
 
 Array = np.ndarray
 t = Symbol("t", real=True)
-ORDER = 80  # of the series in t, where t stays off 1
-EXACT = 40  # the highest exact coefficient
-MOST = 200  # the highest degree of an eigenvalue of its own
-_NOTHING = 1e-13  # of the whole: less is rounding
-_NODES = 48
-_SAME = 1e-14  # a cosine as near to 1 as this, of equal lengths: one and the same row
+ORDER = 80  # of the series in t, where t stays off 1: 0.6^80 is rounding
+EXACT = 40  # the highest exact coefficient: its polynomial is evaluated in rationals
+MOST = 200  # the highest degree of an eigenvalue of its own; what is beyond acts as a ridge
 _SEEN = 1e-6  # of K(x, x): the largest part of a series that may be left out
-_AGREE = 1e-6  # two quadratures over the lengths
-_MANY = 1e12  # harmonics of one degree: beyond, the rounding of so many eigenvalues would show
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +52,8 @@ class InnerKernel(Shown):
                 values = self.diagonal(radius)
                 means.append((chance @ values, chance @ values**2))
         (mean, square), (again, other) = means
-        if not (np.isfinite([mean, square]).all() and abs(square - other) <= _AGREE*other and abs(mean - again) <= _AGREE*again):
+        agree = 1e-6  # two quadratures over the lengths
+        if not (np.isfinite([mean, square]).all() and abs(square - other) <= agree*other and abs(mean - again) <= agree*again):
             raise BadInput(f"{self}: the mean of K(x, x)^2 over Gaussian data in d = {d} dimensions does not exist or is out of "
                            "reach of the quadrature; take more dimensions or data='sphere'")
         return float(np.sqrt(max(square - mean**2, 0.0))/mean)
@@ -127,7 +123,8 @@ class InnerKernel(Shown):
             raise BadInput(f"degrees is between 0 and {MOST}, not {degrees}")
         if data == "gaussian":
             self.on_gaussian_data(d)
-        degrees = max(k for k in range(degrees + 1) if harmonics.dimensions(k, d) <= _MANY)
+        most = 1e12  # harmonics of one degree: beyond, the rounding of so many eigenvalues would show
+        degrees = max(k for k in range(degrees + 1) if harmonics.dimensions(k, d) <= most)
         radius, chance = harmonics.radii(data, d)
         blocks = self.factors(degrees, radius, d)
         none = np.zeros((degrees + 1, radius.size)), np.zeros(radius.size)
@@ -135,17 +132,18 @@ class InnerKernel(Shown):
         size = float(chance @ sizes)
         trace = float(chance @ self.diagonal(radius))
         rows: list[tuple[float, float, float, int]] = []
+        nothing = 1e-13  # of the whole: less is rounding
         for degree in range(degrees + 1):
             left, s, _ = np.linalg.svd(np.sqrt(chance)[:, None]*blocks[degree], full_matrices=False)
             many = harmonics.dimensions(degree, d)
-            kept = many*s**2 > _NOTHING*trace
+            kept = many*s**2 > nothing*trace
             seen = left.T @ (aim[degree]*np.sqrt(chance*many))
             rows += [(v**2, many, b, degree) for v, b in zip(s[kept], seen[kept], strict=True)]
         eta, full, beta, at = (np.array(c, dtype=float) for c in zip(*rows, (0.0, 1.0, 0.0, -1.0), strict=True))
         rest, tail = size - float(beta @ beta), trace - float(full @ eta)
-        beta[-1] = np.sqrt(rest) if rest > _NOTHING*size else 0.0
+        beta[-1] = np.sqrt(rest) if rest > nothing*size else 0.0
         return {"eigenvalues": eta, "multiplicity": full, "coefficients": beta, "degree": at,
-                "tail": np.asarray(tail if tail > _NOTHING*trace else 0.0)}
+                "tail": np.asarray(tail if tail > nothing*trace else 0.0)}
 
     def gram(self, x: Array, y: Array | None = None) -> Array:
         """K(x_i, y_j) of rows; with one argument K(x_i, x_j), whose diagonal is exact."""
@@ -157,7 +155,8 @@ class InnerKernel(Shown):
         one, two = (np.sqrt((v**2).sum(axis=1)/d) for v in (x, other))
         scale = np.multiply.outer(one, two)
         cosine = np.clip(np.divide(x @ other.T/d, scale, out=np.zeros_like(scale), where=scale > 0), -1, 1)
-        same = np.isclose(cosine, 1, rtol=0, atol=_SAME) & np.isclose(one[:, None], two, rtol=_SAME)
+        one_row = 1e-14  # a cosine as near to 1 as this, of equal lengths: one and the same row
+        same = np.isclose(cosine, 1, rtol=0, atol=one_row) & np.isclose(one[:, None], two, rtol=one_row)
         if y is None:
             np.fill_diagonal(same, True)
         found = self._between(np.where(same, 0.0, cosine), one, two)
@@ -233,11 +232,12 @@ def whole(name: str, value: Any, least: int = 0) -> int:
 
 def along(f: Callable[[Array], Array], radius: Array) -> Array:
     """f at the radii; of many, by Chebyshev interpolation, as what is averaged over normals is smooth in the radius."""
-    if radius.size <= 2*_NODES:
+    count = 48  # values of an interpolation that is exact to rounding for what is averaged over normals
+    if radius.size <= 2*count:
         return f(radius)
     middle, half = (float(radius.max()) + float(radius.min()))/2, np.ptp(radius)/2
-    nodes = np.cos(np.pi*(np.arange(_NODES) + 0.5)/_NODES)
-    series = np.polynomial.chebyshev.chebfit(nodes, f(middle + half*nodes), _NODES - 1)
+    nodes = np.cos(np.pi*(np.arange(count) + 0.5)/count)
+    series = np.polynomial.chebyshev.chebfit(nodes, f(middle + half*nodes), count - 1)
     return np.polynomial.chebyshev.chebval((radius - middle)/half, series).T
 
 

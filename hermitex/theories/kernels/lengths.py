@@ -26,8 +26,7 @@ from hermitex.theories.kernels import harmonics
 from hermitex.theories.kernels.inner import InnerKernel, aimed
 
 Array = np.ndarray
-CLOSE = 1e-10  # relative, of tau
-_STEPS, _AIM, _TINY = 100, 1e-13, 1e-30
+CLOSE = 1e-10  # relative, of tau: a residual above says that the iteration did not arrive
 NAMES = ("nu_2", "nu_1", "bias", "variance", "test_error", "test_error_noisy", "train_error")
 
 
@@ -53,18 +52,21 @@ class Lengths:
         tau, residual, _ = self._ridges(n, lam)
         if residual > CLOSE:
             return dict.fromkeys(NAMES, float("nan"))
-        at[by] += 1j*_TINY
+        tiny = 1e-30  # step along the imaginary axis: its square is below rounding, so that the slope is exact
+        at[by] += 1j*tiny
         for _ in range(2):  # what is imaginary is linear: one step of Newton's method finds it
             tau = tau - self._step(tau, at["n"], at["lam"])[-1]
-        return {name: float(np.imag(v))/_TINY for name, v in self._values(tau, **at).items()}
+        return {name: float(np.imag(v))/tiny for name, v in self._values(tau, **at).items()}
 
     def _ridges(self, n: float, lam: float) -> tuple[Array, float, int]:
         tau = lam + self.tail + np.einsum("k,krs,krs->r", self.many, self.roots, self.roots)
         steps = 0
+        most_steps = 100  # of Newton's method, damped; chosen by trial
+        aim = 1e-13  # relative residual of tau at which the iteration ends: some ten roundings of its sum
         while True:
             _, _, _, gap, step = self._step(tau, n, lam)
             residual = float(np.max(np.abs(gap/tau)))
-            if not residual > _AIM or steps == _STEPS:
+            if not residual > aim or steps == most_steps:
                 return tau, residual, steps
             tau, steps = np.maximum(tau - step, tau*1e-3), steps + 1
 

@@ -29,9 +29,7 @@ from hermitex.theories.ridge_equivalent import ridge_equivalent
 from hermitex.theories.spike import free_parameters, require_square_integrable
 from hermitex.theories.theory import Theory, written
 
-_STEPS = (12, 24, 48, 96, MOST)  # degrees with eigenvalues of their own
-_ENOUGH = 10  # functions for each sample: what comes after them is learnt by nobody, and acts as lam does
-_BELOW = 1e-3  # of lam + tail: eigenvalues times n that are as small as that are not learnt either
+_STEPS = (12, 24, 48, 96, MOST)  # degrees with eigenvalues of their own: twice as many until the rest acts as lam does
 _DERIVED = "derived, an effective ridge for each length |x| of the data; no theorem"
 _LENGTHS = r"""\begin{align}
 \tau(r) &= \lambda + \sum_k N_k A_k(r, r), \qquad A_k = (K_k^{-1} + D)^{-1}, \qquad D(r) = n P(r)/\tau(r) \\
@@ -129,13 +127,15 @@ class KernelRidge(Theory):
         n, lam = float(np.max(numbers["n"])), float(np.min(numbers["lam"]))
         form = self.kernel.formula
         ends = int(form.as_poly(t).degree()) if form is not None and form.is_polynomial(t) else None
+        enough = 10  # functions for each sample: what comes after them is learnt by nobody, and acts as lam does
+        below = 1e-3  # of lam + tail: eigenvalues times n that are as small as that are not learnt either
         for degrees in _STEPS:
             found = _spectrum(self.kernel, self.g, self.data, d, degrees)
             own = found["eigenvalues"] > 0
-            if (ends is not None and ends <= degrees) or found["multiplicity"][own].sum() >= _ENOUGH*n:
+            if (ends is not None and ends <= degrees) or found["multiplicity"][own].sum() >= enough*n:
                 break
             least = found["eigenvalues"][found["degree"] == found["degree"].max()].max()
-            if n*least <= _BELOW*(lam + float(found["tail"])):
+            if n*least <= below*(lam + float(found["tail"])):
                 break
         else:
             raise BadInput(f"{self.name}: n = {n:g} samples in d = {d:g} dimensions learn degrees above {MOST} of {self.kernel}; "

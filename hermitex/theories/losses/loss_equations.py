@@ -28,7 +28,8 @@ from hermitex.theories.spike import own_letters
 
 # local scalars of a sample at fixed kappa
 V, S_, tau, L, u, T0, T1, T2, rho = symbols("V S tau L u T0 T1 T2 rho", positive=True)
-STILL = Float(1e-100)  # a feature that does not vary at some kappa (a ReLU far on its dark side) divides by no variance
+# in place of a variance 0: a feature that does not vary at some kappa (a ReLU far on its dark side) divides by none
+STILL = Float(1e-100)
 mu_0, mu_1, B, J, J_z, J_2, J_s, t_0 = symbols("mu_0 mu_1 B J J_z J_2 J_s t_0", real=True)
 mu_22 = Symbol("mu_22", nonnegative=True)
 p, p_slope, s_plus, s_minus, f_plus, f_minus = symbols("p p_slope s_plus s_minus f_plus f_minus", real=True)

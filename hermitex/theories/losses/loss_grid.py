@@ -28,10 +28,6 @@ from hermitex.theories.conditional_coefficients import mu, mu_star
 from hermitex.theories.losses.loss_equations import Structure, closed_moments
 
 Array = np.ndarray
-_CHUNK = 100_000  # nodes in one sweep: what stays in the cache
-_MOST_CUTS, _REACH = 8, 40
-_NEWTON = 12
-_FAR, _FALLS, _STILL = 1e6, 1e-9, 1e-8
 
 
 def smooth(st: Structure) -> bool:
@@ -89,11 +85,13 @@ def between(cuts: Array, count: int, window: float) -> tuple[Array, Array]:
 @lru_cache(maxsize=64)
 def cuts(e: Expr) -> Array:
     """The break points of an expression in z near 0, or none where they are not found exactly or are many."""
+    reach = 40  # half a window: beyond it exp(-z^2/2) underflows
     try:
-        found = np.array([float(p) for p in breakpoints(e, z, (-_REACH, _REACH))])
+        found = np.array([float(p) for p in breakpoints(e, z, (-reach, reach))])
     except (HermitexError, NotImplementedError, ValueError, TypeError):
         return np.empty(0)
-    return found if found.size <= _MOST_CUTS else np.empty(0)
+    most_cuts = 8  # each adds a panel on the axis
+    return found if found.size <= most_cuts else np.empty(0)
 
 
 # -- the loss in numbers -----------------------------------------------------------------------------------------------
@@ -108,7 +106,8 @@ class Numbers:
     def prox(self, omega: Array, V: Array, label: Array, near: Array | None) -> Array:
         """argmin (f - omega)^2/(2V) + l(label, f): Newton from `near`, or omega; the safe method where that does not arrive."""
         at = omega if near is None or near.shape != omega.shape else near
-        for _ in range(_NEWTON):
+        steps = 12  # of Newton's method, which is quadratic from a near start; what takes more goes to the safe method
+        for _ in range(steps):
             slope, curvature = self.slopes(label, at)
             step = (at - omega + V*slope)/(1 + V*curvature)
             at = at - step
@@ -213,7 +212,8 @@ class LossGrid:
 
     @cached_property
     def _chunks(self) -> list[slice]:
-        each = max(1, _CHUNK//max(1, self.weights[0].size))
+        chunk = 100_000  # nodes in one sweep: what stays in the cache
+        each = max(1, chunk//max(1, self.weights[0].size))
         return [slice(k, k + each) for k in range(0, self.kappa.size, each)]
 
     @property
@@ -265,7 +265,8 @@ class LossGrid:
     def _combined(self, v: Array, fields: tuple[Array, ...], first: Array, table: Array) -> Averages:
         """J, J_s, J_2, J_z from E[a s] and E[s_omega a b]: ds = s_omega (dB + mu_1 z1 dpsi + w dS + s dV)."""
         V, _, _, S = fields
-        still = _STILL*np.max(S) >= S  # omega does not move there, and mu_1, mu_22 vanish: ds/domega itself, its slope not needed
+        least = 1e-8  # of the largest S: omega does not move there
+        still = least*np.max(S) >= S  # omega does not move there, and mu_1, mu_22 vanish: ds/domega itself, its slope not needed
         S = np.where(still, 1.0, S)
         m1, m2, psi, extra = self.mu_1, self.mu_22, v[4], self.family**2*self.at["Delta"] if self.st.kind == "values" else 0.0
         extra = extra if self.joined else 0.0
@@ -289,14 +290,16 @@ class LossGrid:
     def falls(self) -> bool:
         """True if the mean loss falls without bound along the spike, so that m has no finite value as d -> oo."""
         size = np.max(np.abs(self.mu_0))
-        far = _FAR/size if size > 0 else 0.0
+        times_size = 1e6  # of mu_0: the slope of a loss there is that at infinity
+        far = times_size/size if size > 0 else 0.0
         weights = self.weights.sum(axis=-2)
+        least_fall = 1e-9  # of the size: a fall below is rounding of the sum over the grid
         for side in (-far, far):
             output = (side*self.mu_0)[:, None, None]
             with np.errstate(all="ignore"):
                 rise = self.loss.slopes(self.label[..., 0, :], output)[0]*self.mu_0[:, None, None]*side
             # inf where it rises fast, nan where mu_0 = 0 meets it
-            if np.nansum(weights*self.weight[:, None, None]*rise) < -_FALLS*abs(side)*size:
+            if np.nansum(weights*self.weight[:, None, None]*rise) < -least_fall*abs(side)*size:
                 return True
         return False
 

@@ -38,7 +38,8 @@ def probability(g: Activation) -> Expr:
     return (1 + mean)/2
 
 
-_REACH, _CELLS, _MOST_JUMPS = 40, 16_000, 60
+# half a window, beyond which exp(-z^2/2) underflows; cells of it, 1/200 wide, that tell two jumps apart
+_REACH, _CELLS = 40, 16_000
 
 
 def _by_jumps(g: Activation) -> Expr:
@@ -51,8 +52,9 @@ def _by_jumps(g: Activation) -> Expr:
     x = np.linspace(-_REACH, _REACH, _CELLS + 1) + 1e-7
     value = np.asarray(kernel(z=x), dtype=float)
     steps = np.flatnonzero(value[1:]*value[:-1] < 0)
-    if len(steps) > _MOST_JUMPS:
-        raise BadInput(f"one-step: the target {g.name} changes sign more than {_MOST_JUMPS} times within |x| <= {_REACH}")
+    most_jumps = 60  # each is bisected and is a term of the closed form
+    if len(steps) > most_jumps:
+        raise BadInput(f"one-step: the target {g.name} changes sign more than {most_jumps} times within |x| <= {_REACH}")
     places = [bisect(lambda v: float(kernel(z=v)), x[k], x[k + 1], xtol=1e-15, rtol=1e-15) for k in steps]
     mean = S.Zero
     for k, b in zip(steps, places, strict=True):  # a jump by 2 at b is erf((a - b)/(sqrt(2) s_0)) around its middle

@@ -22,14 +22,8 @@ from hermitex.theories.losses.sign_labels import SignGrid
 
 Array = np.ndarray
 TORN = ("Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", "m")
-UNKNOWNS = (*TORN[:6], "m", "V2", "V1", "zeta", "psi", "q1", "q2")
-_POSITIVE = TORN[:4]
-_FINEST, _FINEST_NOISY = 500_000, 2_000_000  # nodes, and with an axis for the noise
-_MOST_GRIDS = 12
-_ROUNDS, _FOR_TEST_LOSS = 12, 4
-_STEP = 1e-30
-_LARGE_LAM, _ROUGH = 1.0, 1e-4
-_ACCEPTED = 1e3  # times the tolerance: what is not called an answer beyond it
+UNKNOWNS = (*TORN[:6], "m", "V2", "V1", "zeta", "psi", "q1", "q2")  # the torn ones first
+_POSITIVE = TORN[:4]  # the names Vhat_1, Vhat_2, qhat_1, qhat_2
 _UNBOUNDED = ("m runs to infinity: along the spike the loss falls without bound, so it has no minimiser as d -> oo; "
               "take dimension=d, whose 1/d term bounds m")
 _FLOOR = 1e-3  # what is smaller counts as of that size when two grids are compared
@@ -81,7 +75,8 @@ class Point:
         """x - rhs and its slopes, of the torn unknowns that are open."""
         X, at, grid = self.full(x), self.at, self.grid
         v = _state(X, at)
-        dv = np.stack([_state(X + 1j*_STEP*e, at).imag/_STEP for e in np.eye(len(TORN))], axis=1)
+        step = 1e-30  # along the imaginary axis: its square is below rounding, so that the slope is exact
+        dv = np.stack([_state(X + 1j*step*e, at).imag/step for e in np.eye(len(TORN))], axis=1)
         if not np.all(np.isfinite(v)) or not np.all(grid.fields(v)[3] >= 0):
             n = int(self.open.sum())
             return np.full(n, np.nan), np.full((n, n), np.nan)
@@ -180,8 +175,9 @@ class _InTurn:
     def grid(self, at: Mapping[str, float], rule: LossRule) -> LossGrid:
         """The grid of a point: alpha, beta, lam and the dimension do not enter it."""
         key = (rule, *(v for n, v in sorted(at.items()) if n not in ("alpha", "beta", "lamda", "epsilon")))
+        most_grids = 12  # kept for further points
         if key not in self.grids:
-            if len(self.grids) >= _MOST_GRIDS:
+            if len(self.grids) >= most_grids:
                 self.grids.clear()
             self.grids[key] = self.made(self.st, at, rule)
         return self.grids[key]
@@ -190,7 +186,11 @@ class _InTurn:
         """Solve, compare with grids finer along one axis each, and refine the axes that matter until none does."""
         x = self.followed(at) if start is None else _usable(start)
         gaps, spent = np.full((1, 2), np.inf), 0
-        for k in range(_ROUNDS):
+        finest = 500_000  # nodes of a grid
+        finest_noisy = 2_000_000  # nodes of a grid with an axis for the noise
+        rounds = 12  # of refinement, each of one axis or more
+        for_test_loss = 4  # rounds in which the test loss is refined too
+        for k in range(rounds):
             point = Point(self.st, at, self.grid(at, self.rule))
             found = point.solve(x, self.tolerance/10)
             x, spent = point.full(found.state[:, 0]), spent + int(np.max(found.iterations))
@@ -198,11 +198,11 @@ class _InTurn:
                 break
             axes = point.grid.axes
             gaps = np.array([_moved(point, Point(self.st, at, self.grid(at, self.rule.finer(axis))), x) for axis in axes])
-            looked_at = gaps if k < _FOR_TEST_LOSS else gaps[:, :1]
+            looked_at = gaps if k < for_test_loss else gaps[:, :1]
             # where a finer rule costs little an unknown far below _FLOOR gets its digits, too
-            least = self.tolerance/(self.made.beyond if k < _FOR_TEST_LOSS else 1)
+            least = self.tolerance/(self.made.beyond if k < for_test_loss else 1)
             rough = [axis for axis, gap in zip(axes, looked_at.max(axis=1), strict=True) if not gap <= least]
-            if not rough or point.grid.size > (_FINEST if point.grid.joined else _FINEST_NOISY):
+            if not rough or point.grid.size > (finest if point.grid.joined else finest_noisy):
                 break
             for axis in rough:
                 self.rule = self.rule.finer(axis)
@@ -210,12 +210,14 @@ class _InTurn:
 
     def followed(self, at: Mapping[str, float]) -> Array:
         """A start: the solution followed from lam = 1 down, a decade a step."""
-        low = min(max(at["lamda"], 1e-8), _LARGE_LAM)
+        large_lam = 1.0  # a ridge from which Newton's method arrives, and the solution is followed down
+        low = min(max(at["lamda"], 1e-8), large_lam)
         steps = int(np.ceil(-np.log10(low) - 1e-9))
         x = _usable(np.full(len(TORN), np.nan))
+        rough = 1e-4  # tolerance of the starts on the way
         for k in range(steps):
             point = Point(self.st, {**at, "lamda": max(at["lamda"], low**(k/steps))}, self.grid(at, self.rule))
-            found = point.solve(x, _ROUGH)
+            found = point.solve(x, rough)
             x = _usable(point.full(found.state[:, 0]))
             if not found.all_converged and point.unbounded:
                 break
@@ -251,11 +253,12 @@ def _verdict(point: Point, found: Solution, x: Array, gaps: Array, spent: int, t
         finite = np.all(np.isfinite(point.grid.fields(_state(x, point.at))[3]))
         values = point.everything(x) if finite else dict.fromkeys((*UNKNOWNS, "test_error"), np.nan)
     met = found.all_converged
-    good = met and error <= _ACCEPTED*tolerance
+    accepted = 1e3  # times the tolerance: what is not called an answer beyond it
+    good = met and error <= accepted*tolerance
     notes = []
     if good and error > tolerance:
         notes.append(f"quadrature: relative error {error:.1e} reached, {tolerance:.0e} asked")
-    if good and of_loss > _ACCEPTED*tolerance:
+    if good and of_loss > accepted*tolerance:
         values["test_loss"] = np.nan
         notes.append("test_loss is nan: the mean loss of a fresh sample is carried by samples too rare to be resolved")
     poor = f"the averages over a sample hold {error:.1e} only, {tolerance:.0e} asked"

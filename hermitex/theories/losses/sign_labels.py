@@ -26,7 +26,6 @@ from hermitex.theories.losses.loss_grid import Array, Averages, LossGrid, LossRu
 from hermitex.theories.losses.loss_labels import a, probability, s_0
 
 _omega, _V = Symbol("omega", real=True), Symbol("V", positive=True)
-_MOST_KINKS = 16
 _PANEL = {True: 1.5, False: 3.0}  # in w, beside the cuts: a force that is smooth bends where one with kinks has its cuts
 
 
@@ -53,7 +52,8 @@ def _kinks(st: Structure) -> tuple[tuple[float, float, float], ...] | None:
         rows = tuple((float(x), float(before), float(after)) for x, before, after in found)
     except (HermitexError, NotImplementedError, ValueError, TypeError):
         return None
-    return rows if len(rows) <= _MOST_KINKS and np.all(np.isfinite(rows)) else None
+    most_kinks = 16  # each cuts the axis of every node
+    return rows if len(rows) <= most_kinks and np.all(np.isfinite(rows)) else None
 
 
 @dataclass(frozen=True, eq=False)

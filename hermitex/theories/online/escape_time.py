@@ -18,9 +18,6 @@ from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.symbolic.precise import evaluate
 from hermitex.theories.online.overlap_drift import Leading
 
-_GRID = 2001  # points on which the drift is asked for its sign
-_PANELS, _NODES = 24, 24
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EscapeTimes(Shown):
@@ -123,10 +120,13 @@ def escape_times(drift: Callable[..., Any], first: Leading, d: np.ndarray, level
 
 
 def _time(drift: Callable[..., Any], low: float, level: float, step: float) -> float:
-    grid = np.geomspace(low, level, _GRID)
+    grid_size = 2001  # points on which the drift is asked for its sign
+    grid = np.geomspace(low, level, grid_size)
     if not np.all(drift(grid, step) > 0):
         return float("inf")
-    at, weights = legendre_on(np.linspace(np.log(low), np.log(level), _PANELS + 1), _NODES)
+    nodes_each = 24  # nodes of a panel
+    panels = 24  # of log m
+    at, weights = legendre_on(np.linspace(np.log(low), np.log(level), panels + 1), nodes_each)
     x = np.exp(at)
     return float(np.sum(weights*x/drift(x.ravel(), step).reshape(x.shape)))
 

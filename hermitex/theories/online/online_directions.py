@@ -31,9 +31,6 @@ from hermitex.theories.online.overlap_averages import OverlapFlow
 from hermitex.theories.online.overlap_drift import hermite
 from hermitex.theories.online.repeated import Repeated, repeated
 
-ORDER = 7
-_BEYOND = 80  # orders of the student that the estimate of the remainder adds up
-
 
 @dataclass(frozen=True, repr=False)
 class SGDDirections(OverlapFlow):
@@ -76,7 +73,8 @@ class SGDDirections(OverlapFlow):
     @cached_property
     def last(self) -> int:
         """The last order of the series."""
-        wanted = ORDER if self.order is None else self.order
+        default = 7  # the series has C(r + 7, 7) terms in r overlaps, 120 of three
+        wanted = default if self.order is None else self.order
         return wanted if self._degree is None else self._degree if self.order is None else min(self._degree, wanted)
 
     @cached_property
@@ -165,8 +163,9 @@ class SGDDirections(OverlapFlow):
         length = np.sqrt(np.sum(np.square(list(values.values())), axis=0))
         if self._missing == 0:
             return np.full(length.shape, tolerance)
-        k = np.arange(self.last + 1, self.last + _BEYOND)
-        student = hermite(self.sigma, self.last + _BEYOND - 1)[self.last + 1:]
+        beyond = 80  # orders of the student that the estimate of the remainder adds up
+        k = np.arange(self.last + 1, self.last + beyond)
+        student = hermite(self.sigma, self.last + beyond - 1)[self.last + 1:]
         powers = np.nan_to_num(length)[:, None]**(k - 1)
         return np.asarray(tolerance + self._missing*np.sqrt(np.sum((k*student*powers)**2, axis=1)))
 

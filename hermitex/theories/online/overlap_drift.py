@@ -26,11 +26,6 @@ from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import m, z, z1, z2
 
 Array = np.ndarray[Any, Any]
-TERMS = 64      # of the series: 2^-64 is left at |m| = 1/2
-MAX_ORDER = 40
-_NEAR = 0.5
-_EDGE = 1e-12   # the formula is not evaluated closer to |m| = 1; the factor 1 - m^2 has no digit left there
-_WINDOW = np.array([-50.0, 50.0])
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,8 @@ def leading(sigma: Activation, g: Activation) -> Leading:
     (3, ['c_3', 's_3'])
     """
     degrees = [p.degree() for f in (sigma, g) if (p := polynomial(f.expr, z)) is not None]
-    last = min([*degrees, MAX_ORDER])
+    highest = 40  # an information exponent beyond it has an escape time of d^19
+    last = min([*degrees, highest])
     certificates: list[Certificate] = []
     for k in range(1, last + 1):
         pair = []
@@ -142,10 +138,11 @@ class Drift:
         self.first = leading(sigma, g)
         if self.first.note and not self.first.certain:
             raise BadInput(f"sgd: {self.first.note}")
-        weights = hermite(sigma, TERMS)*hermite(g, TERMS)
+        count = 64  # of the series: 2^-64 is left at |m| = 1/2
+        weights = hermite(sigma, count)*hermite(g, count)
         order = self.first.order
-        weights[:TERMS + 1 if order is None else order] = 0.0
-        self.terms = (np.arange(TERMS + 1)*weights)[1:]  # k c_k s_k/k! of m^(k-1)
+        weights[:count + 1 if order is None else order] = 0.0
+        self.terms = (np.arange(count + 1)*weights)[1:]  # k c_k s_k/k! of m^(k-1)
         self._functions = sigma, g, loss
         # Where one of the two is analytic enough the series has ended before its last terms, at every overlap.
         ended = np.abs(self.terms[-8:]).sum() <= 1e-13*np.abs(self.terms).max(initial=0.0)
@@ -170,9 +167,11 @@ class Drift:
     def slope(self, x: Array) -> Array:
         """phi'(m)."""
         out = np.polynomial.polynomial.polyval(x, self.terms)
-        far = np.abs(x) > _NEAR
+        near = 0.5  # overlap up to which the series is used, whose 64 terms leave 2^-64
+        far = np.abs(x) > near
+        edge = 1e-12  # the formula is not evaluated closer to |m| = 1; the factor 1 - m^2 has no digit left there
         if far.any() and self._kernel is not None:
-            out[far] = self._kernel(np.clip(x[far], -1 + _EDGE, 1 - _EDGE))
+            out[far] = self._kernel(np.clip(x[far], -1 + edge, 1 - edge))
         return out
 
     def size(self, x: Array) -> Array:
@@ -191,7 +190,8 @@ def _hermite(f: Activation, order: int) -> tuple[float, ...]:
     poly = polynomial(f.expr, z)
     if poly is not None:
         return tuple(float(coefficient(f, k))/sqrt(factorial(k)) if k <= poly.degree() else 0.0 for k in range(order + 1))
-    made = compiled(f.expr, z, _WINDOW)
+    window = np.array([-50.0, 50.0])  # what is evaluated for E[f He_k] lies within
+    made = compiled(f.expr, z, window)
     if made is None:
         raise BadInput(f"sgd: {f.name} holds more than the variable z; give its parameters numbers")
     raw, kinks = made

@@ -29,13 +29,8 @@ from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
 
 Array = np.ndarray[Any, Any]
-REACH = 7.0
-_ORDER = 8       # Gauss-Legendre nodes of a panel
-_FEW = 4         # nodes between two steps of the label, where only the field moves
-_MOST = 3_000_000  # points of one average
-_BLOCK = 250_000
-_ROOT = np.sqrt(2*np.pi)
-_NODES = 40      # of the integral of dm/(dm/dt) over log m
+REACH = 7.0  # P(|z| > 7) = 3e-12
+_ROOT = np.sqrt(2*np.pi)  # the normal density is exp(-x^2/2)/_ROOT
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +68,14 @@ class Repeated:
 
     @cached_property
     def _nodes(self) -> tuple[Array, Array, Array, Array]:
-        """z (n, r), its weights and labels, and the points h: as fine as `_MOST` allows."""
+        """z (n, r), its weights and labels, and the points h: as fine as three million points allow."""
         steps = self.steps or (False,)*len(self.cuts)
         smooth = len(steps) - sum(steps)
         inner = {0: 400, 1: 400, 2: 120}.get(smooth, 56)
         width = {1: 0.4, 2: 1.2}.get(smooth, 3.5)*self.fineness
-        axes = [between(c, _FEW) if flat else panels(c, width, order=_ORDER, reach=REACH)
+        order = 8  # Gauss-Legendre nodes of a panel
+        few = 4  # nodes between two steps of the label, where only the field moves
+        axes = [between(c, few) if flat else panels(c, width, order=order, reach=REACH)
                 for c, flat in zip(self.cuts, steps, strict=True)]
         points = np.stack([a.ravel() for a in np.meshgrid(*(a for a, _ in axes), indexing="ij")], axis=1)
         weights: Any = 1.0
@@ -87,8 +84,9 @@ class Repeated:
         weights = weights.ravel()
         keep = weights > 1e-11*weights.max()
         points, weights = points[keep], weights[keep]/weights.sum()
+        most = 3_000_000  # points of one average
         # The second look is sharp or oscillates in h where the label is large; a trapezoid shifted off 0 has no favoured place.
-        size = max(24, min(int(inner/self.fineness), _MOST//len(points)))
+        size = max(24, min(int(inner/self.fineness), most//len(points)))
         return points, weights, np.asarray(self.label(points), dtype=float), (np.arange(size) + 0.5)*(2*REACH/size) - REACH
 
     @cached_property
@@ -181,7 +179,8 @@ def escape_times_repeated(twice: Repeated, d: Array, level: float, step: float) 
     """From m = d^(-1/2) to the overlap `level` in one direction; inf where the flow does not arrive."""
     if not (0 < level < 1) or not np.all(d > 1/level**2):
         raise BadInput(f"sgd: the level must be between d^(-1/2) and 1, not {level:g} at d = {d.min():g}")
-    nodes, weights = legendre(_NODES)
+    count = 40  # nodes of the integral of dm/(dm/dt) over log m
+    nodes, weights = legendre(count)
     times = []
     for low in 1/np.sqrt(d):
         half = np.log(level/low)/2
@@ -226,7 +225,8 @@ def _function(expr: Expr) -> Callable[[Array], Array]:
 
 
 def _blocks(n: int, width: int) -> list[slice]:
-    size = max(1, _BLOCK//width)
+    block = 250_000  # numbers at once: 2 MB an array stays in the cache
+    size = max(1, block//width)
     return [slice(k, k + size) for k in range(0, n, size)]
 
 

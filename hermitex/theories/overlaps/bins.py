@@ -28,11 +28,9 @@ from hermitex.theories.overlaps.overlap_frame import Frame, field_nodes, frame_o
 _CELL, _FIELDS, _FAR = {2: 0.029, 3: 0.25}, {2: 0.54, 3: 1.1}, 6.5
 _BINS, _COARSE = {2: 200, 3: 64}, {2: 1.7, 3: 1.0}  # of F; how much wider the cells of g_out are
 _DEAR = {2: 12.0, 3: 25.0}  # prod_i V_i^(-1/2) above which the nodes become coarser
-_LEVELS, _RUN = 3, 4  # of Romberg's rule; bins that its last level takes together
-_LEAST, _SHARED = 1e-11, 1e-9
+_LEVELS, _RUN = 3, 4  # of Romberg's rule, which takes 2^2 bins together on its last
+_SHARED = 1e-9  # symmetries hold to the rounding of their products
 _SEEN, _NEAREST = 12.0, {2: 1e-3, 3: 2e-2}  # sqrt(V) from a field; the least V of cells for single fields
-_ATOM, _BESIDE, _SAMPLE, _POLE = 1e-9, 1e-11, 200_000, 1e3
-_KNOTS = np.linspace(0, 1, 25)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +78,19 @@ class BinnedOutput(Output):
             with np.errstate(all="ignore"):
                 return np.nan_to_num(of(points), nan=0.0, posinf=1e290, neginf=-1e290)
 
-        z = 1.2*np.random.default_rng(0).standard_normal((r, _SAMPLE))  # wider than z, for the tails
+        samples = 200_000  # their quantiles at 25 places are known to 1/450
+        z = 1.2*np.random.default_rng(0).standard_normal((r, samples))  # wider than z, for the tails
         y = np.sort(finite(list(z[:, np.sum(z**2, axis=0) < REACH**2])))
         label, count = np.unique(np.round(y, 12), return_counts=True)
-        beside = [-_BESIDE, 0.0, _BESIDE]  # a label may end at a jump, on one side of it
+        beside_jump = 1e-11  # a label may end at a jump, on one side of it
+        beside = [-beside_jump, 0.0, beside_jump]
         corners = np.meshgrid(*(np.add.outer(np.append(axis(g, x).cuts, 0.0), beside).ravel() for x in names))
         points = np.concatenate([np.stack([c.ravel() for c in corners], axis=1), critical_points(finite, r)])
         special = np.unique(np.round(np.ravel(finite(list(points.T))), 9))
         atoms = tuple(float(a) for a in label[count > 20])
         knots = tuple(float(k) for k in special if y[0] < k < y[-1] and not any(abs(k - a) < 1e-6*np.ptp(y) for a in atoms))
-        poles = np.abs(y[[0, -1]]).max() > _POLE*np.quantile(np.abs(y), 0.9)  # next to them cells are too wide for their labels
+        pole = 1e3  # the largest label over its 0.9 quantile, from which cells are too wide next to a pole
+        poles = np.abs(y[[0, -1]]).max() > pole*np.quantile(np.abs(y), 0.9)  # next to them cells are too wide for their labels
         found = cls(finite, r, y, knots, atoms, tuple(even), tuple(odd), digits=3 if poles else cls.digits)
         return found if r > 2 else replace(found, smallest=0.02, together=None, nodes=20, beside=(1.25, 1.4),
                                                   cheaper=3.0, doubt=2.0)
@@ -101,8 +102,9 @@ class BinnedOutput(Output):
         half : only the labels above zero
         """
         key = ("edges", count, half)
+        atom = 1e-9  # of the labels' size: half the width of the bin of an atom
         if key not in self._kept:
-            size = _ATOM*max(1.0, float(np.quantile(np.abs(self.sample), 0.9)))
+            size = atom*max(1.0, float(np.quantile(np.abs(self.sample), 0.9)))
             inner = sorted([*self.knots, *(a + s for a in self.atoms for s in (-size, size))])
             ends = np.array([self.sample[0], *inner, self.sample[-1]])
             if half:
@@ -117,10 +119,11 @@ class BinnedOutput(Output):
     def _run(a: float, b: float, within: Array, count: int) -> Array:
         if count == 1:
             return np.array([a, b])
-        at = np.quantile(within, _KNOTS**2*(3 - 2*_KNOTS))
+        knots = np.linspace(0, 1, 25)  # quantiles through which the edges of bins are interpolated, closer at the ends
+        at = np.quantile(within, knots**2*(3 - 2*knots))
         at[[0, -1]] = a, b
         at = np.maximum.accumulate(at + 1e-13*max(abs(a), abs(b), b - a)*np.arange(len(at)))
-        edges = PchipInterpolator(_KNOTS, at)(np.linspace(0, 1, count + 1))
+        edges = PchipInterpolator(knots, at)(np.linspace(0, 1, count + 1))
         edges[[0, -1]] = a, b
         return np.asarray(edges)
 
@@ -196,14 +199,15 @@ class BinnedOutput(Output):
     def _grouped(moments: _BinMoments, run: list[int], weight: Array) -> Iterator[tuple[int, Array]]:
         """(0, F of each bin), (1, F of each pair), (2, F of each quadruple); of a bin that is alone all agree."""
         sums: list[Any] = [0.0]*_LEVELS
+        least = 1e-11  # a bin with less probability at a field adds nothing to F
         for n, k in enumerate(run):
             part = moments.of(k)
-            F = outer(part[1:], part[0], weight, _LEAST)
+            F = outer(part[1:], part[0], weight, least)
             yield 0, F
             for level in range(1, _LEVELS):
                 sums[level] = sums[level] + part
                 if len(run) == 1 or (n + 1) % 2**level == 0:
-                    yield level, F if len(run) == 1 else outer(sums[level][1:], sums[level][0], weight, _LEAST)
+                    yield level, F if len(run) == 1 else outer(sums[level][1:], sums[level][0], weight, least)
                     sums[level] = 0.0
 
     # -- samples --------------------------------------------------------------------------------------------------------

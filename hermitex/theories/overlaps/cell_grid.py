@@ -16,9 +16,6 @@ from hermitex.kernels.normals import WINDOW, intervals, panels
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
-_ROOT = np.sqrt(2*np.pi)
-_NEVER = 1e-60  # a label this unlikely at a point is not seen beside the others
-_THIN, _ROWS = 1/4, 32  # of a table: where so little is left it is taken in blocks of so many labels
 
 
 def rung(s: Any) -> Any:
@@ -60,7 +57,8 @@ class LabelAxis:
             return intervals(np.concatenate([[-np.inf], self.cuts, [np.inf]])[:, None], omega, s)
         z, w = self.nodes(self.rung(s), fineness)
         t = (z[:, None] - omega)/s
-        p = w[:, None]*np.exp(-t*t/2)/(s*_ROOT)
+        root = np.sqrt(2*np.pi)  # the normal density is exp(-t^2/2)/root
+        p = w[:, None]*np.exp(-t*t/2)/(s*root)
         return p, p*t/s
 
 
@@ -148,14 +146,17 @@ class ThinTable:
     def _made(self, z: Array, most: int) -> Blocks | None:
         parts: list[tuple[Array, Array]] = []
         seen, step = 0, max(1, most//len(z))
+        never = 1e-60  # a label this unlikely at a point is not seen beside the others
+        thin = 1/4  # of a table: where so little is left it is taken in blocks
+        per_block = 32  # labels of a block
         for k in range(0, len(self.labels), step):
             f = self.law(self.labels[k:k + step], self.steps[k:k + step], [z])
             checkpoint("iterating the state evolution", f.size)
-            for rows in (f[i:i + _ROWS] for i in range(0, len(f), _ROWS)):
-                columns = np.flatnonzero((rows > _NEVER).any(axis=0))
+            for rows in (f[i:i + per_block] for i in range(0, len(f), per_block)):
+                columns = np.flatnonzero((rows > never).any(axis=0))
                 parts.append((columns, rows[:, columns]))
                 seen += parts[-1][1].size
-            if seen > _THIN*len(self.labels)*len(z):
+            if seen > thin*len(self.labels)*len(z):
                 return None
         return Blocks(parts)
 

@@ -17,10 +17,8 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, ThinTable, averaged
 from hermitex.theories.overlaps.overlap_frame import eigen_nodes, field_nodes, frame_of, frame_of_axes
 
-_CHUNK = 4_000_000
-_MANY = 200  # labels from which few may occur next to each point
+_CHUNK = 4_000_000  # numbers in one array: 32 MB
 EXP = 10  # products take the time of one exponential
-_SLOPE = 1e-4  # of the width of z given omega: the difference that gives dg/domega
 LEAST = 1e-200  # a label less likely than this, given its field, does not occur
 _FIELDS = {1: 0.5, 2: 0.75}  # F has poles in omega between what a label leaves of z: finer nodes where they cost little
 _VAST = {1: 1.0, 2: 1.0, 3: 2.2}  # how much coarser the nodes of a full matrix are
@@ -70,7 +68,8 @@ class Output:
 
     def with_slopes(self, y: Array, omega: Array, V: Array) -> tuple[Array, Array]:
         """g_out and dg_i/domega_j, (n, r, r), by differences."""
-        g, small = self.g_out(y, omega, V), _SLOPE*np.sqrt(np.diag(V).min())
+        slope = 1e-4  # of the width of z given omega: the difference that gives dg/domega
+        g, small = self.g_out(y, omega, V), slope*np.sqrt(np.diag(V).min())
         return g, np.stack([(self.g_out(y, omega + small*axis, V) - g)/small for axis in np.eye(self.r)], axis=2)
 
 
@@ -110,7 +109,8 @@ class FiniteOutput(Output):
     @cached_property
     def _thin(self) -> ThinTable | None:
         """The table of a smooth law of one variable, if it has so many labels that it may be thin."""
-        if self.law is None or self.r > 1 or len(self.labels) < _MANY:
+        many = 200  # labels from which few may occur next to each point
+        if self.law is None or self.r > 1 or len(self.labels) < many:
             return None
         return ThinTable(self.grid.axes[0], partial(stepped, self.law), self.labels, self.steps)
 

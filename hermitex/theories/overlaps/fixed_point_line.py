@@ -16,16 +16,15 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit
 
 Array = np.ndarray
-_NODES = 40
-_SCAN = 1500
-_CLOSE, _SMALL = 0.02, (0.0, 1e-4, 1e-3, 4e-3, 1e-2, 2e-2)  # of alpha to the threshold; overlaps that are solved by F itself there
+_SMALL = (0.0, 1e-4, 1e-3, 4e-3, 1e-2, 2e-2)  # overlaps that are solved by F itself close to the threshold
 TRIVIAL = 1e-9  # an F(0) below this is zero up to quadrature; what is exactly zero is so to 1e-12
 
 
 class OverlapLine:
     """F(q) of one unknown overlap, 0 < q < 1 - smallest."""
 
-    def __init__(self, F: Callable[[float], float], smallest: float, nodes: int = _NODES) -> None:
+    def __init__(self, F: Callable[[float], float], smallest: float, nodes: int = 40) -> None:
+        # 40 nodes of an interpolation of F, whose error is measured on others.
         self.F, self.nodes = F, nodes
         self.t0 = float(np.sqrt(smallest))
 
@@ -69,7 +68,8 @@ class OverlapLine:
     @cached_property
     def _grid(self) -> tuple[Array, Array]:
         """(q, log of the map's gain at alpha = 1: log(F (1 - q)/q)), q increasing."""
-        eps = np.concatenate([np.geomspace(1e-9, 1e-3, 40), np.linspace(1e-3, 1 - self.t0, _SCAN)[1:]])
+        scanned = 1500  # values of q, 1/1500 apart: turning points that are closer are not told apart
+        eps = np.concatenate([np.geomspace(1e-9, 1e-3, 40), np.linspace(1e-3, 1 - self.t0, scanned)[1:]])
         q = eps*(2 - eps)
         return q, self._gain(q, 1 - eps)
 
@@ -91,7 +91,8 @@ class OverlapLine:
         q, gain = self._grid
         D = np.log(alpha) + gain
         found = [(0.0, bool(alpha < self.threshold))] if self.order else []
-        close = self.order == 1 and abs(alpha/self.threshold - 1) < _CLOSE
+        near_threshold = 0.02  # of alpha to the threshold
+        close = self.order == 1 and abs(alpha/self.threshold - 1) < near_threshold
         found += self._small(alpha) if close else []
         for n in np.flatnonzero(np.sign(D[1:]) != np.sign(D[:-1])):
             if close and q[n + 1] <= _SMALL[-1]:

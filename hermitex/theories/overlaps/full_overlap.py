@@ -19,15 +19,6 @@ from hermitex.theories.overlaps.overlap_space import FixedPoint
 from hermitex.theories.overlaps.saturation import Approach, normals
 
 Array = np.ndarray
-_CRAWLS = 1e-5  # a step
-_LIFT = 1e-4  # what is not known at a smaller alpha may leave zero
-_KICK, _CALM, _GROWING, _NEWTON = 0.02, 1e-4, 40, 8
-_FACE = 1e-3  # below M = 0 that Newton's step may reach; the map is not defined there
-_UNSTABLE = 1e-5
-_SURELY = 1.1  # alpha c from which what is near 1 is so, whatever the next order in V
-_HALF = 0.45  # beyond which V is no longer small
-_PLAIN, _SETTLED, _SLACK = 3, 1e-9, 1e-6
-_EXACT, _ROUNDED = 1e-10, 1e-8  # a residual that ends Newton's method, and one that may do so where it falls no further
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +43,8 @@ class WholeMap(OverlapMap):
         if self.approach is None:
             return 0.0
         m, R = np.linalg.eigh(self.approach.shape)
-        V = (R*np.minimum(m, _HALF)) @ R.T
+        half = 0.45  # beyond which V is no longer small
+        V = (R*np.minimum(m, half)) @ R.T
         L = np.linalg.cholesky(V)
         near = float(np.linalg.eigvalsh(L.T @ self.output.second(np.eye(self.output.r) - V) @ L)[0])
         return min(near, 1/self.approach.onset)
@@ -87,24 +79,29 @@ def continued(evolution: WholeMap, start: Array, alpha: float, informed: bool, h
         new[fixed] = start[fixed]
         return new
 
+    lift = 1e-4  # what is not known at a smaller alpha may leave zero
     if not informed:
-        x = x + _LIFT*(space.coordinates(np.eye(evolution.output.r)) - x)
+        x = x + lift*(space.coordinates(np.eye(evolution.output.r)) - x)
         x[fixed] = start[fixed]
         if not np.any(start):
             return evolution.iterated(alpha)
-    for _ in range(_PLAIN):
+    surely = 1.1  # alpha c from which what is near 1 is so, whatever the next order in V
+    plain = 3  # steps of the map itself, which tell where it goes
+    for _ in range(plain):
         x = step(x)
         pushed = np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - evolution.least
         if not fixed and not informed and pushed and alpha*evolution.pace <= 1:
             return FixedPoint(x, float("nan"), False)  # the fixed point is above
-        if not fixed and not informed and all_near(evolution, x) and alpha*evolution.pace > _SURELY:
+        if not fixed and not informed and all_near(evolution, x) and alpha*evolution.pace > surely:
             return FixedPoint(x, float("nan"), False)
     M, residual = accelerated(lambda X: space.matrix(step(space.coordinates(X))), space.matrix(x))
-    nearby = (FixedPoint(space.coordinates(M), residual, True, _PLAIN) if residual <= _SETTLED
+    settled = 1e-9  # residual of the accelerated iteration
+    nearby = (FixedPoint(space.coordinates(M), residual, True, plain) if residual <= settled
               else by_newton(evolution, x, alpha, held))
+    slack = 1e-6  # on the order of M and the start, above the residual
     if nearby is not None:
         side = np.linalg.eigvalsh(space.matrix(nearby.x - start))
-        if side[-1] < _SLACK if informed else side[0] > -_SLACK:
+        if side[-1] < slack if informed else side[0] > -slack:
             return nearby
     return evolution.iterated(alpha, informed, x, fixed)
 
@@ -119,24 +116,29 @@ def stable(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
         return found
     values, vectors = np.linalg.eig(evolution.slopes(found.x, alpha, list(range(evolution.n))))
     top = int(np.argmax(values.real))
-    if values[top].real <= 1 + _UNSTABLE:
+    unstable = 1e-5  # over an eigenvalue of 1, above the errors of the slopes
+    if values[top].real <= 1 + unstable:
         return found
     v = vectors[:, top].real
     v = v/np.abs(v).max()*np.sign(np.trace(evolution.space.matrix(v)) or 1.0)
-    kicked = found.x + _KICK*v
+    kick = 0.02  # of M, along an unstable direction; chosen by trial
+    kicked = found.x + kick*v
     x, gaps = kicked, [np.inf]
-    while len(gaps) < _GROWING and not (len(gaps) > 4 and gaps[-1] < gaps[-2] < gaps[-3]):  # it grows, then bends over
+    growing = 40  # steps in which the kick grows and then bends over; chosen by trial
+    while len(gaps) < growing and not (len(gaps) > 4 and gaps[-1] < gaps[-2] < gaps[-3]):  # it grows, then bends over
         new = evolution.step(x, alpha)
         gaps, x = [*gaps, float(np.abs(new - x).max())], new
     above = by_newton(evolution, x, alpha)
-    if above is not None and np.linalg.eigvalsh(evolution.space.matrix(above.x - x))[0] > -_KICK:
+    if above is not None and np.linalg.eigvalsh(evolution.space.matrix(above.x - x))[0] > -kick:
         return above
-    return _finished(evolution, evolution.iterated(alpha, False, kicked, calm=_CALM), alpha)
+    calm = 1e-4  # change of a step at which the kicked iteration has settled
+    return _finished(evolution, evolution.iterated(alpha, False, kicked, calm=calm), alpha)
 
 
 def _finished(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
     """Next to a transition the iteration crawls, and has come near enough for Newton's method."""
-    near = not found.converged and found.residual < _CRAWLS
+    crawls = 1e-5  # a step
+    near = not found.converged and found.residual < crawls
     return found if not near else by_newton(evolution, found.x, alpha) or found
 
 
@@ -148,15 +150,19 @@ def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[in
     """
     x, residual = np.array(start, dtype=float), np.inf
     free = [k for k in range(len(x)) if k not in held]
-    for n in range(_NEWTON):
+    steps = 8  # of Newton's method with slopes that are kept
+    face = 1e-3  # below M = 0 that Newton's step may reach; the map is not defined there
+    exact = 1e-10  # a residual that ends Newton's method
+    rounded = 1e-8  # a residual that may end it where it falls no further
+    for n in range(steps):
         gap = (evolution.step(x, alpha) - x)[free]
         last, residual = residual, float(np.abs(gap).max())
-        if residual < _EXACT or (residual > 0.5*last and last < _ROUNDED):
+        if residual < exact or (residual > 0.5*last and last < rounded):
             return FixedPoint(x, residual, True, n)
         J = evolution.slopes(x, alpha, free) if slopes is None else slopes
         x[free] += np.linalg.solve(np.eye(len(free)) - J, gap)
         m, R = np.linalg.eigh(evolution.space.matrix(x))
-        if m[0] < -_FACE or m[-1] >= 1 - evolution.least:
+        if m[0] < -face or m[-1] >= 1 - evolution.least:
             return None
         if m[0] < 0:
             x = evolution.space.coordinates((R*np.maximum(m, 0.0)) @ R.T)

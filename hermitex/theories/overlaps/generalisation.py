@@ -23,11 +23,8 @@ from hermitex.theories.overlaps.label_fibres import FibreOutput, few_values
 from hermitex.theories.overlaps.label_structure import axis, indicator, label_values, values
 from hermitex.theories.overlaps.output_choice import listed
 
-_SAME = 1e-6
-_FINE, _COARSER, _DOUBT = 0.06, (1.4, 1.6, 2.0), 2.0  # edges lie between nodes as chance has it, and so does one difference
-_ROUGH = 2e6  # cells
+# places of the grid's origin on each axis, so that no node lies at an edge of everyday targets
 _APART = np.array([0.0437, -0.0911, 0.1373])
-_CELLS = 6e7
 
 
 class Generalisation:
@@ -63,15 +60,17 @@ class Generalisation:
 
     def doubt(self, M: Array) -> float:
         """How far the error may be off where edges, of the label or of its estimate, lie off the axes: by coarser grids; else 0."""
+        times = 2.0  # the largest difference: those of chance underrate the error
         if self.kind == "classification" and not self._law.by_axes(M) and self(M):
-            return _DOUBT*abs(self(M) - self._law.errors(self._off_one(M), 0.7))
+            return times*abs(self(M) - self._law.errors(self._off_one(M), 0.7))
         if not self.rough:
             return 0.0
-        return _DOUBT*max(abs(self(M) - other(M)) for other in self._others)
+        return times*max(abs(self(M) - other(M)) for other in self._others)
 
     @cached_property
     def _others(self) -> tuple[Generalisation, ...]:
-        return tuple(Generalisation(self.g, channel(), self.names, f) for f in _COARSER)
+        coarser = (1.4, 1.6, 2.0)  # grids to compare with: edges lie between nodes as chance has it, and so does one difference
+        return tuple(Generalisation(self.g, channel(), self.names, f) for f in coarser)
 
     def _error(self, M: Array) -> float:
         M = np.where(np.abs(M) < 1e-14, 0.0, M)
@@ -95,7 +94,8 @@ class Generalisation:
     def _bearable(self, v: Array) -> float:
         """By how much V is to grow, so that nodes of its size fill the space."""
         scale = 1.0
-        while self.grid.size(scale*v) > _CELLS:
+        cells = 6e7  # of a grid: 0.5 GB
+        while self.grid.size(scale*v) > cells:
             scale *= 2
         return scale
 
@@ -103,8 +103,10 @@ class Generalisation:
         """Of nodes: the usual, for a label with edges off the axes fine as far as their cells are of a bearable number."""
         if not self.rough:
             return usual
-        f = _FINE if self.r == 2 else 1.0
-        while grid.size(v, f) > _ROUGH:
+        finest = 0.06  # fineness of the smallest grid, whose nodes are seventeen times as many on an axis
+        f = finest if self.r == 2 else 1.0
+        rough = 2e6  # cells of a grid for a label with jumps
+        while grid.size(v, f) > rough:
             f *= 1.25
         return f*self.coarser
 
@@ -147,7 +149,8 @@ class Generalisation:
 
         found = LabelGrid(self.axes, squares).moments([np.zeros(1)]*self.r, one, self._fine(self.grid, one), slopes=False)
         whole, near = np.ravel(found[0])
-        return float(whole) if np.isfinite(whole) and abs(whole - near) <= _SAME*whole else float("nan")
+        same = 1e-6  # relative: the window and a narrower one
+        return float(whole) if np.isfinite(whole) and abs(whole - near) <= same*whole else float("nan")
 
     def _explained(self, M: Array) -> float:
         """E of E[g|omega]^2, along the eigenvectors of M, where the z_i given omega are independent, if no label jumps there."""

@@ -20,10 +20,6 @@ from hermitex.theories.overlaps.cell_grid import Array, rung
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput
 from hermitex.theories.overlaps.overlap_frame import eigen_nodes
 
-_NEAR = 7.5
-_WIDER, _FEW = 2.5, 60
-_FAR = 1e3  # where probabilities and their slopes are 0 and 1 exactly
-
 
 @dataclass(frozen=True, eq=False)
 class FibreOutput(FiniteOutput):
@@ -61,13 +57,15 @@ class FibreOutput(FiniteOutput):
         order = np.argsort(omega[:, 0], kind="stable")
         o1, o2 = omega[order].T
         found = np.zeros((3, len(self.levels), len(omega)))
+        near = 7.5  # deviations of a field: P(|z| > 7.5) = 6e-14
+        far = 1e3  # where probabilities and their slopes are 0 and 1 exactly
         for x, w, jumps, which in self._fibres(self._panel(v, s, c)*fineness):
-            lo, hi = np.searchsorted(o1, [x - _NEAR*np.sqrt(v), x + _NEAR*np.sqrt(v)])
+            lo, hi = np.searchsorted(o1, [x - near*np.sqrt(v), x + near*np.sqrt(v)])
             if lo == hi:
                 continue
             t = x - o1[lo:hi]
             p = w*np.exp(-t*t/(2*v))/np.sqrt(2*np.pi*v)
-            edges = np.concatenate([[-_FAR], jumps, [_FAR]])[:, None]
+            edges = np.concatenate([[-far], jumps, [far]])[:, None]
             checkpoint("iterating the state evolution", 3*EXP*len(edges)*len(t))
             chance, slope = (p*f for f in intervals(edges, o2[lo:hi] + c*t, s))
             parts = np.array([chance, chance*t/v - c*slope, slope])
@@ -100,6 +98,8 @@ class FibreOutput(FiniteOutput):
 
 def few_values(of: Callable[[Sequence[Array]], Array], r: int) -> Array | None:
     """The labels of a target that takes few values, seen at many points, also far out; None if it takes many."""
-    z = np.random.default_rng(0).standard_normal((r, 8000))*np.linspace(1.0, _WIDER, 8000)
+    wider = 2.5  # the spread of the points reaches 2.5 times that of z, to see labels of the tails
+    z = np.random.default_rng(0).standard_normal((r, 8000))*np.linspace(1.0, wider, 8000)
     found = np.unique(np.round(of(list(z)), 10))
-    return found if len(found) <= _FEW else None
+    few = 60  # levels: each has its own lines
+    return found if len(found) <= few else None

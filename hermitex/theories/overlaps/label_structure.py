@@ -21,7 +21,7 @@ from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis
 
-_SAME = 1e-12
+_SAME = 1e-12  # relative: cuts and labels that differ by less are one, found twice
 _ENDS = (S(-9), S(9))  # beyond the window: floor(z) has its steps there too, without an end
 
 

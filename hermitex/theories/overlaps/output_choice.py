@@ -32,10 +32,7 @@ from hermitex.theories.overlaps.overlap_space import OverlapSpace
 from hermitex.theories.overlaps.product_labels import ProductOutput
 from hermitex.theories.overlaps.step_labels import StepOutput
 
-_LABELS = 18_000
-_RADIUS = 8.2
-_MOST = 6e8  # labels times points that a quadrature may cost
-_ROOT = np.sqrt(2*np.pi)
+_LABELS = 18_000  # of a quadrature over y: 144 kB at each field
 
 
 def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], space: OverlapSpace) -> Output:
@@ -129,7 +126,8 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[LabelAxis, ...], 
     steps = np.broadcast_to(dy, y.shape)
     axes = tuple(a if a.steps else LabelAxis(a.cuts, False, scale, analytic and len(axes) > 1 and not a.cuts.size) for a in axes)
     grid = LabelGrid(axes, partial(stepped, density, y, steps))
-    if len(y) > _LABELS or grid.size(np.full(len(axes), 0.25))*float(len(y)) > _MOST:
+    most = 6e8  # labels times points that a quadrature may cost
+    if len(y) > _LABELS or grid.size(np.full(len(axes), 0.25))*float(len(y)) > most:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
     return listed(grid, y, law=density, steps=steps, smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
@@ -163,7 +161,8 @@ def _smallest(axes: Sequence[LabelAxis]) -> float:
 def _spread(r: int) -> list[Array]:
     """Points that fill a ball: labels of what lies beyond it are left out, and of it 1e-15 does."""
     z = np.random.default_rng(1).standard_normal((r, 20_000))
-    z *= _RADIUS*np.linspace(0, 1, z.shape[1])**(1/r)/np.linalg.norm(z, axis=0)
+    radius = 8.2  # points that fill a ball: of what lies beyond there is 1e-15
+    z *= radius*np.linspace(0, 1, z.shape[1])**(1/r)/np.linalg.norm(z, axis=0)
     return list(z)
 
 
@@ -196,7 +195,8 @@ def _poisson(of: Any, y: Array, points: Sequence[Array]) -> Array:
 
 def _scaled(of: Any, y: Array, points: Sequence[Array]) -> Array:
     size = np.maximum(np.abs(of(points)), 1e-12)
-    return np.asarray(np.exp(-(y/size)**2/2)/(size*_ROOT))
+    root = np.sqrt(2*np.pi)  # the normal density is exp(-t^2/2)/root
+    return np.asarray(np.exp(-(y/size)**2/2)/(size*root))
 
 
 def _custom(law: Channel, names: tuple[Symbol, ...]) -> Output:

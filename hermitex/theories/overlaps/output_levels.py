@@ -20,12 +20,6 @@ from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, co
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput, Output, ratio
 from hermitex.theories.overlaps.label_structure import LabelSections, branches_and_plateaus
 
-REACH = 7.6  # P(|x| > 7.6) < 3e-14
-# Deeper than this a critical label and the preimages next to it are no longer told apart in double precision.
-_DEPTH, _ORDER, _PLAIN = 5, 12, 10
-_STEP = 0.17
-_CHUNK = 3_000_000
-
 
 @dataclass(frozen=True, eq=False)
 class LevelOutput(Output):
@@ -98,8 +92,12 @@ class LevelOutput(Output):
         inner = critical[(critical > low) & (critical < high)]
         knots = np.unique(np.concatenate([[b.lo, b.hi], b.preimage(inner), *self._crossings(b)]))
         knots = knots[np.concatenate([[True], np.diff(knots) > 1e-11])]
-        knots = np.clip(knots, -REACH, REACH)
-        x, w = near_knots(np.unique(knots), 0.6, (_ORDER, _DEPTH), 0.8, _PLAIN)
+        reach = 7.6  # P(|x| > 7.6) < 3e-14
+        knots = np.clip(knots, -reach, reach)
+        depth = 5  # halvings: deeper a critical label and the preimages next to it are no longer told apart in double precision
+        order = 12  # points of a graded panel
+        plain = 10  # points of another
+        x, w = near_knots(np.unique(knots), 0.6, (order, depth), 0.8, plain)
         return x, w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
 
     def _crossings(self, b: Any) -> list[Array]:
@@ -132,11 +130,13 @@ class LevelOutput(Output):
         total = np.zeros((self.r, self.r)) if self.atoms is None else self.atoms.second(M, fineness)
         if not len(x):
             return total
-        s = np.arange(-8, 8 + 1e-9, _STEP*fineness) if mx > 0 else np.zeros(1)
+        step = 0.17  # of the trapezoidal rule over a standard normal: exp(-2 pi^2/h^2) is below rounding
+        s = np.arange(-8, 8 + 1e-9, step*fineness) if mx > 0 else np.zeros(1)
         ws = np.exp(-s*s/2)/np.exp(-s*s/2).sum()
         slopes, wu = self._cells(np.delete(m, k), fineness)
         apart, known = self._apart(slopes, wu), v <= 1.001*self.smallest[k]
-        size = max(1, _CHUNK//(len(s)*max(1 if known else len(wu), len(self.branches))))
+        chunk = 3_000_000  # numbers in one array: 24 MB
+        size = max(1, chunk//(len(s)*max(1 if known else len(wu), len(self.branches))))
         for i in range(0, len(x), size):
             part = slice(i, i + size)
             pairs = (w[part, None]*ws).ravel()

@@ -22,11 +22,7 @@ from scipy.optimize import brentq
 from hermitex.theories.overlaps.fixed_point_line import TRIVIAL, OverlapLine
 
 Array = np.ndarray
-_SAME = 1e-7  # of F: a block below this part of it is zero up to quadrature
-SEED = 2e-4
-_STEPS, _MEMORY = 60, 3
-_TOLERANCE = 1e-12
-_NODES = 12  # of the growth of a kernel along a branch
+SEED = 2e-4  # a small overlap, from multiples of which rates are extrapolated to 0; chosen by trial
 LEAST = 1e-3  # a growth rate of the size of the seed is that of an overlap that enters at second order
 
 
@@ -176,9 +172,10 @@ def _next(path: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
         return path.excess(float(1 - t*t), K, span)
 
     t0 = path.line.t0
-    x = np.cos(np.pi*(np.arange(_NODES) + 0.5)/_NODES)
+    nodes = 12  # of the growth of a kernel along a branch
+    x = np.cos(np.pi*(np.arange(nodes) + 0.5)/nodes)
     t = t0 + (1 - t0)*(1 + x)/2
-    level = np.polynomial.chebyshev.Chebyshev.fit(t, [excess(a) for a in t], _NODES - 1, domain=[t0, 1.0])
+    level = np.polynomial.chebyshev.Chebyshev.fit(t, [excess(a) for a in t], nodes - 1, domain=[t0, 1.0])
     fine = np.linspace(1.0, t0, 400)[1:]
     over = np.flatnonzero(level(fine) > 0)
     if not over.size:
@@ -206,19 +203,22 @@ def _range(N: Array) -> Array:
 
 
 # -- what both need ------------------------------------------------------------------------------------------------------
-def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0) -> tuple[Array, float]:
+def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0, tolerance: float = 1e-12) -> tuple[Array, float]:
     """(M, its residual) by Anderson's acceleration of M <- step(M); what would leave 0 <= M < 1 is a plain step."""
     xs: list[Array] = []
     fs: list[Array] = []
     best, kept = np.inf, M
-    for _ in range(_STEPS):
+    steps = 60  # of the acceleration; chosen by trial
+    memory = 3  # steps that are combined; chosen by trial
+    # tolerance: of the largest move of M: rounding of the sums in F
+    for _ in range(steps):
         new = step(M)
         gap = float(np.abs(new - M).max())/scale
         if gap < best:
             best, kept = gap, M
-        if gap < _TOLERANCE:
+        if gap < tolerance:
             break
-        xs, fs = [*xs, M.ravel()][-_MEMORY - 1:], [*fs, (new - M).ravel()][-_MEMORY - 1:]
+        xs, fs = [*xs, M.ravel()][-memory - 1:], [*fs, (new - M).ravel()][-memory - 1:]
         M = new
         if len(xs) > 1:
             dx, df = np.diff(xs, axis=0).T, np.diff(fs, axis=0).T
@@ -232,10 +232,11 @@ def accelerated(step: Callable[[Array], Array], M: Array, *, scale: float = 1.0)
 def kept_face(F: Callable[[Array], Array], P: Array) -> Array:
     """The least projector above P that the map keeps: the range of F(eps P) added until nothing is new."""
     r = len(P)
+    same = 1e-7  # of F: a block below this part of it is zero up to quadrature
     while True:
         M = F(SEED*P)
         m, R = np.linalg.eigh(M + P*max(1.0, float(np.abs(M).max())))
-        span = R[:, m > _SAME*m.max()]
+        span = R[:, m > same*m.max()]
         if span.shape[1] == round(float(np.trace(P))) or span.shape[1] == r:
             return np.asarray(span @ span.T)
         P = span @ span.T

@@ -14,8 +14,7 @@ import numpy as np
 from hermitex.kernels.normals import nonnegative, normal_nodes
 from hermitex.theories.overlaps.cell_grid import Array
 
-_SAME, _STRAIGHT = 1e-9, 1e-9
-_UNSEEN = 1e-16
+_SAME = 1e-9  # eigenvalues, and products of symmetries, that differ by less agree to rounding
 
 
 class Frame(NamedTuple):
@@ -103,9 +102,10 @@ def _orientation(R: Array) -> Array:
 
 def _reflections(R: Array, group: Sequence[Array]) -> tuple[tuple[int, ...], ...]:
     found = set()
+    straight = 1e-9  # a diagonal of +-1 to rounding is a reflection
     for G in group:
         D = R.T @ G @ R
-        if np.abs(np.abs(np.diag(D)) - 1).max() < _STRAIGHT:
+        if np.abs(np.abs(np.diag(D)) - 1).max() < straight:
             found.add(tuple(int(s) for s in np.sign(np.diag(D))))
     return tuple(sorted(found))
 
@@ -132,5 +132,6 @@ def eigen_nodes(M: Array, coarse: float, *, blur: float | None = None,
     nodes = field_nodes(frame.m, coarse, frame.halved, v=None if blur is None else np.full(len(M), blur))
     omega = np.stack([g.ravel() for g in np.meshgrid(*(o for o, _ in nodes), indexing="ij")], axis=1) @ frame.R.T
     weight = np.prod(np.meshgrid(*(w for _, w in nodes), indexing="ij"), axis=0).ravel()
-    kept = weight > _UNSEEN*weight.max()
+    unseen = 1e-16  # of the largest weight: a node below adds no digit
+    kept = weight > unseen*weight.max()
     return omega[kept], weight[kept]

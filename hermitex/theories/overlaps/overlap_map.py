@@ -17,8 +17,6 @@ from hermitex.theories.overlaps.overlap_branch import accelerated
 from hermitex.theories.overlaps.overlap_space import FixedPoint, OverlapSpace
 
 Array = np.ndarray
-_STEPS = 400
-_SHIFT, _INSIDE = 1e-4, 2e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +91,14 @@ class OverlapMap:
 
     def slopes(self, x: Array, alpha: float, free: list[int]) -> Array:
         """dH/dx over the free overlaps, by differences; of a full M off the faces M >= 0, beyond which the map is not defined."""
+        inside = 2e-4  # towards 1/2 of the faces M >= 0, so that a difference does not cross them
         if not self.space.diagonal:
-            x = x + _INSIDE*(self.space.coordinates(np.eye(self.output.r)) - x)
+            x = x + inside*(self.space.coordinates(np.eye(self.output.r)) - x)
         here = self.step(x, alpha)
         J = np.empty((len(free), len(free)))
+        shift = 1e-4  # of an overlap, for a difference quotient; chosen by trial
         for j, k in enumerate(free):
-            y, h = x.copy(), _SHIFT*max(min(abs(x[k]), 1 - abs(x[k])), 1e-3)
+            y, h = x.copy(), shift*max(min(abs(x[k]), 1 - abs(x[k])), 1e-3)
             y[k] += h if x[k] < 0.5 else -h
             J[:, j] = (self.step(y, alpha) - here)[free]/(y[k] - x[k])
         return J
@@ -140,7 +140,8 @@ class OverlapMap:
             return out
 
         change, n = np.inf, 0
-        for n in range(_STEPS):
+        most_steps = 400  # of the plain iteration; what still moves is reported with its residual
+        for n in range(most_steps):
             new = step(x)
             scale = float(np.abs(new).max())
             change = float(np.abs(new - x).max())/max(scale, 1e-300)
@@ -155,7 +156,7 @@ class OverlapMap:
         M, residual = accelerated(lambda X: self.space.matrix(step(self.space.coordinates(X))), self.space.matrix(x))
         best = self.space.coordinates(M)
         if residual > 1e-9 or float(np.abs(best - x).max()) > 0.2:
-            for _ in range(_STEPS):
+            for _ in range(most_steps):
                 new = step(x)
                 change = float(np.abs(new - x).max())
                 x = new

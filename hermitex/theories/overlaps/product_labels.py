@@ -22,13 +22,8 @@ from hermitex.theories.overlaps.cell_grid import Array
 from hermitex.theories.overlaps.channel import EXP, Output
 from hermitex.theories.overlaps.overlap_frame import field_nodes
 
-_ROOT = np.sqrt(2*np.pi)
-_RIGHT, _LEFT = 2.15, 24.0  # log of the largest |z|; how far to the left a density e^t is followed, for k = 1
-_LEAST = 1e-12
-_ROWS = 2048
 _RESOLVED = {2: 0.03, 3: 0.1}  # V at which the fields' nodes become too many
-_NEAR_ONE = 1e-3
-_TOWARDS_ONE = np.array([1.0, 1.5, 2.2, 3.3])
+_TOWARDS_ONE = np.array([1.0, 1.5, 2.2, 3.3])  # times the smallest V that is resolved: four points of a polynomial in sqrt(V)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +54,16 @@ class ProductOutput(Output):
             return None
         powers, even = zip(*(found[x] for x in names), strict=True)
         noisy, r = law == "multiplicative", len(names)
-        return cls(powers, even, float(c), noisy, r, _RESOLVED[r] if noisy or len({*found.values()}) > 1 else _NEAR_ONE,
+        near_one = 1e-3  # V from which F is extrapolated to V = 0
+        return cls(powers, even, float(c), noisy, r, _RESOLVED[r] if noisy or len({*found.values()}) > 1 else near_one,
                    not noisy, 14 if r == 3 else 20)
 
     def _grid(self, v: float, fineness: float) -> tuple[Array, float]:
         """t on the circle of convolutions, and its step."""
         k = [*self.powers, *([1] if self.noisy else [])]
-        right, left = _RIGHT*sum(k) + 1, _LEFT*max(k) + 4
+        largest_log = 2.15  # of |z|: log 8.6
+        least_log = 24.0  # of |z|: how far to the left a density e^t is followed, for k = 1
+        right, left = largest_log*sum(k) + 1, least_log*max(k) + 4
         n = int(2**np.ceil(np.log2((right + left)/(fineness*0.22*min(0.5, np.sqrt(v))))))
         h = (right + left)/n
         j = np.arange(n)
@@ -76,9 +74,10 @@ class ProductOutput(Output):
         """Fourier transforms of E, O, dE/domega, dO/domega: (4, n, frequencies)."""
         x = np.exp(t/k)
         found = []
+        root = np.sqrt(2*np.pi)  # the normal density is exp(-x^2/2)/root
         for s in (1, -1):
             away = (s*x - omega[:, None])/np.sqrt(v)
-            p = np.exp(-away*away/2)*x/(k*np.sqrt(v)*_ROOT)
+            p = np.exp(-away*away/2)*x/(k*np.sqrt(v)*root)
             found.append((p, p*away/np.sqrt(v)))
         (p, dp), (n, dn) = found
         parts = [p + n, p + n if even else p - n, dp + dn, dp + dn if even else dp - dn]
@@ -106,11 +105,13 @@ class ProductOutput(Output):
         kept = weight > 1e-13*weight.max()
         index, weight = index[kept], weight[kept]
         F = np.zeros(self.r)
-        for k in range(0, len(index), size := max(1, _ROWS*512//len(t))):
+        least = 1e-12  # of the largest Z: labels below it add nothing to F
+        rows_of_512 = 2048  # 8 MB of labels at once
+        for k in range(0, len(index), size := max(1, rows_of_512*512//len(t))):
             rows = index[k:k + size]
             checkpoint("iterating the state evolution", 2*EXP*(self.r + 1)*len(rows)*len(t))
             Z, A = self._labels(hats, noise, rows, len(t), h)
-            share = weight[k:k + size, None]*np.where(_LEAST*Z.max(axis=(0, 2), keepdims=True) < Z, 1/np.maximum(Z, 1e-300), 0.0)
+            share = weight[k:k + size, None]*np.where(least*Z.max(axis=(0, 2), keepdims=True) < Z, 1/np.maximum(Z, 1e-300), 0.0)
             F += [h*np.sum(a*a*share) for a in A]
         return np.diag(np.full(self.r, F.mean()) if alike else F)
 

@@ -21,14 +21,8 @@ from hermitex.theories.overlaps.overlap_branch import OverlapPath, compressed
 from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
-_FIRST, _STEP, _LEAST = 0.0, 1.2, -6.0  # of logit(q): alpha lambda rises about like q/(1 - q)
-_FAR = -2.0  # log(alpha lambda) at q = 1/2 below which the end of the branch is looked at first
 _CLOSE = 1e-5  # of logit(q), by the slope from one small overlap
-_ROUGH, _SHARP, _CHECK = (1,), (1, 2, 4), (2, 4, 8)  # the small overlaps of K from which the rate is extrapolated
-_BEFORE = 5  # points of the branch at which it could have turned
-_SETTLED = 1e-7  # |H(M) - M| of a point on the branch
-_BESIDE = 1.01  # alphas are told apart from this ratio on
-_WORTH = 1e-2  # an alpha that is known to no better is none
+_SHARP = (1, 2, 4)  # the small overlaps of K from which the rate is extrapolated
 _WHAT, _NEXT = "where the state evolution reaches the directions", "Follow the overlaps with hermitex curve bayes-amp"
 
 
@@ -59,11 +53,13 @@ def reached(evolution: StateEvolution, known: Array, hidden: Array, alone: float
     branch = _Continued(evolution, _projector(known), _projector(hidden), coarse)
     fine = _Continued(evolution, branch.P, branch.K, 1.0 if coarse > 1 else min(output.beside))
     q, resolved = branch.crossing(1 - 1.2*evolution.least)
-    places = np.linspace(0, q, _BEFORE + 2)[1:-1]
+    looked_at = 5  # points of the branch at which it could have turned
+    places = np.linspace(0, q, looked_at + 2)[1:-1]
     alphas = [branch.alpha(p) for p in places]
     if not resolved:
         return _known_exactly(branch, [*alphas, branch.alpha(q)], alone)
     alpha, before, width = branch.alpha(q), int(np.argmax(alphas)), places[1] - places[0]
+    check = (2, 4, 8)  # others, to compare with
     if alphas[before] > alpha:  # the branch turned before, and AMP leaps over q from there
         p = float(places[before])
         moved = fine.alpha(p) - alphas[before]
@@ -71,10 +67,11 @@ def reached(evolution: StateEvolution, known: Array, hidden: Array, alone: float
     else:
         slope, rest = branch.slope(q), branch.excess(q, _SHARP)
         moved = fine.alpha(q) - alpha - slope*(fine.excess(q) - branch.excess(q))
-        found = Reached(alpha - slope*rest + moved, output.doubt*abs(moved) + abs(slope*(branch.excess(q, _CHECK) - rest)), q)
-    if found.alpha + found.error < alone*(1 - _WORTH):
+        found = Reached(alpha - slope*rest + moved, output.doubt*abs(moved) + abs(slope*(branch.excess(q, check) - rest)), q)
+    worth = 1e-2  # an alpha that is known to no better is none
+    if found.alpha + found.error < alone*(1 - worth):
         raise NoClosedForm(_WHAT, f"{found.alpha:.6g} came out, below {alone:.6g} of perfect knowledge", _NEXT)
-    if not found.error < _WORTH*found.alpha:
+    if not found.error < worth*found.alpha:
         raise NoClosedForm(_WHAT, f"{found.alpha:.3g} is known to {found.error:.1e} only", _NEXT)
     return found
 
@@ -98,13 +95,14 @@ class _Continued:
     def alpha(self, q: float) -> float:
         """alpha at which the known directions have the mean overlap q."""
         M, alpha = self.path.at(float(q))
-        if not float(np.abs(self.path.held(M, q)[0] - M).max()) < _SETTLED:
+        settled = 1e-7  # |H(M) - M| of a point on the branch
+        if not float(np.abs(self.path.held(M, q)[0] - M).max()) < settled:
             raise NoClosedForm(_WHAT, "the overlaps of the directions before do not settle", _NEXT)
         if np.linalg.eigvalsh(M)[-1] > self.most:
             raise NoClosedForm(_WHAT, "a direction before is nearer to exact knowledge than is resolved", _NEXT)
         return alpha
 
-    def excess(self, q: float, seeds: Sequence[float] = _ROUGH) -> float:
+    def excess(self, q: float, seeds: Sequence[float] = (1,)) -> float:
         """log(alpha lambda) at a point that is on the branch."""
         self.alpha(q)
         return self.path.excess(q, self.K, self.span, seeds)
@@ -114,17 +112,21 @@ class _Continued:
         def excess(x: float) -> float:
             return self.excess(float(expit(x)))
 
-        low = high = _FIRST
+        first = 0.0  # logit(q) at q = 1/2
+        low = high = first
         top = float(logit(last))
-        if self.perfect and excess(_FIRST) < _FAR and excess(top) < 0:
+        far = -2.0  # log(alpha lambda) at q = 1/2 below which the end of the branch is looked at first
+        if self.perfect and excess(first) < far and excess(top) < 0:
             return float(expit(top)), False
+        step = 1.2  # of logit(q): alpha lambda rises about like q/(1 - q)
         while excess(high) < 0:
             if high == top:
                 return float(expit(top)), False
-            low, high = high, min(high - _STEP*excess(high) + 1e-2, top)
+            low, high = high, min(high - step*excess(high) + 1e-2, top)
+        least = -6.0  # logit(q) below which no crossing is sought: q = 0.0025
         while excess(low) > 0:
-            low, high = low - _STEP*excess(low) - 1e-2, low
-            if low < _LEAST:
+            low, high = low - step*excess(low) - 1e-2, low
+            if low < least:
                 raise NoClosedForm(_WHAT, "the directions before are hardly known there", _NEXT)
         x = float(brentq(excess, low, high, xtol=_CLOSE))
         # from here the rate is extrapolated: one step more, and what is left is linear
@@ -145,7 +147,8 @@ class _Continued:
 
 def _known_exactly(branch: _Continued, alphas: Sequence[float], alone: float) -> Reached:
     """What is not reached before the others come to be known exactly, at a finite alpha, is so at `alone`."""
-    if branch.perfect and branch.path.line.edge == 1 and max(alphas)*_BESIDE < alone:
+    beside = 1.01  # alphas are told apart from this ratio on
+    if branch.perfect and branch.path.line.edge == 1 and max(alphas)*beside < alone:
         return Reached(alone, 0.0, 1.0)
     raise NoClosedForm(_WHAT, "the directions before are nearer to exact knowledge there than is resolved", _NEXT)
 

@@ -19,24 +19,17 @@ from hermitex.theories.overlaps.overlap_map import OverlapMap
 from hermitex.theories.overlaps.overlap_space import FixedPoint
 
 Array = np.ndarray
-_POINTS = 16  # 2^16, evenly spread
-_STEP = 1e-5
 _SCALES = np.array([1.0, 1.5, 2.2])  # V, in units of the smallest that is resolved
-_LONG = 8.0  # V in one direction over V in another: beyond it they do not come near 1 together
-_MIDDLE = 0.7
-_STEPS, _SETTLED, _LEAST = 200, 1e-11, 1e-3
-_APART, _NEVER = 1e-9, 1e-6  # V in one direction over V in another; of samples that tell of a direction
-_COUNTED = 1.005
-_ROUNDS, _SAME = 2, 1e-2
-_SUBSETS = ([0, 1, 2], [0, 1], [0, 2])
-_DOUBT = 3.0  # corners of a label leave powers of V that all of these polynomials miss
-_LINE = np.linspace(0.0, 1.0, 25)
+_STEPS, _SETTLED = 200, 1e-11  # of Tyler's iteration, which converges geometrically; its change at the end
+_SUBSETS = ([0, 1, 2], [0, 1], [0, 2])  # of the scales: the parabola, and lines to compare with
 
 
 def normals(g: Callable[[Sequence[Array]], Array], r: int) -> Array:
     """Unit gradients (n, r) at points that fill N(0, 1) evenly; zero on a plateau."""
-    z = ndtri(np.clip(qmc.Sobol(r, seed=0).random_base2(_POINTS), 1e-12, 1 - 1e-12)).T
-    slopes = np.stack([g(list(z + e)) - g(list(z - e)) for e in _STEP*np.eye(r)[:, :, None]], axis=1)
+    points = 16  # 2^16, evenly spread
+    z = ndtri(np.clip(qmc.Sobol(r, seed=0).random_base2(points), 1e-12, 1 - 1e-12)).T
+    step = 1e-5  # of a central difference of g: ten digits of a gradient
+    slopes = np.stack([g(list(z + e)) - g(list(z - e)) for e in step*np.eye(r)[:, :, None]], axis=1)
     size = np.linalg.norm(slopes, axis=1, keepdims=True)
     seen = np.isfinite(size) & (size > 0)
     return np.where(seen, slopes/np.where(seen, size, 1.0), 0.0)
@@ -70,18 +63,21 @@ class Approach:
         self.evolution, self.n, self.v, self.r = evolution, n, evolution.together, n.shape[1]
         self.products = products(n)
         self.shape = self.at(0.0, np.zeros((0, self.r, self.r)))[0]
-        self.together = bool(np.linalg.cond(self.shape) < _LONG)
+        long = 8.0  # V in one direction over V in another: beyond it they do not come near 1 together
+        self.together = bool(np.linalg.cond(self.shape) < long)
         slowest = float((n**2).sum(axis=1).mean())/self.r if self.together else self._slowest()
-        self.onset = 1/slowest if slowest > _NEVER else np.inf
+        never = 1e-6  # part of the samples that tell of a direction, below which none is known
+        self.onset = 1/slowest if slowest > never else np.inf
 
     def _slowest(self) -> float:
         """The least eigenvalue of K^(1/2) E[n n^T/(n^T K n)] K^(1/2) in the shape that V <- (alpha F)^{-1} comes to as V -> 0."""
         K, c = np.eye(self.r), 0.0
+        ratio = 1e-9  # V in one direction over V in another
         for _ in range(_STEPS):
             F, L = self.symmetric(limit(self.products, K)), np.linalg.cholesky(K)
             last, c = c, float(np.linalg.eigvalsh(L.T @ F @ L)[0])
             G, R = np.linalg.eigh(F)
-            K = (R*(G[-1]/np.maximum(G, _APART*G[-1]))) @ R.T
+            K = (R*(G[-1]/np.maximum(G, ratio*G[-1]))) @ R.T
             if abs(c - last) < _SETTLED:
                 break
         return c
@@ -89,16 +85,20 @@ class Approach:
     def attracts(self, alpha: float) -> bool:
         """Whether M = 1 surely attracts: an onset that is counted among points is known to three digits or so."""
         counted = not self.together or not np.all(np.any(self.n != 0, axis=1))
-        return bool(alpha > self.onset*(_COUNTED if counted else 1.0))
+        counted_margin = 1.005  # an onset that is counted among 2^16 points has a standard error of 1/256 = 0.4 %
+        return bool(alpha > self.onset*(counted_margin if counted else 1.0))
 
     @cached_property
     def series(self) -> list[Array]:
         """From F at a few V of the shape that is met between."""
         K = self.shape
-        for _ in range(_ROUNDS):
+        middle = 0.7  # s at which the shape is taken, between the resolved and 0
+        rounds = 2  # in which the shape that is met between settles
+        same = 1e-2  # relative change of that shape which no longer matters
+        for _ in range(rounds):
             found = self._through(K, _SUBSETS)
-            last, K = K, self.at(_MIDDLE, found[0])[0]
-            if np.abs(K - last).max() < _SAME*self.v:
+            last, K = K, self.at(middle, found[0])[0]
+            if np.abs(K - last).max() < same*self.v:
                 break
         return found + self._through(last, _SUBSETS[:1], self.evolution.output.beside[0])
 
@@ -112,10 +112,11 @@ class Approach:
         """(K, alpha) with K^{-1} = s^2 + alpha s^2 F, the least eigenvalue of K that of the smallest V: Tyler's iteration."""
         K, alpha = self.v*np.eye(self.r), 0.0
         above = sum((s**(j + 1)*B for j, B in enumerate(series)), np.zeros_like(K))
+        least_part = 1e-3  # of the largest eigenvalue of F: directions of F far below it are noise
         for _ in range(_STEPS):
             G, R = np.linalg.eigh(self.symmetric(limit(self.products, K)) + above)
             alpha = float((1/self.v - s*s)/G[-1])
-            new = (R/(s*s + alpha*np.maximum(G, _LEAST*G[-1]))) @ R.T
+            new = (R/(s*s + alpha*np.maximum(G, least_part*G[-1]))) @ R.T
             moved, K = np.abs(new - K).max(), new
             if moved < _SETTLED*self.v:
                 break
@@ -142,11 +143,13 @@ class Approach:
         V = first**2*self.at(first, self.series[0])[0]
         off = [np.inf if s is None else np.abs(V - s*s*self.at(s, series)[0]).max()
                for s, series in zip(others, self.series[1:], strict=True)]
-        return self._point(first, _DOUBT*float(max(off)))
+        doubt = 3.0  # corners of a label leave powers of V that all of these polynomials miss
+        return self._point(first, doubt*float(max(off)))
 
     def _crossing(self, series: Array, alpha: float, informed: bool) -> float | None:
         """s at which alpha(s) crosses alpha: the first from what is resolved downwards, informed from 0 upwards; 0 for M = 1."""
-        line = np.array([self.at(s, series)[1] for s in _LINE])
+        places = np.linspace(0.0, 1.0, 25)  # of s, on which alpha(s) is compared with alpha
+        line = np.array([self.at(s, series)[1] for s in places])
         over = line < alpha  # the map raises M
         if not informed and not over[-1]:
             return None
@@ -154,7 +157,7 @@ class Approach:
         if not turns.size:
             return 0.0 if over[0] else None
         k = turns[0 if informed else -1]
-        return float(brentq(lambda s: self.at(s, series)[1] - alpha, _LINE[k], _LINE[k + 1], xtol=1e-10))
+        return float(brentq(lambda s: self.at(s, series)[1] - alpha, places[k], places[k + 1], xtol=1e-10))
 
     def _point(self, s: float, off: float) -> FixedPoint:
         M = np.eye(self.r) - s*s*self.at(s, self.series[0])[0] if s else np.eye(self.r)

@@ -20,11 +20,8 @@ from hermitex.theories.overlaps.overlap_branch import LEAST, OverlapPath, stages
 from hermitex.theories.overlaps.overlap_space import FixedPoint
 
 Array = np.ndarray
-_SEED, _STEADY, _ALIKE = 1e-5, 0.2, 1e-4  # a small overlap; change of a rate from it to twice as much; of rates that are one
-_SMALL = 1e-4
-_GOOD = 1e-7  # of a fixed point: what it moves by
+_SEED = 1e-5  # a small overlap, in which the map is linear to five digits
 _MARGIN = 0.03  # of alpha: how far from a transition of the cheap map its kind is trusted
-_FOLD = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
 _RESOLVED = {1: 0.0, 2: 1e-2, 3: 4e-2}  # 1 - q of a branch: its largest overlap is nearer to 1
 
 
@@ -87,7 +84,8 @@ class StateEvolution(WholeMap):
             if why:
                 return self.beside_one(alpha, informed) or FixedPoint(x, float("nan"), False, reason=why)
             free = {k for k in free if 0 < x[k] < 1}
-        return FixedPoint.resting(x, self.residual(x, alpha), _GOOD)
+        good = 1e-7  # of a fixed point: what it moves by
+        return FixedPoint.resting(x, self.residual(x, alpha), good)
 
     def _solved(self, x: Array, free: list[int], moving: list[int], alpha: float, informed: bool) -> tuple[Array, str]:
         """The free overlaps given the others, each 0, 1 or between."""
@@ -175,10 +173,12 @@ class StateEvolution(WholeMap):
             return np.inf, moved
         rates, vectors = np.linalg.eig(table[:, 1:])
         rate = float(rates.real.max())
-        vector = np.abs(vectors[:, rates.real >= rate - _ALIKE*abs(rate)]).sum(axis=1)
+        alike = 1e-4  # relative, of rates that are one
+        vector = np.abs(vectors[:, rates.real >= rate - alike*abs(rate)]).sum(axis=1)
+        steady = 0.2  # change of a rate from a small overlap to twice as much
         if rate < LEAST:
             again = float(np.linalg.eigvals(self.growth(x, zeros, 2*_SEED)[:, 1:]).real.max())
-            rate = rate if rate > 0 and abs(again/rate - 1) < _STEADY else 0.0
+            rate = rate if rate > 0 and abs(again/rate - 1) < steady else 0.0
         return rate, [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
 
 
@@ -202,7 +202,8 @@ def _corrected(evolution: StateEvolution, cheap: StateEvolution, alpha: float, i
     slopes = cheap.slopes(point.x, alpha, free)
     left = 1 - _rate(slopes)
     held = [k for k in range(len(point.x)) if k not in free]
-    found = None if left < _FOLD else by_newton(evolution, point.x, alpha, held, slopes)
+    fold = 2e-3  # 1 - dH/dM, which vanishes where a branch turns
+    found = None if left < fold else by_newton(evolution, point.x, alpha, held, slopes)
     if found is None or (left < _MARGIN and not 0.5*left < 1 - _rate(cheap.slopes(found.x, alpha, free)) < 2*left):
         return None  # a turning point is as near as the two maps are apart
     return replace(found, iterations=point.iterations + found.iterations)
@@ -215,11 +216,12 @@ def _rate(slopes: Array) -> float:
 def _kind_is_sure(cheap: StateEvolution, x: Array, free: list[int], alpha: float, informed: bool) -> bool:
     """Whether what is 0, 1 or between would be so at alphas 3 % away."""
     held = [k for k in range(len(x)) if k not in free]
+    small = 1e-4  # an overlap at which the cheap map is taken as linear
     if not cheap.space.diagonal:
         if held and np.any(x):
             return abs(alpha*cheap.pace - 1) > _MARGIN
-        seed = _SMALL*cheap.space.coordinates(np.eye(cheap.output.r))
-        return not held or alpha*np.linalg.eigvalsh(cheap.F(seed))[-1]/_SMALL < 1 - _MARGIN  # a positive map has the norm of dF[1]
+        seed = small*cheap.space.coordinates(np.eye(cheap.output.r))
+        return not held or alpha*np.linalg.eigvalsh(cheap.F(seed))[-1]/small < 1 - _MARGIN  # a positive map has the norm of dF[1]
     if not held:
         return True
     beside = [cheap.solve(alpha*f, informed) for f in (1 - _MARGIN, 1 + _MARGIN)]

@@ -17,8 +17,6 @@ from hermitex.theories.overlaps.cell_grid import Array
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput
 from hermitex.theories.overlaps.overlap_frame import eigen_nodes
 
-_REACH = 7.0
-
 
 @dataclass(frozen=True, eq=False)
 class StepOutput(FiniteOutput):
@@ -51,9 +49,10 @@ class StepOutput(FiniteOutput):
         cell = np.searchsorted(cuts[2], z)
         z, dz, cell = (x[cell < len(cuts[2])] for x in (z, dz, cell))  # beyond the last step is what all other cells leave
         total = [np.zeros((len(cuts[0]) + 1, len(cuts[1]) + 1, len(cuts[2]) + 1, len(omega))) for _ in range(4)]
+        reach = 7.0  # P(|z| > 7) = 3e-12
         for x, w, k in zip(z, dz, cell, strict=True):
             away = x - omega[:, 2]
-            near = np.flatnonzero(np.abs(away) < _REACH*np.sqrt(v))
+            near = np.flatnonzero(np.abs(away) < reach*np.sqrt(v))
             if not near.size:
                 continue
             t = away[near]

@@ -20,8 +20,6 @@ from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number, words_table
 from hermitex.symbolic.subspaces import matrix
 
-_SAME = 1e-4  # two routes to a threshold
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transitions(Shown):
@@ -123,7 +121,8 @@ def _of_the_label(theory: Any, alpha: float) -> float:
         known = stage_value(theory.label[0], theory.label[1], theory.reduced.names, matrix([], theory.output.r))
     except HermitexError:
         return alpha
-    sharp = known.error < alpha*10.0**-theory.output.digits and abs(known.alpha/alpha - 1) < max(_SAME, 10.0**-theory.output.digits)
+    same = 1e-4  # two routes to a threshold
+    sharp = known.error < alpha*10.0**-theory.output.digits and abs(known.alpha/alpha - 1) < max(same, 10.0**-theory.output.digits)
     return float(known.alpha) if sharp else alpha
 
 

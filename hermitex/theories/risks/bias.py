@@ -14,8 +14,6 @@ from hermitex.theories.risks.projection import Projection, Target, project
 Array = np.ndarray[Any, Any]
 
 RATES = np.geomspace(0.02, 60, 60)   # spikes r that a minimisation scans
-_BIASES = np.linspace(-1, 1, 121)     # biases, in units of the reach of a pre-activation
-_FAR = 6.0
 
 
 def bounds_at(smoothed: Smoothed, target: Target, r: Array, c: Array, b: Array | float = 0.0) -> Projection:
@@ -42,7 +40,8 @@ def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], a
 
 def best_bias(smoothed: Smoothed, target: Target, r: float, c: float) -> dict[str, Least]:
     """The infimum over the bias of each bound at one (r, c)."""
-    reach = _FAR*np.sqrt(r*r + c) + 2
+    far = 6.0  # deviations of a pre-activation that a bias may shift
+    reach = far*np.sqrt(r*r + c) + 2
     quick = smoothed.tabulated(c, 14*abs(r) + 20*reach)
     known: dict[bytes, Projection] = {}
 
@@ -53,9 +52,10 @@ def best_bias(smoothed: Smoothed, target: Target, r: float, c: float) -> dict[st
         return np.asarray(getattr(known[key], which))
 
     found = {}
+    biases = np.linspace(-1, 1, 121)  # in units of the reach of a pre-activation
     for which in ("upper", "lower"):
         inside = bounds_at(smoothed, target, np.asarray(r), np.asarray(c))
-        best = least(lambda b, w=which: values(w, b), reach*_BIASES, (-np.inf, np.inf))  # type: ignore[misc]
+        best = least(lambda b, w=which: values(w, b), reach*biases, (-np.inf, np.inf))  # type: ignore[misc]
         # No bias is one of the biases.
         at_zero = float(getattr(inside, which)[0])
         found[which] = Least(at_zero, 0.0, np.nan, 0.0) if at_zero <= best.value else best

@@ -17,7 +17,6 @@ from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.zero import decide
 from hermitex.symbols import c, gamma, kappa, r, z
 
-_PATIENCE = 20.0  # seconds for both bounds
 _rho = Symbol("rho", positive=True)
 
 
@@ -29,14 +28,15 @@ def formulas(sigma: Any, g: Any, aligned: bool = True) -> dict[str, Expr | None]
     ----------
     sigma, g : `Activation`; aligned : gamma = 1
     """
+    patience = 20.0  # seconds for both bounds
     try:
-        with effort(_PATIENCE):
+        with effort(patience):
             upper, products = _upper(sigma, g, aligned)
     except HermitexError:
         checkpoint()  # the budget around it is over: that is no answer
         return {"upper": None, "lower": None}
     try:
-        with effort(_PATIENCE):
+        with effort(patience):
             lower = _lower(upper, products, aligned)
     except HermitexError:
         checkpoint()

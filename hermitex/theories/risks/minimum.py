@@ -15,8 +15,6 @@ from scipy.optimize import minimize_scalar
 
 Array = np.ndarray[Any, Any]
 
-_ENOUGH = 1e-9        # an end wins only by more than this, relative to the value inside
-_FEWEST = 5           # values that show a limit
 _ROUNDING = 1e-13     # of the largest value: what an extrapolation is not better than
 
 
@@ -60,9 +58,10 @@ def least(f: Callable[[Array], Array], grid: Array, ends: tuple[float, float] = 
         value = float(f(np.array([at]))[0])
         if value <= best.value:
             best = Least(value, at, np.nan, 0.0)
+    enough = 1e-9  # an end wins only by more than this, relative to the value inside
     for end, edge in ((ends[0], grid[0]), (ends[1], grid[-1])):
         limit, error = _limit(f, end, edge)
-        margin = max(_ENOUGH*best.value, 1e-15)
+        margin = max(enough*best.value, 1e-15)
         at_edge = best.at is not None and best.at == edge
         if limit < best.value - max(margin, error) or (at_edge and limit <= best.value + error):
             best = Least(limit if limit > error else 0.0, None, end, error)
@@ -102,7 +101,8 @@ def _limit(f: Callable[[Array], Array], end: float, edge: float) -> tuple[float,
     values = f(end + (edge - end)*s if np.isfinite(end) else edge*beyond)
     sound = np.flatnonzero(~np.isfinite(values))
     s, values = (v[:sound[0]] if sound.size else v for v in (s, values))
-    if len(values) < _FEWEST or not np.all(np.diff(values)[-3:] <= 0) or values[-1] == values[-4]:
+    fewest = 5  # values that show a limit
+    if len(values) < fewest or not np.all(np.diff(values)[-3:] <= 0) or values[-1] == values[-4]:
         return (float(values[-1]), 0.0) if len(values) else (np.inf, np.inf)  # it does not come down towards this end
     rounding = _ROUNDING*float(np.max(np.abs(values)))
     step = abs(float(values[-1] - values[-2]))

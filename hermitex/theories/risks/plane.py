@@ -16,8 +16,6 @@ from hermitex.show.display import Shown, letter, number, words_table
 from hermitex.theories.bounds import bounds
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
 
-_LEVELS = 24  # of colour
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BoundsMap(Shown):
@@ -79,7 +77,8 @@ class BoundsMap(Shown):
             return ax
         values = getattr(self.bounds, which)
         shown = np.log10(np.maximum(values, 1e-12))
-        drawn = ax.contourf(self.r, self.c, shown, levels=_LEVELS, cmap="viridis")
+        levels = 24  # of colour
+        drawn = ax.contourf(self.r, self.c, shown, levels=levels, cmap="viridis")
         least = np.array([_bottom(self.r, row) for row in values])
         ax.plot(least, self.c, color="white", linewidth=1.2, linestyle="--", label="least for each $c$")
         ax.set_xlim(self.r[0], self.r[-1])

@@ -23,15 +23,7 @@ from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
 
-_ROUNDING = 2e-16     # of an activation's size: what its conditional coefficients are known to
-_DEPENDENT = 0.1      # of a column's direction: beyond that it is rounding, and the column lies in the span of those before
-_QUICK = 100          # times rounding: the error of the quick quadrature, which a gentle column must rise above
-_GENTLE = 1e-2        # r/sqrt(c) below which columns that are independent look alike
-_TOLERANCE = 2e-15    # of the quadrature over kappa, relative to the lengths of the two factors
 _WIDEST = 37.0        # exp(-kappa^2/2) underflows beyond
-_SHARP = 0.3          # sqrt(1 - gamma^2) below which the target's kinks still show
-_NUMBERS = 3_000_000  # in one array
-_ROUNDS = 40
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,8 @@ class Target:
             raise BadInput(f"the target {self.activation(z)} is not square integrable: E g(z)^2 is infinite, and so is the risk")
         self.gamma, self.rho = float(gamma), (1 - gamma)*(1 + gamma)
         self.function, kinks = _function(self.activation)
-        sharp = np.sqrt(self.rho) < _SHARP
+        sharp_below = 0.3  # sqrt(1 - gamma^2) below which the target's kinks still show
+        sharp = np.sqrt(self.rho) < sharp_below
         self.kinks = kinks/gamma if sharp else np.zeros(0)
         self._known: tuple[Array, Array] = np.zeros(0), np.zeros((3, 0))
 
@@ -108,13 +101,15 @@ def project(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Ar
     reach = max((np.max(np.abs(x)) for _, (x, *_) in rules), default=0.0)*np.abs(r) + np.abs(b)
     many = sum(chosen.size*len(rule[0]) for chosen, rule in rules)
     known = [s.for_many(many, c[:, k], float(reach[:, k].max())) for k, s in enumerate(sigma)] if points else []
+    numbers = 3_000_000  # in one array
+    gentle_below = 1e-2  # r/sqrt(c) below which columns that are independent look alike
     for chosen, (x, w, error) in rules:
         h = target(x)
-        for rows in np.array_split(chosen, 1 + chosen.size*x.size*K//_NUMBERS):
+        for rows in np.array_split(chosen, 1 + chosen.size*x.size*K//numbers):
             columns = [f(r[rows, k, None]*x + b[rows, k, None], c[rows, k]) for k, f in enumerate(known)]
             s = np.sqrt(c[rows])
             moves = r[rows] != 0
-            gentle = np.any(moves & (np.abs(r[rows]) < _GENTLE*s), axis=1)
+            gentle = np.any(moves & (np.abs(r[rows]) < gentle_below*s), axis=1)
             # in a mean of values of either sign they cancel: rounding is a part of their size, sqrt(M_0^2 + c M_1^2 + ...)
             spread = [(s[:, k], 1 if f.kernels else s[:, k]) for k, f in enumerate(sigma)]
             _fill(out, rows, (x, w, error), h, columns, (moves.any(axis=1), gentle, spread))
@@ -160,6 +155,9 @@ def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, w
     R, t = np.zeros((points, K, K)), np.zeros((points, K))
     residuals, early = [], np.zeros((points, first))
     tilt, error = np.zeros((K, points)), np.zeros(points)  # of the directions, and of the residuals
+    dependent = 0.1  # of a column's direction: beyond that it is rounding, and the column lies in the span of those before
+    quick = 100  # times rounding: the error of the quick quadrature, which a gentle column must rise above
+    known_to = 2e-16  # of an activation's size: what its conditional coefficients are known to
     for k, column in enumerate(basis):
         v = column.copy()
         for _ in range(2 if k else 0):  # twice is enough
@@ -168,8 +166,8 @@ def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, w
                 R[:, j, k] += part
                 v -= part[:, None]*q[j]
         length = np.sqrt(np.einsum("pn,pn->p", v, v))
-        rounding = _ROUNDING*size[k] + np.einsum("jp,pj->p", tilt[:k], np.abs(R[:, :k, k]))
-        real = length*_DEPENDENT > np.where(gentle, _QUICK, 1)*rounding
+        rounding = known_to*size[k] + np.einsum("jp,pj->p", tilt[:k], np.abs(R[:, :k, k]))
+        real = length*dependent > np.where(gentle, quick, 1)*rounding
         tilt[k] = np.where(real, rounding/np.where(real, length, 1), 0)
         R[:, k, k] = np.where(real, length, 0)
         R[:, :k, k] *= (np.sqrt(length**2 + (R[:, :k, k]**2).sum(-1)) > rounding)[:, None]
@@ -199,7 +197,8 @@ def _solved(R: Array, t: Array) -> Array:
 
 
 # -- the quadrature over kappa ---------------------------------------------------------------------------------------------
-def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Array) -> tuple[Array, Array, float]:
+def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Array, *,
+               tolerance: float = 2e-15) -> tuple[Array, Array, float]:
     """Nodes, weights and error of a rule that integrates all products of the functions at the points (r, c, b) given.
 
     Trapezoid where the target is smooth, else panels between its kinks; refined until the products stand still
@@ -211,10 +210,12 @@ def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b:
     # A feature turns over within sqrt(c)/r: halving the step shows nothing until it is as short.
     sharpness = float(np.max(np.abs(r)/np.sqrt(c), initial=1.0))
     patience = 3 + int(np.ceil(np.log2(max(sharpness, 1.0))))
-    for _ in range(_ROUNDS + patience):
+    rounds = 40  # of refinement, beside those that a sharp function needs
+    # tolerance: of the quadrature over kappa, relative to the lengths of the two factors
+    for _ in range(rounds + patience):
         products = _products(sigma, target, rule.nodes, (r, c, b))
         error, tail, suspects = _judged(products, rule)
-        if tail > _TOLERANCE and rule.window < _WIDEST:
+        if tail > tolerance and rule.window < _WIDEST:
             wider = min(rule.window + 3, _WIDEST)
             rule = rule.widen(wider) if rule.kind == "trapezoid" else quadrature.panels(_edges(target.kinks, wider))
             continue
@@ -222,9 +223,9 @@ def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b:
             raise Divergent(f"E[sigma(r kappa + sqrt(c) z)^2] or E[g(z)^2] with sigma = {sigma[0].activation(z)}, "
                             f"g = {target.activation(z)}", "the integrand does not fall off")
         best, idle = (error, 0) if error < best/2 else (best, idle + 1)
-        if error <= _TOLERANCE or idle >= patience or rule.full:
+        if error <= tolerance or idle >= patience or rule.full:
             break
-        rule = rule.refine() if rule.kind == "trapezoid" else rule.refine(suspects > max(0.1*_TOLERANCE, 0.01*suspects.max()))
+        rule = rule.refine() if rule.kind == "trapezoid" else rule.refine(suspects > max(0.1*tolerance, 0.01*suspects.max()))
     x, w = rule.nodes, rule.weights
     if _even(sigma, target, b):  # the other half says the same
         x, w = x[x >= 0], np.where(x > 0, 2*w, w)[x >= 0]

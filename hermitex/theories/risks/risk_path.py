@@ -21,9 +21,6 @@ from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
 
 Array = np.ndarray[Any, Any]
 
-_ZERO = 1e-13
-_SOUND = 1e-9  # a bound whose quadrature did not come to that is none
-
 
 def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) -> Bounds:
     """Each bound minimised over the learning rate.
@@ -45,11 +42,13 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
     known: dict[bytes, Projection] = {}
     quick = smoothed.tabulated(c, 14*float(RATES[-1])*4) if c is not None else smoothed
 
+    sound = 1e-9  # a bound whose quadrature did not come to that is none
+
     def values(which: str, t: Array) -> Array:
         key = np.asarray(t).tobytes()
         if key not in known:
             known[key] = bounds_at(quick, target, *path(np.asarray(t)))
-        return np.where(known[key].error <= _SOUND, getattr(known[key], which), np.inf)
+        return np.where(known[key].error <= sound, getattr(known[key], which), np.inf)
 
     optimum: dict[str, Any] = {}
     coefficients: dict[str, Any] = {}
@@ -120,13 +119,14 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_StepPa
     size = np.sqrt(k["g_squared"])
     slope = k["sigma_1"]*N_v
     notes: list[str] = []
+    zero = 1e-13  # relative: a coefficient below is rounding
     if gamma_given := given["gamma"] is not None:
         gamma = float(as_numbers("gamma", given["gamma"]))
     else:
-        gamma = float(np.clip(k["g_1"]/N_v, -1, 1)) if N_v > _ZERO*size else 1.0
+        gamma = float(np.clip(k["g_1"]/N_v, -1, 1)) if N_v > zero*size else 1.0
     if not abs(gamma) <= 1:
         raise BadInput("bounds: gamma is an overlap, between -1 and 1")
-    if abs(slope) <= _ZERO*max(size, 1e-300):
+    if abs(slope) <= zero*max(size, 1e-300):
         notes.append("no learning rate makes a spike: sigma_1 or the mean gradient is zero; the minimum is over r > 0 itself")
         still = _StepPath(1.0, lambda t: np.full(t.shape, fixed or 1.0), False)
         return still, fixed or 1.0, 1.0 if not gamma_given else gamma, notes
@@ -134,11 +134,11 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_StepPa
     spread = 0.0
     if np.isfinite(alpha0) and fixed is None:
         spread = R_2/alpha0*float(evaluate(asked.slope_variance, digits=17))
-    constant = fixed if fixed is not None else 1.0 if abs(tilt) < _ZERO and spread == 0 else None
+    constant = fixed if fixed is not None else 1.0 if abs(tilt) < zero and spread == 0 else None
     if constant is None:
         notes.append(f"along the way c = (1 {'+' if tilt >= 0 else '-'} {abs(tilt):.6g} eta/beta)^2"
                      + (f" + {spread:.6g} (eta/beta)^2" if spread else "") + "; give c to hold it fixed")
-    physical = fixed is None or (fixed == 1.0 and abs(tilt) < _ZERO and spread == 0)
+    physical = fixed is None or (fixed == 1.0 and abs(tilt) < zero and spread == 0)
 
     def bulk(t: Array) -> Array:
         if constant is not None:
