@@ -1,14 +1,14 @@
-"""premise_1, ..., premise_n => lhs = rhs: a conclusion that holds, that follows from what it names, and that uses each of them.
+"""premise_1, ..., premise_n => lhs = rhs: a conclusion that holds, follows from its premises, and needs each of them.
 
-An average, a derivative or a limit that is written out counts as one letter: what is left of a premise is an equation of algebra,
-which is solved for one letter and put in. A conclusion follows if nothing is left of it then, and a premise is used if without
-it something is. It is established no further than the weakest of its premises. What a premise leaves open is a letter of its own
-that is never solved for: f ~ g as f = g(1 + o), f = g + O(h) as f = g + o h, and f < g as g - f = o > 0. A claim a ~ b follows
-if it does where every o is 0, and the slope of a/b there is bounded.
+An average, a derivative or a limit that is written out counts as one letter. Each premise is then an equation of algebra, which is
+solved for one letter and substituted. A conclusion follows if its two sides then agree. A premise is needed if they do not agree
+without it. The conclusion has the verdict of its weakest premise. A premise that leaves something open has a letter o of its own,
+which is never solved for: f ~ g is f = g(1 + o), f = g + O(h) is f = g + o h, and f < g is g - f = o > 0. A claim a ~ b follows if
+it holds for o = 0 and the slope of a/b there is bounded.
 
-The package's object is a formula, which must be the right side; a System; or a function of what its text gives, which runs that
-and returns the numbers of what it solved, at which the conclusion must hold, and must fail once they are moved. The text that
-names it is evaluated, and must give what is compared.
+The package's object is a formula, which must equal the right side; a System; or a function. The function takes the value of the
+code, solves it, and returns numbers. At these numbers the conclusion must hold, and at moved numbers it must fail. The code is
+evaluated, and must give the compared object.
 """
 
 from __future__ import annotations

@@ -498,7 +498,7 @@ class System(Shown):
         -------
         tuple of Solution : `.branch` of each is the name of the starts from which iteration of the equations, undamped, ends
             there ("informed, uninformed" if both do); "unstable" where iteration leaves it; "stable" where it is stable and no
-            named start ends there; "unique" where nothing else was found. Of implicit equations, which are no map, it is the
+            named start ends there; "unique" where nothing else was found. For implicit equations, which have no map, it is the
             start from which Newton's method came, or "other". At points where a branch does not exist its numbers are NaN.
 
         Every solution that is found is returned.

@@ -61,7 +61,7 @@ class Plateaus(Theory):
         arrays = np.broadcast_arrays(*numbers.values())
         points = [self.reached(dict(zip(names, p, strict=True))) for p in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
         highest = max((k for _, k in points if k < np.inf), default=0)
-        most = 60  # that a curve asks for
+        most = 60  # the highest degree of a curve
         if highest > most:
             raise BadInput(f"{self.name}: degrees up to {most} are computed; kappa = {float(np.max(numbers['kappa'])):g} needs "
                            f"degree {int(highest)}")
