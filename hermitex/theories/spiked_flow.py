@@ -112,7 +112,7 @@ class SpikedFlow(Theory):
         out["m0"] = out.get("m0", np.asarray(out["dimension"])**-0.5)
         begins = np.ravel(out["m0"])
         if not np.all(good := (np.abs(begins) < 1) & (begins != 0)):
-            raise BadInput(f"spiked-covariance: m0 must be between -1 and 1 and not 0, got {begins[~good][0]:g}")
+            raise BadInput(f"spiked-covariance: m0 must be between -1 and 1 and different from 0, not {begins[~good][0]:g}")
         return out
 
     def by_equations(self, numbers: dict[str, np.ndarray]) -> Mapping[str, Any]:
