@@ -5,7 +5,7 @@ import json
 import mpmath
 import numpy as np
 import pytest
-from sympy import Rational, Symbol, asin, pi, simplify, sqrt
+from sympy import Rational, Symbol, asin, cos, pi, simplify, sqrt
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError
@@ -163,7 +163,7 @@ def test_the_matrix_of_a_kernel_by_its_series_and_by_its_formula():
         cosine = np.clip(x @ x.T/25/r[:, None]/r, -1, 1)
         away = ~np.eye(40, dtype=bool)
         cosine[~away] = 0
-        assert own[away] == pytest.approx(series(cosine, r, r)[away], abs=1e-9)
+        assert own[away] == pytest.approx(series(np.sqrt((1 + cosine)/2), np.sqrt((1 - cosine)/2), r, r)[away], abs=1e-9)
         assert np.linalg.eigvalsh(own).min() > -1e-9
 
 
@@ -311,6 +311,36 @@ def test_the_matrix_is_held_or_refused():
         rows = np.random.default_rng(many).standard_normal((many, 8))
         assert np.diag(dual_kernel("erf", "ntk").gram(rows))[:10] == pytest.approx(
             [dual_kernel("erf", "ntk").gram(row[None])[0, 0] for row in rows[:10]], rel=1e-7)
+
+
+@pytest.mark.parametrize("sigma, kind", [("hardtanh", "ntk"), ("hardtanh", "features"), ("elu", "ntk"), ("relu", "ntk"),
+                                         ("relu6", "ntk"), ("gelu", "ntk"), ("selu", "features"), ("relu(z)**2", "features")])
+def test_the_matrix_holds_up_to_both_ends(sigma, kind):
+    """Rows at an angle theta down to 1e-9 and next to pi, of equal and of unequal lengths, beside the formula at 40 digits."""
+    kernel = dual_kernel(sigma, kind)
+    for length in (1.0, 3.0):
+        for theta in (1.1, 1e-2, 1e-5, 1e-9):
+            for sign in (1, -1):
+                x, y = np.array([[1.0, 0.0]]), sign*length*np.array([[np.cos(theta), np.sin(theta)]])
+                at = {t: sign*cos(Rational(theta)), Symbol("r_1", positive=True): 1/sqrt(2),
+                      Symbol("r_2", positive=True): Rational(length)/sqrt(2)}
+                wanted = float(kernel.between.subs(at).evalf(20, maxn=400))
+                assert kernel.gram(x, y)[0, 0] == pytest.approx(wanted, rel=1e-11, abs=1e-12), (length, theta, sign)
+    rows = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, 1.0]])
+    ends = kernel.gram(rows)
+    assert np.isfinite(ends).all() and ends[0, 2] == pytest.approx(ends[0, 0], rel=1e-12)
+    nearly = kernel.gram(rows[:1], -np.array([[1.0, 1 + 1e-9]]))[0, 0]
+    assert ends[0, 1] == pytest.approx(nearly, abs=1e-8) and kernel.gram(rows[:1], rows[1:2])[0, 0] == ends[0, 1]
+
+
+def test_known_ends_of_the_matrix():
+    """hardtanh's tangent kernel of opposite rows is odd; relu's is 0; a cosine that rounding has put above 1 changes nothing."""
+    x = np.sqrt(2)*np.eye(2)[:1]
+    same, opposite = dual_kernel("hardtanh", "ntk").gram(x)[0, 0], dual_kernel("hardtanh", "ntk").gram(x, -x)[0, 0]
+    assert opposite == pytest.approx(-same, rel=1e-12) and same == pytest.approx(1.1987480430987993, rel=1e-12)
+    assert abs(dual_kernel("relu", "ntk").gram(x, -x)[0, 0]) < 1e-15
+    near = dual_kernel("hardtanh", "ntk").gram(x, x + np.array([[0, 2e-6]]))[0, 0]  # 1 - t = 1e-12
+    assert near == pytest.approx(same, abs=2e-6)
 
 
 @pytest.mark.parametrize("kind, sigma", [("ntk", "relu"), ("features", "abs"), ("ntk", "Max(0, tanh(z))")])

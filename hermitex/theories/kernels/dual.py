@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
-from sympy import DiracDelta, Expr, Symbol, asin, atan, diff, simplify, sqrt
+from sympy import DiracDelta, Expr, Symbol, asin, atan, simplify, sqrt
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.hints import Formula
@@ -23,11 +23,12 @@ from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.series.expansion import expand
 from hermitex.symbols import z, z1, z2
 from hermitex.theories.kernels import harmonics
-from hermitex.theories.kernels.inner import EXACT, ORDER, InnerKernel, along, numeric, t, whole
+from hermitex.theories.kernels.half_angles import SINE, THETA, P, Q, in_half_angles, t
+from hermitex.theories.kernels.inner import EXACT, ORDER, InnerKernel, along, numeric, whole
 from hermitex.theories.spike import free_parameters, require_square_integrable
 
 Array = np.ndarray
-_SINE, _U, _V = Symbol("s", positive=True), Symbol("r_1", positive=True), Symbol("r_2", positive=True)
+_U, _V = Symbol("r_1", positive=True), Symbol("r_2", positive=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,15 +47,28 @@ class DualKernel(InnerKernel):
         return f"{self.sigma.name}, {'tangent kernel' if self.trained else 'random features'}"
 
     @cached_property
-    def between(self) -> Expr | None:
-        """E[sigma(r_1 u) sigma(r_2 v)], corr(u, v) = t, in closed form, r = |x|/sqrt(d); None where no rule applies."""
+    def _raw(self) -> Expr | None:
+        """The closed form in t and s = sqrt(1 - t^2); that of the slopes is added for the tangent kernel."""
         try:
-            mean = closed_form(E(self.sigma(_U*z1)*self.sigma(_V*(t*z1 + _SINE*z2)), z1, z2))
+            found = _mean_product(self.sigma)
+            return found + t*_U*_V*_mean_product(self.sigma.weak_derivative) if self.trained else found
         except HermitexError:
             return None
-        there = _short(mean.subs(_SINE, sqrt(1 - t**2))).replace(
-            lambda e: isinstance(e, atan), lambda e: asin(t) if e.args[0] == t/sqrt(1 - t**2) else e)
-        return _short(there + t*diff(there, t)) if self.trained else there
+
+    @cached_property
+    def between(self) -> Expr | None:
+        """E[sigma(r_1 u) sigma(r_2 v)], corr(u, v) = t, in closed form, r = |x|/sqrt(d); None where no rule applies."""
+        if self._raw is None:
+            return None
+        return _short(_short(self._raw.subs(SINE, sqrt(1 - t**2))).replace(
+            lambda e: isinstance(e, atan), lambda e: asin(t) if e.args[0] == t/sqrt(1 - t**2) else e))
+
+    @cached_property
+    def _function(self) -> Callable[..., Array]:
+        """The closed form as a function of arrays t, p, q, theta, r_1, r_2."""
+        from hermitex.kernels.arrays import lambdify
+
+        return lambdify((t, P, Q, THETA, _U, _V), in_half_angles(self._raw), ["scipy", "numpy"])
 
     @cached_property
     def formula(self) -> Expr | None:
@@ -146,18 +160,18 @@ class DualKernel(InnerKernel):
             return np.full(radius.size, one(float(radius[0])))
         return along(lambda r: np.array([one(float(v)) for v in r]), radius)
 
-    def _between(self, cosine: Array, one: Array, two: Array) -> Array:
-        """The closed form where there is one: another way than the series that the spectrum is made of."""
-        if self.between is None and np.all(one > 0) and np.all(two > 0):
-            return super()._between(cosine, one, two)
-        from hermitex.kernels.compile import compile
-
+    def _between(self, p: Array, q: Array, one: Array, two: Array) -> Array:
+        """The closed form where there is one, in half-angles; else the series that the spectrum is made of."""
         if not (np.all(one > 0) and np.all(two > 0)):
             raise BadInput(f"{self}: a row of zeros has no direction; leave it out")
-        inside = np.clip(cosine, -1 + 1e-12, 1 - 1e-12)  # 0/0 at t = 1, which is the diagonal
-        letters = {"t": inside, "r_1": one[:, None], "r_2": two[None, :]}
-        kernel = compile(self.between)
-        return np.array(np.broadcast_to(kernel(**{n: v for n, v in letters.items() if n in kernel.parameters}), cosine.shape))
+        if self._raw is None:
+            return super()._between(p, q, one, two)
+        least = 1e-150  # stands for 0 in quotients: its square is a float, and 1 - t differs by 1e-300
+        theta = 2*np.arctan2(q, p)
+        p, q = np.maximum(p, least), np.maximum(q, least)
+        with np.errstate(all="ignore"):
+            found = self._function((p - q)*(p + q), p, q, theta, one[:, None], two)
+        return np.array(np.broadcast_to(found, p.shape))
 
     def features(self, x: Array, p: int, rng: np.random.Generator) -> Array:
         """sigma(X W/sqrt(d))/sqrt(p), W of standard normals."""
@@ -165,6 +179,11 @@ class DualKernel(InnerKernel):
             raise BadInput("the tangent kernel has no random features of one layer here; leave p out, or take kind='features'")
         f, _ = self._compiled
         return f(x @ rng.standard_normal((x.shape[1], p))/np.sqrt(x.shape[1]))/np.sqrt(p)
+
+
+def _mean_product(f: Activation) -> Expr:
+    """E[f(r_1 u) f(r_2 v)], corr(u, v) = t."""
+    return closed_form(E(f(_U*z1)*f(_V*(t*z1 + SINE*z2)), z1, z2))
 
 
 def _short(e: Expr) -> Expr:

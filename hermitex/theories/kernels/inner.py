@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Expr, Rational, S, Symbol, factorial, gamma, pi, sqrt, sympify
+from sympy import Expr, Rational, S, factorial, gamma, pi, sqrt, sympify
 
 from hermitex.errors import NO_NUMBER, BadInput
 from hermitex.hints import Axes
@@ -16,9 +16,9 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z
 from hermitex.theories.kernels import harmonics
+from hermitex.theories.kernels.half_angles import half_angles, t
 
 Array = np.ndarray
-t = Symbol("t", real=True)
 ORDER = 80  # of the series in t, where t stays off 1: 0.6^80 is rounding
 EXACT = 40  # the highest exact coefficient: its polynomial is evaluated in rationals
 MOST = 200  # the highest degree of an eigenvalue of its own; what is beyond acts as a ridge
@@ -153,21 +153,25 @@ class InnerKernel(Shown):
         if other.shape[1] != d:
             raise BadInput(f"{self}: rows of {d} and of {other.shape[1]} numbers")
         one, two = (np.sqrt((v**2).sum(axis=1)/d) for v in (x, other))
-        scale = np.multiply.outer(one, two)
-        cosine = np.clip(np.divide(x @ other.T/d, scale, out=np.zeros_like(scale), where=scale > 0), -1, 1)
-        one_row = 1e-14  # a cosine as near to 1 as this, of equal lengths: one and the same row
-        same = np.isclose(cosine, 1, rtol=0, atol=one_row) & np.isclose(one[:, None], two, rtol=one_row)
+        with np.errstate(all="ignore"):
+            rows, columns = (np.nan_to_num(v/np.sqrt((v**2).sum(axis=1))[:, None]) for v in (x, other))
+        p, q = half_angles(rows, columns)
+        one_row = 1e-14  # an angle as small as this between rows of equal lengths: one and the same row
+        same = (q <= one_row) & np.isclose(one[:, None], two, rtol=one_row)
         if y is None:
             np.fill_diagonal(same, True)
-        found = self._between(np.where(same, 0.0, cosine), one, two)
+        aside = np.sqrt(0.5)  # a right angle, where the value is not asked for
+        found = self._between(np.where(same, aside, p), np.where(same, aside, q), one, two)
         found[same] = self.diagonal(one)[np.nonzero(same)[0]]
         return found
 
-    def _between(self, cosine: Array, one: Array, two: Array) -> Array:
-        """The series, by Horner's rule; its coefficients on a grid of radii where there are many.
+    def _between(self, p: Array, q: Array, one: Array, two: Array) -> Array:
+        """K at half-angles p = cos(theta/2), q = sin(theta/2), shapes (n, m), of rows of radii `one` (n,) and `two` (m,).
 
+        Here: the series, by Horner's rule; its coefficients on a grid of radii where there are many.
         What it leaves out is below |t|^81 times the roots of both rests K(x, x) - sum a_k^2: refused where that is seen.
         """
+        cosine = (p - q)*(p + q)
         a, b = self._at_many(one), self._at_many(two)
         rest_one, rest_two = (np.sqrt(np.maximum(self.diagonal(r) - (c**2).sum(axis=1), 0)) for r, c in ((one, a), (two, b)))
         left = np.abs(cosine)**(ORDER + 1)*np.multiply.outer(rest_one, rest_two)
@@ -201,7 +205,7 @@ class InnerKernel(Shown):
             rest = top - (self.coefficients(one)**2).sum()
             at = at[np.abs(at)**(ORDER + 1)*rest <= _SEEN*top]
         at = at[np.abs(at) < 1] if self.formula is None else at[:-1]
-        values = self._between(at[:, None], np.ones(at.size), one)[:, 0]
+        values = self._between(np.sqrt((1 + at)/2)[:, None], np.sqrt((1 - at)/2)[:, None], np.ones(at.size), one)[:, 0]
         at, values = np.append(at, 1.0), np.append(values, top)
         return curves(at.tolist(), {str(self): values.tolist()}, ax, xlabel=r"$t = \langle x, x'\rangle/d$", ylabel="$K(t)$")
 

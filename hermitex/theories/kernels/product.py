@@ -86,8 +86,8 @@ class InnerProduct(InnerKernel):
 
         return np.array(np.broadcast_to(compile(self.h, "t")(at), at.shape), dtype=float)
 
-    def _between(self, cosine: Array, one: Array, two: Array) -> Array:
-        return self._of(cosine*one[:, None]*two)
+    def _between(self, p: Array, q: Array, one: Array, two: Array) -> Array:
+        return self._of((p - q)*(p + q)*one[:, None]*two)
 
 
 def inner_product_kernel(h: Formula) -> InnerProduct:
