@@ -1,4 +1,4 @@
-"""hx.exponents: what a target asks of an algorithm, with the alpha at which AMP reaches the stages that follow others."""
+"""hx.exponents: the exponents of a target, with the alpha at which AMP reaches its later stages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
     target : expression or text in standard normals: z, or z1, z2, ... (at most 6); a function of SymPy symbols
         (``lambda x, y: x*y``: its arguments are z1, z2), a Lambda; or a list of targets
     channel : how the label is drawn given g(z): None (y = g), "gaussian:1/4", "flip:1/10", "sign:1", "random_sign",
-        "poisson", "bernoulli", "multiplicative", or a `Channel`, the law P(y|z) itself, in which g stands
+        "poisson", "bernoulli", "multiplicative", or a `Channel`, the law P(y|z) itself, which contains g
     variables : names that count as variables though the target may not depend on them
     covariance : of the variables, where they are not standard: a matrix in their order, {("z1", "z2"): "1/2"} (the others stay as
         they are), a number for one variable; floats are read to 15 digits. x = L z with L lower triangular, and the answer is
@@ -122,7 +122,7 @@ def _with_reached(found: Exponents, channel: Any, budget: float | None, left: fl
             with deadline(left), nullcontext() if budget is None else work(steps_a_second*budget):
                 at = _reached(found, channel, n)
         except BudgetExceeded:
-            notes.append(f"stage {n + 1}: where it is reached asks for more work than this budget allows; allow more with "
+            notes.append(f"stage {n + 1}: finding where it is reached needs more work than this budget allows; allow more with "
                          f"--budget {10*(budget or 0.1):g} (budget=), all that it takes with --budget inf (budget=None)")
             break
         except HermitexError as why:
@@ -138,7 +138,7 @@ def _with_reached(found: Exponents, channel: Any, budget: float | None, left: fl
 
 
 def _reached(found: Exponents, channel: Any, n: int) -> Reached:
-    """Where the n-th stage is reached."""
+    """The alpha at which the n-th stage is reached."""
     import numpy as np
 
     from hermitex.theories.multi_index import multi_index

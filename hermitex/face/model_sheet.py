@@ -64,11 +64,11 @@ class Report(Shown):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the sheet in the format of the path's ending, whole or not at all; returns its path.
 
-        The pictures of .md and .tex are files in a folder beside it, NAME_files.
+        The pictures of .md and .tex are files in the folder NAME_files next to it.
 
         Raises
         ------
-        BadInput : an ending that is no format, or a place that cannot be written; one line, and no file.
+        BadInput : an unknown ending, or a place that cannot be written; one line, and no file.
         """
         place = check_ending(path)
         text, pictures = WRITERS[place.suffix.lower()](self._sheet())
@@ -130,7 +130,7 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
     channel : how the label is drawn (a text, as `hx.exponents` takes it): "gaussian:1/4" is Delta = 1/4 in every part; any other is
         for the exponents and coefficients alone
     alpha : the abscissa of the learning curve, n/d (default: 0.1 to 5)
-    simulate : True trains networks beside the theory, about a minute an activation; or {"dimension": 200, "seeds": 4}
+    simulate : True also trains networks, about a minute for each activation; or {"dimension": 200, "seeds": 4}
     numbers : beta = 1, lam = 0.1, Delta = 0, alpha0 = 5, eta = 1, as of `hx.theories.one_step`
     budget : CPU seconds for each question; patience : those for the experiment of one activation (default: all that it takes)
 
@@ -140,7 +140,7 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
 
     Raises
     ------
-    BadInput : what is no function, no number or no channel at all; one line.
+    BadInput : an argument that is not a function, a number or a channel; one line.
 
     Guarantee
     ---------

@@ -142,7 +142,7 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
             raise BadInput(f"solve: start {name} holds {value[~np.isfinite(value)].ravel()[0]}; every start must be finite")
         if name in program.domain and np.any(outside(value, program.domain[name])):
             at = value[outside(value, program.domain[name])].ravel()[0]
-            raise BadInput(f"solve: start {name} = {at:g} lies outside its domain {said(name, program.domain[name])}")
+            raise BadInput(f"solve: start {name} = {at:g} is outside its domain {said(name, program.domain[name])}")
         if name in positive and name not in program.domain and not np.all(value >= 0):
             raise BadInput(f"solve: start {name} = {value[~(value >= 0)].ravel()[0]:g} is infeasible: {name} is positive")
     return values

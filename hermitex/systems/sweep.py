@@ -122,7 +122,7 @@ def _of_flow(flow: Flow, grid: Mapping[str, Any], parameters: Mapping[str, Any],
     if missing := [u.name for u in flow.unknowns if u.name not in flow.start]:
         raise BadInput(f"sweep: where does {missing[0]} start? Give the flow start={{{missing[0]!r}: number}}")
     if not np.all(np.asarray(grid.get(TIME, fixed.get(TIME)), dtype=float) >= 0):
-        raise BadInput("sweep: t is a time to reach from 0, none below it")
+        raise BadInput("sweep: t is a time to reach from 0, so it must be 0 or more")
     return FlowLine(program, fixed, tolerance or OF_A_FLOW, until, start=dict(flow.start), domain=dict(flow.domain))
 
 

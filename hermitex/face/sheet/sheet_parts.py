@@ -1,7 +1,7 @@
 r"""The parts of a model's sheet, in the order of the page: each asks one question of the package and words its answer.
 
-A part composes what stands (`hx.exponents`, `hx.expand`, `hx.curve`, `hx.bounds`, `hx.spectrum`) and computes nothing itself.
-What does not apply (a target of several variables has no learning curve) raises the package's own error, whose line is the part.
+A part composes existing calls (`hx.exponents`, `hx.expand`, `hx.curve`, `hx.bounds`, `hx.spectrum`) and computes nothing itself.
+If a part does not apply (a target of several variables has no learning curve), it shows the line of the package's error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ORDERS = {1: 8, 2: 6, 3: 4}  # number of variables -> the highest order of the 
 
 @dataclass(frozen=True)
 class Model:
-    """What the sheet is of: activations, a target, how the label is drawn, and the numbers of the step.
+    """The subject of the sheet: activations, a target, the channel of the label, and the numbers of the step.
 
     numbers : beta, lam, Delta, alpha0, eta;  simulate : None, or the options of the experiment;  patience : its seconds
     """
@@ -62,7 +62,7 @@ class Model:
 
     @property
     def other_labels(self) -> bool:
-        """Whether the label is drawn otherwise than as g(z) with Gaussian noise, which is Delta."""
+        """True if the label is not g(z) with Gaussian noise of variance Delta."""
         return self.channel is not None and self.channel.partition(":")[0].strip() not in ("deterministic", "gaussian")
 
     def baselines(self, sigma: str) -> Any:
@@ -167,7 +167,7 @@ def coefficients(asked: Model) -> Section:
 
 
 def baseline(asked: Model) -> Section:
-    """What needs no feature learning: random features at the same sizes, and the best linear predictor."""
+    """The learners without feature learning: random features at the same sizes, and the best linear predictor."""
     kept = asked.some("lam", "beta", "Delta")
     with deadline(asked.budget):
         lines = {s: asked.baselines(s) for s in asked.sigmas}
@@ -239,7 +239,7 @@ def learning_curve(asked: Model) -> Section:
 
 
 def _failed(curve: Any) -> str:
-    """What is to be said of points that did not converge."""
+    """The note on points that did not converge."""
     if curve.all_converged:
         return ""
     try:
@@ -262,7 +262,7 @@ def bounds(asked: Model) -> Section:
     data: dict[str, Any] = {}
     code, shell = [], []
     for s in asked.sigmas:
-        asked.theory(s)  # what is no activation or no target says so once
+        asked.theory(s)  # a wrong activation or target is reported once
         for where, way in ways.items():
             code.append(f"hx.bounds({s!r}, {asked.target!r}, {keywords(way)})")
             shell.append(sheet_text.command("bounds", asked.functions(s), way))
@@ -325,7 +325,7 @@ PARTS: tuple[tuple[str, Callable[[Model], Section]], ...] = (
 
 
 def compose(asked: Model) -> list[Section]:
-    """All parts; one that does not apply says why."""
+    """All parts; a part that does not apply says why."""
     made = []
     for title, part in PARTS:
         try:
