@@ -469,7 +469,7 @@ class Run:
         for u, domain in self.program.domain.items():
             x = self.row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
-                ok[k], reason[k] = False, f"{u} = {x[k]:.6g} lies outside its domain {said(u, domain)}"
+                ok[k], reason[k] = False, f"{u} = {x[k]:.6g} is outside its domain {said(u, domain)}"
             for end in domain:
                 if end and np.any(ok & (x == end)):
                     notes = (*notes, f"{u} = {end:g}: an end of its domain {said(u, domain)}")
