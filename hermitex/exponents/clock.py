@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
-from hermitex import processor
 from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.processor import seconds as processor_seconds
 from hermitex.symbolic.budget import ends, patience, remaining
 from hermitex.symbolic.deadline import attempt
 
@@ -76,7 +76,7 @@ class Part(Generic[T]):
 
 def take_turns(*parts: Part[Any]) -> None:
     """Give the parts turns in their order until each is done, or the budget in force is over."""
-    whole, count, begun = remaining(), 0, processor.seconds()
+    whole, count, begun = remaining(), 0, processor_seconds()
     first_turn = 4.0  # seconds; chosen by trial: most parts end within them
     # each turn is three times as long as the one before: what is begun again costs at most half of the turn that ends it
     growth = 3.0
@@ -91,7 +91,7 @@ def take_turns(*parts: Part[Any]) -> None:
                 part.turn(attempt(seconds if seconds is None else seconds/growth**count))
         count += 1
     for part in parts:
-        part.closed(whole, processor.seconds() - begun)
+        part.closed(whole, processor_seconds() - begun)
 
 
 def _over() -> bool:

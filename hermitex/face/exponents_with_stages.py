@@ -8,11 +8,11 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, overload
 
-from hermitex import processor
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.hints import Covariance, Formula
+from hermitex.processor import seconds as processor_seconds
 from hermitex.symbolic.budget import DEFAULT_BUDGET, work
 from hermitex.symbolic.deadline import deadline
 
@@ -96,7 +96,7 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
 def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: float | None) -> Exponents:
     if isinstance(target, list | tuple):
         raise BadInput("exponents: a list holds targets, not further lists")
-    start, note = processor.seconds(), ""
+    start, note = processor_seconds(), ""
     budget = None if budget == inf else budget
     if covariance is not None:
         target, channel, variables, note = report.standardised(target, channel, variables, covariance)
@@ -104,7 +104,7 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
     found = report.with_notes(found, [note] if note else [])
     if len(found.threshold.stages) < 2:
         return found
-    left = None if budget is None else max(budget - (processor.seconds() - start), 0.0)
+    left = None if budget is None else max(budget - (processor_seconds() - start), 0.0)
     return _with_reached(found, channel, budget, left)
 
 
