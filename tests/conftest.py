@@ -59,13 +59,14 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.nodeid in known or item.nodeid.partition("[")[0] in known:
                 item.add_marker(getattr(pytest.mark, mark))
-                if mark == "thorough":
-                    item.add_marker(pytest.mark.slow)
         gone = [name for name in names if name.partition("::")[0] in files and name not in here]
         if gone and not config.getoption("draws") and not partly:
             raise pytest.UsageError(f"tests/{mark}.txt names {gone[0]}, which is no case of that file")
         if any(sorted(group) != group for group in groups) or len(known) < len(names):
             raise pytest.UsageError(f"tests/{mark}.txt is not in order, or names a case twice")
+    for item in items:
+        if item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.slow)
     for item in further_cases(items):
         item.add_marker(pytest.mark.slow)
     if config.getoption("draws"):
