@@ -82,6 +82,7 @@ class InnerKernel(Shown):
 
         Examples
         --------
+        >>> from sympy import Symbol
         >>> from hermitex.theories import dual_kernel
         >>> dual_kernel("He2(z)").eigenvalue(2, Symbol("d", positive=True))
         4/(d*(d + 2))
