@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 from sympy import Add, Expr, Symbol, default_sort_key
@@ -243,8 +242,6 @@ def _answer(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
     mapped = "u(y)" if str(law) == "deterministic" else "T(y)"
     if isinstance(law, Named) and any(mapped in str(c) for c in stairs.certificates) and (reduced := told(g, str(law), names)):
         notes.append(reduced)
-    if find_spec("flint") is None and any(c.status == "undetermined" for c in certificates):
-        notes.append("rigorous enclosures need python-flint: pip install 'hermitex[flint]'")
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,
                        generative=stairs.leap)
     return Exponents(

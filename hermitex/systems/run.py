@@ -19,7 +19,7 @@ from hermitex.solvers.fixed_point import GROWS
 from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import SOUND, START
-from hermitex.solvers.root_test import LEAST_HELD
+from hermitex.solvers.root_verdict import LEAST_HELD
 from hermitex.solvers.solution import Solution, combined
 from hermitex.solvers.solve_limits import OutOfTime, over, ran_out, timed
 from hermitex.solvers.starts import off_poles

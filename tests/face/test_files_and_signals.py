@@ -242,7 +242,6 @@ def test_an_interrupt_stays_one_whatever_a_library_makes_of_it(capsys, monkeypat
 
 
 def test_an_interrupt_inside_flint(monkeypatch):
-    pytest.importorskip("flint")
     from sympy import exp, sin, sqrt, tanh
 
     from hermitex import E
