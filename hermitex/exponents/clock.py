@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.processor import seconds as processor_seconds
+from hermitex.processor import processor_seconds
 from hermitex.symbolic.budget import ends, patience, remaining
 from hermitex.symbolic.deadline import attempt
 

@@ -12,7 +12,7 @@ from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedFor
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.hints import Covariance, Formula
-from hermitex.processor import seconds as processor_seconds
+from hermitex.processor import processor_seconds
 from hermitex.symbolic.budget import DEFAULT_BUDGET, work
 from hermitex.symbolic.deadline import deadline
 

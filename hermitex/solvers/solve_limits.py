@@ -13,7 +13,7 @@ from numbers import Real
 from typing import Any
 
 from ..errors import BadInput, brief
-from ..processor import seconds as processor_seconds
+from ..processor import processor_seconds
 
 _FOREVER = float("inf")
 

@@ -16,7 +16,7 @@ from math import inf
 from typing import Any, TypeVar
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, WorkExceeded
-from hermitex.processor import seconds as processor_seconds
+from hermitex.processor import processor_seconds
 
 T = TypeVar("T")
 DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given

@@ -21,8 +21,7 @@ from math import inf
 from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
-from hermitex.processor import PAUSE, WAITING
-from hermitex.processor import seconds as processor_seconds
+from hermitex.processor import PAUSE, WAITING, processor_seconds
 from hermitex.symbolic.budget import budget, effort, ends, patient
 from hermitex.symbolic.interrupts import behind
 from hermitex.symbolic.precision_lock import held, let_go

@@ -18,7 +18,7 @@ from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings
-from hermitex.processor import seconds as processor_seconds
+from hermitex.processor import processor_seconds
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 
 

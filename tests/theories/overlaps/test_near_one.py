@@ -12,6 +12,8 @@ from hermitex.theories.overlaps.label_structure import target_function
 from hermitex.theories.overlaps.saturation import gradient_products, saturation_limit, unit_gradients
 from hermitex.theories.overlaps.state_evolution import StateEvolution
 
+pytestmark = pytest.mark.beyond  # fixed points nearer to 1 than nodes resolve: theories/overlaps/saturation.py
+
 
 def test_the_limit_counts_one_equation_a_sample():
     """tr(K E[n n^T/(n^T K n)]) = P(n != 0): 3/4 for relu(z1) + relu(z2), so that M = 1 attracts from alpha = 8/3 on."""
