@@ -5,9 +5,8 @@ One program is evaluated in three arithmetics: scaled floats on NumPy arrays, fl
 >>> import numpy as np, sympy as sp
 >>> x, a = sp.symbols("x a", real=True)
 >>> program = Program(sp.exp(a*x)*sp.Heaviside(x), (x, a))
->>> program.floats(np.array([-1.0, 1.0]), np.array([[1000.0], [2.0]])).logarithm()
-array([[ -inf, 1000.],
-       [ -inf,    2.]])
+>>> program.floats(np.array([-1.0, 1.0]), np.array([[1000.0], [2.0]])).logarithm().tolist()
+[[-inf, 1000.0], [-inf, 2.0]]
 >>> print(program.balls(acb(2), acb(1)).real.str(12))
 [7.38905609893 +/- 7.05e-13]
 """
@@ -29,12 +28,12 @@ from hermitex.errors import NoClosedForm
 from hermitex.numbers import floats_with_exponent as scaled
 from hermitex.numbers.floats_with_exponent import Scaled
 from hermitex.numbers.function_table import REWRITTEN, TABLE
-from hermitex.numbers.tail_forms import logarithm, saturating
+from hermitex.numbers.tail_forms import expm1, log_normal_probability, logarithm, saturating
 from hermitex.symbolic.arithmetic import mp
 
 #: Operations that switch from one analytic formula to another where their last argument changes sign.
 SWITCHES = frozenset({"abs", "sign", "step", "floor", "maximum", "minimum", "positive", "nonnegative", "zero"})
-_STEEP = (sp.tanh, sp.erf, sp.erfc, sp.exp, sp.sech, sp.cosh, sp.sinh, sp.atan, sp.cos, sp.sin)
+_STEEP = (sp.tanh, sp.erf, sp.erfc, sp.exp, sp.sech, sp.cosh, sp.sinh, sp.atan, expm1, log_normal_probability)
 
 
 class Operation(NamedTuple):
