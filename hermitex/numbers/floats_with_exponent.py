@@ -41,6 +41,8 @@ def _is_plain(a: Scaled) -> bool:
 def normalised(m: Any, k: Any) -> Scaled:
     """The same number with |m| within e^-250 and e^250."""
     size = np.abs(m)
+    if size.size and size.min() > np.exp(-WIDEST) and size.max() < np.exp(WIDEST):
+        return Scaled(m, k)
     outside = (size > np.exp(WIDEST)) | ((size < np.exp(-WIDEST)) & (size > 0))
     return _unit(m, k, outside & np.isfinite(size)) if np.any(outside) else Scaled(m, k)
 
@@ -96,6 +98,8 @@ def power(a: Scaled, p: float | complex) -> Scaled:
 
 def exponential(u: Any) -> Scaled:
     """e^u of doubles u."""
+    if np.size(u) and np.abs(u).max() < WIDEST:
+        return Scaled(np.exp(u))
     whole = np.rint(np.real(u))
     whole = np.where(np.isfinite(whole), whole, 0.0)
     return Scaled(np.exp(u - whole), whole)

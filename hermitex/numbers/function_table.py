@@ -61,7 +61,8 @@ def _log1p_ball(u: acb, analytic: bool) -> acb:
 
 
 def _log_normal_probability_ball(u: acb, analytic: bool) -> acb:
-    return ((-u/acb(2).sqrt()).erfc()/2).log(analytic=analytic)
+    v = u/acb(2).sqrt()
+    return _log1p_ball(-v.erfc()/2, analytic) if u.real > 0 else ((-v).erfc()/2).log(analytic=analytic)
 
 
 def _log_normal_probability(u: Any) -> Any:
@@ -98,6 +99,7 @@ TABLE: dict[str, Evaluation] = {
     "log1p": Evaluation(scaled.log1p, _log1p_ball, mp.log1p, cut=True),
     "erf": _entire("erf", special.erf),
     "erfc": Evaluation(lambda a: scaled.erfc(a.plain()), acb.erfc, mp.erfc),
+    "erfc_tail": Evaluation(lambda a: scaled.erfc(a.plain()), acb.erfc, mp.erfc),
     "erfi": Evaluation(lambda a: scaled.erfi(a.plain()), acb.erfi, mp.erfi),
     "log_normal_probability": Evaluation(_of_doubles(special.log_ndtr), _log_normal_probability_ball, _log_normal_probability,
                                          cut=True),

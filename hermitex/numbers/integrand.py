@@ -55,7 +55,7 @@ class Integrand:
         self.high = math.inf if self.ends[1] is None else self.ends[1].x
         self.expr = weighted(f, (z,)) if normal else f
         self.program = Program(self.expr, [z])
-        self._shifted: dict[float, Program | None] = {}
+        self._logarithmic: dict[tuple[float, int], Program] = {}
 
     # -- levels ----------------------------------------------------------------------------------------------------
     def level(self, x: np.ndarray) -> np.ndarray:
@@ -127,10 +127,13 @@ class Integrand:
     @cached_property
     def scan(self) -> Scan:
         """The level on a grid of the line."""
-        found = scan(self.level, [p.x for p in self.known_places], self.low, self.high)
+        found = self._scanned(60, 8)  # to 40 2^60 = 5e19: a tail like x^-2 beyond has a mass of 1e-20
         if self.program.has_balls or not np.isneginf(found.level).all():
             return found
         raise NotConverged(None, f"{self.f} has no value wherever it was evaluated")
+
+    def _scanned(self, doublings: int, density: int) -> Scan:
+        return scan(self.level, [p.x for p in self.known_places], self.low, self.high, doublings, density)
 
     @cached_property
     def vanishes(self) -> bool:
@@ -145,7 +148,11 @@ class Integrand:
     def window_of(self, digits: float) -> Window:
         """Where all but 10^-digits of the mass lies."""
         try:
-            return cut(self.scan, digits, self.low, self.high)
+            try:
+                return cut(self.scan, digits, self.low, self.high)
+            except AlgebraicTail:  # 960 doublings reach the largest doubles
+                self.scan = self._scanned(960, 2)
+                return cut(self.scan, digits, self.low, self.high)
         except Grows as reason:
             raise Divergent(self.f, f"{reason}") from None
         except AlgebraicTail as reason:
@@ -223,13 +230,31 @@ class Integrand:
             except (Undecided, ZeroDivisionError, ValueError, OverflowError):
                 return 0.0
 
-    def shifted(self, place: Place) -> Program | None:
-        """The program of t -> F(r + t), its polynomials expanded about r: next to r nothing cancels. None if r is not exact."""
+    def logarithmic(self, place: Place, side: int) -> Program | None:
+        """The program of s -> F(r + side e^s) e^s, its polynomials expanded about r: next to r nothing cancels.
+
+        None if r is not exactly known.
+        """
         if place.exact is None:
             return None
-        if place.x not in self._shifted:
-            self._shifted[place.x] = Program(_moved(self.expr, self.z, place.exact), [self.z])
-        return self._shifted[place.x]
+        if (place.x, side) not in self._logarithmic:
+            s = sp.Dummy("s", real=True)
+            moved = _moved(self.expr, self.z, place.exact).xreplace({self.z: side*sp.exp(s)})
+            self._logarithmic[place.x, side] = Program(moved*sp.exp(s), [s])
+        return self._logarithmic[place.x, side]
+
+
+    def peak_next_to(self, place: Place, side: int, last: float) -> float:
+        """The s <= last at which F(r + side e^s) e^s is largest: below it only the power at the place is left."""
+        s = last - np.arange(0.0, 1000.0)  # e^-1000 of the farthest distance that a double holds
+        program = self.logarithmic(place, side)
+        if program is None:
+            s = s[s > math.log(1e-15*(1e-3 + abs(place.x)))]
+            values = self.program.floats((place.x + side*np.exp(s)).astype(float if self.real else complex)).logarithm() + s
+        else:
+            values = program.floats(s.astype(float if self.real else complex)).logarithm()
+        values = np.where(np.isfinite(values), values, -np.inf)
+        return float(s[int(np.argmax(values))]) if len(s) else last
 
 
 def _moved(e: Expr, z: Symbol, r: Expr) -> Expr:

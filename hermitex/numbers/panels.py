@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import acb, arb, ctx
 
+from hermitex.errors import NotConverged
 from hermitex.numbers import floats_with_exponent as scaled
 from hermitex.numbers.floats_with_exponent import Scaled
 from hermitex.numbers.gauss import legendre
@@ -56,13 +57,10 @@ class Chart:
         number = float if self.integrand.real else complex
         if self.place is None:
             return program.floats(s.astype(number))
-        step = scaled.exponential(s)
-        moved = self.integrand.shifted(self.place)
-        if moved is not None:
-            values = moved.floats(Scaled((self.side*step.m).astype(number), step.k))
-        else:
-            values = program.floats((self.place.x + self.side*np.exp(s)).astype(number))
-        return scaled.multiply(values, step)
+        logarithmic = self.integrand.logarithmic(self.place, self.side)
+        if logarithmic is not None:
+            return logarithmic.floats(s.astype(number))
+        return scaled.multiply(program.floats((self.place.x + self.side*np.exp(s)).astype(number)), scaled.exponential(s))
 
     def x(self, s: np.ndarray) -> np.ndarray:
         """The points in the variable of the integrand, or their distance to an exactly known place."""
@@ -71,14 +69,18 @@ class Chart:
         distance = np.exp(np.maximum(s, -700))
         return distance if self.place.exact is not None else self.place.x + self.side*distance
 
+    def position(self, s: np.ndarray) -> np.ndarray:
+        """The points in the variable of the integrand."""
+        return s if self.place is None else self.place.x + self.side*np.exp(s)
+
     def ball(self, s: float) -> Any:
         """F dx/ds at one point, with the working precision of flint."""
         if self.place is None:
             return self.integrand.program.balls(acb(s))
+        logarithmic = self.integrand.logarithmic(self.place, self.side)
+        if logarithmic is not None:
+            return logarithmic.balls(acb(s))
         step = arb(s).exp()
-        moved = self.integrand.shifted(self.place)
-        if moved is not None:
-            return moved.balls(acb(self.side*step))*step
         return self.integrand.program.balls(acb(self.place.ball(ctx.prec) + self.side*step))*step
 
 
@@ -133,17 +135,17 @@ def _singular_chart(integrand: Integrand, place: Place, side: int, power: float,
     """Panels in s = log|x - r|, from the far end down to where less than 10^-digits of the mass of the end is left."""
     last = math.log(abs(far - place.x))
     depth = (integrand.digits + 4)*LN10/max(1 + power, 1e-3)
-    first = last - max(depth, 8.0)
+    first = integrand.peak_next_to(place, side, last) - max(depth, 8.0)
     distance = side*(knots - place.x)
     mapped = np.log(distance[(distance > 0) & (distance < abs(far - place.x))])
-    down = last - 0.5*2.0**np.arange(0, math.log2(2*depth))
+    down = last - 0.5*2.0**np.arange(0, math.log2(2*(last - first)))
     edges = _between(np.unique(np.concatenate([mapped, down[down > first]])), first, last)
     return Chart(integrand, np.stack([edges[:-1], edges[1:]], axis=1), place, side, power)
 
 
 # -- summation ---------------------------------------------------------------------------------------------------------------
 @dataclass
-class _Panels:
+class Panels:
     """What is known of the panels of a chart: edges (n, 2), integrals, errors, sizes, noise, and nodes with their values."""
 
     edges: np.ndarray
@@ -153,16 +155,17 @@ class _Panels:
     noise: np.ndarray
     nodes: np.ndarray
     masses: np.ndarray
+    stalls: np.ndarray
 
-    def __getitem__(self, chosen: Any) -> _Panels:
-        return _Panels(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+    def __getitem__(self, chosen: Any) -> Panels:
+        return Panels(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
-    def joined(self, other: _Panels) -> _Panels:
+    def joined(self, other: Panels) -> Panels:
         """Both lists."""
-        return _Panels(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in self.__dataclass_fields__))
+        return Panels(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in self.__dataclass_fields__))
 
 
-def _evaluated(chart: Chart, edges: np.ndarray, top: float) -> _Panels:
+def _evaluated(chart: Chart, edges: np.ndarray, top: float) -> Panels:
     rules = [legendre(order) for order in ORDERS]
     half, middle = np.diff(edges, axis=1)/2, edges.mean(axis=1, keepdims=True)
     nodes = [middle + half*x for x, _ in rules]
@@ -176,25 +179,34 @@ def _evaluated(chart: Chart, edges: np.ndarray, top: float) -> _Panels:
     size = np.abs(terms).sum(axis=1)
     value = terms.sum(axis=1)
     error = np.abs(value - (half*rules[0][1]*coarse).sum(axis=1))
-    return _Panels(edges, value, error, size, EPSILON*(2*size + variation/4), nodes[1], np.abs(terms))
+    noise = EPSILON*(2*size + variation/4)
+    return Panels(edges, value, error, size, noise, nodes[1], np.abs(terms), np.zeros(len(edges), dtype=int))
 
 
 def panel_sum(integrand: Integrand, window: Window, digits: int = 15) -> Sum:
     """The integral of F over a window by floats, with its error, rounding included."""
+    found = refined(integrand, window, digits)
+    value = sum(_total(p.value) for _, p in found)
+    size = float(sum(p.size.sum() for _, p in found))
+    if size < window.mass/100:  # the cells of a scan may miss a peak, but what they hold is there
+        raise NotConverged(None, f"the panels of {integrand.f} hold {size:.3g} of a mass of about {window.mass:.3g}")
+    error = float(sum(p.error.sum() + p.noise.sum() for _, p in found))
+    error += sum(_remainder(chart, p) for chart, p in found) + _measured_rounding(found, window.top, size)
+    return Sum(value, error, size)
+
+
+def refined(integrand: Integrand, window: Window, digits: int) -> list[tuple[Chart, Panels]]:
+    """The panels of a window, halved until their errors are below 10^-digits of the integral, or below rounding."""
     found = [(chart, _evaluated(chart, chart.edges, window.top)) for chart in charts(integrand, window)]
     for _ in range(MOST_ROUNDS):
         checkpoint("summing panels")
         size, count = sum(p.size.sum() for _, p in found), sum(len(p.size) for _, p in found)
         allowed = 10.0**-(digits + 1)*size/count
-        bad = [p.error > np.maximum(4*p.noise, allowed) for _, p in found]
+        bad = [(p.error > np.maximum(4*p.noise, allowed)) & ((p.stalls < 4) | (p.error > 1e-8*size)) for _, p in found]
         if not any(b.any() for b in bad) or count > MOST_PANELS:
             break
         found = [(chart, _halved(chart, p, b, window.top)) for (chart, p), b in zip(found, bad, strict=True)]
-    value = sum(_total(p.value) for _, p in found)
-    size = float(sum(p.size.sum() for _, p in found))
-    error = float(sum(p.error.sum() + p.noise.sum() for _, p in found))
-    error += sum(_remainder(chart, p) for chart, p in found) + _measured_rounding(found, window.top, size)
-    return Sum(value, error, size)
+    return found
 
 
 def _total(values: np.ndarray) -> Any:
@@ -204,31 +216,34 @@ def _total(values: np.ndarray) -> Any:
     return math.fsum(values)
 
 
-def _halved(chart: Chart, panels: _Panels, bad: np.ndarray, top: float) -> _Panels:
+def _halved(chart: Chart, panels: Panels, bad: np.ndarray, top: float) -> Panels:
     if not bad.any():
         return panels
     low, high = panels.edges[bad].T
     middle = (low + high)/2
     halves = np.concatenate([np.stack([low, middle], axis=1), np.stack([middle, high], axis=1)])
-    return panels[~bad].joined(_evaluated(chart, halves, top))
+    children = _evaluated(chart, halves, top)
+    # 0.3: the error of rounding halves with a panel, that of a kink falls to a quarter
+    children.stalls = np.tile(panels.stalls[bad], 2) + (children.error > 0.3*np.tile(panels.error[bad], 2))
+    return panels[~bad].joined(children)
 
 
-def _remainder(chart: Chart, panels: _Panels) -> float:
+def _remainder(chart: Chart, panels: Panels) -> float:
     """What lies nearer to a singular place than the first panel: a geometric series of the first panel."""
     if chart.place is None or not len(panels.size):
         return 0.0
     first = int(np.argmin(panels.edges[:, 0]))
     width = float(panels.edges[first, 1] - panels.edges[first, 0])
-    return float(panels.size[first])/math.expm1(max(1 + chart.power, 1e-3)*width)
+    return float(panels.size[first])/math.expm1(min(max(1 + chart.power, 1e-3)*width, 700.0))  # e^700 is the largest double
 
 
-def _measured_rounding(found: Sequence[tuple[Chart, _Panels]], top: float, size: float) -> float:
+def _measured_rounding(found: Sequence[tuple[Chart, Panels]], top: float, size: float) -> float:
     """Twice the root mean square of float against ball, on nodes at equal shares of the mass, times the mass."""
     deviations = list(_deviations(found, top))
     return 2*size*math.sqrt(sum(d*d for d in deviations)/len(deviations)) if deviations else 8*EPSILON*size
 
 
-def _deviations(found: Sequence[tuple[Chart, _Panels]], top: float, samples: int = 24) -> Iterator[float]:
+def _deviations(found: Sequence[tuple[Chart, Panels]], top: float, samples: int = 24) -> Iterator[float]:
     masses = np.concatenate([p.masses.ravel() for _, p in found])
     nodes = np.concatenate([p.nodes.ravel() for _, p in found])
     owner = np.concatenate([np.full(p.masses.size, i) for i, (_, p) in enumerate(found)])

@@ -17,7 +17,7 @@ from flint import acb, arb, ctx, fmpz_poly
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
-from hermitex.numbers.program import Program, ball_constant
+from hermitex.numbers.program import Program, Undecided, ball_constant
 from hermitex.symbolic.arithmetic import mp
 
 #: Functions that vanish exactly where their argument does.
@@ -147,12 +147,24 @@ def _bracketed(u: Expr, z: Symbol, grid: np.ndarray) -> list[Place]:
         return []
     signs = np.sign(np.real(program.floats(grid).m))
     at = np.nonzero(signs[1:]*signs[:-1] < 0)[0]
+    at = np.array([j for j in at if _differ(program, grid[j], grid[j + 1])], dtype=int)
     low, high, below = grid[at], grid[at + 1], signs[at]
     for _ in range(70 if len(at) else 0):  # 70 halvings end at neighbouring doubles
         middle = (low + high)/2
         left = np.sign(np.real(program.floats(middle).m)) == below
         low, high = np.where(left, middle, low), np.where(left, high, middle)
     return [_refined(program, x) for x in [*high, *grid[signs == 0]]]
+
+
+def _differ(program: Program, a: float, b: float) -> bool:
+    """Do the signs at two points differ, not only by rounding?"""
+    if not program.has_balls:
+        return True
+    with ctx.workprec(200):
+        try:
+            return bool(program.balls(acb(a)).real*program.balls(acb(b)).real < 0)
+        except Undecided:
+            return True
 
 
 def _refined(program: Program, x: float) -> Place:

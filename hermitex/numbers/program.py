@@ -28,12 +28,12 @@ from hermitex.errors import NoClosedForm
 from hermitex.numbers import floats_with_exponent as scaled
 from hermitex.numbers.floats_with_exponent import Scaled
 from hermitex.numbers.function_table import REWRITTEN, TABLE
-from hermitex.numbers.tail_forms import expm1, log_normal_probability, logarithm, saturating
+from hermitex.numbers.tail_forms import erfc_tail, expm1, log_normal_probability, logarithm, saturating
 from hermitex.symbolic.arithmetic import mp
 
 #: Operations that switch from one analytic formula to another where their last argument changes sign.
 SWITCHES = frozenset({"abs", "sign", "step", "floor", "maximum", "minimum", "positive", "nonnegative", "zero"})
-_STEEP = (sp.tanh, sp.erf, sp.erfc, sp.exp, sp.sech, sp.cosh, sp.sinh, sp.atan, expm1, log_normal_probability)
+_STEEP = (sp.tanh, sp.erf, sp.erfc, erfc_tail, sp.exp, sp.sech, sp.cosh, sp.sinh, sp.atan, expm1, log_normal_probability)
 
 
 class Operation(NamedTuple):
@@ -244,6 +244,10 @@ class Program:
         u = e.args[-1]
         if isinstance(e, _STEEP):
             self.centres.append(u)
+        if isinstance(e, sp.exp) and u.is_Add:
+            constant, rest = u.as_independent(*self.variables, as_Add=True)
+            if constant != 0 and rest != 0:  # of e^(45000 - u) the sum would cost the digits of 45000
+                return self._operation("multiply", self._of(sp.exp(constant)), self._of(sp.exp(rest)))
         if isinstance(e, sp.tan):
             self.singular.append(sp.cos(u))
         if isinstance(e, sp.gamma | sp.loggamma | sp.digamma):

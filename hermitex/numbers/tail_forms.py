@@ -25,6 +25,13 @@ class log1p(Function):
         return 1/(1 + self.args[0])
 
 
+class erfc_tail(Function):
+    """erfc u, which SymPy would write 2 - erfc(-u) of -u."""
+
+    def fdiff(self, argindex: int = 1) -> Expr:
+        return -2*sp.exp(-self.args[0]**2)/sp.sqrt(sp.pi)
+
+
 class log_normal_probability(Function):
     """log P(z < u) of a standard normal z."""
 
@@ -40,6 +47,8 @@ def saturating(total: sp.Add) -> Expr | None:
         for factor in sp.Mul.make_args(term):
             rest = term/factor
             for sign in (1, -1):
+                if isinstance(factor, sp.erfc) and -2*rest in terms:
+                    return sp.Add(-rest*erfc_tail(-factor.args[0]), *(terms - {term, -2*rest}))
                 if sign*rest in terms and (form := _pair(factor, sign)) is not None:
                     return sp.Add(rest*form, *(terms - {term, sign*rest}))
     return _exponentials(total)
@@ -55,7 +64,7 @@ def _pair(g: Expr, s: int) -> Expr | None:
         return None
     u = g.args[0]
     if isinstance(g, sp.erf):
-        return s*sp.erfc(-s*u)
+        return s*erfc_tail(-s*u)
     if isinstance(g, sp.tanh):
         return 2*s/(1 + sp.exp(-2*s*u))
     if isinstance(g, sp.cos):
@@ -71,7 +80,7 @@ def _square_less_one(g: Expr) -> Expr | None:
     if isinstance(g, sp.tanh):
         return -sp.sech(g.args[0])**2
     if isinstance(g, sp.erf):
-        return -sp.erfc(g.args[0])*sp.erfc(-g.args[0])
+        return -erfc_tail(g.args[0])*erfc_tail(-g.args[0])
     return None
 
 
@@ -94,6 +103,10 @@ def logarithm(u: Expr) -> Expr | None:
     """log u by log1p, by the logarithm of the normal's probability, or by that of 1/u; None if there is no rule."""
     if u.is_Pow and u.exp.is_real and u.base.is_positive:
         return u.exp*sp.log(u.base)
+    if u.is_Mul and (exponents := [a for a in u.args if isinstance(a, sp.exp) and a.is_positive]):
+        rest = sp.Mul(*(a for a in u.args if a not in exponents))
+        if rest.is_positive:
+            return sp.Add(*(a.args[0] for a in exponents), sp.log(rest))
     if (argument := _normal_argument(u)) is not None:
         return log_normal_probability(argument)
     if u.is_Add and sp.S.One in u.args and saturating(u) is None:
@@ -107,7 +120,7 @@ def _normal_argument(u: Expr) -> Expr | None:
         coefficient, g = (u - sp.S.Half).as_coeff_Mul()
         if isinstance(g, sp.erf) and abs(coefficient) == sp.S.Half:
             return sp.sqrt(2)*sp.sign(coefficient)*g.args[0]
-    if isinstance(2*u, sp.erfc):
+    if isinstance(2*u, sp.erfc | erfc_tail):
         return -sp.sqrt(2)*(2*u).args[0]
     return None
 
@@ -131,4 +144,14 @@ def _merged(exponent: Expr, variables: tuple[Symbol, ...]) -> Expr:
     if not exponent.is_polynomial(*variables):
         return exponent
     expanded: Any = sp.expand(exponent)
-    return expanded if any(expanded.coeff(x, 2) == 0 for x in variables) else exponent
+    if any(expanded.coeff(x, 2) == 0 for x in variables):
+        return expanded
+    if len(variables) == 1 and exponent.is_Add and not expanded.has(sp.Float) and sp.degree(expanded, *variables) == 2:
+        return _completed_square(expanded, *variables)
+    return exponent
+
+
+def _completed_square(q: Expr, z: Symbol) -> Expr:
+    """a z^2 + b z + c = a (z + b/(2a))^2 + c - b^2/(4a): next to its peak nothing cancels."""
+    a, b, c = (q.coeff(z, n) for n in (2, 1, 0))
+    return a*(z + b/(2*a))**2 + (c - b**2/(4*a)) if b != 0 else q

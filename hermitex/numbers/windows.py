@@ -13,8 +13,7 @@ import numpy as np
 
 from hermitex.errors import HermitexError
 
-# 40: a standard normal beyond is 1e-349; 60 doublings: an algebraic tail x^-2 beyond 4e19 has a mass of 1e-20.
-REACH, DOUBLINGS = 40.0, 60
+REACH = 40.0  # the density of a standard normal beyond is 1e-349
 
 
 class Grows(HermitexError):
@@ -40,19 +39,27 @@ class Scan:
 
 @dataclass(frozen=True)
 class Window:
-    """[low, high] outside of which the mass is negligible, and the level `top` at `peak`, whose cell has the width `width`."""
+    """[low, high] outside of which the mass is negligible; the level `top` at `peak`, whose cell has the width `width`.
+
+    `mass`: about the integral of |F| exp(-top), as the cells of the scan give it.
+    """
 
     low: float
     high: float
     top: float
     peak: float
     width: float
+    mass: float = 1.0
 
 
 def scan(level: Callable[[np.ndarray], np.ndarray], places: Sequence[float], low: float = -math.inf,
-         high: float = math.inf) -> Scan:
-    """log|F| on a grid over [low, high] that is fine about the given places and refined where the level is steep."""
-    x = _grid(np.array([p for p in places if abs(p) < 1e15]), low, high)  # 1e15: beyond it doubles are further apart than 0.1
+         high: float = math.inf, doublings: int = 60, density: int = 8) -> Scan:
+    """log|F| on a grid over [low, high] that is fine about the given places and refined where the level is steep.
+
+    Beyond 40 it has `density` points a doubling, for so many doublings.
+    """
+    far = REACH*2.0**(np.arange(1, density*doublings)/density)
+    x = _grid(np.array([p for p in places if abs(p) < 1e15]), far, low, high)  # 1e15: beyond it doubles are further apart than 0.1
     values = level(x)
     for round_ in range(60):  # rounds: each divides a cell by 4, and 2^52 is reached in 26
         cells = _to_refine(x, values, np.array(places), round_)
@@ -68,8 +75,7 @@ def scan(level: Callable[[np.ndarray], np.ndarray], places: Sequence[float], low
     return Scan(x, values)
 
 
-def _grid(places: np.ndarray, low: float, high: float) -> np.ndarray:
-    far = REACH*2.0**(np.arange(1, 8*DOUBLINGS)/8)
+def _grid(places: np.ndarray, far: np.ndarray, low: float, high: float) -> np.ndarray:
     coarse = np.linspace(-REACH, REACH, 1601) + 0.0123  # steps of 0.05, off the round numbers at which users put switches
     offsets = 2.0**-np.arange(0, 44, 2)
     ends = np.array([e for e in (low, high) if math.isfinite(e)])
@@ -100,6 +106,14 @@ def _to_refine(x: np.ndarray, level: np.ndarray, places: np.ndarray, round_: int
     return cells
 
 
+def _tail_of(x: np.ndarray, level: np.ndarray, end: int, inward: int) -> HermitexError:
+    """Of a tail like |x|^-p, p <= 1 has no integral; p is measured over the last two doublings."""
+    p = -(level[end] - level[inward])/math.log(abs(x[end]/x[inward]))
+    if p < 1.001:  # the measured p of 1/(x log x) at 1e19 is 1.02
+        return Grows(f"it falls off like |x|^-{p:.3f} only")
+    return AlgebraicTail(f"it falls off like |x|^-{p:.3f}, mass lies as far out as the scan goes")
+
+
 def cut(found: Scan, digits: float, low: float = -math.inf, high: float = math.inf) -> Window:
     """The window outside of which lies less than 10^-digits of the mass.
 
@@ -121,7 +135,8 @@ def cut(found: Scan, digits: float, low: float = -math.inf, high: float = math.i
     cutoff = 10.0**-digits*mass.sum()
     first = int(np.searchsorted(np.cumsum(mass), cutoff))
     last = len(x) - 1 - int(np.searchsorted(np.cumsum(mass[::-1]), cutoff))
-    if (first == 0 and low == -math.inf) or (last == len(x) - 1 and high == math.inf):
-        raise AlgebraicTail("mass lies as far out as the scan goes")
+    for at_end, inward in ((first == 0 and low == -math.inf, 17), (last == len(x) - 1 and high == math.inf, -18)):
+        if at_end:
+            raise _tail_of(x, level, 0 if inward > 0 else -1, inward)
     return Window(low if first == 0 else float(x[first - 1]), high if last == len(x) - 1 else float(x[last + 1]),
-                  top, float(x[best]), float(2*min(width[max(best - 1, 0):best + 2])))
+                  top, float(x[best]), float(2*min(width[max(best - 1, 0):best + 2])), float(mass.sum()))

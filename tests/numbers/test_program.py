@@ -33,7 +33,9 @@ def test_three_arithmetics_agree(text):
 TAILS = (("1 - tanh(z)", 400, 2*sp.exp(-800)), ("erfc(z)", 40, sp.erfc(40)), ("1 - erf(z)", 40, sp.erfc(40)),
          ("log(sigmoid(z))", 50, -sp.exp(-50)), ("log(Phi(z))", 9, sp.log(sp.erfc(-9/sp.sqrt(2))/2)), ("exp(z) - 1", 1e-20, 1e-20),
          ("1 - cos(z)", 1e-20, 5e-41), ("exp(z)", 5000, sp.exp(5000)), ("Max(exp(z), exp(2*z))", 5000, sp.exp(10000)),
-         ("exp(-z**2)", 30.3, sp.exp(-sp.Rational(30.3)**2)), ("1 - tanh(z)**2", 300, 4*sp.exp(-600)))
+         ("exp(-z**2)", 30.3, sp.exp(-sp.Rational(30.3)**2)), ("Phi(z)", -30, sp.erfc(30/sp.sqrt(2))/2),
+         ("2 - erfc(z)", -30, sp.erfc(30)),
+         ("1 - tanh(z)**2", 300, 4*sp.exp(-600)))
 
 
 @pytest.mark.parametrize("text, at, value", TAILS)
