@@ -119,6 +119,13 @@ def log1p(a: Scaled) -> Scaled:
     return where(small, a, Scaled(np.where(large, np.log(np.where(large, a.m, 1.0)) + a.k, middle)))
 
 
+def logistic(u: Any) -> Scaled:
+    """1/(1 + e^-u) of doubles u."""
+    t = exponential(np.where(np.real(u) > 0, -u, u))
+    whole = add(Scaled(1.0), t)
+    return multiply(where(np.real(u) > 0, Scaled(np.ones_like(t.m)), t), power(whole, -1))
+
+
 def expm1(u: Any) -> Scaled:
     """e^u - 1 of doubles u."""
     large = np.real(u) > 40  # e^40 = 2e17: 1 is below the last digit

@@ -60,6 +60,21 @@ def _log1p_ball(u: acb, analytic: bool) -> acb:
     return acb("nan") if analytic and _meets_left_ray(u, -1) else u.log1p()
 
 
+def _logistic_ball(u: acb) -> acb:
+    if u.real > 0:
+        return 1/(1 + (-u).exp())
+    t = u.exp()
+    return t/(1 + t)
+
+
+def _softplus_ball(u: acb, analytic: bool) -> acb:
+    return u + _log1p_ball((-u).exp(), analytic) if u.real > 0 else _log1p_ball(u.exp(), analytic)
+
+
+def _softplus_digits(u: Any) -> Any:
+    return mp.log1p(mp.exp(u)) if mp.re(u) < 0 else u + mp.log1p(mp.exp(-u))
+
+
 def _log_normal_probability_ball(u: acb, analytic: bool) -> acb:
     v = u/acb(2).sqrt()
     return _log1p_ball(-v.erfc()/2, analytic) if u.real > 0 else ((-v).erfc()/2).log(analytic=analytic)
@@ -97,6 +112,8 @@ TABLE: dict[str, Evaluation] = {
     "expm1": Evaluation(lambda a: scaled.expm1(a.plain()), acb.expm1, mp.expm1),
     "log": Evaluation(scaled.logarithm, acb.log, mp.log, cut=True),
     "log1p": Evaluation(scaled.log1p, _log1p_ball, mp.log1p, cut=True),
+    "logistic": Evaluation(lambda a: scaled.logistic(a.plain()), _logistic_ball, lambda u: 1/(1 + mp.exp(-u))),
+    "softplus": Evaluation(lambda a: scaled.log1p(scaled.exponential(a.plain())), _softplus_ball, _softplus_digits, cut=True),
     "erf": _entire("erf", special.erf),
     "erfc": Evaluation(lambda a: scaled.erfc(a.plain()), acb.erfc, mp.erfc),
     "erfc_tail": Evaluation(lambda a: scaled.erfc(a.plain()), acb.erfc, mp.erfc),

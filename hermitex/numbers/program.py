@@ -28,12 +28,22 @@ from hermitex.errors import NoClosedForm
 from hermitex.numbers import floats_with_exponent as scaled
 from hermitex.numbers.floats_with_exponent import Scaled
 from hermitex.numbers.function_table import REWRITTEN, TABLE
-from hermitex.numbers.tail_forms import erfc_tail, expm1, log_normal_probability, logarithm, saturating
+from hermitex.numbers.tail_forms import (
+    erfc_tail,
+    expm1,
+    log_normal_probability,
+    logarithm,
+    logistic,
+    negative_power,
+    saturating,
+    softplus,
+)
 from hermitex.symbolic.arithmetic import mp
 
 #: Operations that switch from one analytic formula to another where their last argument changes sign.
 SWITCHES = frozenset({"abs", "sign", "step", "floor", "maximum", "minimum", "positive", "nonnegative", "zero"})
-_STEEP = (sp.tanh, sp.erf, sp.erfc, erfc_tail, sp.exp, sp.sech, sp.cosh, sp.sinh, sp.atan, expm1, log_normal_probability)
+_STEEP = (sp.tanh, sp.erf, sp.erfc, erfc_tail, sp.exp, sp.sech, sp.cosh, sp.sinh, sp.atan, expm1, log_normal_probability,
+          logistic, softplus)
 
 
 class Operation(NamedTuple):
@@ -286,6 +296,8 @@ class Program:
     def _power(self, e: sp.Pow) -> int:
         if e.exp.free_symbols:
             return self._of(sp.exp(e.exp*sp.log(e.base)))
+        if (form := negative_power(e.base, e.exp)) is not None:
+            return self._of(form)
         if not (e.exp.is_Integer and e.exp > 0):
             self.singular.append(e.base)
             self.centres.append(e.base)
@@ -294,9 +306,12 @@ class Program:
         return self._operation("power", self._of(e.base), data=e.exp)
 
     def _logarithm(self, e: sp.log) -> int:
+        form = logarithm(e.args[0])
+        if isinstance(form, softplus | log_normal_probability):
+            return self._of(form)
         self.singular.append(e.args[0])
         self.centres.append(e.args[0])
-        if (form := logarithm(e.args[0])) is not None:
+        if form is not None:
             return self._of(form)
         return self._operation("log", self._of(e.args[0]))
 

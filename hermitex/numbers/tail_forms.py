@@ -32,6 +32,20 @@ class erfc_tail(Function):
         return -2*sp.exp(-self.args[0]**2)/sp.sqrt(sp.pi)
 
 
+class logistic(Function):
+    """1/(1 + e^-u), whose ball is small wherever Re u is large: 1 + e^-u itself turns about 0 there."""
+
+    def fdiff(self, argindex: int = 1) -> Expr:
+        return logistic(self.args[0])*logistic(-self.args[0])
+
+
+class softplus(Function):
+    """log(1 + e^u)."""
+
+    def fdiff(self, argindex: int = 1) -> Expr:
+        return logistic(self.args[0])
+
+
 class log_normal_probability(Function):
     """log P(z < u) of a standard normal z."""
 
@@ -59,14 +73,14 @@ def _pair(g: Expr, s: int) -> Expr | None:
     if g.is_Pow and g.exp == 2 and s == -1:
         return _square_less_one(g.base)
     if g.is_Pow and g.exp == -1 and s == -1 and isinstance(w := g.base - 1, sp.exp):  # 1/(1 + e^w) - 1
-        return -1/(1 + sp.exp(-w.args[0]))
+        return -logistic(w.args[0])
     if not isinstance(g, Function) or len(g.args) != 1:
         return None
     u = g.args[0]
     if isinstance(g, sp.erf):
         return s*erfc_tail(-s*u)
     if isinstance(g, sp.tanh):
-        return 2*s/(1 + sp.exp(-2*s*u))
+        return 2*s*logistic(2*s*u)
     if isinstance(g, sp.cos):
         return 2*sp.cos(u/2)**2 if s == 1 else -2*sp.sin(u/2)**2
     if isinstance(g, sp.cosh) and s == -1:
@@ -99,6 +113,13 @@ def _exponentials(total: sp.Add) -> Expr | None:
     return None
 
 
+def negative_power(base: Expr, exponent: Expr) -> Expr | None:
+    """(1 + e^w)^-p as a power of the logistic function; None of others."""
+    if base.is_Add and isinstance(w := base - 1, sp.exp) and exponent.is_negative:
+        return logistic(-w.args[0])**(-exponent)
+    return None
+
+
 def logarithm(u: Expr) -> Expr | None:
     """log u by log1p, by the logarithm of the normal's probability, or by that of 1/u; None if there is no rule."""
     if u.is_Pow and u.exp.is_real and u.base.is_positive:
@@ -109,6 +130,8 @@ def logarithm(u: Expr) -> Expr | None:
             return sp.Add(*(a.args[0] for a in exponents), sp.log(rest))
     if (argument := _normal_argument(u)) is not None:
         return log_normal_probability(argument)
+    if isinstance(u - 1, sp.exp):
+        return softplus((u - 1).args[0])
     if u.is_Add and sp.S.One in u.args and saturating(u) is None:
         return log1p(u - 1)
     return None
