@@ -42,7 +42,8 @@ class Average:
         return max(0, int(mp.floor(mp.log10(abs(self.value)/self.error)))) if abs(self.value) > self.error else 0
 
 
-def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int = 120, prove: bool = False) -> Average:
+def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int = 120, of_size: bool = False,
+            prove: bool = False) -> Average:
     """E f(z) over a standard normal z.
 
     Parameters
@@ -50,6 +51,7 @@ def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int =
     f, z : an expression in one variable, real or complex
     digits : significant digits of the value
     against_cancellation : digits that may be added where terms cancel; a value that is exactly 0 costs them all
+    of_size : True if the digits are meant relative to E|f|, however much cancels in the value
     prove : True for a ball with a proof, where one is found
 
     Returns
@@ -75,7 +77,8 @@ def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int =
     >>> print(mp.nstr(found.value, 15))
     7.61985302416053e-24
     """
-    found = _integral(Integrand(f, z, digits=min(digits, DOUBLE_DIGITS) + 3), digits, against_cancellation, prove)
+    wanted = _Wanted(digits, against_cancellation, of_size, prove)
+    found = _integral(Integrand(f, z, digits=min(digits, DOUBLE_DIGITS) + 3), wanted)
     with mp.workdps(digits + 15):
         root = mp.sqrt(2*mp.pi)
         return Average(found.value/root, found.error/root, found.size/root, found.proved)
@@ -90,31 +93,44 @@ def integral(f: Expr, x: Symbol, low: Expr = -sp.oo, high: Expr = sp.oo, digits:
     0.886226925452758
     """
     integrand = Integrand(f, x, low, high, normal=False, digits=min(digits, DOUBLE_DIGITS) + 3)
-    return _integral(integrand, digits, against_cancellation, prove)
+    return _integral(integrand, _Wanted(digits, against_cancellation, False, prove))
 
 
-def _integral(integrand: Integrand, digits: int, extra: int, prove: bool) -> Average:
+@dataclass(frozen=True)
+class _Wanted:
+    """The digits, how many more may be added where terms cancel, whether they are meant of E|f|, and whether with a proof."""
+
+    digits: int
+    extra: int
+    of_size: bool
+    prove: bool
+
+    def reached(self, found: Average) -> bool:
+        return bool(found.error <= (found.size if self.of_size else abs(found.value))*mp.mpf(10)**(1 - self.digits))
+
+    def is_zero(self, found: Average) -> bool:
+        """Is the value not told from 0, with all digits of E|f|?"""
+        return bool(abs(found.value) <= found.error <= found.size*mp.mpf(10)**(1 - self.digits))
+
+
+def _integral(integrand: Integrand, wanted: _Wanted) -> Average:
     integrand.require_integrable_places(integrand.window) if not integrand.vanishes else None
     if integrand.vanishes:
         return Average(mp.zero, mp.zero, mp.zero, False)
     if integrand.normal and _is_odd(integrand):
         size = _by_floats(integrand, 1).size
         return Average(mp.zero, mp.zero, size, True)
-    found = _by_floats(integrand, min(digits, DOUBLE_DIGITS))
-    if digits <= DOUBLE_DIGITS and not prove and _reached(found, digits):
+    found = _by_floats(integrand, min(wanted.digits, DOUBLE_DIGITS))
+    if wanted.digits <= DOUBLE_DIGITS and not wanted.prove and wanted.reached(found):
         return found
     if integrand.program.has_balls:
-        return _by_balls(integrand, found, digits, extra)
-    return _by_digits(integrand, found, digits)
+        return _by_balls(integrand, found, wanted)
+    return _by_digits(integrand, found, wanted)
 
 
 def _is_odd(integrand: Integrand) -> bool:
     f, z = integrand.f, integrand.z
     return bool(sp.expand(f.xreplace({z: -z}) + f) == 0)
-
-
-def _reached(found: Average, digits: int) -> bool:
-    return bool(found.error <= abs(found.value)*mp.mpf(10)**(1 - digits))
 
 
 def _by_floats(integrand: Integrand, digits: int) -> Average:
@@ -129,23 +145,23 @@ def _by_floats(integrand: Integrand, digits: int) -> Average:
     return Average(value*scale, mp.mpf(found.error + outside)*scale, mp.mpf(found.size)*scale, False)
 
 
-def _by_balls(integrand: Integrand, start: Average, digits: int, extra: int) -> Average:
+def _by_balls(integrand: Integrand, start: Average, wanted: _Wanted) -> Average:
     """Balls at rising precision, until the value has its digits or is not told from 0 with all extra ones."""
-    lost = _lost(start, 15.0)
+    lost = 0.0 if wanted.of_size else _lost(start, 15.0)
     while True:
-        need = digits + lost + 3
+        need = wanted.digits + lost + 3
         bits = int(need*LN10/math.log(2)) + 40 + int(math.log2(2 + abs(integrand.window.top)))
         with ctx.workprec(bits), mp.workprec(bits):
             tolerance = _arb(start.size)*arb(10)**int(-need)
             enclosed = ball_integral(integrand, tolerance, bits, need + 2)
             value, error = _centre(enclosed.ball)
             found = Average(value, error, start.size, not enclosed.unproved)
-        if _reached(found, digits + 1):
+        if wanted.reached(found):
             return found
-        if lost >= extra:
+        if lost >= wanted.extra:
             break
-        lost = min(extra, max(2*lost, _lost(found, 2*lost)))
-    if abs(found.value) <= found.error <= found.size*mp.mpf(10)**(1 - digits):
+        lost = min(wanted.extra, max(2*lost, 15.0, _lost(found, 2*lost)))
+    if wanted.is_zero(found):
         return found
     raise _not_converged(integrand, found)
 
@@ -157,14 +173,15 @@ def _lost(found: Average, unknown: float) -> float:
     return unknown
 
 
-def _by_digits(integrand: Integrand, start: Average, digits: int) -> Average:
+def _by_digits(integrand: Integrand, start: Average, wanted: _Wanted) -> Average:
     """mpmath's rules between the panels' ends, for functions without balls."""
+    digits = wanted.digits
     window = integrand.window_of(digits + 3)
     ends = {window.low, *(p.x for p in integrand.breaks(window)), window.peak, window.high}
     with mp.workdps(digits + 15):
         value, error = mp.quad(integrand.program.digits, sorted(ends), error=True, maxdegree=9)
     found = Average(value, error + start.size*mp.mpf(10)**(-digits - 2), start.size, False)
-    if _reached(found, digits) or abs(value) <= found.error <= start.size*mp.mpf(10)**(1 - digits):
+    if wanted.reached(found) or wanted.is_zero(found):
         return found
     raise _not_converged(integrand, found)
 

@@ -57,7 +57,7 @@ def coefficients(f: Expr, z: Symbol, order: int) -> Coefficients:
     >>> z = Symbol("z", real=True)
     >>> found = coefficients(sp.tanh(z), z, 3)
     >>> [round(float(c), 12) for c in found.values]
-    [0.0, 0.605705509602, 0.0, -0.170864535979]
+    [0.0, 0.605705509602, 0.0, -0.148437190787]
     """
     if not 0 <= order <= HIGHEST:
         raise BadInput(f"order must be between 0 and {HIGHEST}, got {order}")
