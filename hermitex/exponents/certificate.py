@@ -126,12 +126,12 @@ def _relation(c: Certificate) -> str:
 
 def _roughly(expr: Expr) -> Any:
     """The verdict of one enclosure in double precision if it excludes zero and no rule gives the value, else None."""
-    from hermitex.symbolic.digits.enclosure import enclose, flint_available
+    from hermitex.symbolic.digits.enclosure import enclose
     from hermitex.symbolic.gaussian import Expectation
     from hermitex.symbolic.integrals import integrate_or_keep
     from hermitex.symbolic.zero import Verdict
 
-    if not flint_available() or not (kept := integrate_or_keep(expr)).has(Expectation):
+    if not (kept := integrate_or_keep(expr)).has(Expectation):
         return None
     try:
         found = enclose(kept, bits=53)

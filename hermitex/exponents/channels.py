@@ -97,7 +97,7 @@ class Channel(Shown):
         unknown = self.p.free_symbols - {self.y} - set(symbols.normals(self.p))
         if unknown:
             held = ", ".join(sorted(map(str, unknown)))
-            raise BadInput(f"Channel: p holds {held}; only {self.y} and z, z1, ... may stand in it")
+            raise BadInput(f"Channel: p holds {held}; only {self.y} and z, z1, ... may occur in it")
         check_law(self.p, self.y, self.support)
 
     def mean(self, g: Expr) -> Expr:

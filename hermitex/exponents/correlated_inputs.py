@@ -55,5 +55,5 @@ def _number(value: Any) -> Expr:
     if found.free_symbols:
         raise BadInput(f"covariance: {plain(found)} has no value; put numbers in, [[2, 1], [1, 2]] or {{('z1', 'z2'): 1/2}}")
     if not found.is_finite:
-        raise BadInput(f"covariance: {plain(found)} is no finite number; put numbers in, [[2, 1], [1, 2]]")
+        raise BadInput(f"covariance: {plain(found)} is not a finite number; give numbers, [[2, 1], [1, 2]]")
     return found

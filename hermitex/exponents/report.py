@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 from sympy import Add, Expr, Symbol, default_sort_key
@@ -62,7 +61,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
 
 
 def _of_a_law(g: Expr, law: Channel) -> list[str]:
-    """What is to be said where the law of the label is written out: that it says all, and how the exponents were found."""
+    """The notes for a label whose law is written out: it determines everything, and how the exponents were found."""
     aside = [] if g.is_Symbol or not g.free_symbols else [
         f"the label is drawn from {', '.join(map(str, symbols.normals(law.p)))} by the law P(y|z) alone, "
         "which has to hold the target"]
@@ -99,13 +98,13 @@ def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tup
         law_inside = replace(law, p=p, regression=along)
     form = Add(*(c*v for c, v in zip(seen.basis.tolist()[0], variables, strict=True)))
     if form != seen.names[0]:
-        notes.append(f"one direction matters: in the certificates z stands for {form}")
+        notes.append(f"one direction matters: in the certificates z is {form}")
     found = _along(_answer(inner, law_inside, (seen.names[0].name,)), names, seen.outside(Matrix([[1]])).tolist())
     return with_notes(replace(found, target=g), notes)
 
 
 def _along(found: Exponents, names: tuple[str, ...], direction: list[list[Any]]) -> Exponents:
-    """The answer for one variable that lies along a direction of others."""
+    """The answer for one variable that is a direction of others."""
     stages, generative = (tuple({**s, "directions": direction} for s in stairs)
                           for stairs in (found.staircase, found.generative_staircase))
     return replace(found, variables=names, staircase=stages, generative_staircase=generative)
@@ -157,7 +156,7 @@ def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, Named | Chan
 
 
 def _parsed(text: str, declared: list[str]) -> Expr:
-    """A text; an unknown letter in it is no parameter to be declared, for a target has none."""
+    """Parse a text. A target has no parameters, so an unknown letter is an error, without advice to declare it."""
     try:
         return parse(text, variables=declared or None)
     except UnknownName as error:
@@ -188,7 +187,7 @@ def _declared(variables: Any) -> list[str]:
     if "" in names:
         raise BadInput(f"variables: a name is empty in {variables!r}; write names with one comma between, as in z1,z2")
     if twice := sorted({n for n in names if names.count(n) > 1}):
-        raise BadInput(f"variables: {', '.join(twice)} stands there twice; name each variable once")
+        raise BadInput(f"variables: {', '.join(twice)} occurs twice; name each variable once")
     bad = [n for n in names if not symbols.is_normal_name(n)]
     if bad:
         raise BadInput(f"variables: {', '.join(bad)} is not a standard normal; they are named z, or z1, z2, ...")
@@ -243,8 +242,6 @@ def _answer(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
     mapped = "u(y)" if str(law) == "deterministic" else "T(y)"
     if isinstance(law, Named) and any(mapped in str(c) for c in stairs.certificates) and (reduced := told(g, str(law), names)):
         notes.append(reduced)
-    if find_spec("flint") is None and any(c.status == "undetermined" for c in certificates):
-        notes.append("rigorous enclosures need python-flint: pip install 'hermitex[flint]'")
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,
                        generative=stairs.leap)
     return Exponents(

@@ -87,7 +87,7 @@ def grid(text: str) -> list[Fraction]:
     if len(parts) != 3 or not parts[2].strip().isdecimal():
         raise BadInput(f"a range is written first:last:points, not {text!r}")
     first, last, points = _fraction(parts[0], text), _fraction(parts[1], text), int(parts[2])
-    most = 100_000  # lines of a table, more of which are a sweep
+    most = 100_000  # lines of a table; a larger table is a sweep
     if not 1 <= points <= most:
         raise BadInput(f"a range has between 1 and {most} points, not {points}")
     return [first + (last - first) * Fraction(i, max(points - 1, 1)) for i in range(points)]
@@ -128,7 +128,7 @@ def several(text: str) -> list[str]:
         else:
             parts[-1] += c
     if len(parts) > 1 and not all(p.strip() for p in parts):
-        raise BadInput(f"{text[:60]!r} has a comma with nothing beside it; several expressions are written relu,tanh")
+        raise BadInput(f"{text[:60]!r} has a comma without an expression on one side; write several expressions as relu,tanh")
     return [p.strip() for p in parts]
 
 

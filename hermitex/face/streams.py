@@ -16,7 +16,7 @@ _ESCAPE = "hermitex.escape"
 
 
 def prepare() -> bool:
-    """Make the streams fit to be written to; False if there is no standard output."""
+    """Make the streams safe for writing; False if the standard output is closed."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -42,7 +42,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def aside() -> Iterator[TextIO]:
-    """What a user's code prints inside is talk: it goes to stderr, from below Python too. Gives the standard output itself."""
+    """Send to stderr what a user's code prints inside, below Python too. Yields the real standard output."""
     out = sys.stdout
     out.flush()
     try:

@@ -36,7 +36,7 @@ def require_room(nested: Iterable[tuple[str, ...]], quad: Mapping[str, Any], poi
     for names in nested:
         numbers = points*prod(np.size(quad[name][0]) for name in names)
         if numbers > _MOST_NUMBERS:
-            fewer = "; ask for fewer points at once" if points > 1 else ""
+            fewer = "; evaluate fewer points at once" if points > 1 else ""
             raise BadInput(f"an average over {len(names)} variables at once takes an array of {numbers:.2g} numbers, at most "
                            f"{_MOST_NUMBERS:.0e} fit{fewer}: write it as averages over fewer variables, or take functions of which "
                            "they have a closed form (erf, polynomials)")

@@ -245,7 +245,7 @@ class Kernel(Shown):
         if missing.any():
             raise NotConverged(value, f"kernel: an expectation in {self.formula} has no finite value{at}; it seems to diverge, "
                                "or its parts overflow")
-        raise NotConverged(value, f"kernel: the quadrature reached {error[bad[0]]:.1e}{at} where {self.tolerance:.0e} was asked; "
+        raise NotConverged(value, f"kernel: the quadrature reached {error[bad[0]]:.1e}{at} and {self.tolerance:.0e} is required; "
                            "the integrand may diverge, or have a kink that was not found. Try hx.compile(expr, tolerance=...)")
 
     def _run(self, s: dict, quad: Mapping[str, Any], average: Any) -> dict[str, Any]:
@@ -330,7 +330,7 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
     given: Expr = parse_with_letters(expr, symbols) if isinstance(expr, str) else expression(expr)
     formula, needed = apart(given)
     if loose := unsummed(formula):
-        raise BadInput(f"compile: {loose[0]} stands outside of every sum over its index")
+        raise BadInput(f"compile: {loose[0]} occurs outside of every sum over its index")
     arrays(formula)  # one name is one array
     for node in formula.atoms(Expectation):
         if not node.free_symbols:  # (a - cos z)/z^2 has an average at a = 1
@@ -339,7 +339,7 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
     names = [str(p) for p in parameters] or [s.name for s in free]
     unknown = [s.name for s in free if s.name not in names]
     if unknown:
-        raise BadInput(f"compile: {', '.join(unknown)} stands in the formula but not among the parameters {', '.join(names)}")
+        raise BadInput(f"compile: {', '.join(unknown)} occurs in the formula but not among the parameters {', '.join(names)}")
     needed = (*needed, *needed_far_out(formula))
     conditions = {**{c.key: c.value for c in needed}, **signs((s for s in free if s not in arrays(formula)), [formula])}
     return _compiled(formula, names, tolerance, {LAW + k: v for k, v in conditions.items()}, exact=True)

@@ -85,15 +85,15 @@ def distinct(points: np.ndarray) -> np.ndarray:
 
 def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
     """The sign changes of each function on the grid, shape (n,), to rounding, in order."""
-    from scipy.optimize import brentq
+    from scipy.optimize.elementwise import find_root
 
-    found = []
-    steps = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
+    found: list[float] = []
+    rounding = {"xatol": 1e-15, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}  # to the last digits of the place itself
     for f in functions:
         values = np.asarray(f(grid))
-        for n in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
-            found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15,
-                                maxiter=steps))
+        ends = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
+        if ends.size:
+            found += find_root(f, (grid[ends], grid[ends + 1]), tolerances=rounding).x.tolist()
         found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
     return sorted(found)
 

@@ -84,7 +84,7 @@ def untied(printed: Any, mended: Any, change: Callable[[Any], Any] | None, where
 
 
 def untied_systems(printed: System, mended: System, change: Mapping[Any, Callable[[Any], Any]]) -> str:
-    """The same of two systems, of which some right sides are changed and the others are the same."""
+    """The same for two systems: the right sides named in `change` differ, and the others are equal."""
     if not change:
         return "say which right sides are printed otherwise, and how, as change={V: lambda right: right/2}"
     changes = {str(x): one for x, one in change.items()}

@@ -133,7 +133,7 @@ def _gathered(blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def _sentences(texts: Iterable[str]) -> Iterator[str]:
-    """Paragraphs; one that ends within its sentence goes on with the next, unless a formula would be open there."""
+    """Paragraphs; a paragraph that ends inside a sentence is joined to the next, unless a formula is open there."""
     said = ""
     for words in texts:
         said = f"{said} {words}" if said else words
@@ -163,7 +163,7 @@ def doubted(page: str, rules: Sequence[str]) -> str:
 
 
 def _margin(lines: Sequence[Line], slug: str) -> list[str]:
-    """How far each numbered line is established, beside the text that leads to them."""
+    """The verdict of each numbered line, with the text before these lines."""
     badges = dict.fromkeys(line.badge for line in lines if line.badge and line.key)
     lists = {b: ", ".join(_reference(slug, line.key) for line in lines if line.key and line.badge == b) for b in badges}
     said = [f"{badge}: {places}" for badge, places in lists.items()]
@@ -177,7 +177,7 @@ def _reference(slug: str, key: str) -> str:
 def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True, slug: str = "") -> str:
     """An align block; the rules and badges in a column, or behind their lines where one is wide.
 
-    slug : the page's name in its labels; the badges then stand in the margin.
+    slug : the page's name in its labels; the badges are then printed in the margin.
     """
     labels = [rf" \label{{eq:{slug}:{line.key}}}" if slug and line.key else "" for line in lines]
     lines = [line._replace(badge="") if label else line for line, label in zip(lines, labels, strict=True)]
@@ -202,7 +202,7 @@ def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True, 
 
 
 def _shrunk(row: str, before: int = 0) -> str:
-    """A row that is too wide beside what stands `before` it, and has no place to be cut, is printed smaller."""
+    """Print a row smaller if it is too wide after the text `before` it and cannot be cut."""
     room = max(_WIDEST - before, _WIDEST//3)
     return rf"\fitted{{{0.9*room/_WIDEST:.2f}}}{{{row}}}" if signs(row) > room and len(broken(row, room, room)) == 1 else row
 
@@ -219,7 +219,7 @@ def _displayed(words: str) -> str:
 
 
 def _cited(source: str | None) -> str:
-    """A source at the end of words: its key, or what it is called where that is no key."""
+    """A source at the end of the text: its key, or its name if it has no key."""
     if not source:
         return ""
     return rf" \cite{{{source}}}" if re.fullmatch(r"[\w:.+/-]+", source, re.ASCII) else f" ({tex(source)})"
@@ -230,7 +230,7 @@ def _at(place: str) -> str:
 
 
 def _quoted(source: str | None, place: str) -> str:
-    """Where a premise is quoted from, in Markdown."""
+    """The source of a quoted premise, in Markdown."""
     return "".join(f", {words_of(said)}" for said in (cite(source) if source and known(source) else source, place) if said)
 
 
@@ -297,7 +297,7 @@ def _braced(tex: str, i: int) -> tuple[str, int]:
 def broken(tex: str, first: int, room: int) -> list[str]:
     """A formula in pieces of at most `room` signs (`first` for the first), cut before a + or - outside of all brackets.
 
-    Where a bracket alone is too wide, it is made one that can be cut inside.
+    If a bracket alone is too wide, it is replaced by one that can be cut inside.
     """
     if signs(tex) <= first:
         return [tex]

@@ -1,4 +1,4 @@
-"""key -> BibTeX of the papers whose results are used; the entries are data, in references.bib beside this module.
+"""key -> BibTeX of the papers whose results are used; the entries are data, in references.bib next to this module.
 
 An entry may have further keys (the field `ids`); `bibtex` prints it once, under its own.
 """
@@ -15,7 +15,7 @@ from hermitex.errors import UnknownName
 
 
 class Reference(NamedTuple):
-    """One entry: its key, its text as it stands in the file, and its fields."""
+    """One entry: its key, its text in the file, and its fields."""
 
     key: str
     text: str
@@ -66,7 +66,7 @@ def reference(key: str) -> Reference:
 
 
 def known(key: str) -> bool:
-    """Whether a paper has this key.
+    """True if a paper has this key.
 
     >>> known("troiani2025"), known("my notes")
     (True, False)

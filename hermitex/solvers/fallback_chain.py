@@ -19,7 +19,7 @@ from .boundary import at_zero, drowned
 from .fixed_point import GROWS
 from .newton import Both, newton
 from .problem import SOUND, START, Problem
-from .root_test import run_out, touches
+from .root_verdict import run_out, touches
 from .solution import Solution
 from .solve_limits import over
 from .starts import tried

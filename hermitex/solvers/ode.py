@@ -62,7 +62,7 @@ class Trajectory(Solution):
         t = np.asarray(t, dtype=float)
         low, high = np.min(self["t"]), np.max(self["t"])
         if not ((t >= low) & (t <= high)).all():
-            raise BadInput(f"t must lie in [{low:g}, {high:g}], the interval that was integrated")
+            raise BadInput(f"t must be in [{low:g}, {high:g}], the interval that was integrated")
         return dict(self.dense(t))
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str = "",

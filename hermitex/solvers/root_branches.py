@@ -310,7 +310,7 @@ class _Search:
             if i == order[0]:
                 notes = (*notes, *unresolved)
                 if lost:
-                    notes = (*notes, f"iteration from the start {', '.join(lost)} ends in none of the solutions that were found")
+                    notes = (*notes, f"iteration from the start {', '.join(lost)} reaches none of the solutions that were found")
             out.append(replace(s, branch=name, notes=notes))
         return tuple(out)
 

@@ -25,7 +25,7 @@ from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.digits.analytic_pieces import ball, by_terms, nested, whitened
 from hermitex.symbolic.digits.ball_evaluation import Gridded
 from hermitex.symbolic.digits.digit_program import StraightLine
-from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
+from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.digits.line_integral import MPMATH, LineIntegral, rational
 from hermitex.symbolic.digits.mp_backend import LastDigitMoved
@@ -40,8 +40,7 @@ from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.symbolic.scales import scales
 
-__all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error",
-           "flint_available"]
+__all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
 
 _COMPILED = "Numeric value: hx.compile(...)"
 _SMALL = 1e-6

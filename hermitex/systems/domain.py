@@ -84,7 +84,7 @@ def starts(asking: str, given: Any, domain: Mapping[str, Interval], unknowns: Ma
         if not np.isfinite(number):
             raise BadInput(f"{asking}: the start of {name} is {number}; every start is finite")
         if name in domain and outside(number, domain[name]):
-            raise BadInput(f"{asking}: start {name} = {number:g} lies outside its domain {said(name, domain[name])}")
+            raise BadInput(f"{asking}: start {name} = {number:g} is outside its domain {said(name, domain[name])}")
         if unknowns[name] and number < 0:
             raise BadInput(f"{asking}: start {name} = {number:g} is infeasible: {name} is positive")
     return found

@@ -107,7 +107,7 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
         given = flat_start(start or {}, [u.name for u in system.unknowns])
         first = {**system.start, **{u: float(v) for u, v in given.items()}}
     except NO_NUMBER:
-        raise BadInput(f"export: start = {brief(start)} holds what is no number; the file begins at one number each") from None
+        raise BadInput(f"export: start = {brief(start)} has a value that is not a number; give a number for each name") from None
     check_place(path)
     require_tolerance(tolerance)
     if not system.is_flow:
@@ -175,10 +175,10 @@ def _points(system: Any, given: Numbers | Iterable[Numbers]) -> list[Numbers]:
     inside = {a.name for a in system.arrays}
     for point in points:
         if not isinstance(point, Mapping):
-            raise BadInput(f"export: {brief(point)} is no point; give reference={{'alpha': 2}}, or a list of such points")
+            raise BadInput(f"export: {brief(point)} is not a point; give reference={{'alpha': 2}}, or a list of such points")
         many = [f"{n} = {brief(v)}" for n, v in point.items() if str(n) not in inside and np.ndim(v)]
         if many:
-            raise BadInput(f"export: {many[0]} is no number; several points are a list, reference=[{{...}}, {{...}}]")
+            raise BadInput(f"export: {many[0]} is not a number; give several points as a list, reference=[{{...}}, {{...}}]")
     return points
 
 
@@ -192,7 +192,7 @@ def _left_out(system: Any, points: list[Numbers]) -> dict[int, str]:
         except NO_NUMBER:
             continue  # whoever solves it says so
         if numbers.keys() >= set(program.parameters) and (why := refused(program, numbers, 1)[0]):
-            found[k] = f"point {k + 1} of {len(points)} is no reference: {why}"
+            found[k] = f"point {k + 1} of {len(points)} cannot be a reference: {why}"
     return found if len(found) < len(points) else {}
 
 

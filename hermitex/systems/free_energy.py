@@ -3,7 +3,7 @@
     d/dp E[F(u_1, .., u_k)] = 1/2 sum_jl dC_jl/dp E[d_j d_l F],    C = Cov(u)                        (Price)
     E[d_l G] = E[w.z G]  with Cov(w.z, u_j) = delta_jl                                              (Stein, where F jumps)
 
-so the square roots that correlate the fields never get differentiated. What is then left is put over as few normals as
+so the square roots that correlate the fields are never differentiated. The result is written with as few normals as
 its fields span, a normal that only decides a switch becomes a probability, and what has a closed form gets it.
 """
 
@@ -47,7 +47,7 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     -------
     System
         Stationarity in the conjugates gives the order parameters and the reverse. Conditions in which the unknowns of
-        their side stand linearly, with coefficients that hold no unknown, are solved for; others are left implicit, each
+        their side occur linearly, with coefficients without unknowns, are solved for; others are left implicit, each
         under the unknown it belongs to. ``.derivation`` holds the steps.
 
     Raises
@@ -99,12 +99,12 @@ def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[
         if name not in by_name:
             raise BadInput(f"free_energy: phi does not depend on {name}; it holds {', '.join(sorted(by_name))}")
     if len(set(named)) < len(named):
-        raise BadInput(f"free_energy: a name stands in two pairs: {', '.join(named)}")
+        raise BadInput(f"free_energy: a name occurs in two pairs: {', '.join(named)}")
     return form, [(by_name[str(x)], by_name[str(c)]) for x, c in pairs.items()]
 
 
 def _declared(text: str, pairs: Mapping[Any, Any]) -> list[Symbol]:
-    """The field's symbols and the members of the pairs that stand in a text."""
+    """The field's symbols and the members of the pairs in a text."""
     words = set(re.findall(r"[A-Za-z_]\w*", text))
     known = {n: s for n, s in FIELD.items() if not is_normal_name(n)}
     known |= {str(v): FIELD.get(str(v)) or Symbol(str(v), real=True) for couple in pairs.items() for v in couple}
@@ -122,7 +122,7 @@ def _derivation(phi: Expr, taken: tuple[tuple[Symbol, str, Expr], ...], back: Ma
 
 # -- solving the conditions --------------------------------------------------------------------------------------------
 def _solved(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symbol]) -> dict[Symbol, Any]:
-    """Equations for `unknowns`: all at once where they stand linearly, else one by one, else implicit."""
+    """Equations for `unknowns`: all at once if they are linear, else one by one, else implicit."""
     joint = _linear(conditions, unknowns, everything)
     if joint is not None:
         return joint

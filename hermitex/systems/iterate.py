@@ -26,7 +26,7 @@ def require_method(asking: str, method: str, damping: Any) -> None:
     """One line for an unknown method, for a damping out of range, and for one where nothing is iterated."""
     _require_known(asking, method, damping)
     if method == "newton" and damping != 1:
-        raise BadInput(f"{asking}: damping = {damping!r} belongs to method='iterate'; Newton's method takes none")
+        raise BadInput(f"{asking}: damping = {damping!r} needs method='iterate'; Newton's method is not damped")
 
 
 def _require_known(asking: str, method: str, damping: Any) -> None:
@@ -97,7 +97,7 @@ def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, da
     reason = np.where(ok, "", np.where(done, np.atleast_1d(np.asarray(found.reason, dtype=object)), why))
     laws = refused(program, numbers, points)
     reason = np.where(laws != "", laws, reason)
-    reason = np.where(~ok & (reason == ""), "where the iteration hardly moves is no solution", reason)
+    reason = np.where(~ok & (reason == ""), "the iteration hardly moves, but not at a solution", reason)
     values = {n: np.atleast_1d(v) for n, v in found.value.items()}
     for i, u in enumerate(program.unknowns):  # what did not settle is shown where it stands
         values[u] = np.where(ok, x[i], last[i])

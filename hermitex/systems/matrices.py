@@ -46,7 +46,7 @@ def _split(key: Any, value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatr
     if not _is_matrix(key) and not _is_matrix(value):
         return [(key, value)]
     if not _is_matrix(value):
-        raise BadInput(f"System: {_title(key)} is a matrix and its right-hand side is none")
+        raise BadInput(f"System: {_title(key)} is a matrix, but its right-hand side is not")
     value = ImmutableDenseMatrix(value)
     left = named[key] if isinstance(key, MatrixSymbol) else key
     if not _is_matrix(left):
@@ -60,7 +60,7 @@ def _split(key: Any, value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatr
         if symbol not in found:
             found[symbol] = right
         elif not _same(found[symbol], right):
-            raise BadInput(f"System: {symbol} stands twice in {_title(key)}, and its right-hand sides differ: is the equation "
+            raise BadInput(f"System: {symbol} occurs twice in {_title(key)} with different right-hand sides: is the equation "
                            "symmetric?")
     return list(found.items())
 

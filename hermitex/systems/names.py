@@ -76,7 +76,7 @@ def check_distinct(groups: Mapping[str, Iterable[Any]]) -> None:
                 means = "what a solution says of itself" if name in DIAGNOSTICS else "a keyword of solve"
                 raise BadInput(f"System: {name} is {means} and cannot be {what}; choose another name")
             if name in role:
-                alike = "has two equations" if what == "an unknown" else f"stands twice, as {what}"
+                alike = "has two equations" if what == "an unknown" else f"is used twice, as {what}"
                 clash = alike if role[name] == what else f"is both {role[name]} and {what}"
                 raise BadInput(f"System: {name} {clash}; give one of them another name")
             role[name] = what

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.root_test import AROUND, BESIDE, STEEPEST, steepest
+from hermitex.solvers.root_verdict import AROUND, BESIDE, STEEPEST, steepest
 from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import OF_TERMS, SMALL
 

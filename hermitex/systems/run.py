@@ -19,7 +19,7 @@ from hermitex.solvers.fixed_point import GROWS
 from hermitex.solvers.interval import middle, outside, said
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import SOUND, START
-from hermitex.solvers.root_test import LEAST_HELD
+from hermitex.solvers.root_verdict import LEAST_HELD
 from hermitex.solvers.solution import Solution, combined
 from hermitex.solvers.solve_limits import OutOfTime, over, ran_out, timed
 from hermitex.solvers.starts import off_poles
@@ -469,7 +469,7 @@ class Run:
         for u, domain in self.program.domain.items():
             x = self.row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
-                ok[k], reason[k] = False, f"{u} = {x[k]:.6g} lies outside its domain {said(u, domain)}"
+                ok[k], reason[k] = False, f"{u} = {x[k]:.6g} is outside its domain {said(u, domain)}"
             for end in domain:
                 if end and np.any(ok & (x == end)):
                     notes = (*notes, f"{u} = {end:g}: an end of its domain {said(u, domain)}")

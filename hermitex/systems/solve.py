@@ -37,7 +37,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     numbers : value or array for each parameter, by name
     start : first guess by unknown (default 1 for a positive unknown, 0 for the rest)
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
-    budget : seconds; what is not solved by then is not converged, and its reason says so
+    budget : CPU seconds; what is not solved by then is not converged, and its reason says so
 
     Raises
     ------
@@ -142,7 +142,7 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
             raise BadInput(f"solve: start {name} holds {value[~np.isfinite(value)].ravel()[0]}; every start must be finite")
         if name in program.domain and np.any(outside(value, program.domain[name])):
             at = value[outside(value, program.domain[name])].ravel()[0]
-            raise BadInput(f"solve: start {name} = {at:g} lies outside its domain {said(name, program.domain[name])}")
+            raise BadInput(f"solve: start {name} = {at:g} is outside its domain {said(name, program.domain[name])}")
         if name in positive and name not in program.domain and not np.all(value >= 0):
             raise BadInput(f"solve: start {name} = {value[~(value >= 0)].ravel()[0]:g} is infeasible: {name} is positive")
     return values

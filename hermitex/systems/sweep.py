@@ -54,7 +54,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     checkpoint : directory where finished chunks are kept as they come; the sweep found there is resumed
     chunk : points solved together, consecutive on a line; the bits of the result depend on it, not on who solves them
     tolerance : of each solve, relative (default: 1e-11, of a flow 1e-9)
-    budget : seconds for all of it; what is not solved by then fails with that reason, and is not kept in the checkpoint
+    budget : CPU seconds for all of it; what is not solved by then fails with that reason, and is not kept in the checkpoint
     method, damping : of a System or a theory, as of `System.solve`; an iteration begins at the same start at every point
 
     Returns
@@ -122,7 +122,7 @@ def _of_flow(flow: Flow, grid: Mapping[str, Any], parameters: Mapping[str, Any],
     if missing := [u.name for u in flow.unknowns if u.name not in flow.start]:
         raise BadInput(f"sweep: where does {missing[0]} start? Give the flow start={{{missing[0]!r}: number}}")
     if not np.all(np.asarray(grid.get(TIME, fixed.get(TIME)), dtype=float) >= 0):
-        raise BadInput("sweep: t is a time to reach from 0, none below it")
+        raise BadInput("sweep: t is a time to reach from 0, so it must be 0 or more")
     return FlowLine(program, fixed, tolerance or OF_A_FLOW, until, start=dict(flow.start), domain=dict(flow.domain))
 
 

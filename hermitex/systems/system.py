@@ -1,4 +1,4 @@
-"""System: self-consistent equations as a paper prints them, E(...) nodes and all, and what can be done with them."""
+"""System: self-consistent equations as a paper prints them, with E(...) nodes, and the methods that use them."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class System(Shown):
     Parameters
     ----------
     equations : {unknown: right-hand side, or Eq(lhs, rhs)}, expressions or texts ("lhs = rhs"); an implicit equation belongs to
-        the unknown it stands under. An unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs
-        [(Matrix, right-hand side)]): its entries are unknowns, those that stand twice are stored once, and solution["Q"] gives
+        the unknown under which it is given. An unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs
+        [(Matrix, right-hand side)]): its entries are unknowns, repeated entries are stored once, and solution["Q"] gives
         the matrix of Q11, Q12, ...
     where : {name: sub-expression}: names that stay in print; their standard normals are those of the expectation around
-    parameters : names or symbols that get numbers later (default: whatever else stands in the equations)
+    parameters : names or symbols that get numbers later (default: all other letters of the equations)
     observables : {name: expression} computed from the solution
-    positive : unknowns known to be positive beside those whose symbol says so; they are solved for in logarithms
+    positive : further positive unknowns whose symbol does not say so; they are solved for in logarithms
     source : where the equations come from
     domain : {unknown: (lo, hi)}, open intervals, or texts "0 < q < 1": such an unknown is sought in a coordinate of its interval,
         so that no step leaves it, and is in it, or at an end of it, which is then said, where a solution converged
@@ -73,7 +73,7 @@ class System(Shown):
 
     Raises
     ------
-    BadInput : an equation holds a name that is neither unknown, `where` name nor parameter; a standard normal stands
+    BadInput : an equation contains a name that is neither unknown, `where` name nor parameter; a standard normal occurs
         outside of every expectation; `where` runs in a circle.
 
     Guarantee
@@ -140,7 +140,7 @@ class System(Shown):
         return letters((*self.equations, *self.where, *self.observables, *(self.parameters or ()), *self.known), declared)
 
     def _take_conditions(self, same: Mapping[Any, Any], declared: Any) -> None:
-        """The conditions of laws off the formulas, and beside them."""
+        """The conditions of laws, from the formulas and as given."""
         found = dict.fromkeys(c if isinstance(c, Condition) else condition(c, self._letters(declared)) for c in self.conditions)
         for part in _FORMULAS:
             bare = {}
@@ -154,7 +154,7 @@ class System(Shown):
     # -- reading -----------------------------------------------------------------------------------------------------
     @cached_property
     def derivation(self) -> Derivation:
-        """How the equations follow from the free energy that they came from; made when it is asked for."""
+        """The derivation of the equations from their free energy, made on first use."""
         made = self.__dict__.get("derived")
         if made is None:
             raise AttributeError(f"{type(self).__name__}: only a system made by free_energy has a derivation")
@@ -200,9 +200,9 @@ class System(Shown):
         declared = None if self.parameters is None else [str(p) for p in self.parameters]
         for name, (_, place) in used.items():
             if symbols.is_normal_name(name):
-                raise BadInput(f"System: the standard normal {name} stands outside of every expectation in the equation of {place}")
+                raise BadInput(f"System: the standard normal {name} occurs outside of every expectation in the equation of {place}")
             if declared is None and name in integrated:
-                raise BadInput(f"System: {name} is integrated over in one place and stands outside of every expectation in the "
+                raise BadInput(f"System: {name} is integrated over in one place and occurs outside of every expectation in the "
                                f"equation of {place}; if it is a parameter there, declare it in parameters=")
             if declared is not None and name not in declared:
                 raise BadInput(f"System: {name}, in the equation of {place}, is neither an unknown, a where name nor a parameter; "
@@ -212,14 +212,14 @@ class System(Shown):
         return tuple(used[n][0] if n in used else Symbol(n, real=True) for n in declared)
 
     def _check_sums(self, sides: list[tuple[str, Expr]]) -> None:
-        """Every entry of an array is summed over, once the where names are written out; an array is nothing else beside."""
+        """Refuse an array entry outside of every sum, after substituting the where names; a name is only one kind of thing."""
         everything = self._all()
         found = arrays(*everything)
         if not found and not any(unsummed(e) for e in everything):
             return
         for place, e in [*sides, *((o.name, e) for o, e in self.observables.items())]:
             if loose := unsummed(written_out(e, self.where)):
-                raise BadInput(f"System: {loose[0]} stands outside of every sum over its index in the equation of {place}")
+                raise BadInput(f"System: {loose[0]} occurs outside of every sum over its index in the equation of {place}")
         names = {a.name for a in found}
         numbers = {s.name for e in everything for s in _numbers_in(e)}
         if clash := sorted(names & (numbers | {u.name for u in (*self.equations, *self.where, *self.observables)})):
@@ -338,7 +338,7 @@ class System(Shown):
         return changed
 
     def _laws(self) -> dict[str, Expr]:
-        """The conditions that are asked of parameters and unknowns, with the where names written out."""
+        """The conditions on parameters and unknowns, with the where names substituted."""
         own = {s.name for s in (*self.equations, *self.parameters)}
         values = {c.key: written_out(c.value, self.where) for c in self.conditions}
         numbers = [p for p in self.parameters if p not in self.arrays]
@@ -379,7 +379,7 @@ class System(Shown):
         method : "newton", with further methods behind it; or "iterate": x <- x + damping (rhs(x) - x) from the start, which
             ends at stable points only; `solution.history` holds its path.
 
-        `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
+        `budget` CPU seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
 
         Guarantee: where `converged` is true, `error` bounds the distance to a solution of the equations as written. That it is
@@ -408,7 +408,7 @@ class System(Shown):
         numbers : the other parameters, one number each
 
         The whole interval is scanned, in log p where p is positive; in the lowest valley the derivative, which is exact, is 0.
-        If the least value lies at an end of the bounds, or the derivative there is not 0, the notes say so.
+        If the least value is at an end of the bounds, or the derivative there is not 0, the notes say so.
 
         Raises
         ------
@@ -451,7 +451,7 @@ class System(Shown):
 
         Raises
         ------
-        BadInput, UnknownName : one line. NotConverged : there is no solution at either end from this start.
+        BadInput, UnknownName : one line. NotConverged : from this start, no solution was found at either end.
 
         Guarantee
         ---------
@@ -478,7 +478,7 @@ class System(Shown):
         """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`.
 
         reference : the point of the self-test, {"alpha": 2}, or several; one may be given as in `solve`, alpha=2
-        method, damping : what its `solve` does where nothing else is said; as of `solve`
+        method, damping : the defaults of the file's `solve`; as in `solve` here
 
         Guarantee: the file gives the digits of the session, and is written only if its self-test passes. See docs/promise.md.
         """
@@ -498,10 +498,10 @@ class System(Shown):
         -------
         tuple of Solution : `.branch` of each is the name of the starts from which iteration of the equations, undamped, ends
             there ("informed, uninformed" if both do); "unstable" where iteration leaves it; "stable" where it is stable and no
-            named start ends there; "unique" where nothing else was found. Of implicit equations, which are no map, it is the
+            named start ends there; "unique" where nothing else was found. For implicit equations, which have no map, it is the
             start from which Newton's method came, or "other". At points where a branch does not exist its numbers are NaN.
 
-        Every solution that is found is given; that there are no others is not proved.
+        Every solution that is found is returned.
 
         Guarantee
         ---------
@@ -566,7 +566,7 @@ class System(Shown):
 
 
 def _numbers_in(expr: Basic) -> set[Symbol]:
-    """The symbols that stand for numbers: none of them is an array."""
+    """The symbols of numbers, without those of arrays."""
     return {s for s in expr.atoms(Symbol) if type(s) is Symbol}
 
 
@@ -577,7 +577,7 @@ def _put_in(e: Expr, name: str, put: Any) -> Expr:
 
 
 def check_calls(e: Expr, name: str, put: Any) -> None:
-    """Refuse a function of one variable for a name that stands with several arguments in `e`."""
+    """Refuse a function of one variable for a name that `e` uses with several arguments."""
     for f in e.atoms(Function):
         if type(f).__name__ == name and not 1 <= len(f.args) <= 1 + len(put.parameters):
             raise BadInput(f"System: {f} has {len(f.args)} arguments, and {put.name} takes one")

@@ -49,7 +49,7 @@ def checked_start(unknowns: Sequence[str], domain: Mapping[str, tuple[float, flo
         if not np.isfinite(values[u]):
             raise BadInput(f"solve: start {u} is {values[u]}; every start must be finite")
         if u in domain and outside(values[u], domain[u]):
-            raise BadInput(f"solve: start {u} = {values[u]:g} lies outside its domain {said(u, domain[u])}")
+            raise BadInput(f"solve: start {u} = {values[u]:g} is outside its domain {said(u, domain[u])}")
     return values
 
 
@@ -164,7 +164,7 @@ class _PointFlow:
             if reached[0] == reached[-1]:
                 ends = next((e for e in terminal if np.size(found.events[e][TIME])), terminal[0])
                 raise BadInput(f"solve: the event {ends} is 0 where the flow starts, at t = {reached[0]:g}, and would end "
-                               "it there; start beside it, or leave it out of terminal=")
+                               "it there; start elsewhere, or leave it out of terminal=")
             again = reached if len(reached) > 2 else np.linspace(float(reached[0]), float(reached[-1]), 3)
             other = self._integrated(again, rtol/10, self.states.other, how)
             last, error = error, self._apart(found, other) if other.converged else np.inf

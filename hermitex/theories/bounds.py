@@ -3,7 +3,7 @@
 upper = E g^2 - <h, mu_0>^2/<mu_0, mu_0>                                                     [cui2024, Eq. (26)]
 lower = E g^2 - |P_{mu_0, kappa mu_1} h|^2 - <mu_1, h_1>^2/<mu_1, mu_1>                       [cui2024, Eq. (27)]
 over kappa ~ N(0, 1): mu_k(kappa) of the activation at (r, c), h and h_1 of the target at (gamma, 1 - gamma^2). The upper
-bound is the risk at lambda -> oo, the lower one that of infinite alpha and beta. (28) minimises them over the learning
+bound is the risk at lambda -> oo, the lower bound the risk at infinite alpha and beta. (28) minimises them over the learning
 rate, (132) over a bias b in sigma(r kappa + b + sqrt(c) z).
 """
 
@@ -95,7 +95,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
             getattr(found, name)[rows] = getattr(part, name)
     biased = over_bias(smoothed, parts, (rs, cs)) if bias else {}
     notes = list(biased.get("notes", ()))
-    digits = 1e-9  # an error beyond that is said
+    digits = 1e-9  # a larger error is named in the notes
     if np.any(found.error > digits*np.maximum(1, found.upper)):
         notes.append(f"the bounds hold to +- {np.max(found.error):.0e}: rounding is much of what the columns differ by")
 

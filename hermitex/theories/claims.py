@@ -1,4 +1,4 @@
-"""name -> (formula, what is known of it, where it stands): the answer of a theory that consists of exponents and constants.
+"""name -> (formula, status, source): the answer of a theory that consists of exponents and constants.
 
 A status is one of three words: a theorem of the source, derived (here, by exact algebra or by a heuristic that is checked by
 simulation), heuristic (of the source, not proved).
@@ -188,7 +188,7 @@ class Regimes(Shown):
 
     @property
     def continuous(self) -> bool:
-        """Whether every difference on every border was proved to be 0."""
+        """True if every difference on every border was proved to be 0."""
         return all(gap == 0 for gaps in self.continuity().values() for gap in gaps.values())
 
     def to_dict(self) -> dict[str, Any]:

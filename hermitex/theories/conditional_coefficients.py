@@ -114,7 +114,7 @@ class Coefficient(Shown):
         return f"{self._latex_name}(\\kappa) = {latex(self.formula)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """{"name", "sigma", "node", "expr"} as text that `hermitex.parse` reads; `expr` is None where there is no closed form."""
+        """{"name", "sigma", "node", "expr"} as text that `hermitex.parse` reads; `expr` is None without a closed form."""
         try:
             expr = self.expr
         except NoClosedForm:
@@ -339,7 +339,7 @@ def activation_of(sigma: Any) -> Any:
 
 
 def in_floats(f: Any) -> Any:
-    """The same function, if the square of each number that stands in it is one that a float holds.
+    """The same function, if the square of each number in it fits into a float.
 
     >>> in_floats(activation_of("z/10"))
     z/10: z -> z/10
@@ -463,7 +463,7 @@ def _on_nodes(asked: Coefficient, body: Expr, m: Any, s: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _turns(body: Expr, s: float) -> tuple[float, ...]:
-    """Where a formula of z turns over much less than s: what is narrow passes between nodes that do not crowd there."""
+    """The places where a formula of z changes over much less than s, which would pass between evenly spaced nodes."""
     from hermitex.symbolic.scales import scales
 
     unit = Rational(s)

@@ -47,7 +47,7 @@ class ConvexOneStep(OneStepFamily):
     A smooth loss whose averages have no closed form (exp(f) - y f, log cosh(y - f)) takes threefold averages over a sample,
     fourfold if Delta > 0 and neither y - f nor y f carries the label; these are held to 1e-8.
 
-    dimension : with it the readout's common direction, of which the features carry the spike mu_0, costs m^2/(2 V_2) out of n:
+    dimension : with it the readout's common direction, along which the features have the spike mu_0, costs m^2/(2 V_2) out of n:
     E[mu_0 s] = m/(n V_2), and m^2/(p V_2^2) (T_1, T_0) is added to (q_1, q_2). This is the leading 1/d term of m, which
     holds for any convex loss because the loss enters the readout's measure through Vhat and qhat only; other corrections
     of order 1/d (of V, zeta, psi) are not claimed.

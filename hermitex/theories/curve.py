@@ -23,7 +23,7 @@ _AXES = {"test_error": "test error", "train_error": "train error", "test_loss": 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Columned, Shown):
-    r"""What a theory predicts along one parameter, or what an experiment measured there.
+    r"""The predictions of a theory along one parameter, or the measurements of an experiment.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Curve(Columned, Shown):
     converged, residual, stability, reason : arrays (B,), as of a `Solution`
     standard_error : {name: (B,)}    of an experiment: over its seeds; empty for a theory
     seeds : tuple of int             of an experiment
-    simulation : Curve or None       the experiment that was made beside this theory
+    simulation : Curve or None       the experiment that belongs to this theory
 
     Guarantee
     ---------
@@ -120,7 +120,7 @@ class Curve(Columned, Shown):
                                  f"{self.alpha[bad[0]]:g}: {why}; the curve is in .solution of this error")
 
     def with_simulation(self, simulation: Curve) -> Curve:
-        """The same curve with an experiment beside it."""
+        """The same curve with an experiment."""
         return replace(self, simulation=simulation)
 
     # -- data --------------------------------------------------------------------------------------------------------
@@ -189,15 +189,15 @@ class Curve(Columned, Shown):
             quantity = "samples"
         if quantity is None and "test_error" not in self.values and self.order_parameters:
             said, alone = self.title if label is None else label, len(self.order_parameters) == 1
-            # eta_c along eta is no height: it is a place on the axis
+            # eta_c along eta is a place on the axis, not a height
             place = f"{self.axis}_c" if f"{self.axis}_c" in self.order_parameters else ""
             for name in self.order_parameters:
                 if name == place:
                     continue
-                words = "_" in name and len(name.split("_")[-1]) > 2  # a name of words is no letter with an index
+                words = "_" in name and len(name.split("_")[-1]) > 2  # a name of words is not a letter with an index
                 shown = name.replace("_", " ") if words else f"${letter(name)}$"
                 text = ", ".join(filter(None, (said, "" if alone and said else shown)))
-                # what it is stands at the axis: of several curves of one quantity a legend needs what tells them apart
+                # the axis names the quantity; a legend of several curves of it needs their differences
                 differs = {**self._told(name), "quantity": shown, **({"theory": text} if alone else {})}
                 ax = self._drawn(ax, name, text, None if label is not None or self.named else differs, log)
             others = [n for n in self.order_parameters if "_" in n or n == "theta"]
@@ -263,7 +263,7 @@ class Curve(Columned, Shown):
         return words
 
     def _measured(self, size: Any = None) -> str:
-        """What a legend says of the experiment: its size, or that of several which is given, and its seeds."""
+        """The legend of the experiment: its size (of several sizes, the given one) and its seeds."""
         s = self.simulation
         if s is None:
             return ""
@@ -315,7 +315,7 @@ def _range(v: np.ndarray) -> str:
 
 
 def bends(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
-    """Up to `most` points between neighbours of x, beside which the line y(x) bends most in its picture.
+    """Up to `most` points between neighbours of x, where the line y(x) bends most in its picture.
 
     >>> x = np.array([0.0, 1.0, 2.0, 3.0])
     >>> bends(x, np.array([0.0, 0.0, 1.0, 0.0]), 2)

@@ -96,7 +96,7 @@ class MultiIndex(Theory):
             return plain, space
         wide, wider = (_spread(f[0], names) for f in (plain, found))
         tame = 100.0  # times its median: a label that is seldom larger has no tail that matters
-        return (found, other) if wider <= max(wide, tame) else (plain, space)  # z1/z2 is no better than its logarithm
+        return (found, other) if wider <= max(wide, tame) else (plain, space)  # z1/z2 is not better than its logarithm
 
     @property
     def _law(self) -> Named | Channel:
@@ -210,7 +210,7 @@ class MultiIndex(Theory):
               **numbers: Any) -> Solution:
         """The fixed point at alpha (arrays broadcast) from start="uninformed" (M = eps 1) or "informed" (M near 1).
 
-        `budget` seconds: what is not solved by then is not converged, and its reason says so; where the map itself is not made
+        `budget` CPU seconds: what is not solved by then is not converged, and its reason says so; where the map itself is not made
         by then, BudgetExceeded.
         """
         with limited(budget), bounded(budget):
@@ -315,7 +315,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
     known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
     if strangers := sorted(target.free_symbols - known, key=str):
-        raise BadInput(f"bayes-amp: {strangers[0]} in the target is no number; put one in (the variables are z or z1, z2, z3)")
+        raise BadInput(f"bayes-amp: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")
     if isinstance(law, Named):
         law.fits(target)
     made = _made(target, law, branch)
@@ -324,7 +324,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
         raise BadInput(f"bayes-amp: {target} does not depend on z; there is nothing to learn")
     most = 3  # directions: a quadrature over the fields and the hidden variables of four has eight axes
     if r > most:
-        raise BadInput(f"bayes-amp: the target sees {r} directions; the state evolution is solved for {most} at most")
+        raise BadInput(f"bayes-amp: the target depends on {r} directions; the state evolution is solved for at most {most}")
     return made
 
 

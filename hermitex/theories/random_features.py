@@ -200,8 +200,8 @@ class RandomFeatures(Theory):
         if self.mixed and np.any(np.asarray(numbers["fraction"]) >= 1):
             raise BadInput(f"{self.name}: fraction is the share of labels 1, between 0 and 1")
         if self.mixed and self.intercept and np.any(np.asarray(numbers["Delta"]) == 1) and _vanishes(self.sigma):
-            raise BadInput(f"{self.name}: E sigma(sqrt(Delta) z) is 0 at Delta = 1, where the features carry no constant, and is "
-                           "not beside it; take another Delta, or an odd activation")
+            raise BadInput(f"{self.name}: E sigma(sqrt(Delta) z) is 0 at Delta = 1, where the features contain no constant, and is "
+                           "not 0 nearby; take another Delta, or an odd activation")
         return numbers
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:

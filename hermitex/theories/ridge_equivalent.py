@@ -124,7 +124,7 @@ class RidgeEquivalent(Theory):
         return found.require() if options.get("raise_on_failure") else found
 
     def _rooted(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
-        infinite = 1e100  # stands for oo as n and p: 1/n and 1/p are then far below the rounding of what they are added to
+        infinite = 1e100  # replaces oo as n and p: 1/n and 1/p are then far below rounding
         at = {**numbers, "n": np.minimum(numbers["n"], infinite), "p": np.minimum(numbers["p"], infinite)}
         given = options.get("start") or {}
         return super().run(at, **{**options, "start": {"nu_2": self._near(at), **given}})
@@ -151,7 +151,7 @@ class RidgeEquivalent(Theory):
         return np.where(np.isfinite(near) & (near > 0), near, 1.0)
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Samples, width, ridge, noise and tail, those that are fixed."""
+        """Samples, width, ridge, noise and tail, as far as they are fixed."""
         tail = {"tail": r"\mathrm{tail}"} if numbers.get("tail") else {}
         return ", ".join(written(numbers, n="n", p="p", lam=r"\lambda", noise=r"\sigma^2", **tail))
 

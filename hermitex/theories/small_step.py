@@ -89,7 +89,7 @@ class SmallStep(Theory):
         return {"sigma": self.sigma.name, "target": self.g.name, **fixed, "status": self.status}
 
     def spectrum(self, *, simulated: Any = None, points: int = 400, **numbers: Any) -> WeightSpectrum:
-        """The singular values of W_1: the bulk's density, the outlier, and those of simulated networks beside them.
+        """The singular values of W_1: the bulk's density, the outlier, and the singular values of simulated networks.
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ class SourceCapacity(Theory):
             Regime(felt, (ell - a, s - q, q - 1), exponents(2*a*half - 1 + q, 1)))
         borders = [Border((wide, narrow), {q: s*ell/a}), Border((narrow, few), {q: ell/a}), Border((few, felt), {q: 1}),
                    Border((wide, plateau), {ell: a}), Border((narrow, felt), {ell: a}), Border((plateau, felt), {q: s})]
-        if s == 1:  # the cells in which the width is felt beside the ridge are empty
+        if s == 1:  # no cell in which both the width and the ridge matter
             cells = (cells[0], cells[2], cells[3])
             borders = [Border((wide, few), {q: ell/a}), Border((few, plateau), {q: 1}), Border((wide, plateau), {ell: a})]
         return Regimes(f"source {self.source}, capacity {a}", cells, tuple(borders), "defilippis2024")

@@ -106,13 +106,13 @@ class SpikedFlow(Theory):
         """The numbers, checked, with m0."""
         out = self.checked(numbers, gamma_2=">= 0", dimension="> 0")
         if not np.all(out["gamma_2"] < 1):
-            raise BadInput(f"spiked-covariance: gamma_2 lies between 0 and 1, not {np.max(out['gamma_2']):g}")
+            raise BadInput(f"spiked-covariance: gamma_2 must be between 0 and 1, not {np.max(out['gamma_2']):g}")
         if not np.all(out["dimension"] >= 2):
             raise BadInput(f"spiked-covariance: dimension is 2 or more, not {np.min(out['dimension']):g}")
         out["m0"] = out.get("m0", np.asarray(out["dimension"])**-0.5)
         begins = np.ravel(out["m0"])
         if not np.all(good := (np.abs(begins) < 1) & (begins != 0)):
-            raise BadInput(f"spiked-covariance: m0 lies between -1 and 1 and is not 0, not {begins[~good][0]:g}")
+            raise BadInput(f"spiked-covariance: m0 must be between -1 and 1 and different from 0, not {begins[~good][0]:g}")
         return out
 
     def by_equations(self, numbers: dict[str, np.ndarray]) -> Mapping[str, Any]:
@@ -125,7 +125,7 @@ class SpikedFlow(Theory):
             raise NoValue("spiked-covariance", "t", "np.linspace(0, 20, 100)")
         line = np.atleast_1d(self.given({"t": t})["t"])
         if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-            raise BadInput("spiked-covariance: t is an increasing list of times, none below 0")
+            raise BadInput("spiked-covariance: t must be an increasing list of times, 0 or more")
         return line
 
     def solve(self, *, t: Any = None, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None,

@@ -99,7 +99,7 @@ class TargetMoments(Shown):
             return self._exact(*(sympify(v, strict=True) for v in (at_kappa, gamma, Delta)))
         ks, gs, noise = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (at_kappa, gamma, Delta)))
         if not (np.all(np.abs(gs) <= 1) and np.all(noise >= 0) and np.all(np.isfinite(ks)) and np.all(np.isfinite(noise))):
-            raise BadInput("target_moments: gamma lies between -1 and 1, Delta is 0 or more, kappa finite")
+            raise BadInput("target_moments: gamma must be between -1 and 1, Delta 0 or more, and kappa finite")
         rho = (1 - gs)*(1 + gs)
         found = [self._numbers(m, ks.ravel(), gs.ravel(), rho.ravel(), parameters).reshape(ks.shape) for m in self._moments]
         found[2] = found[2] + noise

@@ -191,7 +191,7 @@ class Letters:
         return Matrix(len(self.each), len(self.each), lambda i, j: Symbol(f"{name}_{min(i, j) + 1}{max(i, j) + 1}", real=True))
 
     def parameters(self, functions: tuple[Activation, ...], taken: Sequence[Symbol]) -> list[Symbol]:
-        """What gets numbers, the letters' own u_k, pi_k, c_k among it."""
+        """The letters that get numbers, including the own u_k, pi_k, c_k."""
         own = [*self.u.values(), *self.pi.values(), *self.c.values()]
         common = [alpha, beta, lamda, r, gamma, Delta, bias, epsilon, *own]
         return [*common, *own_letters(functions, (*taken, *common))]
@@ -304,7 +304,7 @@ def _quadratic(matrix: Matrix, v: Matrix) -> Expr:
 def orthogonal_rows(sigma: Activation, g: Activation, count: int, *, interpolating: bool = False) -> System:
     """The equations for orthogonal rows, w_i.w_j = c_k delta_ij, at gamma = 1 and beta <= 1 [cui2024, Appendix D.3].
 
-    The terms -(kappa^2 - 1) and -(sum_k mu_1^k zeta_k)^2 take the spike's direction out of the bulk, where it lies.
+    The terms -(kappa^2 - 1) and -(sum_k mu_1^k zeta_k)^2 take the spike's direction out of the bulk.
     """
     a = Letters(count)
     pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22

@@ -92,7 +92,7 @@ def test_a_part_that_fails_or_never_ends_takes_no_other_with_it():
     assert last.value == 7 and waits.value is None
     assert broken.notes == ("broken: not reached, its computation failed (RuntimeError: Failed at once)",)
     long.closed(20)
-    assert "the time budget of 20 s ran out" in long.value
+    assert "the budget of 20 CPU seconds ran out" in long.value
 
 
 def test_what_gave_a_way_up_is_tried_again_with_more_patience():

@@ -1,6 +1,5 @@
 """The leap by subspaces and by coordinates: invariance, unlisted targets against quadrature, proofs, refusals."""
 
-from importlib.util import find_spec
 from itertools import pairwise, permutations, product
 
 import numpy as np
@@ -14,8 +13,6 @@ from hermitex.exponents.mean import in_space
 from hermitex.symbolic.budget import patience
 from hermitex.symbolic.subspaces import matrix, spans_same
 from hermitex.symbols import normal, z1, z2, z3
-
-pytestmark = pytest.mark.skipif(find_spec("flint") is None, reason="non-zeros without closed form need python-flint")
 
 
 def found(text, r):

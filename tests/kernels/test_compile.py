@@ -149,7 +149,7 @@ def test_divergence_is_named():
 
 
 def test_a_formula_with_more_letters_than_parameters():
-    with pytest.raises(BadInput, match="b stands in the formula"):
+    with pytest.raises(BadInput, match="b occurs in the formula"):
         compile(a*b, "a")
     assert issubclass(UnknownName, BadInput)
 

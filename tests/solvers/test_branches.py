@@ -108,7 +108,7 @@ def test_a_start_from_which_iteration_never_ends_names_nothing():
 
     found = branches(solver(G, ["x"]), {"start": np.array([0.3])}, names=["x"], free=["x"], step=G)
     assert [s.branch for s in found] == ["unstable", "unstable"]
-    assert any("iteration from the start start ends in none" in n for n in found[0].notes)
+    assert any("iteration from the start start reaches none" in n for n in found[0].notes)
 
 
 @pytest.mark.parametrize("r, roots", [(0.04, [-0.2, 0.2]), (1e-6, [-1e-3, 1e-3]), (-0.01, [])])

@@ -276,7 +276,7 @@ def test_logistic_regression_beyond_its_estimate_ends_in_seconds():
 def test_a_budget_ends_a_solve_with_its_last_state(tmp_path, capsys):
     hard = System({x: Eq(E(tanh(c*(z - x))**2, z) + 1, 0, evaluate=False)})  # it has no root, and the average is dear
     begun = time.perf_counter()
-    with pytest.raises(NotConverged, match=r"the budget of 0\.2 s ran out") as caught:
+    with pytest.raises(NotConverged, match=r"the budget of 0\.2 CPU seconds ran out") as caught:
         hard.solve(c=np.geomspace(1, 3000, 300), budget=0.2)
     assert time.perf_counter() - begun < 10
     assert caught.value.solution["x"].shape == (300,) and not np.any(caught.value.solution.converged)
@@ -287,10 +287,10 @@ def test_a_budget_ends_a_solve_with_its_last_state(tmp_path, capsys):
             easy.solve(c=1.0, budget=wrong)
     module = module_of(easy, tmp_path, {"c": 1.0})
     assert module.solve(c=2.0, budget=60)["converged"]
-    with pytest.raises(module.NotSolved, match="the budget of 0 s ran out"):
+    with pytest.raises(module.NotSolved, match="the budget of 0 CPU seconds ran out"):
         module.solve(c=np.array([2.0, 3.0]), budget=0.0)
     assert module.main(["--c", "2,3", "--budget", "60"]) == 0 and module.main(["--c", "2,3", "--budget", "0"]) == 1
-    assert "the budget of 0 s ran out" in capsys.readouterr().err
+    assert "the budget of 0 CPU seconds ran out" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         module.main(["--c", "2", "--budget", "-1"])
 
@@ -299,7 +299,7 @@ def test_what_no_unknown_enters_is_on_the_nodes_in_force_when_the_time_is_up():
     """The table of the logistic function was left on fewer nodes than the tanh beside it."""
     system = System({p: 1 + E(tanh(z)*tanh(p + 1/(1 + exp(-c*z))), z)})
     cut = system.solve(c=30, budget=0, raise_on_failure=False)
-    assert not cut.converged and "the budget of 0 s ran out" in cut.reason
+    assert not cut.converged and "the budget of 0 CPU seconds ran out" in cut.reason
 
 
 @pytest.mark.slow
@@ -311,7 +311,7 @@ def test_a_budget_holds_where_one_evaluation_is_dear(tmp_path):
     module = module_of(nested, tmp_path, {"b": 1.0, "c": 1.0})
     for solve, values in ((nested.solve, 50.0), (nested.solve, np.linspace(1, 50, 300)), (module.solve, 50.0)):
         begun = time.process_time()
-        with pytest.raises((NotConverged, module.NotSolved), match=r"the budget of 0\.5 s ran out"):
+        with pytest.raises((NotConverged, module.NotSolved), match=r"the budget of 0\.5 CPU seconds ran out"):
             solve(b=values, c=80.0, budget=0.5)
         assert time.process_time() - begun < 1.6
     begun = time.process_time()
@@ -327,7 +327,7 @@ def test_a_sweep_whose_time_is_up_is_resumed_where_it_stood(tmp_path):
     system = System({q: E(tanh(beta*sqrt(q)*z + c)**2, z)})
     grid = {"beta": np.linspace(0.5, 3, 6), "c": [0.3, 0.4]}
     cut = sweep(system, grid, budget=0.0, checkpoint=tmp_path/"kept", chunk=3)
-    assert not np.any(cut["converged"]) and all("the budget of 0 s ran out" in r for r in cut["reason"])
+    assert not np.any(cut["converged"]) and all("the budget of 0 CPU seconds ran out" in r for r in cut["reason"])
     whole = sweep(system, grid, budget=100, checkpoint=tmp_path/"kept", chunk=3)
     assert np.all(whole["converged"]) and np.array_equal(whole["q"], sweep(system, grid, chunk=3)["q"])
     with pytest.raises(BadInput, match="budget = -1 is not a number of seconds"):

@@ -7,7 +7,6 @@ next halving leaves the last value, with the last change as its error.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
@@ -19,6 +18,7 @@ from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.linearised import Second, mixed
+from hermitex.processor import seconds as processor_seconds
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 
 
@@ -60,14 +60,14 @@ def over_known(at: Callable[[float], Second], even: bool, *, converged: float = 
     try:
         with budget(remaining(kept)):
             for level in range(halvings):
-                start = time.monotonic()
+                start = processor_seconds()
                 now = _halved(at, level, even, last)
                 if last is not None:
                     changes.append(max((abs(v - last.couplings.get(k, 0.0)) for k, v in now.couplings.items()), default=0.0))
                     lost = next_change(changes)
                 last = now
                 more = remaining()
-                too_long = more is not None and (2.1 if level > 1 else 1.05) * (time.monotonic() - start) > more
+                too_long = more is not None and (2.1 if level > 1 else 1.05) * (processor_seconds() - start) > more
                 if lost < max(converged, now.error) or (too_long and level > 1):
                     break
     except BudgetExceeded:

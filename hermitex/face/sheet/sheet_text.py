@@ -80,7 +80,7 @@ def threshold(found: Exponents) -> str:
 
 
 def coefficients(columns: Mapping[str, Mapping[str, Any]]) -> Tabular:
-    """Hermite coefficients, a row an order; of several variables those that are not zero."""
+    """Hermite coefficients, one row for each order; for several variables only the non-zero coefficients."""
     first = next(iter(columns.values()))
     orders = [c["order"] for c in first["coefficients"]]
     there = [k for k in range(len(orders)) if not isinstance(orders[k], list) or first["coefficients"][k]["exact"] != "0"]

@@ -1,7 +1,7 @@
 """A sheet as a file: HTML that holds its pictures, a notebook whose cells are the calls, Markdown, LaTeX.
 
 Each writer turns (title, the blocks of the setting, the code that all calls share, the sections) into the text of a file and, for
-Markdown and LaTeX, the pictures beside it, {name: bytes}.
+Markdown and LaTeX, and its pictures, {name: bytes}.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REPRODUCED = "The calls that give these numbers"
 
 
 class Sheet(NamedTuple):
-    """What a writer is given."""
+    """The input of a writer."""
 
     title: str
     setting: Sequence[Block]
@@ -76,7 +76,7 @@ def html(sheet: Sheet) -> Written:
 
 
 def body(sheet: Sheet) -> str:
-    """What stands between the tags of an HTML page."""
+    """The content between the tags of an HTML page."""
     out = [f"<h1>{escape(line(sheet.title))}</h1>", *map(_html_block, sheet.setting)]
     for k, section in enumerate(sheet.sections, start=1):
         out.append(f"<h2>{k}. {escape(section.title)}</h2>")
@@ -117,7 +117,7 @@ def _entry(key: str) -> str:
 
 # -- Markdown and notebooks ------------------------------------------------------------------------------------------------
 def markdown(sheet: Sheet) -> Written:
-    """Markdown with formulas between dollars; the pictures are files beside it."""
+    """Markdown with formulas between dollars; the pictures are separate files."""
     files: dict[str, bytes] = {}
 
     def picture(drawing: Drawing) -> str:
@@ -203,7 +203,7 @@ def notebook(sheet: Sheet) -> Written:
 
 # -- LaTeX -----------------------------------------------------------------------------------------------------------------
 def latex(sheet: Sheet) -> Written:
-    r"""A section that compiles by itself or by \input, with the pictures as PDF beside it; there it needs array and graphicx."""
+    r"""A section that compiles by itself or by \input, with pictures as PDF files; in a document it needs array and graphicx."""
     files: dict[str, bytes] = {}
 
     def block(b: Block) -> str:
@@ -258,7 +258,7 @@ def _verbatim(text: str) -> str:
 
 
 def _wrapped(whole: str, room: int = 96) -> list[str]:
-    """A line of code in lines of at most `room` signs, broken at blanks; those that follow are indented."""
+    """Break a line of code at blanks into lines of at most `room` characters; the following lines are indented."""
     out, rest = [], whole
     while len(rest) > room and (cut := rest.rfind(" ", 20, room)) > 0:
         out.append(rest[:cut] + (" \\" if whole.startswith("$") else ""))

@@ -29,12 +29,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--latex", metavar="FILE.tex", help="write the pages as an appendix (numbered steps, rules in words)")
     parser.add_argument("--markdown", metavar="FILE.md", help="write the pages as Markdown")
     parser.add_argument("--bib", metavar="FILE.bib", help="write BibTeX of what they cite")
-    parser.add_argument("--progress", action="store_true", help="say on stderr how many files are checked and how long it takes")
+    parser.add_argument("--progress", action="store_true", help="report on stderr the files checked and the time")
 
 
 @dataclass(frozen=True)
 class _Page:
-    """What came of one page, and how it is printed."""
+    """The result of one page, and its printed forms."""
 
     found: Any
     latex: str
@@ -210,7 +210,7 @@ def _as_result(name: str, derived: Any) -> Any:
 
 
 def _write(args: argparse.Namespace, pages: list[_Page]) -> dict[str, str]:
-    """The files asked for; a page of which a check did not hold says so under its title."""
+    """Write the requested files; a page with a failed check says so under its title."""
     from hermitex.show.appendix import document
     from hermitex.show.cite import bibtex
 

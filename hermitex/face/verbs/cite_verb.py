@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print BibTeX."""
     if not args.keys and not args.list:
-        raise cli.BadInput("cite: name the keys, or ask for --list")
+        raise cli.BadInput("cite: give keys, or --list to see them")
     from hermitex.show.cite import bibtex, keys, listing
 
     if args.list:

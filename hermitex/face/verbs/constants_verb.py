@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer every activation; one that cannot be answered gets its line on stderr and makes the exit status."""
+    """Answer every activation; a failure is printed as a line on stderr and sets the exit status."""
     asked = output.digits(args.digits)
     answers: list[Any] = []
     status, several = cli.ANSWERED, len(args.sigmas) > 1

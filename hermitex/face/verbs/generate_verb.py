@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         with streams.aside():
             found = spec.load(args.spec)
         if spec.is_theory(found.formulas):
-            raise cli.BadInput(f"{args.spec}: {found.system.name} is no system of equations here, and there is no solver to write; "
+            raise cli.BadInput(f"{args.spec}: {found.system.name} is not a system of equations here, so no solver can be written; "
                                f"solve it with hermitex curve {found.system.name}, or over its [grid] with hermitex sweep")
         target = Path(args.output) if args.output else _default(args.spec)
         if target.is_file() and target.parent != Path("/dev") and not _ours(target):

@@ -17,15 +17,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--sigma", required=True, metavar="S", help="activation: a name (tanh) or an expression in z; several: relu,tanh")
     add("--target", required=True, metavar="G", help="target: a name (sin) or an expression in z, or in z1, z2, ...")
     add("-o", "--output", metavar="FILE", help="where the sheet is written; its ending says how: .html, .ipynb, .md, .tex")
-    add("--channel", metavar="C", help="how the label is drawn: gaussian:1/4 is noise in every part, any other (flip:1/10, ...) is "
-        "for the exponents and coefficients alone")
+    add("--channel", metavar="C", help="law of the label given g(z): gaussian:1/4 is noise in every part, any other (flip:1/10) "
+        "is for the exponents and coefficients alone")
     add("--alpha", metavar="A", help="samples n/d of the learning curve: 0.2,0.9,3 or 0.2:3:50 (default: 0.1:5:50)")
     add("--alpha0", metavar="A", help="batch of the gradient step, n/d; inf is allowed (default: 5)")
     add("--eta", metavar="H", help="rate of the gradient step over d (default: 1)")
     add("--beta", metavar="B", help="width p/d (default: 1)")
     add("--lam", metavar="L", help="ridge (default: 0.1)")
     add("--Delta", metavar="D", help="variance of the label noise (default: 0)")
-    add("--simulate", action="store_true", help="train networks beside the theory, about a minute an activation")
+    add("--simulate", action="store_true", help="also train networks, about a minute for each activation")
     add("--simulate-dimension", metavar="d", help="of the experiment (default: by cost)")
     add("--seeds", type=int, metavar="K", help="of the experiment (default: 16)")
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         sheet.save(args.output)
     print(output.dumps(sheet.to_dict()) if args.json else args.output)
-    return cli.ANSWERED
+    return cli.FAILED if sheet.unfinished else cli.ANSWERED
 
 
 def _simulation(args: argparse.Namespace) -> dict[str, Any] | bool:

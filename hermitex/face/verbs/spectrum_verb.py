@@ -21,8 +21,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--points", type=int, default=400, metavar="N", help="points of the density (default: 400)")
     add("--dimension", metavar="D", help="d, for the outlier's value")
     add("--simulate", action="store_true", help="eigenvalues of features at finite size, too, as a histogram in the picture")
-    add("--simulate-dimension", metavar="d", default="400", help="d of these (default: %(default)s)")
-    add("--seeds", type=int, default=8, metavar="K", help="of these (default: %(default)s)")
+    add("--simulate-dimension", metavar="d", default="400", help="d of these features (default: %(default)s)")
+    add("--seeds", type=int, default=8, metavar="K", help="number of their samples (default: %(default)s)")
     add("--plot", metavar="F", help="draw the density (.pdf, .svg, .png)")
 
 

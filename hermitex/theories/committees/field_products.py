@@ -255,7 +255,7 @@ def factor_of(f: Expr) -> Factor:
         (delta,) = held
         slope = delta.args[0].diff(z)
         if len(held) > 1 or len(delta.args) > 1 or slope.has(z) or slope == 0:
-            raise BadInput(f"committee: {term} is no density that can be averaged in numbers")
+            raise BadInput(f"committee: {term} is not a density that can be averaged in numbers")
         place = -delta.args[0].subs(z, 0)/slope
         deltas.append((float(place), float((term/delta/abs(slope)).subs(z, place))))
     regular = Add(*rest)

@@ -82,7 +82,7 @@ class DualKernel(InnerKernel):
         (1/(4*pi), 3/(4*pi))
         """
         if whole("degree", degree) > EXACT:
-            raise BadInput(f"an exact coefficient is asked for up to degree {EXACT}, not {degree}")
+            raise BadInput(f"exact coefficients are available up to degree {EXACT}, not {degree}")
         found = expand(self.sigma(z), order=max(degree, 8), basis="orthonormal").coefficients[degree]**2
         return (degree + 1)*found if self.trained else found
 
@@ -140,7 +140,7 @@ class DualKernel(InnerKernel):
                 right = float(weights @ value(r*nodes)**2)
                 if not abs(seen - right) <= agree*right:
                     raise BadInput(f"{self}: its average over the lengths of the weights in d = {d} dimensions is out of reach of "
-                                   "the quadrature (the activation grows fast, or vanishes but far out); take more dimensions")
+                                   "the quadrature (the activation grows fast, or is 0 but far from 0); take more dimensions")
         return norms, chance
 
     def diagonal(self, radius: Array) -> Array:

@@ -260,7 +260,7 @@ def numeric(f: Activation) -> tuple[Callable[[Array], Array], Array]:
 
     found = compiled(f(z), z, np.array([-30.0, 30.0]))
     if found is None:
-        raise BadInput(f"kernel: {f.name} is no function of z alone that numbers can be put into")
+        raise BadInput(f"kernel: {f.name} is not a function of z alone that can be evaluated at numbers")
     return found
 
 

@@ -50,7 +50,7 @@ class OverlapFlow(Theory):
                 raise BadInput("sgd: where does it start? Give dimension (then m0 = d^(-1/2)) or m0")
             out["m0"] = 1/np.sqrt(d)
         if not np.all(np.abs(out["m0"]) < 1):
-            raise BadInput(f"sgd: m0 lies strictly between -1 and 1, not {out['m0']}")
+            raise BadInput(f"sgd: m0 must be strictly between -1 and 1, not {out['m0']}")
         if not (np.all(out["step"] >= 0) and np.all(np.isfinite(out["step"]))):
             raise BadInput(f"sgd: step = gamma d is a finite number, 0 (the flow) or more, not {out['step']}")
         if not np.all(np.isfinite(out["repetition"])):
@@ -122,7 +122,7 @@ class OverlapFlow(Theory):
             raise NoValue("sgd", "t", "np.linspace(0, 20, 100)")
         line = np.atleast_1d(np.asarray(self.given({"t": t})["t"], dtype=float))
         if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-            raise BadInput("sgd: t is an increasing list of times, none below 0")
+            raise BadInput("sgd: t must be an increasing list of times, 0 or more")
         given = self.complete(self.given(numbers))
         fixed = self.single(given, *given)
         found = self.solve(t=(0.0, float(line[-1]) or 1e-9), start=start, tolerance=tolerance, raise_on_failure=False, **fixed)

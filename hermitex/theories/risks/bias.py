@@ -34,7 +34,7 @@ def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], a
                 out[f"{which}_bias"][i] = found.value
                 out[f"b_{which}"][i] = np.nan if found.at is None else found.at
                 if found.at is None:
-                    notes.append(f"{which} bound with a bias: the infimum lies at b -> {found.end:g}, its limit is {found.said}")
+                    notes.append(f"{which} bound with a bias: the infimum is at b -> {found.end:g}, its limit is {found.said}")
     return {**out, "notes": list(dict.fromkeys(notes))}
 
 

@@ -58,7 +58,7 @@ class Target:
         if not abs(gamma) <= 1:
             raise BadInput(f"gamma is an overlap, between -1 and 1, not {gamma}")
         if _square_integrable(self.activation) is False:
-            raise BadInput(f"the target {self.activation(z)} is not square integrable: E g(z)^2 is infinite, so there is no risk")
+            raise BadInput(f"the target {self.activation(z)} is not square integrable: E g(z)^2 is infinite, and so is the risk")
         self.gamma, self.rho = float(gamma), (1 - gamma)*(1 + gamma)
         self.function, kinks = _function(self.activation)
         sharp_below = 0.3  # sqrt(1 - gamma^2) below which the target's kinks still show

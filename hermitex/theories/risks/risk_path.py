@@ -59,7 +59,7 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
         optimum[f"r_{which}"] = optimum[f"eta_over_beta_{which}"] = None
         if found.at is None:
             end = "0, r -> 0" if found.end == 0 else "infinity, r -> infinity"
-            notes.append(f"{which} bound: the infimum lies at eta -> {end}; its limit is {found.said}")
+            notes.append(f"{which} bound: the infimum is at eta -> {end}; its limit is {found.said}")
             continue
         at_r, at_c = path(np.array([found.at]))
         exact = bounds_at(smoothed, target, at_r, at_c)
