@@ -92,7 +92,7 @@ def _fine_panels(integrand: Integrand, order: int) -> Iterator[tuple[Chart, np.n
     """Panels on which f is resolved and h_k makes at most three waves: its local frequency is below sqrt(k + 1/2)."""
     longest = min(1.0, 18/math.sqrt(order + 1))
     for chart, panels in refined(integrand, integrand.window, 15):
-        x = chart.x(panels.edges)
+        x = chart.position(panels.edges)
         pieces = np.ceil(np.abs(np.diff(x, axis=1))[:, 0]/longest).astype(int).clip(1)
         yield chart, np.concatenate([_divided(low, high, n) for (low, high), n in zip(panels.edges, pieces, strict=True)])
 

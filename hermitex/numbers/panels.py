@@ -62,12 +62,11 @@ class Chart:
             return logarithmic.floats(s.astype(number))
         return scaled.multiply(program.floats((self.place.x + self.side*np.exp(s)).astype(number)), scaled.exponential(s))
 
-    def x(self, s: np.ndarray) -> np.ndarray:
-        """The points in the variable of the integrand, or their distance to an exactly known place."""
-        if self.place is None:
-            return s
-        distance = np.exp(np.maximum(s, -700))
-        return distance if self.place.exact is not None else self.place.x + self.side*distance
+    def rounded(self, s: np.ndarray) -> np.ndarray:
+        """The size of what is rounded in the coordinate: |s|, and next to a place r that is a double only, |r/(x - r)|, too."""
+        if self.place is None or self.place.exact is not None:
+            return np.abs(s)
+        return np.abs(s) + abs(self.place.x)*np.exp(np.minimum(-s, 700.0))
 
     def position(self, s: np.ndarray) -> np.ndarray:
         """The points in the variable of the integrand."""
@@ -175,7 +174,7 @@ def _evaluated(chart: Chart, edges: np.ndarray, top: float) -> Panels:
     plain = np.where(np.isnan(plain), 0.0, plain)
     coarse, fine = plain[:, :ORDERS[0]], plain[:, ORDERS[0]:]
     terms = half*rules[1][1]*fine
-    variation = np.abs(np.diff(fine, axis=1)).sum(axis=1)*np.abs(chart.x(nodes[1])).max(axis=1)
+    variation = np.abs(np.diff(fine, axis=1)).sum(axis=1)*chart.rounded(nodes[1]).max(axis=1)
     size = np.abs(terms).sum(axis=1)
     value = terms.sum(axis=1)
     error = np.abs(value - (half*rules[0][1]*coarse).sum(axis=1))

