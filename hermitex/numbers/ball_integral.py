@@ -43,18 +43,37 @@ class Enclosed:
 def ball_integral(integrand: Integrand, tolerance: arb, bits: int, digits: float) -> Enclosed:
     """The integral to an absolute tolerance, with a working precision of so many bits; `digits` of the mass are kept."""
     window = integrand.window_of(digits)
-    total = Enclosed(acb(0))
     with ctx.workprec(bits):
-        low, tail_low = _end_of_tail(integrand, -1, -window.low, tolerance, total)
-        high, tail_high = _end_of_tail(integrand, 1, window.high, tolerance, total)
-        wide = Window(-low, high, window.top, window.peak, window.width)
-        for piece in _pieces(integrand, wide, bits):
-            checkpoint("integrating balls")
-            piece.add_to(total, tolerance)
-        total.ball += acb(arb(0, tail_low + tail_high), arb(0, tail_low + tail_high) if not integrand.f.is_real else 0)
+        total = _over_line(integrand, window, tolerance, bits)
+        if not total.ball.is_finite():  # exp(-exp(exp(z^2))) has no ball as far out as its bound of the tail begins
+            total = _over_window(integrand, window, tolerance, bits, Enclosed(acb(0)))
+            total.ball += _about_zero(integrand, 2*tolerance.upper())
+            total.doubted("tail")
     if not total.ball.is_finite():
         raise NotConverged(None, f"no ball holds the integral of {integrand.f}")
     return total
+
+
+def _over_line(integrand: Integrand, window: Window, tolerance: arb, bits: int) -> Enclosed:
+    """The window made so wide that the bounds of the tails are below the tolerance, and the tails."""
+    total = Enclosed(acb(0))
+    low, tail_low = _end_of_tail(integrand, -1, -window.low, tolerance, total)
+    high, tail_high = _end_of_tail(integrand, 1, window.high, tolerance, total)
+    _over_window(integrand, Window(-low, high, window.top, window.peak, window.width), tolerance, bits, total)
+    total.ball += _about_zero(integrand, tail_low + tail_high)
+    return total
+
+
+def _over_window(integrand: Integrand, window: Window, tolerance: arb, bits: int, total: Enclosed) -> Enclosed:
+    for piece in _pieces(integrand, window, bits):
+        checkpoint("integrating balls")
+        piece.add_to(total, tolerance)
+    return total
+
+
+def _about_zero(integrand: Integrand, size: arb) -> acb:
+    """What is known of a part only by a bound of its size."""
+    return acb(arb(0, size), 0 if integrand.f.is_real else arb(0, size))
 
 
 def _end_of_tail(integrand: Integrand, side: int, x: float, tolerance: arb, total: Enclosed) -> tuple[float, arb]:
@@ -111,7 +130,7 @@ class _Piece:
         """A ball about 0 that holds the integral over the uncertainty of an end."""
         width = (gap.upper() + end.rad())*2
         size = abs(self.integrand.program.balls(acb(arb(end.mid(), width)), frozen=frozen)).upper()*width
-        return acb(arb(0, size), arb(0, size) if not self.integrand.f.is_real else 0)
+        return _about_zero(self.integrand, size)
 
     def _add_singular(self, total: Enclosed, tolerance: arb, frozen: dict[int, int]) -> None:
         """By x = r +- e^s, down to where less than the tolerance is left."""
@@ -136,7 +155,7 @@ class _Piece:
             for u, v in pairwise(ends):
                 total.ball += _integral(integrand, u, v, self.bits, tolerance)
             rest = abs(integrand(acb(first), False)).upper()/rate*2
-            total.ball += acb(arb(0, rest), arb(0, rest) if not self.integrand.f.is_real else 0)
+            total.ball += _about_zero(self.integrand, rest)
         total.doubted("singular end")
 
 
