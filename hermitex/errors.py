@@ -1,4 +1,4 @@
-"""The error tree: every message says what was asked, what is known, and what to type next."""
+"""The error tree: every message says what was needed, what was given, and what to type."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HermitexError(Exception):
 
 
 class BadInput(HermitexError, ValueError):
-    """The request itself is at fault: one line, exit code 2 on the command line."""
+    """The input is wrong: one line, exit code 2 on the command line."""
 
 
 class ParseError(BadInput):
@@ -43,11 +43,11 @@ class ParseError(BadInput):
 
 
 class ConventionError(BadInput):
-    """A convention that must be said was not (monic or orthonormal, for instance)."""
+    """A convention that has no default was not given (monic or orthonormal, for instance)."""
 
 
 class NoValue(BadInput):
-    """A number that was not given: `name`, by which the command line knows its option."""
+    """A number was not given: `name`, from which the command line knows its option."""
 
     def __init__(self, asking: str, name: str, like: str = "...") -> None:
         self.asking, self.name = asking, name
@@ -55,7 +55,7 @@ class NoValue(BadInput):
 
 
 class UnknownName(BadInput):
-    """A name that is not known; carries the closest known ones, or those that are meant by it as a rule (`meant`)."""
+    """An unknown name; carries the closest known names, or the names that users usually mean by it (`meant`)."""
 
     def __init__(self, name: str, known: Iterable[str] = (), what: str = "name", meant: Iterable[str] = ()) -> None:
         known = sorted(set(known))
@@ -68,7 +68,7 @@ class UnknownName(BadInput):
 
 
 def close_matches(name: str, known: Iterable[str]) -> list[str]:
-    """Up to three of the known names that are nearly as close to the name as the closest is, that one first.
+    """Up to three known names, closest first, that are nearly as close as the closest.
 
     >>> close_matches("exponant", ["exponents", "Exponents", "expand", "ExponentsTable"])
     ['exponents', 'expand']
@@ -92,7 +92,7 @@ def both_ends(text: str, most: int) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says in one line; its kind where it says nothing.
+    """The first line of an error, or its class name if it has no text.
 
     >>> first_line(ValueError("not here\\n  Try: there")), first_line(ValueError())
     ('not here', 'ValueError')
@@ -101,7 +101,7 @@ def first_line(error: BaseException) -> str:
 
 
 def brief(value: Any) -> str:
-    """A value as it stands in a message: 60 characters of it at most.
+    """The text of a value for a message: at most 60 characters.
 
     >>> brief(1 + 1j), brief(10**5000)
     ('(1+1j)', 'an integer of thousands of digits')
@@ -114,7 +114,7 @@ def brief(value: Any) -> str:
 
 
 def no_attribute(owner: str, name: str, known: Iterable[str], within: Mapping[str, Iterable[str]] | None = None) -> AttributeError:
-    """The error of an attribute that is not there, with the closest that are; `within` has those of its parts.
+    """The error of a missing attribute, with the closest existing ones; `within` holds the names of submodules.
 
     >>> str(no_attribute("hermitex", "exponant", ["exponents", "E"]))
     "hermitex has no 'exponant'; did you mean exponents?"
@@ -125,7 +125,7 @@ def no_attribute(owner: str, name: str, known: Iterable[str], within: Mapping[st
 
 
 def public(made: Any, room: str, name: str) -> Any:
-    """A function or class under its public name; a keyword that it does not take is an error with those that it does.
+    """A function or class under its public name; an unknown keyword is an error that suggests known ones.
 
     >>> public(close_matches, "hermitex.errors", "close_matches")("a", knwon=["b"])
     Traceback (most recent call last):
@@ -145,12 +145,12 @@ def public(made: Any, room: str, name: str) -> Any:
 
 
 def _at_once(interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
-    """An interrupt without the frames, sixty of them, in which it came; HERMITEX_TRACEBACK=1 keeps them."""
+    """The interrupt without its sixty frames; HERMITEX_TRACEBACK=1 keeps them."""
     return interrupt if os.environ.get("HERMITEX_TRACEBACK") else interrupt.with_traceback(None)
 
 
 def _outermost(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """A function that is called from outside: its interrupts are short, and under a public name a wrong keyword suggests one."""
+    """A public function: interrupts have a short traceback, and an unknown keyword suggests a known one."""
     @wraps(function)
     def called(*values: Any, **keywords: Any) -> Any:
         __tracebackhide__ = True
@@ -201,22 +201,23 @@ class Divergent(HermitexError):
 
 
 class BudgetExceeded(HermitexError):
-    """A time budget ran out at a cooperative check.
+    """A budget of CPU seconds ran out; `used` is how many were used, `doing` the step that was not finished.
 
-    `count`: how often one did so far. What is computed while it rises may have been cut short, and is not kept.
+    `count`: how often a budget ran out so far. A result that was computed while it rises may be incomplete, and is not kept.
     """
 
     count: ClassVar[int] = 0
 
-    def __init__(self, seconds: float, doing: str = "") -> None:
+    def __init__(self, seconds: float, doing: str = "", used: float | None = None) -> None:
         BudgetExceeded.count += 1
-        self.seconds, self.doing = seconds, doing
+        self.seconds, self.doing, self.used = seconds, doing, used
+        spent = "" if used is None else f" ({used:.3g} used)"
         where = f" while {doing}" if doing else ""
-        super().__init__(f"the time budget of {seconds:g} s ran out{where}; allow more with --budget SECONDS (budget=)")
+        super().__init__(f"the budget of {seconds:g} CPU seconds ran out{spent}{where}; allow more with --budget SECONDS (budget=)")
 
 
 class WorkExceeded(BudgetExceeded):
-    """A search took more steps than it was given; it is for the caller to go another way."""
+    """A search took more steps than allowed; the caller tries another method."""
 
     def __init__(self, steps: float, doing: str = "") -> None:
         super().__init__(steps, doing)
@@ -232,7 +233,7 @@ class NotConverged(HermitexError):
 
 
 class SelfTestFailed(HermitexError):
-    """A file that was generated does not give the numbers it was generated with; it was not written."""
+    """A generated file does not reproduce the numbers of the session, so it was not written."""
 
 
 class MissingExtra(HermitexError):

@@ -100,7 +100,7 @@ def one_name(*exprs: Any) -> dict[Symbol, Symbol]:
     >>> one_name(Symbol("mu", positive=True) + Symbol("mu", negative=True))
     Traceback (most recent call last):
     ...
-    hermitex.errors.BadInput: mu stands for two symbols, of which different things are assumed (negative; positive); use one
+    hermitex.errors.BadInput: mu names two symbols with different assumptions (negative; positive); use one
     """
     groups: dict[str, set[Symbol]] = {}
     for expr in exprs:
@@ -151,7 +151,7 @@ def _one(name: str, group: set[Symbol]) -> Symbol | None:
         return Symbol(name, **said)
     except InconsistentAssumptions:
         each = sorted({", ".join(k if v else f"not {k}" for k, v in _said(s).items()) for s in group | known})
-        raise BadInput(f"{name} stands for two symbols, of which different things are assumed ({'; '.join(each)}); "
+        raise BadInput(f"{name} names two symbols with different assumptions ({'; '.join(each)}); "
                        "use one") from None
 
 

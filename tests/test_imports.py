@@ -13,7 +13,7 @@ import pytest
 import hermitex
 
 ROOT = Path(hermitex.__file__).parent
-ORDER = {"errors": 0, "symbols": 0, "hints": 0, "show": 1, "solvers": 2, "symbolic": 2, "numbers": 2, "check": 2,
+ORDER = {"errors": 0, "symbols": 0, "hints": 0, "processor": 0, "show": 1, "solvers": 2, "symbolic": 2, "numbers": 2, "check": 2,
          "kernels": 3, "systems": 4, "pages": 5, "exponents": 6, "theories": 7, "experiments": 8, "face": 9, "__main__": 10}
 # Rooms of one height that use one another file by file, never in a circle.
 TOGETHER = {room: group for group in ({"errors", "symbols"}, {"symbolic", "numbers", "check"}) for room in group}

@@ -38,7 +38,7 @@ def simulate(theory: Any, samples: Any, *, dimension: int | None = None, seeds: 
         raise BadInput(f"giant-step: {neurons} neurons in dimension {d} cannot show {len(theory.variables)} directions")
     most = 2_000_000  # samples of one step; chosen by trial
     if not ((least := float(line.min())*d**theory.order) >= 1 and float(line.max())*d**theory.order <= most):
-        raise BadInput(f"giant-step: n = samples d^{theory.order} lies between 1 and {most}, not at "
+        raise BadInput(f"giant-step: n = samples d^{theory.order} must be between 1 and {most}, not at "
                        f"{least:g} to {float(line.max())*d**theory.order:g}; change samples or dimension")
 
     def run(seed: int) -> dict[str, list[float]]:

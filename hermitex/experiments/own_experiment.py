@@ -97,7 +97,7 @@ def _measured(sample: Callable[..., Mapping[str, float]], names: list[str], axis
             try:
                 row.append([float(got[n]) for n in measured])
             except NO_NUMBER:
-                raise BadInput("experiment: a value that the function returned is no number") from None
+                raise BadInput("experiment: a value that the function returned is not a number") from None
         return {n: [values[i] for values in row] for i, n in enumerate(measured)}
 
     values, errors = over_seeds(run, seeds, progress)

@@ -17,7 +17,7 @@ import numpy as np
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.statistics import mean_and_error, seeds_of
 from hermitex.symbols import z
-from hermitex.systems.names import begin
+from hermitex.systems.names import read_start
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray[Any, Any]
@@ -158,7 +158,7 @@ def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, mod
     """The checked setting, the times, and the parameters that the curve shows."""
     line = np.atleast_1d(np.asarray(theory.given({"t": t})["t"], dtype=float))
     if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-        raise BadInput("sgd: t is an increasing list of times, none below 0")
+        raise BadInput("sgd: t must be an increasing list of times, 0 or more")
     d = _dimension(dimension, len(theory.order_parameters))
     if model is not None and model not in MODELS:
         raise UnknownName(str(model)[:60], MODELS, "model of the experiment")
@@ -171,7 +171,7 @@ def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, mod
         raise BadInput(f"sgd: {records[-1]:.3g} samples would be drawn; take a larger step than {step:.3g}, or shorter times")
     names = theory.order_parameters
     first = np.full(len(names), fixed["m0"])
-    for name, value in begin(start, "'m': 0.1").items():
+    for name, value in read_start(start, "'m': 0.1").items():
         if name not in names:
             raise UnknownName(name, names, "overlap")
         first[names.index(name)] = value

@@ -45,7 +45,7 @@ def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int 
     d = size_of(theory.name, at["dimension"])
     line, theta = np.atleast_1d(np.asarray(t, dtype=float)), at["dimension"]**at["gamma_2"]
     if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-        raise BadInput("spiked-covariance: the experiment needs increasing times, none below 0")
+        raise BadInput("spiked-covariance: the experiment needs increasing times, 0 or more")
     counts = _steps(theory, line, theta, at)
     most_drawn = 500_000_000  # numbers drawn for a seed
     most = most_drawn//(2*max(sum(counts), 1)*d)
@@ -53,7 +53,7 @@ def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int 
     many = min(per_dimension*d, most) if batch is None else batch
     if not (d if batch is None else 1) <= many <= most:
         raise BadInput(f"spiked-covariance: {sum(counts)} steps in d = {d} are too many for an experiment with batches of "
-                       f"{d if batch is None else batch} samples, or there are none; take a shorter time or a smaller dimension")
+                       f"{d if batch is None else batch} samples, or none fit; take a shorter time or a smaller dimension")
     flow = theory.flow()
     measure = {o.name: compile(e) for o, e in flow.observables.items()}
     sigma, slope, g = (_function(f.expr) for f in (theory.student, theory.student.weak_derivative, theory.g))

@@ -29,7 +29,7 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if not 1 <= len(chosen) <= most_seeds:
         raise BadInput(f"an experiment has between 1 and {most_seeds} seeds, not {brief(seeds)}")
     if len(set(chosen)) < len(chosen):
-        raise BadInput("a seed stands twice in the list: the runs would be the same")
+        raise BadInput("a seed occurs twice in the list, so two runs would be the same; give each seed once")
     return chosen
 
 

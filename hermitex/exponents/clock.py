@@ -14,13 +14,14 @@ from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
 from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.processor import processor_seconds
 from hermitex.symbolic.budget import ends, patience, remaining
 from hermitex.symbolic.deadline import attempt
 
 T = TypeVar("T")
 
 
-class Part(Generic[T]):
+class AnswerPart(Generic[T]):
     """One part of an answer.
 
     Parameters
@@ -33,7 +34,7 @@ class Part(Generic[T]):
     """
 
     def __init__(self, name: str, work: Callable[[], T], otherwise: T, *, so_far: Callable[[str], T] | None = None,
-                 decided: Callable[[T], bool] = lambda value: True, after: Part[Any] | None = None) -> None:
+                 decided: Callable[[T], bool] = lambda value: True, after: AnswerPart[Any] | None = None) -> None:
         self.name, self.work, self.value, self.so_far, self.decided, self.after = name, work, otherwise, so_far, decided, after
         self.done, self.notes, self._late = False, (), ""
 
@@ -61,21 +62,21 @@ class Part(Generic[T]):
             self.done = self.decided(self.value)
         self.done = self.done or BudgetExceeded.count == before
 
-    def closed(self, seconds: float | None) -> None:
+    def closed(self, seconds: float | None, used: float | None = None) -> None:
         """The time is over: what there is so far is the value."""
         if self.done or not (self._late or self.so_far is None):
             return
-        why = str(BudgetExceeded(seconds or 0, self._late)) if self._late else f"it waits for {self.after.name}" if self.after \
-            else "no time was left"
+        waits = f"it waits for {self.after.name}" if self.after else "no time was left"
+        why = str(BudgetExceeded(seconds or 0, self._late, used)) if self._late else waits
         if self.so_far is not None:
             self.value = self.so_far(why)
         elif not self.notes:
             self.notes = (f"{self.name}: undetermined, {why}",)
 
 
-def take_turns(*parts: Part[Any]) -> None:
+def take_turns(*parts: AnswerPart[Any]) -> None:
     """Give the parts turns in their order until each is done, or the budget in force is over."""
-    whole, count = remaining(), 0
+    whole, count, begun = remaining(), 0, processor_seconds()
     first_turn = 4.0  # seconds; chosen by trial: most parts end within them
     # each turn is three times as long as the one before: what is begun again costs at most half of the turn that ends it
     growth = 3.0
@@ -90,7 +91,7 @@ def take_turns(*parts: Part[Any]) -> None:
                 part.turn(attempt(seconds if seconds is None else seconds/growth**count))
         count += 1
     for part in parts:
-        part.closed(whole)
+        part.closed(whole, processor_seconds() - begun)
 
 
 def _over() -> bool:

@@ -23,7 +23,7 @@ _SHOWN = ("kernel", "one_pass_sgd", "batch_reuse", "amp")  # the rates of a tabl
 
 @dataclass(frozen=True, repr=False)
 class Exponents(Findings):
-    """What a target g(z) asks of an algorithm, with the proof of each number.
+    """The exponents of a target g(z), its class and sample complexities, with the proof of each number.
 
     An exponent that does not exist, or that could not be decided, is None, and `notes` says which and why. The directions of
     the staircases are exact; `numbers` are those of their entries that are integrals without closed form.
@@ -52,7 +52,7 @@ class Exponents(Findings):
                 *(self.word(k, self.complexity[k]) for k in _SHOWN))
 
     def word(self, name: str, value: Any, *, long: bool = False) -> str:
-        """A number in words; what is None as `absent` has it."""
+        """A number in words; for None, the words of `absent`."""
         return self.absent(name, long=long) if value is None else str(value)
 
     def _three(self) -> list[str]:

@@ -40,7 +40,7 @@ VERBS: dict[str, str] = {
     "expect": "one Gaussian expectation, exact where it can be",
     "mu": "conditional coefficients mu_k(kappa) and the residual of an activation",
     "constants": "mu_0, mu_1, mu_star of activations and their closed forms, a table",
-    "curve": "learning curve of a theory, and the experiment beside it",
+    "curve": "learning curve of a theory, with its experiment",
     "check": "re-checks derivation files, step by step",
     "bounds": "closed-form risk bounds after one giant gradient step",
     "spectrum": "bulk density, edges and outlier of the feature covariance",
@@ -48,7 +48,7 @@ VERBS: dict[str, str] = {
     "report": "the sheet of a model: exponents, coefficients, learning curve, bounds, spectrum and papers on one page",
     "sweep": "formulas over a grid of parameters, on processes or a cluster",
     "cite": "BibTeX of the papers whose results are used",
-    "completion": "what completes these verbs and their options in a shell",
+    "completion": "shell script that completes verbs and options",
     "doctor": "versions, optional parts, a self-test",
 }
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         raise BadInput(f"{message}; see {self.prog} --help")
 
     def split(self, argv: Sequence[str]) -> list[str]:
-        """Put the options first and the expressions behind ``--``, where a leading minus is no option."""
+        """Put the options first and the expressions behind ``--``, so that a leading minus does not begin an option."""
         known = self._option_string_actions
         options: list[str] = []
         expressions: list[str] = []
@@ -96,7 +96,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
-    """The parser of one verb: its own arguments, then those that every verb has; `words` of which help is asked."""
+    """The parser of one verb: its own arguments, then the common ones; `words` may name the theory whose help is shown."""
     parser = Parser(prog=f"hermitex {verb}", description=VERBS[verb], allow_abbrev=False)
     module = import_module(f"hermitex.face.verbs.{verb}_verb")
     module.arguments(parser)
@@ -104,7 +104,7 @@ def parser_of(verb: str, words: Sequence[str] = ()) -> Parser:
     most = getattr(module, "BUDGET", DEFAULT_BUDGET)
     also = OF_EXPERIMENT if getattr(module, "EXPERIMENTS", False) else ""
     parser.add_argument("--budget", type=_seconds, metavar="SECONDS",
-                        help=f"time allowed for each answer, inf for all that it takes (default: {most:g}{also})")
+                        help=f"CPU seconds allowed for each answer, inf for all that it takes (default: {most:g}{also})")
     parser.set_defaults(usual_budget=most)
     if words and hasattr(module, "narrow"):
         module.narrow(parser, words)
@@ -135,11 +135,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     hermitex 0.2.0
     0
     """
-    printing = streams.prepare()
+    printing = streams.prepare_streams()
     with signals.interrupts(ends=argv is None) as came:
         try:
             if not printing:
-                raise BadInput("standard output is closed; there is no place for an answer")
+                raise BadInput("standard output is closed, so the answer cannot be printed")
             status = _dispatch(list(sys.argv[1:] if argv is None else argv))
             sys.stdout.flush()
         except KeyboardInterrupt:
@@ -150,13 +150,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             status = INTERRUPTED if came or isinstance(behind(error), KeyboardInterrupt) else report(error)
     if status == INTERRUPTED:
-        say("interrupted")
-    streams.end()
+        print_err("interrupted")
+    streams.flush_streams()
     return status
 
 
 def report(error: BaseException, about: str = "") -> int:
-    """Say an error in one line on stderr and return the exit status it stands for."""
+    """Print an error as one line on stderr and return its exit status."""
     if os.environ.get("HERMITEX_TRACEBACK"):
         import traceback
 
@@ -174,11 +174,11 @@ def report(error: BaseException, about: str = "") -> int:
         text = error.strerror.lower() + (f": {error.filename}" if error.filename else " (standard output)")
     else:
         text = f"{type(error).__name__}: {error} (HERMITEX_TRACEBACK=1 shows where)"
-    say(f"{about}: {text}" if about else text)
+    print_err(f"{about}: {text}" if about else text)
     return FAILED if isinstance(error, NotConverged | SelfTestFailed) else BAD_INPUT
 
 
-def say(text: str) -> None:
+def print_err(text: str) -> None:
     """One line on stderr, whatever the text holds."""
     longest = 600  # characters: some lines of a terminal; what a user typed may be longer than the screen
     said = both_ends(line(text), longest)
@@ -215,7 +215,7 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _writes_there(args: argparse.Namespace) -> bool:
-    """True if a file that is asked for is the standard output, which also is called -: what else is said is talk then."""
+    """True if an output file is the standard output (also called -); every other message then goes to stderr."""
     there = False
     for name in FILES & vars(args).keys():
         place = getattr(args, name)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class CurveEntry(NamedTuple):
-    """What a theory takes on the command line; the options stand in `OPTIONS`."""
+    """The options of a theory on the command line; `OPTIONS` describes them."""
 
     functions: tuple[str, ...]
     structure: tuple[str, ...]
@@ -68,14 +68,14 @@ AXES: dict[str, tuple[str, str, str]] = {
 TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
-    "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several, a curve each: relu,tanh"),
+    "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several make a curve each: relu,tanh"),
     "target": (TEXT, "G", "target: a name or an expression in z (sgd, bayes-amp, kernel, giant-step: or in z1, z2, "
-               "...); several, a curve each; committee: the teacher's neuron (default: the activation)"),
+               "...); several make a curve each; committee: the teacher's neuron (default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
-             "several, a curve each: hinge,logistic (random-features, glm, covariate: square is half the squared difference, and "
-             "train_error the mean of that); sgd: correlation (default) or square"),
+             "several make a curve each: hinge,logistic (random-features, glm, covariate: square is half the squared difference, "
+             "and train_error its mean); sgd: correlation (default) or square"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
-    "channel": (TEXT, "C", "bayes-amp: how the label is drawn, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
+    "channel": (TEXT, "C", "bayes-amp: law of the label, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
     "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
     "vocabulary": (LIST, "u1,u2", "values of the readout at initialisation"),
     "fractions": (LIST, "p1,p2", "their shares of the neurons (default: equal)"),
@@ -133,7 +133,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "noise": (NUMBER, "D", "ridge, kernel-ridge, source-capacity: variance of the label noise (default: 0)"),
     "capacity": (TEXT, "A", "source-capacity: eigenvalues k^-A, A > 1: 3/2"),
     "source": (TEXT, "R", "source-capacity: coefficients of the target k^(-A R - 1/2): 3/10"),
-    "ell": (NUMBER, "L", "source-capacity: the ridge is n^-(L - 1); several, a curve each"),
+    "ell": (NUMBER, "L", "source-capacity: the ridge is n^-(L - 1); several make a curve each"),
     "q": (NUMBER, "Q", "source-capacity: n^Q random features (default: inf, the kernel itself)"),
     "tail": (NUMBER, "T", "ridge: the sum of infinitely many infinitesimal eigenvalues (default: 0)"),
     "eigenvalues": (ARRAY, "F", "ridge: of the kernel: a file (.npy, .csv, .txt) or a formula, \"k**(-3/2), 1..10000\""),

@@ -1,4 +1,4 @@
-"""hx.exponents: what a target asks of an algorithm, with the alpha at which AMP reaches the stages that follow others."""
+"""hx.exponents: the exponents of a target, with the alpha at which AMP reaches its later stages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from math import inf
-from time import monotonic
 from typing import TYPE_CHECKING, Any, overload
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.hints import Covariance, Formula
+from hermitex.processor import processor_seconds
 from hermitex.symbolic.budget import DEFAULT_BUDGET, work
 from hermitex.symbolic.deadline import deadline
 
@@ -48,14 +48,14 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
     target : expression or text in standard normals: z, or z1, z2, ... (at most 6); a function of SymPy symbols
         (``lambda x, y: x*y``: its arguments are z1, z2), a Lambda; or a list of targets
     channel : how the label is drawn given g(z): None (y = g), "gaussian:1/4", "flip:1/10", "sign:1", "random_sign",
-        "poisson", "bernoulli", "multiplicative", or a `Channel`, the law P(y|z) itself, in which g stands
+        "poisson", "bernoulli", "multiplicative", or a `Channel`, the law P(y|z) itself, which contains g
     variables : names that count as variables though the target may not depend on them
     covariance : of the variables, where they are not standard: a matrix in their order, {("z1", "z2"): "1/2"} (the others stay as
         they are), a number for one variable; floats are read to 15 digits. x = L z with L lower triangular, and the answer is
         that of g(L z): orders, thresholds and rows of directions are of z, whose first is x1 over its deviation and whose second
         is what x2 adds to x1. Data N(0, 1 + theta mu mu^T) give the fields <w_i, x> the covariance
         <w_i, w_j> + theta <w_i, mu> <w_j, mu>.
-    budget : seconds of wall time, None for all that it takes; what it does not allow is reported undetermined
+    budget : CPU seconds, None for all that it takes; what it does not allow is reported undetermined
 
     Returns
     -------
@@ -96,7 +96,7 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
 def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: float | None) -> Exponents:
     if isinstance(target, list | tuple):
         raise BadInput("exponents: a list holds targets, not further lists")
-    start, note = monotonic(), ""
+    start, note = processor_seconds(), ""
     budget = None if budget == inf else budget
     if covariance is not None:
         target, channel, variables, note = report.standardised(target, channel, variables, covariance)
@@ -104,7 +104,7 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
     found = report.with_notes(found, [note] if note else [])
     if len(found.threshold.stages) < 2:
         return found
-    left = None if budget is None else max(budget - (monotonic() - start), 0.0)
+    left = None if budget is None else max(budget - (processor_seconds() - start), 0.0)
     return _with_reached(found, channel, budget, left)
 
 
@@ -122,7 +122,7 @@ def _with_reached(found: Exponents, channel: Any, budget: float | None, left: fl
             with deadline(left), nullcontext() if budget is None else work(steps_a_second*budget):
                 at = _reached(found, channel, n)
         except BudgetExceeded:
-            notes.append(f"stage {n + 1}: where it is reached asks for more work than this budget allows; allow more with "
+            notes.append(f"stage {n + 1}: finding where it is reached needs more work than this budget allows; allow more with "
                          f"--budget {10*(budget or 0.1):g} (budget=), all that it takes with --budget inf (budget=None)")
             break
         except HermitexError as why:
@@ -138,11 +138,11 @@ def _with_reached(found: Exponents, channel: Any, budget: float | None, left: fl
 
 
 def _reached(found: Exponents, channel: Any, n: int) -> Reached:
-    """Where the n-th stage is reached."""
+    """The alpha at which the n-th stage is reached."""
     import numpy as np
 
     from hermitex.theories.multi_index import multi_index
-    from hermitex.theories.overlaps.reached_thresholds import reached
+    from hermitex.theories.overlaps.reached_thresholds import reached_threshold
 
     theory = multi_index(found.target, channel)
     names = [v.name for v in theory.reduced.variables]
@@ -151,7 +151,7 @@ def _reached(found: Exponents, channel: Any, n: int) -> Reached:
         raise NoClosedForm("the direction of a stage", "its number was not found", "Allow more time")
     places = [found.variables.index(name) for name in names]
     rows = [theory.inside(np.array(r, dtype=float)[:, places]) for r in directions]
-    return reached(theory.evolution, np.vstack(rows[:n]), rows[n], float(found.threshold.stages[n]["alpha_c"]))
+    return reached_threshold(theory.evolution, np.vstack(rows[:n]), rows[n], float(found.threshold.stages[n]["alpha_c"]))
 
 
 __all__ = ["exponents"]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.face.sheet import sheet_text
-from hermitex.face.sheet.sheet_page import Block, Section
+from hermitex.face.sheet.sheet_page import Block, Literal, Prose, Section
 from hermitex.face.sheet.sheet_parts import Model, compose, setting
 from hermitex.face.sheet.sheet_writers import WRITERS, Sheet, body
 from hermitex.face.theory_and_experiment import OPTIONS
@@ -22,7 +22,7 @@ from hermitex.hints import Formula, Watched
 from hermitex.show.cite import bibtex
 from hermitex.show.display import Shown, counted
 from hermitex.show.files import check_place, write_whole
-from hermitex.solvers.sweep_grid import reals
+from hermitex.solvers.sweep_grid import real_array
 from hermitex.symbolic.activations import activation
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.parsing import parse, real_expression, to_text
@@ -56,14 +56,19 @@ class Report(Shown):
         """{part: why it does not apply}."""
         return {s.title: s.absent for s in self.sections if s.absent}
 
+    @property
+    def unfinished(self) -> dict[str, str]:
+        """{part: what a budget left out of it}; empty where the report is complete."""
+        return {s.title: s.unfinished for s in self.sections if s.unfinished}
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the sheet in the format of the path's ending, whole or not at all; returns its path.
 
-        The pictures of .md and .tex are files in a folder beside it, NAME_files.
+        The pictures of .md and .tex are files in the folder NAME_files next to it.
 
         Raises
         ------
-        BadInput : an ending that is no format, or a place that cannot be written; one line, and no file.
+        BadInput : an unknown ending, or a place that cannot be written; one line, and no file.
         """
         place = check_ending(path)
         text, pictures = WRITERS[place.suffix.lower()](self._sheet())
@@ -87,7 +92,7 @@ class Report(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `hermitex report --json`: every part with its call, its numbers, or why it does not apply."""
-        return {"title": self.title, "python": self.shared,
+        return {"title": self.title, "unfinished": self.unfinished, "python": self.shared,
                 "parts": [{"title": s.title, "python": s.code, "shell": list(s.shell), "absent": s.absent or None,
                            "numbers": dict(s.data)} for s in self.sections]}
 
@@ -96,7 +101,11 @@ class Report(Shown):
         return bibtex(self._sheet().sources)
 
     def _sheet(self) -> Sheet:
-        return Sheet(self.title, self.setting, self.shared, self.sections)
+        if not self.unfinished:
+            return Sheet(self.title, self.setting, self.shared, self.sections)
+        missing = Literal("; ".join(f"{title}: {why}" for title, why in self.unfinished.items()))
+        first = Prose(("This report is not complete. ", missing, "."))
+        return Sheet(f"{self.title} (not complete)", (first, *self.setting), self.shared, self.sections)
 
     def _repr_html_(self) -> str | None:
         try:
@@ -121,9 +130,9 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
     channel : how the label is drawn (a text, as `hx.exponents` takes it): "gaussian:1/4" is Delta = 1/4 in every part; any other is
         for the exponents and coefficients alone
     alpha : the abscissa of the learning curve, n/d (default: 0.1 to 5)
-    simulate : True trains networks beside the theory, about a minute an activation; or {"dimension": 200, "seeds": 4}
+    simulate : True also trains networks, about a minute for each activation; or {"dimension": 200, "seeds": 4}
     numbers : beta = 1, lam = 0.1, Delta = 0, alpha0 = 5, eta = 1, as of `hx.theories.one_step`
-    budget : seconds for each question; patience : for the experiment of one activation (default: all that it takes)
+    budget : CPU seconds for each question; patience : those for the experiment of one activation (default: all that it takes)
 
     Returns
     -------
@@ -131,7 +140,7 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
 
     Raises
     ------
-    BadInput : what is no function, no number or no channel at all; one line.
+    BadInput : an argument that is not a function, a number or a channel; one line.
 
     Guarantee
     ---------
@@ -163,7 +172,7 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
         raise BadInput("report: a channel is a text here, for instance 'gaussian:1/4', so that the page can repeat the call")
     drawn = read_channel(channel)
     read = {k: _number(k, v) for k, v in given.items()}
-    if isinstance(drawn, Named) and drawn.name == "gaussian" and drawn.parameter is not None:
+    if isinstance(drawn, NamedChannel) and drawn.name == "gaussian" and drawn.parameter is not None:
         noise = float(drawn.parameter)
         if "Delta" in numbers and read["Delta"] != noise:
             raise BadInput(f"report: the channel {channel} and Delta = {read['Delta']:g} are two noises; leave one of them out")
@@ -197,14 +206,14 @@ def _target(g: Any) -> str:
     """The target as a text in z or z1, z2, ..."""
     if not isinstance(g, str):
         return to_text(real_expression(g))
-    text = sheet_text.applied(g.strip())
+    text = sheet_text.name_with_argument(g.strip())
     parse(text)
     return text
 
 
 def _floats(name: str, values: Any) -> list[float]:
     try:
-        found = [float(v) for v in np.ravel(reals(values))]
+        found = [float(v) for v in np.ravel(real_array(values))]
     except (TypeError, ValueError):
         raise BadInput(f"report: {name} is a number or numbers, not {str(values)[:60]}") from None
     if not found or any(np.isnan(v) for v in found):

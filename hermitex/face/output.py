@@ -87,7 +87,7 @@ def grid(text: str) -> list[Fraction]:
     if len(parts) != 3 or not parts[2].strip().isdecimal():
         raise BadInput(f"a range is written first:last:points, not {text!r}")
     first, last, points = _fraction(parts[0], text), _fraction(parts[1], text), int(parts[2])
-    most = 100_000  # lines of a table, more of which are a sweep
+    most = 100_000  # lines of a table; a larger table is a sweep
     if not 1 <= points <= most:
         raise BadInput(f"a range has between 1 and {most} points, not {points}")
     return [first + (last - first) * Fraction(i, max(points - 1, 1)) for i in range(points)]
@@ -112,12 +112,12 @@ def _float(value: float) -> float | str | None:
     return value
 
 
-def several(text: str) -> list[str]:
+def split_expressions(text: str) -> list[str]:
     """The expressions of an option that takes several: commas outside of brackets part them.
 
     Examples
     --------
-    >>> several("relu, Max(z, -1)")
+    >>> split_expressions("relu, Max(z, -1)")
     ['relu', 'Max(z, -1)']
     """
     depth, parts = 0, [""]
@@ -128,19 +128,19 @@ def several(text: str) -> list[str]:
         else:
             parts[-1] += c
     if len(parts) > 1 and not all(p.strip() for p in parts):
-        raise BadInput(f"{text[:60]!r} has a comma with nothing beside it; several expressions are written relu,tanh")
+        raise BadInput(f"{text[:60]!r} has a comma without an expression on one side; write several expressions as relu,tanh")
     return [p.strip() for p in parts]
 
 
-def whole(text: str, name: str) -> int:
+def whole_number(text: str, name: str) -> int:
     """The value of an option that is a whole number, 400 or 4e2."""
-    value = constant(text, name)
+    value = exact_constant(text, name)
     if value is None or not math.isfinite(value) or value != int(value):
         raise BadInput(f"--{name} is a whole number, not {text[:60]!r}")
     return int(value)
 
 
-def constant(text: str | None, name: str) -> float | None:
+def exact_constant(text: str | None, name: str) -> float | None:
     """The value of an option: a number, or an exact constant such as sqrt(3)."""
     if text is None:
         return None

@@ -1,8 +1,8 @@
-"""Ctrl-C on the command line: one line and status 130, whatever was being done when it came.
+"""Ctrl-C on the command line: one line and status 130, at any moment.
 
-A library that is being imported turns a KeyboardInterrupt into an ImportError, one that calls back into a SystemError, and the
-collection of garbage loses it; so it is written down when it comes. Where an import may fail without harm (an optional package)
-the ImportError is caught, and nothing is left of the interrupt: it rings again for as long as the process does not end.
+A KeyboardInterrupt becomes an ImportError during an import, a SystemError in a callback, and is lost during garbage collection.
+So the interrupt is recorded when it comes. An import of an optional package may catch the ImportError and lose the interrupt: the
+interrupt is therefore repeated until the process ends.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Spec:
     grid: Mapping[str, list[float]] = field(default_factory=dict)
     chunk: int = 50
     tolerance: float | None = 1e-11  # None: the theory's own
-    how: Mapping[str, Any] = field(default_factory=dict)  # method and damping, where they are said
+    how: Mapping[str, Any] = field(default_factory=dict)  # method and damping, if they are given
     arrays: Mapping[str, Any] = field(default_factory=dict)  # that are summed over
 
     @property
@@ -46,7 +46,7 @@ class Spec:
 
     @property
     def is_path(self) -> bool:
-        """Whether it is a theory that is followed in time."""
+        """True if it is a theory that is integrated in time."""
         return is_theory(self.system) and self.system.axis == TIME
 
     def points(self) -> list[dict[str, float]]:
@@ -56,7 +56,7 @@ class Spec:
         return [self._completed(p) for p in found] if is_theory(self.system) else found
 
     def start(self) -> dict[str, float] | None:
-        """Where a theory that is followed in time starts."""
+        """The start of a theory that is integrated in time."""
         if not (self.is_path and self.complete()):
             return None
         made = self.system.by_equations(self.system.complete(self.system.given({**self.parameters, **self._last})))
@@ -74,7 +74,7 @@ class Spec:
         made = self.system.by_equations(made)
         wanted = {*(p.name for p in self.formulas.parameters), *([TIME] if self.is_path else [])}
         inside = {a.name for a in self.formulas.arrays}
-        # 1e100 stands for infinity in formulas of 1/n and 1/p
+        # 1e100 replaces infinity in formulas of 1/n and 1/p
         return {k: v if k in inside else min(float(v), 1e100) for k, v in {**made, "lamda": made.get("lam", 0.0)}.items()
                 if k in wanted}
 
@@ -95,7 +95,7 @@ def is_theory(system: Any) -> bool:
 
 
 def load(text: str) -> Spec:
-    """The spec that a path to a TOML file, or FILE.py:NAME, stands for.
+    """Read the spec of a TOML file, or of FILE.py:NAME.
 
     Raises
     ------
@@ -206,12 +206,12 @@ class _SpecReader(Lines):
         for section in ("parameters", "grid"):
             for key in self.section(section):
                 if key in inside:
-                    self.fail(section, key, "it is an array that is summed over; it stands under [arrays]")
+                    self.fail(section, key, "the formulas sum over this array; put it under [arrays]")
         found = {}
         for key, value in self.section("arrays").items():
             if key not in inside:
-                why = f"; arrays are those that a sum is taken over, {', '.join(sorted(inside))}" if inside else ""
-                said = f"{system.name} takes no such array" if is_theory(system) else "no sum over it stands in the formulas"
+                why = f"; the formulas sum over {', '.join(sorted(inside))}" if inside else ""
+                said = f"{system.name} takes no such array" if is_theory(system) else "the formulas contain no sum over it"
                 self.fail("arrays", key, said + why)
             try:
                 found[key] = read_array(value, self.folder)
@@ -228,7 +228,7 @@ class _SpecReader(Lines):
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:
-            listed = f"known: {', '.join(sorted(known))}" if known else "this version knows none; write [equations]"
+            listed = f"known: {', '.join(sorted(known))}" if known else "this version knows no such section; write [equations]"
             self.fail(None, "theory", f"unknown theory {name[:60]!r}; {listed}")
         make = known[name]
         takes = list(inspect.signature(make).parameters)

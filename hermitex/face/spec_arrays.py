@@ -14,9 +14,9 @@ _RANGE = re.compile(r"(.*),\s*(\d{1,18})\s*\.\.\s*(\d{1,18})\s*", re.S)
 
 
 def read_array(value: Any, folder: Path) -> Any:
-    """The array that a line of [arrays] means; a file stands beside the spec.
+    """The array that a line of [arrays] describes; a file is searched next to the spec.
 
-    Raises BadInput, in one line, for what is no array of numbers.
+    Raises BadInput, in one line, if the value is not an array of numbers.
 
     Examples
     --------
@@ -54,17 +54,17 @@ def _array(value: Any, folder: Path) -> Any:
 def _file(path: Path) -> Any:
     import numpy as np
 
-    from hermitex.solvers.sweep_grid import reals
+    from hermitex.solvers.sweep_grid import real_array
 
     check_source(path, _MOST)
     try:
         if not path.exists():
-            raise BadInput(f"there is no file {path}")
+            raise BadInput(f"no such file: {path}")
         if path.suffix == ".npy":
-            return reals(np.load(path, allow_pickle=False))
+            return real_array(np.load(path, allow_pickle=False))
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)
     except (EOFError, OSError, ValueError, TypeError) as error:
-        raise BadInput(f"{path} is no array of numbers ({first_line(error)[:80]})") from None
+        raise BadInput(f"{path} is not an array of numbers ({first_line(error)[:80]})") from None
 
 
 def _formula(text: str, first: int, last: int) -> Any:

@@ -74,7 +74,7 @@ class Lines:
                 self.fail("laws", key, f"{key} is a standard normal; give the variable another name")
             others = [s for s in SECTIONS if s not in ("laws", "structure", "domain", "start", "sweep")]
             if clash := [s for s in others if key in self.section(s)]:
-                self.fail("laws", key, f"it stands under [{clash[0]}] too; give one of them another name")
+                self.fail("laws", key, f"the name is also used under [{clash[0]}]; rename one of the two")
             try:
                 found[key] = law(key, text, letters)
             except HermitexError as error:
@@ -82,7 +82,7 @@ class Lines:
         return found
 
     def _all_laws_used(self) -> None:
-        """Refuse a law of which nothing is averaged."""
+        """Refuse a law that no average contains."""
         for key in (laws := self.section("laws")):
             texts = [v for n, v in laws.items() if n != key]
             texts += [v for n in ("where", "equations", "flow", "observables") for v in self.section(n).values()]
@@ -126,7 +126,7 @@ class Lines:
             return [[self._formula(kind, key, v) for v in row] for row in self._rows(key, value)]
         sides = split_equation(value) if isinstance(value, str) else None
         if sides is not None and kind == "flow":
-            self.fail(kind, key, f"in a flow stands the rate d{key}/dt alone, a formula without an equals sign")
+            self.fail(kind, key, f"a flow needs only the rate d{key}/dt, a formula without an equals sign")
         if sides is None:
             return self._formula(kind, key, value)
         left, right = (self._formula(kind, key, side) for side in sides)

@@ -58,23 +58,23 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
 def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Sequence[str] | None = None,
           simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
           **numbers: Any) -> Curve | Curves:
-    r"""The learning curve of a theory along alpha and, beside it, of the experiment.
+    r"""The learning curve of a theory along alpha, with the experiment on request.
 
     Parameters
     ----------
     theory : a theory (``hx.theories.one_step(tanh, sin)``), or its name ("one-step") with its functions and structure as
         further keywords (sigma=, target=, loss=, ...)
     alpha : numbers, the abscissa (the flow of SGD runs along t instead: t=[0, 1, 2])
-    each : what has several values and makes a curve of each, one name or several: each="lam", lam=[0.01, 0.1, 1]; with the name of
-        a theory its functions, too: each="sigma", sigma=["relu", "tanh"]
+    each : one name or several whose values each make a curve: each="lam", lam=[0.01, 0.1, 1]; if the theory is given by name,
+        also a function: each="sigma", sigma=["relu", "tanh"]
     simulate : True adds `.simulation`, measured at finite size; a mapping sets the experiment's own options:
         dimension (d), seeds (how many, or which), model ("features" or "network"), test (fresh samples), alpha, or
         the theory's axis (where to measure; by default at most 8 of the points). A curve along t starts where the
-        theory does, whatever the experiment's d; d is that of the start, too, where nothing else says where it lies
+        theory does, whatever the experiment's d; d also sets the start if nothing else does
     progress : called with (seeds done, seeds in all); True writes a line on stderr
     title : what a legend says (default: the numbers given, alpha0 and eta first)
-    numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; one that is a list is the axis, where
-        alpha is one number, or runs along with it; optimise="lam", bounds=(1e-6, 1e3): lam takes its best value at every point;
+    numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; a list is the axis if alpha is one
+        number, and otherwise runs along with alpha; optimise="lam", bounds=(1e-6, 1e3): lam takes its best value at every point;
         refine=100: up to 100 points more where the curve bends
 
     Returns
@@ -114,7 +114,7 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
                        f"{brief(numbers[strangers[0]])}}}")
     options, line = _options(simulate, axis), numbers.pop(axis)
     if options and _starts_at_dimension(made, numbers) and "dimension" in options:
-        numbers["dimension"] = options["dimension"]  # the one d that is said is that of both
+        numbers["dimension"] = options["dimension"]  # if only one d is given, theory and experiment share it
     found = made.curve(line, title=title or "", **numbers)
     if title is None and (auto := _title(numbers)):
         found = replace(found, title=auto)
@@ -155,9 +155,9 @@ def _of_each(theory: Any, alpha: Any, each: str | Sequence[str], numbers: Mappin
 
 
 def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None, progress: Any = None, **numbers: Any) -> Curve:
-    """What `curve` puts beside a theory: the experiment alone, with the options of `simulate`, at some of the alphas."""
+    """The experiment of `curve` alone, with the options of `simulate`, at some of the alphas."""
     if theory.name not in EXPERIMENTS:
-        raise BadInput(f"there is no experiment for the theory {theory.name}; those with one: {', '.join(EXPERIMENTS)}")
+        raise BadInput(f"the theory {theory.name} has no experiment; these have one: {', '.join(EXPERIMENTS)}")
     module, attribute = EXPERIMENTS[theory.name]
     simulate: Callable[..., Curve] = getattr(import_module(module), attribute)
     own = dict(options or {})
@@ -176,7 +176,8 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
         rest["start"] = start
     elif asked is not None and own["dimension"] != asked:
         rest |= theory.begins({k: v for k, v in numbers.items() if k not in ("start", "tolerance")})
-    return simulate(theory, _some(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own, **rest)
+    return simulate(theory, _thin_out(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own,
+                    **rest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -251,8 +252,9 @@ def baselines(theory: str | Theory, alpha: Numbers | None = None, **numbers: Any
     (0.3633802276, array([0.9173, 0.7553]))
     """
     made, numbers = _theory(theory, numbers)
-    if made.name != "one-step":  # another letter alpha, or no error beside it
-        raise BadInput(f"{made.name}: the reference lines are those of one-step; draw a curve of random-features beside it")
+    if made.name != "one-step":  # alpha has another meaning there, or the theory has no error
+        raise BadInput(f"{made.name}: the reference lines are defined for one-step; "
+                       "plot a curve of random-features on the same axes")
     if str(made.loss) != "square":
         raise BadInput(f"{made.name}: the reference lines are those of the square loss")
 
@@ -290,7 +292,7 @@ def best_linear(g: Any, numbers: Mapping[str, Any] | None = None) -> float:
     return max(0.0, float(kernel(**{n: float((numbers or {})[n]) for n in kernel.parameters})))
 
 
-# -- what stands between a user and a theory ----------------------------------------------------------------------------
+# -- from keywords to a theory ------------------------------------------------------------------------------------------
 def _theory(theory: Any, numbers: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """A theory object, and the numbers that are left for it."""
     if not isinstance(theory, str):
@@ -320,7 +322,7 @@ def _of_theory(theory: Any, numbers: Mapping[str, Any], each: Sequence[str] = ()
 
 
 def build(make: Callable[..., Any], name: str, keywords: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The theory that a factory makes of the keywords it takes (target stands for g), and the keywords that are left."""
+    """The theory that a factory makes from its keywords (target is read as g), and the remaining keywords."""
     rest = dict(keywords)
     taken: dict[str, Any] = {}
     for key, parameter in inspect.signature(make).parameters.items():
@@ -349,7 +351,7 @@ def _options(simulate: Any, axis: str) -> dict[str, Any] | None:
 
 
 def _starts_at_dimension(theory: Any, numbers: Mapping[str, Any]) -> bool:
-    """Is it a curve whose start a dimension decides, and is no start given?"""
+    """True if the dimension decides where the curve starts and no start is given."""
     return (getattr(theory, "axis", "") == "t" and "dimension" in theory.letters()
             and all(numbers.get(n) is None for n in ("dimension", "start", "m0", "M")))
 
@@ -359,7 +361,7 @@ def _finite(dimension: Any) -> Any:
     return None if dimension is None or np.isinf(dimension) else dimension
 
 
-def _some(alpha: np.ndarray, most: int = 8) -> np.ndarray:
+def _thin_out(alpha: np.ndarray, most: int = 8) -> np.ndarray:
     """At most `most` of the points, evenly, both ends among them."""
     if len(alpha) <= most:
         return alpha

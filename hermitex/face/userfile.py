@@ -61,9 +61,9 @@ def system_of(path: Path, name: str) -> Any:
 
 
 def _near(path: Path) -> str:
-    """Files beside it with a name like it, or what there is."""
+    """Files in its folder with a similar name, or else all files there."""
     if not path.parent.is_dir():
-        return f"; there is no folder {path.parent}"
+        return f"; the folder {path.parent} does not exist"
     there = sorted(p.name for p in path.parent.glob("*.py") if not p.name.startswith("_"))
     near = get_close_matches(path.name, there, n=3, cutoff=0.5)
     if near:

@@ -1,4 +1,4 @@
-"""What a page abbreviates is printed by its name: d(Phi)/dV, where what is checked is the derivative of Phi written out."""
+"""Abbreviations are printed by name: d(Phi)/dV is printed, and the derivative of Phi, written out, is checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hermitex.show.display import latex
 
 
 class Abbreviation(AtomicExpr):
-    """A name that stands in print for an expression, and depends on what that depends on."""
+    """A name that is printed for an expression; it depends on the symbols of the expression."""
 
     is_commutative = True
 
@@ -25,11 +25,11 @@ class Abbreviation(AtomicExpr):
 
     @property
     def free_symbols(self) -> set[Any]:
-        """Those of the expression: a derivative of the name is not zero."""
+        """The symbols of the expression, so that a derivative of the name is not zero."""
         return self.value.free_symbols
 
     def sort_key(self, order: str | None = None) -> Any:
-        """That of the name, by which it stands where the name would."""
+        """The key of the name, which fixes the order in print."""
         return self.symbol.sort_key(order)
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
@@ -37,8 +37,8 @@ class Abbreviation(AtomicExpr):
         return head if exp is None else f"{head}^{{{exp}}}"
 
 
-def folded(left: Expr, right: Expr, names: Mapping[Symbol, Expr]) -> tuple[str, str]:
-    """LaTeX of both sides with names in the place of what they stand for; written out where both sides would read the same."""
+def fold_names(left: Expr, right: Expr, names: Mapping[Symbol, Expr]) -> tuple[str, str]:
+    """LaTeX of both sides with expressions replaced by their names; written out if both sides would then read the same."""
     short = [left, right]
     for symbol, value in reversed(list(names.items())):   # a later name may contain an earlier one
         short = [_short(e, value, Abbreviation(symbol, value)) for e in short]
@@ -47,7 +47,7 @@ def folded(left: Expr, right: Expr, names: Mapping[Symbol, Expr]) -> tuple[str, 
 
 
 def _short(expr: Any, value: Expr, name: Abbreviation) -> Any:
-    """`expr` with the name for the value, also where a product has taken its factors in: 3*a/(1 + b) for the value a/(1 + b)."""
+    """`expr` with the name for the value, also where a product has absorbed its factors: 3*a/(1 + b) for the value a/(1 + b)."""
     if expr == value:
         return name
     if isinstance(expr, MatrixBase):

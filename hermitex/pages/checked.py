@@ -1,4 +1,4 @@
-"""What came of one check, and of a page: proved, to N digits at k points, tested, refuted; and what is quoted, assumed, defined."""
+"""The verdict of a check and of a page: proved, to N digits at k points, tested, refuted; also quoted, assumed, defined."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def digits_of(gap: float) -> int:
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of one check: true if it holds (a misprint holds if it was refuted).
+    """The verdict of one check: true if it holds (a misprint holds if it was refuted).
 
     status : "proved", "agrees" (to `digits` digits at `points` points), "tested" (a function said so), "fails", "undetermined",
-    or "refuted" of a misprint.
+    or "refuted" for a misprint.
     """
 
     rule: str
@@ -43,7 +43,7 @@ class Checked:
 
     @property
     def badge(self) -> str:
-        """How far the line is established, as it is printed beside it."""
+        """The verdict as it is printed next to the line."""
         if self.status not in (AGREES, TESTED):
             return _BAD.get(self.status, self.status)
         said = "tested" if self.status == TESTED else ""
@@ -76,12 +76,12 @@ class ResultCheck:
     steps: tuple[Checked, ...]
     given: Mapping[str, int] = field(default_factory=dict)   # how many lines are quoted, assumed, defined
     unbound: tuple[str, ...] = ()                             # of lines that are printed and not checked
-    refused: tuple[str, ...] = ()                             # those among them that may not stand on a page
+    refused: tuple[str, ...] = ()                             # lines among these that make the page fail
     unnamed: tuple[str, ...] = ()                             # letters of formulas that nothing on the page introduces
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many lines are proved, agree, are tested, quoted, assumed, defined, refuted; those that do not hold stand apart."""
+        """How many lines are proved, agree, are tested, quoted, assumed, defined, refuted; without the lines that do not hold."""
         return {k: self.given.get(k, 0) + sum(s.status == k for s in self.steps) for k in KINDS}
 
     def tally(self) -> str:

@@ -1,14 +1,14 @@
-"""premise_1, ..., premise_n => lhs = rhs: a conclusion that holds, that follows from what it names, and that uses each of them.
+"""premise_1, ..., premise_n => lhs = rhs: a conclusion that holds, follows from its premises, and needs each of them.
 
-An average, a derivative or a limit that is written out counts as one letter: what is left of a premise is an equation of algebra,
-which is solved for one letter and put in. A conclusion follows if nothing is left of it then, and a premise is used if without
-it something is. It is established no further than the weakest of its premises. What a premise leaves open is a letter of its own
-that is never solved for: f ~ g as f = g(1 + o), f = g + O(h) as f = g + o h, and f < g as g - f = o > 0. A claim a ~ b follows
-if it does where every o is 0, and the slope of a/b there is bounded.
+An average, a derivative or a limit that is written out counts as one letter. Each premise is then an equation of algebra, which is
+solved for one letter and substituted. A conclusion follows if its two sides then agree. A premise is needed if they do not agree
+without it. The conclusion has the verdict of its weakest premise. A premise that leaves something open has a letter o of its own,
+which is never solved for: f ~ g is f = g(1 + o), f = g + O(h) is f = g + o h, and f < g is g - f = o > 0. A claim a ~ b follows if
+it holds for o = 0 and the slope of a/b there is bounded.
 
-The package's object is a formula, which must be the right side; a System; or a function of what its text gives, which runs that
-and returns the numbers of what it solved, at which the conclusion must hold, and must fail once they are moved. The text that
-names it is evaluated, and must give what is compared.
+The package's object is a formula, which must equal the right side; a System; or a function. The function takes the value of the
+code, solves it, and returns numbers. At these numbers the conclusion must hold, and at moved numbers it must fail. The code is
+evaluated, and must give the compared object.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Conclusion:
         return "<" if self.less else sign_of(self.to)
 
     def checked(self, where: Mapping[Symbol, Expr]) -> Checked:
-        """Does it hold, follow from its premises, need each of them, and stand in the package?"""
+        """True if it holds, follows from its premises, needs each of them, and is in the package."""
         agreements = [p for p in self.by if isinstance(p, Agreement)]
         if agreements or self.system is not None:
             return self._of_a_system(agreements)
@@ -84,7 +84,7 @@ class Conclusion:
         return Checked(self.rule, AGREES, min(digits), "it follows from its premises", points=min(points, default=None))
 
     def _one(self, pair: Equation, where: Mapping[Symbol, Expr]) -> Check | Checked:
-        """What is known of one of its claims by itself."""
+        """The verdict on one of its claims alone."""
         if self.less:
             at = tuple(point for p in self.by if isinstance(p, Inequality) for point in p.at)
             return Inequality(self.rule, *pair, at=at).checked(where)
@@ -154,9 +154,9 @@ class Conclusion:
         return bool(check(left, right) if right.has(Order) or is_long(gap) else check(gap, 0))
 
     def _elsewhere(self, where: Mapping[Symbol, Expr]) -> str:
-        """Where the package's object is another one, or none that could be compared."""
+        """The reason if the package's object differs, or cannot be compared."""
         if fact := next((p for p in self.by if isinstance(p, Fact)), None):
-            return f"the premise {fact.rule} is not used: a test is no premise, and the package's object is compared by itself"
+            return f"the premise {fact.rule} is not used: a test cannot be a premise; the package's object is compared separately"
         formulas = [(name, one) for name, one in self.package.items() if isinstance(one, Expr)]
         if formulas and len(self.pairs) not in (len(formulas), len(self.package)):
             return f"{len(formulas)} objects of the package for {len(self.pairs)} equations"
@@ -167,9 +167,9 @@ class Conclusion:
         for name, one in formulas:
             given = self._given(name, where)
             if not isinstance(given, Expr) or not (given == one or check(given, one)):
-                return f"{name} gives another formula than the one that is compared: {given!r}".replace("\n", " ")
+                return f"{name} gives a formula that differs from the one that is compared: {given!r}".replace("\n", " ")
         other = next((n for n, one in self.package.items() if not isinstance(one, Expr) and not _runs(one)), None)
-        return f"{other} is no formula, and no function of what it gives that returns the numbers it finds" if other else ""
+        return f"{other} gives neither a formula nor a function that returns numbers" if other else ""
 
     def _given(self, name: str, where: Mapping[Symbol, Expr]) -> Any:
         """What the text gives, with the letters of the conclusion and of its premises."""
@@ -181,7 +181,7 @@ class Conclusion:
     def _solved(self, name: str, run: Callable[[Any], Any], where: Mapping[Symbol, Expr]) -> int | str:
         """The digits to which the equations hold at the package's numbers, or what is wrong with them."""
         if self.less or self.to is not None or any(right.has(Order) for _, right in self.pairs):
-            return f"{name} gives numbers, and this is no equality at a point; name what gives a formula, or package=None"
+            return f"{name} gives numbers, but this is not an equality at a point; give what returns a formula, or package=None"
         said = run(self._given(name, where))
         at, right = said if isinstance(said, tuple) else (said, None)
         if not isinstance(at, Mapping) or (right is not None and len(right) != len(self.pairs)):
@@ -192,7 +192,7 @@ class Conclusion:
             sides = [[b, _number(v)] for (_, b), v in zip(sides, right, strict=True)]
         held = {u for pair in sides for e in pair for u in {*e.free_symbols, *undefined_functions(e)}}
         if lost := sorted(map(str, (held - set(at)) | (set(at) - held))):
-            return f"{name} and the conclusion do not speak of the same letters: {', '.join(lost)}"
+            return f"{name} and the conclusion do not contain the same letters: {', '.join(lost)}"
         worst = max(_gap(*_at(pair, at)) for pair in sides)
         if not worst < 10.0**-FEWEST:
             return f"it does not hold at the numbers of {name}: the sides are {worst:.1e} apart"
@@ -203,7 +203,7 @@ class Conclusion:
         return digits_of(worst)
 
     def _of_a_system(self, agreements: Sequence[Agreement]) -> Checked:
-        """A system, or some of its equations: the one that was compared with what is derived on the page."""
+        """The system, or some of its equations, that was compared with the derivation of the page."""
         if len(agreements) != 1 or any(isinstance(p, Equality | Symbol) for p in self.by):
             return Checked(self.rule, FAILS, example="a system follows from the one premise that it is what was derived")
         used = agreements[0].used
@@ -221,7 +221,7 @@ class Conclusion:
 
 
 def _holds(left: Expr, right: Expr, to: Mapping[Any, Any] | None = None) -> Check:
-    """Is it an equality? Integrals that stand on both sides need not be worked out where it holds whatever they are."""
+    """True if it is an equality. Integrals on both sides need not be evaluated if it holds for any value of them."""
     if left != right and (to is not None or right.has(Order)):   # of one expression that holds, too
         return check(left, right, to=to)
     around = [node for side in (left, right) for node in side.atoms(OfExpression, Subs, Limit)]  # they may bind its letters
@@ -265,7 +265,7 @@ def _gap(one: float, other: float) -> float:
 
 
 def _matrices(step: Equality) -> bool:
-    """Whether a side of the step is a matrix."""
+    """True if a side of the step is a matrix."""
     return any(isinstance(side, MatrixBase | MatrixExpr) for side in (step.lhs, step.rhs))
 
 
@@ -314,7 +314,7 @@ def _value(gap: Expr, left: Expr) -> dict[Expr, Expr]:
 
 
 def premises_of(by: Sequence[Any], parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> tuple[Any, ...]:
-    """`by`, if each of them stands on the page."""
+    """Return `by` if each of these premises is on the page."""
     for p in by:
         if p not in names if isinstance(p, Symbol) else not any(p is q for q in parts):
             raise BadInput(f"a premise is a step, a name, a test or an assumption of this page, not {p!r}")

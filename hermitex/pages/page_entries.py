@@ -1,4 +1,4 @@
-"""What a page is made of: words, names, equalities, inequalities, systems that agree, facts; each with its check."""
+"""The entries of a page: words, names, equalities, inequalities, systems that agree, facts; each with its check."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from sympy import Expr, MatrixBase, MatrixExpr, Symbol
 
-from hermitex.pages.abbreviations import folded
-from hermitex.pages.agreement import agreement, untied, untied_systems
+from hermitex.pages.abbreviations import fold_names
+from hermitex.pages.agreement import agreement, unmatched_change, untied_systems
 from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED, Checked
 from hermitex.pages.premises import Notation, NotShown, Premise
 from hermitex.show.display import latex
@@ -36,11 +36,10 @@ def sign_of(to: Mapping[Any, Any] | None, wrong: bool = False) -> str:
 # -- what a page is made of --------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Words:
-    """A paragraph; formulas stand between dollars. `$#1$`, `$#2$` stand for `formulas`, which are checked.
+    """A paragraph with formulas between dollars. `$#1$`, `$#2$` are replaced by `formulas`, which are checked.
 
-    A formula is (lhs, rhs); or a name of the page, whose definition is printed; or a term, which a formula of the page has to
-    contain (see `Content`). A letter that is a name or an unknown of a system
-    that the page compares stands for what it is there, in one of them.
+    A formula is (lhs, rhs); or a name of the page, whose definition is printed; or a term, which a formula of the page must
+    contain (see `Content`). A letter that is a name, or an unknown of a system that the page compares, has its value there.
     """
 
     text: str
@@ -48,25 +47,25 @@ class Words:
 
     @property
     def claims(self) -> tuple[tuple[Any, Any], ...]:
-        """The formulas that say something."""
+        """The equalities among the formulas."""
         return tuple(f for f in self.formulas if isinstance(f, tuple))
 
     @property
     def terms(self) -> tuple[Any, ...]:
-        """Those that are one expression."""
+        """The formulas that are a single expression."""
         return tuple(f for f in self.formulas if not isinstance(f, tuple | Symbol))
 
     @property
     def rule(self) -> str:
-        """What a check of its formulas is called."""
+        """The name of the check of its formulas."""
         return "in words, " + ", ".join(f"${latex(a)} = {latex(b)}$" for a, b in self.claims)
 
     def written(self, names: Mapping[Symbol, Expr], values: Mapping[Symbol, Expr]) -> str:
-        """The paragraph with its formulas, in which `names` are printed for what they stand for; `values` are all definitions."""
+        """The paragraph with its formulas, expressions replaced by `names` in print; `values` are all definitions."""
         said = self.text
         for i, formula in enumerate(self.formulas, 1):
             sides = ((latex(formula), latex(values[formula])) if isinstance(formula, Symbol) else
-                     folded(formula[0], formula[1], names) if isinstance(formula, tuple) else (latex(formula),))
+                     fold_names(formula[0], formula[1], names) if isinstance(formula, tuple) else (latex(formula),))
             said = said.replace(f"$#{i}$", f"${' = '.join(sides)}$")
         return said
 
@@ -87,7 +86,7 @@ class Words:
             for value in told:
                 if said := check(written_out(value, names), written_out(right, names)):
                     return Checked(self.rule, said.status, said.digits, said.how, points=said.points)
-        if left == right:   # a definition that is said again
+        if left == right:   # a repeated definition
             return Checked(self.rule, FAILS, example="X = X: both sides are one expression")
         if isinstance(left, Symbol) and where.get(left) == right:
             return Checked(self.rule, PROVED, how="as it is defined")
@@ -96,7 +95,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Let:
-    """A name for an expression; checks see it written out. `folds`: it is printed wherever the expression stands.
+    """A name for an expression; checks see it written out. `folds`: it is printed wherever the expression occurs.
 
     `shown`: on a line of its own; else a paragraph prints it, as `$#1$`.
     """
@@ -112,10 +111,10 @@ class Let:
 class Equality:
     """lhs = rhs by a rule; `misprint`: a source prints it, and it must fail; `chained`: lhs is the line above.
 
-    `copy`: the right side is the package's own, which may be the left one letter by letter, and which is not printed where there
-    is a `name`; any other step that says X = X fails. `mended`: what stands for rhs where the misprint is put right; it must hold,
-    and in a source's misprint `change` of it must be rhs: how the printed form comes from the mended one. `to`: {x: 0}, the sides
-    are equal asymptotically.
+    `copy`: the right side comes from the package. It may equal the left side letter by letter, and a `name` is printed instead of
+    it; any other step X = X fails. `mended`: the correct right side of a misprint, which must hold. For a misprint of a source,
+    `change(mended)` must give rhs: how the printed form comes from the correct one. `to`: {x: 0}, the sides are equal
+    asymptotically.
     """
 
     rule: str
@@ -161,14 +160,14 @@ class Equality:
         if self.misprint:
             if found.status == FAILS and self.mended is not None:
                 if self.mended == self.lhs:
-                    return Checked(called(self), FAILS, example="the mended formula is the left side itself")
+                    return Checked(check_name(self), FAILS, example="the mended formula is the left side itself")
                 right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points, to=self.to)
                 if not right:
-                    return Checked(called(self), FAILS, example=f"the mended formula does not hold: {right!r}")
-                if self.of_a_source and (wrong := untied(self.rhs, self.mended, self.change, where, digits=self.digits)):
-                    return Checked(called(self), FAILS, example=wrong)
+                    return Checked(check_name(self), FAILS, example=f"the mended formula does not hold: {right!r}")
+                if self.of_a_source and (wrong := unmatched_change(self.rhs, self.mended, self.change, where, digits=self.digits)):
+                    return Checked(check_name(self), FAILS, example=wrong)
             status = REFUTED if found.status == FAILS else FAILS
-            return Checked(called(self), status, None, "" if example else "what is called wrong holds", example)
+            return Checked(check_name(self), status, None, "" if example else "what is called wrong holds", example)
         return Checked(self.rule, found.status, found.digits, found.how, example or ("" if found else found.how), found.points)
 
 
@@ -230,9 +229,9 @@ class Agreement:
         status, digits, how, example = agreement(self.derived, self.used, self.at, self.functions, formal=not self.misprint)
         if self.misprint:
             if (self.of_a_source or self.change) and (wrong := untied_systems(self.derived, self.used, self.change or {})):
-                return Checked(called(self), FAILS, example=wrong)
+                return Checked(check_name(self), FAILS, example=wrong)
             status = REFUTED if status == FAILS else FAILS
-            return Checked(called(self), status, None, "" if example else "what is called wrong holds", example)
+            return Checked(check_name(self), status, None, "" if example else "what is called wrong holds", example)
         return Checked(self.rule, status, digits, how, example, len(self.at) if status == AGREES else None)
 
 
@@ -255,7 +254,7 @@ class Fact:
         if isinstance(said, bool):
             return Checked(self.rule, TESTED, None, "it is true") if said else Checked(self.rule, FAILS, None, "it is false")
         if isinstance(said, int) and said < FEWEST:  # numbers that hardly agree do not
-            return Checked(self.rule, FAILS, said, example=f"the numbers agree to {said} digits, and {FEWEST} are asked for")
+            return Checked(self.rule, FAILS, said, example=f"the numbers agree to {said} digits, and {FEWEST} are required")
         if isinstance(said, int):
             return Checked(self.rule, TESTED, said, "numerical comparison")
         return Checked(self.rule, FAILS, example=f"the test said {said!r}")
@@ -264,26 +263,26 @@ class Fact:
 Part = Words | Premise | Notation | NotShown | Let | Equality | Inequality | Agreement | Fact
 
 
-def called(part: Any) -> str:
-    """What the check of a wrong form is called."""
+def check_name(part: Any) -> str:
+    """The name of the check of a wrong form."""
     return f"{'misprint' if part.of_a_source else 'variant'}, {part.rule}"
 
 
 def name_of_fact(part: Part) -> str | None:
-    """What is compared by computation and shows no formula: its name."""
+    """The name of a comparison that is computed and shows no formula."""
     return part.rule if isinstance(part, Fact) or (isinstance(part, Agreement) and not part.shown) else None
 
 
 def lines_of(part: Part, names: Mapping[Symbol, Expr], badge: str = "") -> list[Line]:
-    """The lines of formulas that a part shows; `names` are printed for what they stand for."""
+    """The lines of formulas that a part shows, with expressions replaced by their `names`."""
     if isinstance(part, Let):
-        return [] if not part.shown else [Line(latex(part.symbol), r"\equiv", folded(part.symbol, part.value, names)[1],
+        return [] if not part.shown else [Line(latex(part.symbol), r"\equiv", fold_names(part.symbol, part.value, names)[1],
                                                badge="defined")]
     if isinstance(part, Equality):
         note = part.words if part.chained and part.words else WORDS.get(part.rule, part.rule)
         if part.name is not None:
-            return [Line(latex(part.name), "=", folded(part.lhs, part.rhs, names)[0], note, part.source, badge)]
-        left, right = part.shown or folded(part.lhs, part.rhs, names)
+            return [Line(latex(part.name), "=", fold_names(part.lhs, part.rhs, names)[0], note, part.source, badge)]
+        left, right = part.shown or fold_names(part.lhs, part.rhs, names)
         return [Line("" if part.chained else left, part.sign, right, note, part.source, badge)]
     if isinstance(part, Inequality):
         return [Line(latex(part.small), "<", latex(part.large), part.rule, part.source, badge)]

@@ -15,7 +15,7 @@ _EQUALS = re.compile(r"(?<![<>\\])=|\\(simeq|approx|propto|equiv)(?![a-z])|\\to(
 
 @dataclass(frozen=True)
 class Premise:
-    """What is not shown here: assumed, or quoted from `source` at `place`."""
+    """A premise that is not shown here: assumed, or quoted from `source` at `place`."""
 
     words: str
     source: str | None = None
@@ -29,7 +29,7 @@ class Premise:
 
 @dataclass(frozen=True)
 class Notation:
-    """What letters stand for, in words: of objects that no formula of the page contains (a norm, a trace, a sample)."""
+    """The meaning of letters, in words: of objects that no formula of the page contains (a norm, a trace, a sample)."""
 
     letters: tuple[tuple[Any, str], ...]
 
@@ -54,17 +54,17 @@ class Notation:
 
 @dataclass(frozen=True)
 class NotShown:
-    """What a reader might take for shown and is not."""
+    """A statement that a reader might think is shown here, and is not."""
 
     words: str
 
 
-def typed(words: str) -> int:
-    """How many equalities stand between the dollars of words, typed by hand; a display is one whatever it holds.
+def count_typed_equalities(words: str) -> int:
+    """The number of equalities typed by hand between the dollars of the text; a display counts as one.
 
-    >>> typed("At $a = 1$ and $b$, for $c \\\\ge 2$, $#1$"), typed("It is $$a + b.$$")
+    >>> count_typed_equalities("At $a = 1$ and $b$, for $c \\\\ge 2$, $#1$"), count_typed_equalities("It is $$a + b.$$")
     (1, 1)
-    >>> typed("As $d \\\\to \\\\infty$, $a \\\\to b$ and $a \\\\propto b$")
+    >>> count_typed_equalities("As $d \\\\to \\\\infty$, $a \\\\to b$ and $a \\\\propto b$")
     2
     """
     parts = words.split("$$")

@@ -17,11 +17,11 @@ from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, StrictGreaterThan,
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, first_line
 from hermitex.numbers.gauss import legendre_on
-from hermitex.pages.abbreviations import folded
+from hermitex.pages.abbreviations import fold_names
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
 from hermitex.pages.conclusion import Conclusion, premises_of
-from hermitex.pages.page_entries import Agreement, Equality, Fact, Inequality, Let, Part, Words, called, lines_of, name_of_fact
-from hermitex.pages.premises import Notation, NotShown, Premise, typed
+from hermitex.pages.page_entries import Agreement, Equality, Fact, Inequality, Let, Part, Words, check_name, lines_of, name_of_fact
+from hermitex.pages.premises import Notation, NotShown, Premise, count_typed_equalities
 from hermitex.pages.used_definitions import adrift, loose, unnamed, unused, words_of
 from hermitex.pages.used_definitions import strange as strange_letters
 from hermitex.show.display import Shown, counted, latex
@@ -37,8 +37,8 @@ class Result(Shown):
 
     Parameters
     ----------
-    title : what the result is called
-    claim : one paragraph; formulas between dollars; `$#1$`, `$#2$` stand for the equations of `therefore`, in their order
+    title : the name of the result
+    claim : one paragraph; formulas between dollars; `$#1$`, `$#2$` are the equations of `therefore`, in their order
     source : key of the bibliography;  place : "Result 3.2", "Eq. (11)"
     assumptions : sentences
 
@@ -70,8 +70,11 @@ class Result(Shown):
 
     # -- writing -----------------------------------------------------------------------------------------------------
     def text(self, words: str, *formulas: Any) -> None:
-        """A paragraph; `$#1$`, `$#2$` stand for the formulas: (lhs, rhs), which is checked and printed as it is checked; a name of
-        the page, whose definition is printed; or a term, which must be part of a formula of the page."""
+        """A paragraph; `$#1$`, `$#2$` are replaced by the formulas.
+
+        A formula is (lhs, rhs), which is checked and printed as it is checked; a name of the page, whose definition is printed; or
+        a term, which must be part of a formula of the page.
+        """
         made = tuple((_side(f[0]), _side(f[1])) if isinstance(f, tuple | list) else f if isinstance(f, Symbol) else _side(f)
                      for f in formulas)
         for i in range(1, len(made) + 2):
@@ -83,16 +86,16 @@ class Result(Shown):
         self.parts.append(Words(words, made))
 
     def notation(self, letters: Mapping[Any, str]) -> None:
-        r"""What letters stand for, in words: {letter: words}. A letter is a symbol, several as a tuple, or LaTeX as a text.
+        r"""The meaning of letters, in words: {letter: words}. A letter is a symbol, several as a tuple, or LaTeX as a text.
 
-        For objects that no formula of the page contains: $\|a\|^2/p$ is declared as a letter is, and then stands in other words
-        of the page. What is a formula is a definition, see `let`; the words themselves hold terms of the page's formulas only,
-        and no letter that neither a formula, nor a notation, nor a law ($x \sim ...$) has.
+        For objects that no formula of the page contains: $\|a\|^2/p$ is declared like a letter, and may then occur in other
+        text of the page. A formula is a definition, see `let`. The words themselves may contain only terms of the page's formulas,
+        and letters of a formula, a notation or a law ($x \sim ...$).
         """
         self.parts.append(Notation(tuple(letters.items())))
 
     def not_shown(self, words: str) -> None:
-        """What a reader might take for shown and is not; it stands at the end of the page."""
+        """A statement that a reader might think is shown here, and is not; printed at the end of the page."""
         self.parts.append(NotShown(words))
 
     def assume(self, words: str, *, quoted: str | None = None, place: str = "") -> Premise:
@@ -103,12 +106,12 @@ class Result(Shown):
     def let(self, symbol: Symbol, value: Any, words: str = "", *, shown: bool = True) -> Symbol:
         """Introduce a name; it stays in print and is written out in the checks. Returns the symbol.
 
-        `shown`: on a line of its own; else `text` has to print it.
+        `shown`: on a line of its own; otherwise `text` must print it.
         """
         return self._define(Let(symbol, expression(value), words, shown=shown))
 
     def name(self, symbol: Symbol, value: Any, words: str = "", *, shown: bool = True) -> Symbol:
-        """The same, and from here on the name is printed wherever the expression stands, as in d(Phi)/dV."""
+        """The same; from here on the name is printed wherever the expression occurs, as in d(Phi)/dV."""
         return self._define(Let(symbol, expression(value), words, folds=True, shown=shown))
 
     def _define(self, one: Let) -> Symbol:
@@ -121,17 +124,17 @@ class Result(Shown):
              points: int = 4, to: Mapping[Symbol, Any] | None = None) -> Equality:
         """One equality, of numbers or of matrices, and its rule; proved, or tested to `digits` at `points` random points.
 
-        `to` = {x: 0} or {x: oo} makes it one in the limit, lhs ~ rhs; a series ends with SymPy's O(x**n). See `check`.
+        `to` = {x: 0} or {x: oo} claims an asymptotic equality, lhs ~ rhs; a series ends with SymPy's O(x**n). See `check`.
 
-        Derivative, Subs, Limit, Integral and Sum are printed as they stand, and the check works them out. X = X fails.
-        What is printed is what is checked: `name` what is too long to read.
+        Derivative, Subs, Limit, Integral and Sum are printed as written, and the check evaluates them. X = X fails.
+        The printed formula is the checked one: give long expressions a `name`.
         """
         self.parts.append(made := Equality(rule, _side(lhs), _side(rhs), words, source, digits, points, to=to))
         return made
 
     def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
              points: int = 4) -> Equality:
-        """The next line of the same chain: what stood on the right is equal to this. A premise of its own, as a step is."""
+        """The next line of the same chain: the last right side equals this one. Like a step, it is a premise of its own."""
         last = next((p for p in reversed(self.parts) if isinstance(p, Equality) and not p.misprint), None)
         if last is None or self.parts[-1] is not last:
             raise BadInput(f"{self.title}: `then` continues a step; write .step(rule, lhs, rhs) first")
@@ -154,7 +157,7 @@ class Result(Shown):
     def same(self, rule: str, derived: Any, used: Any, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
              functions: Mapping[str, Any] | None = None, source: str | None = None, shown: bool = True,
              name: Symbol | None = None) -> Equality | Agreement:
-        """What was derived is what the package uses: two systems (where they differ in form, their solutions are compared at the
+        """The derived object equals that of the package: two systems (if they differ in form, their solutions are compared at the
         points `at`), or two expressions.
 
         `shown`: whether the derived equations are printed; `name`: printed for the package's expression.
@@ -184,9 +187,9 @@ class Result(Shown):
     @staticmethod
     def numbers(pairs: Mapping[str, tuple[Any, Any]] | Iterable[tuple[str, Any, Any]], enough: float = 1e-6,
                 floor: float = 1e-3) -> int:
-        """The digits to which numbers or arrays agree, each a pair (here, in the package) under its name; one that is off is named.
+        """The digits to which numbers or arrays agree, given as {name: (here, in the package)}; an error names a pair that differs.
 
-        Relative to the largest of the package's, and to `floor` where that is less; below `enough` they agree.
+        The difference is relative to the largest number of the package, or to `floor` if that is larger; it must be below `enough`.
 
         >>> Result.numbers({"a root": (1.41421356, 2**0.5)})
         8
@@ -211,9 +214,9 @@ class Result(Shown):
                  to: Mapping[Symbol, Any] | None = None) -> None:
         """lhs = rhs is wrong: the check must fail, with a counter-example.
 
-        With its source, the place in it and the right side `mended`, which must hold and of which the printed side is the `change`
-        (`lambda right: right/2`), it is a misprint; else it stands under "What would go wrong". Without `mended` the left side
-        is one of a line of the page, which says what is right.
+        With `source`, `place` and the correct right side `mended`, it is a misprint: `mended` must hold, and `change`
+        (`lambda right: right/2`) must turn it into the printed side. Otherwise it is listed under "What would go wrong". Without
+        `mended`, the left side must be a side of a line of the page, which then gives the correct form.
         """
         self.parts.append(Equality(where, _side(lhs), _side(rhs), words, source, digits, misprint=True, place=place,
                                    mended=None if mended is None else _side(mended), change=change, to=to))
@@ -221,7 +224,7 @@ class Result(Shown):
     def misprint_in(self, where: str, printed: System, used: System, words: str = "", *, at: Sequence[Mapping[str, Any]],
                     functions: Mapping[str, Any] | None = None, source: str | None = None, place: str = "",
                     change: Mapping[Any, Callable[[Any], Any]] | None = None) -> None:
-        """The same of equations of a system: at one of the points the numbers must differ.
+        """The same for equations of a system: at one of the points the numbers must differ.
 
         `used` is the mended system. With a source and a place in it this is a misprint, and `change` says how its right sides come
         from the mended ones, {V: lambda right: right/2}; all others must be the same. Else it "would go wrong".
@@ -242,13 +245,13 @@ class Result(Shown):
     def therefore(self, lhs: Any, rhs: Any = None, words: str = "", *, by: Sequence[Any],
                   package: Mapping[str, Any] | EllipsisType | None = ..., to: Mapping[Symbol, Any] | None = None) -> None:
         """The conclusion as a claim: lhs = rhs (or a list of such pairs, an inequality a < b, or a System) follows from the
-        premises `by`. `to` = {x: 0} or {x: oo} makes it one in the limit, and a right side may end with O(x**n), as in `step`.
+        premises `by`. `to` = {x: 0} or {x: oo} claims an asymptotic equality, and a right side may end with O(x**n), as in `step`.
 
         by : steps, names, tests and assumptions of this page, as their methods returned them; each must be needed
-        package : {what one types: what that gives}, which must be the right sides; None says on the page that there is none, and
-            without it nothing is said.
-            The text is evaluated. What is no formula is solved by a function: it takes what the text gives, a function of what
-            `...` stands for there, and returns {letter: number}, or that and the right sides
+        package : {code: object}: what a user types, and what it returns, which must be the right sides. None prints that the
+            package has no such object; without `package` nothing is printed. The code is evaluated. If it does not give a formula,
+            the object is a function: it takes the value of the code (with `...` in the code, a function of the arguments there),
+            and returns {letter: number}, or this and the right sides
         """
         system = lhs if isinstance(lhs, System) else None
         less = isinstance(lhs, StrictLessThan | StrictGreaterThan)
@@ -266,7 +269,7 @@ class Result(Shown):
     # -- reading -----------------------------------------------------------------------------------------------------
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What is assumed or quoted, in words."""
+        """The assumed and quoted premises, in words."""
         return tuple(p.words for p in self.parts if isinstance(p, Premise))
 
     @property
@@ -290,8 +293,8 @@ class Result(Shown):
             try:
                 self.found[place] = part.checked(where, systems) if isinstance(part, Words) else part.checked(where)
                 if adrift(part, self.parts, where):
-                    said = "its left side is no side of a line of this page; write what holds as a step, or give it as mended"
-                    self.found[place] = Checked(called(part), FAILS, example=said)
+                    said = "its left side is not a side of a line of this page; give the correct form as a step, or as mended="
+                    self.found[place] = Checked(check_name(part), FAILS, example=said)
                 if isinstance(part, Conclusion):
                     by = [one for i, one in self.found.items() if any(self.parts[i] is q for q in part.by)]
                     self.found[place] = part.resting_on(by, self.found[place])
@@ -327,9 +330,9 @@ class Result(Shown):
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """What stands between the dollars of words and no check sees: equalities that are typed, and terms that no formula of the
-        page contains. The page fails."""
-        many = sum(map(typed, self.words))
+        """Formulas in the text that no check covers: typed equalities, and terms that no formula of the page contains. The page
+        fails."""
+        many = sum(map(count_typed_equalities, self.words))
         said = [f"{counted(many, 'formula')} in words"] if many else []
         if loose := self.loose:
             said += [f"{counted(len(loose), 'term')} in words, {', '.join(f'${t}$' for t in loose)}, that no formula of the page "
@@ -341,8 +344,8 @@ class Result(Shown):
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """What is printed and no check sees: a conclusion without premises, what is `refused`, and a definition that is nowhere
-        printed or enters no check."""
+        """Printed parts that no check covers: a conclusion without premises, the `refused` formulas, and a definition that is
+        nowhere printed or enters no check."""
         printed = {f for p in self.parts if isinstance(p, Words) for f in p.formulas if isinstance(f, Symbol)}
         hidden = [p.symbol for p in self.parts if isinstance(p, Let) and not p.shown and p.symbol not in printed]
         lost = unused(self.parts, self.definitions)
@@ -411,7 +414,7 @@ class Result(Shown):
             if isinstance(part, Conclusion):
                 badge = self.found[place].badge if place in self.found else ""
                 shown = [Line(left, part.sign, right, badge=badge, key=f"{place}.{i}")
-                         for i, (left, right) in enumerate(folded(*pair, names) for pair in part.pairs)]
+                         for i, (left, right) in enumerate(fold_names(*pair, names) for pair in part.pairs)]
                 yield "conclusion", (shown if part.system is None else part.system, part.words)
                 by = [str(i) for i, q in enumerate(self.parts) if any(q is p or getattr(q, "symbol", None) is p for p in part.by)
                       if not isinstance(q, Conclusion) and lines_of(q, {})]
@@ -475,7 +478,7 @@ class Result(Shown):
 
 
 def _side(value: Any) -> Any:
-    """A side of a step: a matrix as it stands, anything else an expression."""
+    """A side of a step: a matrix unchanged, anything else as an expression."""
     if isinstance(value, MatrixBase | MatrixExpr) or (isinstance(value, Expr) and value.has(Limit, Order, ConditionalMean)):
         return value
     return expression(value)

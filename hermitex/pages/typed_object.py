@@ -1,6 +1,6 @@
 """What a page says one types, 'hx.mu(sigma, 1).node', is what is compared: the text is read and evaluated.
 
-Names, attributes, calls, entries and arithmetic. `...` among the arguments of a call stands for those that a function fills in:
+Names, attributes, calls, entries and arithmetic. `...` among the arguments of a call are arguments that a function fills in:
 then the whole text is a function of them, which calls and goes on as the text does.
 """
 
@@ -82,7 +82,7 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
 
 
 def _called(call: Callable[..., Any], args: list[Any], given: dict[str, Any]) -> Any:
-    """The call, or what waits for the arguments that `...` stands for."""
+    """The call, or a function of the arguments at `...`."""
     if not any(e is ... for e in (*args, *given.values())):
         return call(*args, **given)
     fixed, known = [e for e in args if e is not ...], {k: v for k, v in given.items() if v is not ...}

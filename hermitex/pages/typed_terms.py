@@ -1,9 +1,9 @@
 r"""Terms typed between the dollars of words: each is read back, and a formula of the page has to contain it.
 
-A name ($\mu_1$, $g(z)$), a number and a law are no terms; a letter of a name is one of a formula, of a notation, of $x \sim$ a law,
-or it is strange. A term is bound if it is a sub-expression of a formula that the page
-checks or defines, some factors of one of its products, or some summands of one of its sums; or if it is an object that a notation
-of the page declares ($\mathrm{tr}\,A/p$), which then stands in other words too. Any other is refused: it is said in words.
+A name ($\mu_1$, $g(z)$), a number and a law are not terms. A letter of a name must occur in a formula, in a notation, or in a law,
+$x \sim$; otherwise it is strange. A term is bound if it is a sub-expression of a formula that the page checks or defines, some
+factors of one of its products, or some summands of one of its sums; or if a notation of the page declares it
+($\mathrm{tr}\,A/p$). Any other term is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FUNCTIONS = {r"\min": "Min", r"\max": "Max", r"\log": "log", r"\exp": "exp", r"
 _LAW = re.compile(r"\s*\\mathcal\{?[NP]\}?|\s*P\(")
 _RELATION = re.compile(r"\\(?:geq?|leq?|neq?|ll|gg|to|mapsto|leftarrow|in|sim|simeq|approx|propto|equiv|l?dots)(?![A-Za-z])|[<>=]")
 _OBJECT = re.compile(r"\\(?:sum|int|math[a-z]+|langle|partial|nabla|binom|circ|operatorname|top|cdot|times|\|)(?![A-Za-z])")
-_KNOWN = (r"\infty", r"\pi", "e", "i")   # and everybody's; an index stands beside its letter
+_KNOWN = (r"\infty", r"\pi", "e", "i")   # and everybody's; an index follows its letter
 
 
 class _Unread(Exception):
@@ -71,7 +71,7 @@ def _read(text: str) -> list[str]:
 
 
 def _typed(words: str) -> list[str]:
-    """What stands between single dollars, but for the formulas that are given."""
+    """The text between single dollars, without the given formulas."""
     return [f for part in words.split("$$")[::2] for f in _DOLLARS.findall(part) if not f.startswith("#")]
 
 
@@ -116,7 +116,7 @@ class Content:
         return [term for term in used if _key(term) not in objects and not self.has(term)] + idle
 
     def strange(self, words: Sequence[str], declared: Iterable[str] = ()) -> list[str]:
-        """The letters in names among `words` that no formula has, none is `declared` as, and no law is said of."""
+        """The letters of names in `words` that occur in no formula, in no notation (`declared`) and in no law."""
         known = {*_KNOWN, *self.letters, *_heads(declared), *(x for some in words for x in drawn(some))}
         families = {_family(name)[0] for name in known}
         typed = dict.fromkeys(x.rstrip(" '") for some in words for x in letters(some))
@@ -180,7 +180,7 @@ def _printed(x: Symbol, name: str) -> str:   # a variable of an average is equal
 
 
 def _name(x: Any) -> str:
-    """The letter as it is typed; that of a function may stand for its value."""
+    """The letter as it is typed; the letter of a function may denote its value."""
     if isinstance(x, Symbol):
         return _printed(x, x.name)
     name = x.func.__name__
@@ -267,7 +267,7 @@ class _TermReader:
         return made
 
     def _group(self) -> Any:
-        """What stands between braces, or one token, of a number its first digit."""
+        """The text between braces, or one token; of a number, its first digit."""
         if self._next == "{":
             return self._between("{", "}")
         if re.fullmatch(r"\d\d+", self._next):
@@ -306,7 +306,7 @@ class _TermReader:
         return self._letter()
 
     def _average(self) -> Any:
-        """The average of the page that has what stands in brackets, or the product that follows; its variables may be named."""
+        """The average of the page whose integrand is in the brackets, or is the following product; its variables may be named."""
         del self.tokens[-4:]
         if self._next == "_" and self._take():
             self._script()
@@ -341,7 +341,7 @@ class _TermReader:
         return head(*(arguments if isinstance(arguments, tuple) else (arguments,)))
 
     def _script(self) -> str:
-        """What stands in a script or under an accent, as it is typed."""
+        """The content of a script or under an accent, as it is typed."""
         found = [self._take()]
         while found.count("{") > found.count("}"):
             found.append(self._take())

@@ -17,7 +17,7 @@ from hermitex.systems.system import System
 
 
 def formulas(part: Any) -> Iterator[Basic]:
-    """The formulas of a part that are checked; of systems, those that are derived."""
+    """The checked formulas of a part; for systems, the derived ones."""
     if isinstance(part, Equality):
         yield from (part.lhs, part.rhs)
     elif isinstance(part, Words | Conclusion):
@@ -44,7 +44,7 @@ def _systems(parts: Sequence[Any]) -> list[System]:
 
 
 def words_of(part: Any) -> list[str]:
-    """What a part says in words; of a notation what its letters stand for."""
+    """The words of a part; for a notation, the meaning of its letters."""
     if isinstance(part, Notation):
         return [said for _, said in part.letters]
     return [getattr(part, kind, "") for kind in ("text", "words", "rule") if kind == "text" or not isinstance(part, Words)]
@@ -78,7 +78,7 @@ def unnamed(parts: Sequence[Any], words: Sequence[str]) -> list[str]:
 
 
 def enters(part: Any, symbol: Symbol, value: Expr, names: Mapping[Symbol, Expr]) -> bool:
-    """Is the letter in a formula of this part, by itself or through another name, or the expression that it stands for?"""
+    """True if a formula of this part contains the letter, directly or through another name, or contains its expression."""
     if isinstance(part, Fact):
         return symbol in part.uses
     found = list(formulas(part))
@@ -94,7 +94,7 @@ def unused(parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> list[Symbol]:
 
 
 def adrift(part: Any, parts: Sequence[Any], names: Mapping[Symbol, Expr]) -> bool:
-    """Is this a wrong form whose left side is no side of a line of the page, and not said what it is either?"""
+    """True for a wrong form without `mended` whose left side is not a side of a line of the page."""
     if not (isinstance(part, Equality) and part.misprint and part.mended is None):
         return False
     left = written_out(part.lhs, names)

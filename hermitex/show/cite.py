@@ -1,4 +1,4 @@
-"""key -> BibTeX of the papers whose results are used; the entries are data, in references.bib beside this module.
+"""key -> BibTeX of the papers whose results are used; the entries are data, in references.bib next to this module.
 
 An entry may have further keys (the field `ids`); `bibtex` prints it once, under its own.
 """
@@ -15,7 +15,7 @@ from hermitex.errors import UnknownName
 
 
 class Reference(NamedTuple):
-    """One entry: its key, its text as it stands in the file, and its fields."""
+    """One entry: its key, its text in the file, and its fields."""
 
     key: str
     text: str
@@ -65,10 +65,10 @@ def reference(key: str) -> Reference:
     return named[key]
 
 
-def known(key: str) -> bool:
-    """Whether a paper has this key.
+def is_known_key(key: str) -> bool:
+    """True if a paper has this key.
 
-    >>> known("troiani2025"), known("my notes")
+    >>> is_known_key("troiani2025"), is_known_key("my notes")
     (True, False)
     """
     return key in _by_any_key()
@@ -104,10 +104,10 @@ def cite(key: str) -> str:
     return f"{who} {fields['year']}"
 
 
-def listing() -> str:
+def reference_list() -> str:
     """Every paper on a line: key, authors and year, title.
 
-    >>> next(line for line in listing().splitlines() if line.startswith("troiani2025")).split("  ", 1)[1].lstrip()[:20]
+    >>> next(line for line in reference_list().splitlines() if line.startswith("troiani2025")).split("  ", 1)[1].lstrip()[:20]
     'Troiani et al. 2025 '
     """
     from hermitex.show.tables import text_table

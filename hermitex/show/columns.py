@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def ridge(name: str, known: Collection[str]) -> str:
-    """The ridge is `lam` in keywords and `lamda` as a symbol: of these two the one that is known; any other name as it is.
+    """The ridge is `lam` in keywords and `lamda` as a symbol: return the known one of the two; other names are unchanged.
 
     >>> ridge("lam", ["alpha", "lamda"]), ridge("lam", ["lam", "lamda"]), ridge("lamda", ["lam"]), ridge("mu", ["alpha"])
     ('lamda', 'lam', 'lam', 'mu')
@@ -64,7 +64,7 @@ class Tabled:
         return to_dataframe(self.table())
 
     def to_xarray(self) -> Dataset:
-        """An xarray.Dataset of the columns of `table` over those that tell the rows apart, what is one number among its attributes.
+        """An xarray.Dataset of the columns of `table` over the index columns; single numbers are attributes.
 
         Raises
         ------

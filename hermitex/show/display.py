@@ -15,7 +15,7 @@ from hermitex import symbols
 from hermitex.show.escape import balanced, line, tex
 
 LONG = 4_000  # characters of LaTeX that a notebook still shows well
-WIDE = 100  # characters of a field in a repr, of which there are several on its lines
+WIDE = 100  # characters of a field in a repr, which has several on a line
 _WORD = re.compile("[A-Za-z]{4,}")
 
 
@@ -57,13 +57,13 @@ def _ones_named(expr: Any) -> Any:
     return expr.xreplace(names) if names else expr
 
 
-#: what a symbol's name may hold to be LaTeX as it stands: letters, scripts, and commands of letters, accents and fonts
+#: what a symbol's name may contain to be LaTeX unchanged: letters, scripts, and commands of letters, accents and fonts
 _FORBIDDEN = "href|url|input|include|def|let|write|open|read|csname|catcode|class|style|css|html|require|unicode|bbox|begin|end|new"
 _LETTERS = re.compile(rf"\\(?!(?:{_FORBIDDEN}))[A-Za-z]+|[A-Za-z0-9_^{{}}', ()*+.-]")
 
 
 def _is_odd(name: str) -> bool:
-    """Whether a name is no LaTeX as it stands: %, #, $, letters that are not Latin, braces that do not match."""
+    """True if a name must be escaped for LaTeX: it has %, #, $, letters that are not Latin, or braces that do not match."""
     return not (name.isascii() and name.isalnum()) and (bool(_LETTERS.sub("", name)) or not balanced(name))
 
 
@@ -206,7 +206,7 @@ def number_table(columns: Mapping[str, Sequence[Any]], *, title: str = "", words
                  digits: int = 6, most: int = 12) -> str:
     """An HTML table of columns of numbers by name, the names as the field's letters; of a long one the first rows.
 
-    words : {name: plain text} of the columns whose heading is no letter.
+    words : {name: plain text} of the columns whose heading is not a letter.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def number_table(columns: Mapping[str, Sequence[Any]], *, title: str = "", words
 
 
 def words_table(rows: Iterable[tuple[str, str]], *, title: str = "") -> str:
-    """A borderless HTML table of plain words, a name and what is said of it; a part between dollars is a formula.
+    """A borderless HTML table of plain words, a name and its description; a part between dollars is a formula.
 
     >>> words_table([("law", "$d^{1/2}$")]).count("<td")
     2

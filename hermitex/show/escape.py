@@ -111,7 +111,7 @@ def _code(words: str) -> str:
 
 
 def _formula(piece: str) -> str:
-    """What stands between dollars, if it can; a formula whose braces do not match is plain text."""
+    """The formula between dollars; if its braces do not match, plain text."""
     if piece.startswith("\\cite"):
         return piece
     if not balanced(piece) or not piece.strip("$ \n") or "\n\n" in piece:
@@ -128,7 +128,7 @@ def _letter(c: str) -> str:
 
 
 def balanced(formula: str) -> bool:
-    r"""Whether the braces of a piece of LaTeX match, and no backslash stands at its end.
+    r"""True if the braces of a piece of LaTeX match and it does not end with a backslash.
 
     >>> balanced(r"\frac{a}{b}"), balanced("a}{b"), balanced("a\\")
     (True, False, False)

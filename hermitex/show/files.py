@@ -1,8 +1,8 @@
-"""Files that are whole or not there: written beside their place and moved into it; every failure is one line.
+"""Files that are complete or absent: written under another name in the same folder and renamed; every failure is one line.
 
-A file that is there is replaced, and keeps its mode; through a link, the file that the link points to. What is no file takes
-the bytes as they come if it is a terminal, a pipe or another device (/dev/stdout), and is refused otherwise. An open file that
-is named by its number is written where it stands: opened again, it would stand at its beginning.
+An existing file is replaced and keeps its mode; through a link, the target of the link is replaced. A terminal, a pipe or another
+device (/dev/stdout) receives the bytes directly; any other place that is not a file is refused. An open file that is named by its
+number is written at its current position: opened again, it would be written from its beginning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBERED = re.compile(r"/(?:dev|proc/self)/fd/(\d{1,6})\Z")
 
 
 def check_place(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a path that cannot be written, before any work is done for it; None is no path.
+    """Refuse a path that cannot be written, before any work is done for it; None means that no file is wanted.
 
     Raises
     ------
@@ -36,15 +36,15 @@ def check_place(path: str | os.PathLike[str] | None) -> None:
     except (OSError, ValueError) as error:
         _refuse(path, error)
     if not target.name or (mode is not None and stat.S_ISDIR(mode)):
-        _refuse(path, "it is a folder" if str(path) else "it is no name")
+        _refuse(path, "it is a folder" if str(path) else "the name is empty")
     if mode is not None and not (stat.S_ISREG(mode) or _takes_bytes(mode)):
-        _refuse(path, "it is no file")
+        _refuse(path, "it is not a file")
     if mode is not None and not os.access(target, os.W_OK):
         _refuse(path, "it may not be written")
     if _direct(target, mode):
         return
     if not target.parent.is_dir():
-        _refuse(path, f"there is no folder {str(target.parent)[:80]!r}")
+        _refuse(path, f"the folder {str(target.parent)[:80]!r} does not exist")
     if not os.access(target.parent, os.W_OK):
         _refuse(path, "the folder is not writable")
 
@@ -52,7 +52,7 @@ def check_place(path: str | os.PathLike[str] | None) -> None:
 def check_source(path: str | os.PathLike[str], most: int | None = None) -> None:
     """Refuse what is not read to its end: a folder, a device, a pipe, and a file of more than `most` bytes.
 
-    What is not there is left to whoever opens it.
+    A missing file is not refused here: opening it gives the error.
 
     Raises
     ------
@@ -61,11 +61,11 @@ def check_source(path: str | os.PathLike[str], most: int | None = None) -> None:
     try:
         found = os.stat(path)
     except ValueError as error:  # a 0, or half a character
-        raise BadInput(f"{path} is no name of a file: {error}") from None
+        raise BadInput(f"{path} is not a file name: {error}") from None
     except (OSError, TypeError):
         return
     if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no file but a device or a pipe"
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a device or a pipe, not a file"
         raise BadInput(f"{path} is {kind}")
     if most is not None and found.st_size > most:
         raise BadInput(f"{path} has {found.st_size:,} bytes; {most:,} at most are read")

@@ -1,4 +1,4 @@
-"""hx.load("curve.csv"): the columns of a file that a result wrote, or any table of numbers, as they stand in it."""
+"""hx.load("curve.csv"): the columns of a file that a result wrote, or of any table of numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def columns_of(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
 
     Raises
     ------
-    BadInput : there is no such file, or it is no table; one line.
+    BadInput : the file does not exist, or is not a table; one line.
     """
     check_source(path)
     try:
@@ -28,7 +28,7 @@ def columns_of(path: str | os.PathLike[str]) -> dict[str, list[Any]]:
         reason = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"load: cannot read {str(path)[:80]!r}: {reason.lower()}") from None
     if not rows or len(set(rows[0])) < len(rows[0]):
-        raise BadInput(f"load: {str(path)[:80]!r} is no table with a name over each column")
+        raise BadInput(f"load: {str(path)[:80]!r} is not a table with a name above each column")
     if bad := next((k for k, row in enumerate(rows) if len(row) != len(rows[0])), None):
         raise BadInput(f"load: row {bad} of {str(path)[:80]!r} has {len(rows[bad])} cells and the header {len(rows[0])}")
     return {name: _column(name, [row[j] for row in rows[1:]]) for j, name in enumerate(rows[0])}

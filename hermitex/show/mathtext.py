@@ -42,7 +42,7 @@ def svg(formula: str) -> str:
 
 
 def label(formula: str, otherwise: str) -> str:
-    r"""The formula as matplotlib sets it in a picture; where it cannot be set, what is said in its place.
+    r"""The formula as matplotlib can print it; if it cannot, the text given instead.
 
     >>> label(r"\operatorname{tanh}{\left(z \right)}", "tanh(z)"), label(r"\nothing{", "nothing")
     ('$\\operatorname{tanh}{\\left(z \\right)}$', 'nothing')

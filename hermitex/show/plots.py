@@ -31,7 +31,7 @@ def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 3.4)) -> Any:
     """The axes given, or those of a new figure (no window is opened)."""
     if ax is not None:
         if not hasattr(ax, "plot"):
-            raise BadInput(f"plot: {str(ax)[:40]!r} stands where the axes of matplotlib do" + (
+            raise BadInput(f"plot: {str(ax)[:40]!r} is given instead of matplotlib axes" + (
                 f"; write quantity={ax[:40]!r}" if isinstance(ax, str) else "; write ax=axes"))
         return ax
     try:
@@ -47,7 +47,7 @@ def new_axes(ax: Any = None, *, size: tuple[float, float] = (5.0, 3.4)) -> Any:
 
 
 def _label(text: str) -> str:
-    """A label in which dollars stand for formulas, in pairs, and every letter can be drawn."""
+    """A label with paired dollars around formulas, and only letters that can be drawn."""
     return visible(text) if text.count("$") % 2 == 0 and balanced(text) else visible(text).replace("$", r"\$")
 
 
@@ -66,7 +66,7 @@ def name_lines(ax: Any, *, below: bool = False) -> None:
     Axes of a user's own figure keep their size, and the legend stays inside.
     """
     labels, own = ax.get_legend_handles_labels()[1], getattr(ax, "hermitex_size", None)
-    inside = 8  # lines that a legend beside the curves names
+    inside = 8  # lines in a legend next to the curves
     if own is None or not (below or len(labels) > inside):
         ax.legend(frameon=False, fontsize="small")
         return
@@ -111,7 +111,7 @@ def curves(x: Sequence[float], lines: Mapping[str, Sequence[float]], ax: Any = N
     """
     ax = new_axes(ax)
     if reference is not None and reference not in lines:
-        raise BadInput(f"there is no curve {reference!r} among {', '.join(lines)}")
+        raise BadInput(f"the curve {reference!r} is not among {', '.join(lines)}")
     if reference is not None:
         ax.plot(x, _numbers(lines[reference]), color="0.55", linewidth=3.2, label=_label(reference), zorder=1)
     rest = [(n, y) for n, y in lines.items() if n != reference]
@@ -141,7 +141,7 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
     y = _numbers(theory)
     few = 8  # points of a line that are marked: it is bent between them
-    alone = list(range(len(y))) if len(y) <= few and not (points or steps) else _alone(y)
+    alone = list(range(len(y))) if len(y) <= few and not (points or steps) else _isolated_places(y)
     (drawn,) = ax.plot(x, y, color=colour, linestyle=style, linewidth=1.5, label=_label(label), markersize=4.5,
                        marker=MARKERS[0] if alone else None, markevery=alone or None,
                        drawstyle="steps-post" if steps else "default")
@@ -160,7 +160,7 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     return _finish(ax, xlabel=xlabel, ylabel=ylabel)
 
 
-def _alone(y: Sequence[float]) -> list[int]:
+def _isolated_places(y: Sequence[float]) -> list[int]:
     """The places of the numbers that no line joins to another."""
     there = [False, *(v == v for v in y), False]
     return [i for i in range(len(y)) if there[i + 1] and not there[i] and not there[i + 2]]
@@ -172,7 +172,7 @@ _ENTRY = re.compile(r"(start_)?[QMPav]_?\d+(_\d+)?")  # of matrices of overlaps 
 def _tell_apart(ax: Any) -> None:
     """Put before each label what its line differs in from the others and the label does not say yet.
 
-    An entry of an array that only some have follows from the sizes, which are said.
+    An entry of an array that only some curves have follows from the sizes, which the legend names.
     """
     lines = [(line, *line.hermitex_told) for line in ax.get_lines() if hasattr(line, "hermitex_told")]
     names = dict.fromkeys(n for _, _, told in lines for n in told)
@@ -205,13 +205,13 @@ def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]],
         said = ", ".join(filter(None, (label, f"${letter(quantity)}$" if len(columns) > 1 else "")))
         one = len(columns) == 1
         ax = learning_curve(line, [values[i] for i in order], ax, label=said, xlabel=f"${letter(name)}$",
-                            ylabel=axis_of(quantity) if one else "", log=log or (geometric(line), False), points=points,
+                            ylabel=axis_of(quantity) if one else "", log=log or (is_geometric(line), False), points=points,
                             measured="experiment")
     return ax
 
 
 def axis_of(quantity: str) -> str:
-    """What an axis says of a quantity: words where the field has them, else its letter."""
+    """The label of an axis: the name of the quantity if the field has one, else its letter."""
     words = {"samples": "exponent of $d$ in $n$",
              "test_error": "test error", "train_error": "train error", "test_loss": "test loss", "train_loss": "train loss"}
     return words.get(quantity, f"${letter(quantity)}$")
@@ -229,12 +229,12 @@ def beside(ax: Any, x: Sequence[float], measured: Mapping[str, tuple[Any, Any]],
     other.legend(frameon=False, fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.93))  # below the curve's own
 
 
-def geometric(x: Sequence[float]) -> bool:
-    """Whether the values have one ratio, as those of np.geomspace, or did before some intervals were halved; of three, a large one.
+def is_geometric(x: Sequence[float]) -> bool:
+    """True if the values have one ratio, as in np.geomspace, also if some intervals were halved; for three values, a large ratio.
 
-    >>> geometric([1, 10, 100, 1000]), geometric([1, 10, 31.6227766, 100, 1000]), geometric([1, 2, 3, 4])
+    >>> is_geometric([1, 10, 100, 1000]), is_geometric([1, 10, 31.6227766, 100, 1000]), is_geometric([1, 2, 3, 4])
     (True, True, False)
-    >>> geometric([0.01, 0.1, 1]), geometric([1, 2, 4])
+    >>> is_geometric([0.01, 0.1, 1]), is_geometric([1, 2, 4])
     (True, False)
     """
     if len(x) < 3 or min(x) <= 0 or (len(x) == 3 and max(x) < 9*min(x)):
@@ -253,7 +253,7 @@ def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]
     ax = new_axes(ax)
     drawn = ax.pcolormesh(list(across[1]), list(up[1]), [_numbers(row) for row in table], cmap="viridis_r", shading="nearest",
                           rasterized=True)
-    logs = log or (geometric(sorted(across[1])), geometric(sorted(up[1])))
+    logs = log or (is_geometric(sorted(across[1])), is_geometric(sorted(up[1])))
     for on, scale, axis in zip(logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")
@@ -281,7 +281,7 @@ def level_lines(x: Sequence[float], y: Sequence[float], target: Sequence[Sequenc
     return _finish(ax, xlabel=xlabel, ylabel=ylabel, legend=False)
 
 
-def critical(ax: Any, at: float, name: str) -> Any:
+def mark_critical(ax: Any, at: float, name: str) -> Any:
     """A dotted line at a critical value of the abscissa; the legend names the first of several."""
     known = name in ax.get_legend_handles_labels()[1]
     ax.axvline(at, color="0.6", linestyle=":", linewidth=1.2, label=f"_{name}" if known else name, gid=REFERENCE)
@@ -290,8 +290,8 @@ def critical(ax: Any, at: float, name: str) -> Any:
 
 
 def staircases(lines: Mapping[str, Sequence[tuple[int, str]]], ax: Any = None, *, title: str = "") -> Any:
-    """Steps by name: (height, what is found on it) one after another; words stand over the first line that has them, those of the
-    second under it.
+    """Steps by name: (height, the directions found on it), in order. The words are above the first line that has them, and below
+    the second.
     """
     ax = new_axes(ax)
     most = max(height for steps in lines.values() for height, _ in steps)
@@ -360,7 +360,7 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
 
     Raises
     ------
-    BadInput : an ending that is no picture format, or a place that cannot be written; one line, and no file.
+    BadInput : an unknown picture format, or a place that cannot be written; one line, and no file.
     """
     ending = Path(path).suffix[1:].lower()
     if ending not in FORMATS:

@@ -13,12 +13,12 @@ def reporter(what: str, unit: str, *, asked: bool = True) -> Callable[..., None]
     """A callback of (done, total, more words): "sweep: 40 of 100 points, 12 s, about 18 s left".
 
     The time left is that of the pace since the first call: what a sweep that is resumed finds done says nothing of its pace.
-    Where nobody `asked` and there is no terminal, nothing is said of what is done within ten seconds.
+    Without a terminal, and if nobody `asked`, work that takes less than ten seconds prints nothing.
     """
     begun = last = monotonic()
     since: tuple[float, int] | None = None  # when it was first told how far it is, and how far
 
-    every = 10.0  # seconds between lines where there is no terminal
+    every = 10.0  # seconds between lines without a terminal
 
     def tell(done: int, total: int, more: str = "") -> None:
         nonlocal last, since
@@ -41,7 +41,7 @@ def reporter(what: str, unit: str, *, asked: bool = True) -> Callable[..., None]
 
 @contextmanager
 def heartbeat(tell: Callable[[int, int], None], every: float = 1.0) -> Iterator[Callable[[int, int], None]]:
-    """The same callback, which is told again what it heard last while a step takes long: time passes where nothing is done."""
+    """The same callback, called again with its last values while a step takes long, so that the elapsed time is shown."""
     heard: list[tuple[int, int]] = []
     over = threading.Event()
 

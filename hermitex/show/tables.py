@@ -1,6 +1,6 @@
 """rows and headers -> text for a terminal, Markdown, CSV (RFC 4180), a pandas DataFrame.
 
-A number stands at the right, a word at the left, a wide letter (East Asian) takes two places.
+Numbers are aligned right, words left; a wide letter (East Asian) takes two places.
 """
 
 from __future__ import annotations

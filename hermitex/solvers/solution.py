@@ -1,4 +1,4 @@
-"""What a solver returns: numbers by name, and how far they can be trusted.
+"""The result of a solver: numbers by name, with their error.
 
     converged  <=>  max_i |x_i - rhs_i(x)| / (|x_i| + atol/rtol) <= rtol   and   residual/(1 - stability) <= rtol
 
@@ -26,7 +26,7 @@ _LARGE = 1e-9  # an error that is shown
 _DIAGNOSTICS = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
 UNSTABLE = "unstable under iteration"
 NOWHERE = "is not finite at the start"
-REFUSED = "refused"  # the method, so to say, of a point whose numbers have no meaning in the formulas
+REFUSED = "refused"  # the method of a point whose numbers are outside of what the formulas allow
 MARGINAL = 1e-8  # a spectral radius that exceeds 1 by no more is 1 to rounding
 
 
@@ -42,7 +42,7 @@ class Solution(Columned):
     converged : bool or (B,)    residual and error estimate below the tolerance
     stability : float or (B,)   spectral radius of d rhs/dx, of the undamped map x -> rhs(x) over all unknowns at once: the
                                 factor that plain iteration gains a step; above 1 it runs away, and the notes say `unstable
-                                under iteration`. NaN where there is no such map: an implicit equation (the notes say which)
+                                under iteration`. NaN if an equation is implicit, so that there is no such map (the notes say which)
     error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - stability); of a System's also
                                 what quadrature, terms that cancel, or a root that is double or nearly so leave, if that is more
     iterations, method, branch, reason : one entry, or one a point; reason is empty where converged
@@ -77,7 +77,7 @@ class Solution(Columned):
     unknowns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     origin: Mapping[str, Any] = field(default_factory=dict)
-    model: Any = None  # of a System: what `derivative` asks
+    model: Any = None  # of a System: used by `derivative`
     history: Mapping[str, Any] = field(default_factory=dict)  # of an iteration: {unknown: its values from the start on}
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inner: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class Solution(Columned):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that can be asked for."""
+        """Every name that indexing accepts."""
         return tuple(self.value)
 
     @property
@@ -130,7 +130,7 @@ class Solution(Columned):
 
     @property
     def unstable(self) -> bool | np.ndarray:
-        """Whether iteration leaves the solution: stability above 1 by more than rounding; False where it is not known."""
+        """True if iteration leaves the solution: stability above 1 by more than rounding; False if it is unknown."""
         return _scalar(np.asarray(np.asarray(self.stability, dtype=float) > 1 + MARGINAL))
 
     @property
@@ -158,7 +158,7 @@ class Solution(Columned):
     def derivative(self, parameter: Letter) -> dict[str, float | np.ndarray]:
         """{name: d name/d parameter} of unknowns and observables, in total, by the implicit function theorem.
 
-        Exact but for the quadrature; NaN where fewer than six digits of it hold (at a fold and beside one), where the equations
+        Exact up to the quadrature; NaN if fewer than six digits of it hold (at a fold and next to one), if the equations
         leave an unknown free (m of `one_step` at r = 0 for odd activations, where errors jump: any r > 0 adds a direction without
         ridge; `random_features` has derivatives there), and at points that did not converge. Arrays over the points as the
         solution's own.
@@ -200,7 +200,7 @@ class Solution(Columned):
             return self
         if np.all(np.asarray(self.method) == REFUSED):
             raise BadInput(f"solve: {np.ravel(np.asarray(self.reason))[0]}")
-        raise NotConverged(self, failure(self, advice))
+        raise NotConverged(self, failure_text(self, advice))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python numbers, lists and strings, ready for JSON (NaN and infinity stay floats)."""
@@ -273,12 +273,12 @@ class Solution(Columned):
             return f"<code>{escape(object.__repr__(self))}</code>"
 
 
-def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None) -> Solution:
+def combine_solutions(parts: Sequence[Solution], values: Mapping[str, Any] | None = None) -> Solution:
     """One Solution out of those of consecutive blocks: worst residual, all converged, iterations added.
 
     >>> a = Solution({"V": 1.0}, 1e-14, True, 5, method="newton", unknowns=("V",))
     >>> b = Solution({"q": 2.0}, 0.0, True, 1, method="linear", unknowns=("q",))
-    >>> combined([a, b]).method, combined([a, b]).unknowns
+    >>> combine_solutions([a, b]).method, combine_solutions([a, b]).unknowns
     ('newton + linear', ('V', 'q'))
     """
 
@@ -311,7 +311,7 @@ def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None)
     )
 
 
-def failure(solution: Solution, advice: str = "") -> str:
+def failure_text(solution: Solution, advice: str = "") -> str:
     """The text of a failure: how many points, what the first of them did, and what to try."""
     flags = np.atleast_1d(np.asarray(solution.converged))
     bad = np.flatnonzero(~flags)
@@ -349,10 +349,10 @@ def _advice(one: Solution) -> str:
     return "another start (start={unknown: number}, from a neighbouring point), or a looser tolerance"
 
 
-def trend(history: Sequence[np.ndarray], names: Sequence[str]) -> str:
+def trend_text(history: Sequence[np.ndarray], names: Sequence[str]) -> str:
     """What the last iterates of one point did, unknown by unknown: oscillate, run away, or creep.
 
-    >>> trend([np.array([1.0]), np.array([-1.0]), np.array([1.0]), np.array([-1.0])], ["q"])
+    >>> trend_text([np.array([1.0]), np.array([-1.0]), np.array([1.0]), np.array([-1.0])], ["q"])
     'q oscillates'
     """
     path = np.array(history, dtype=float)

@@ -1,4 +1,4 @@
-"""What a caller asks of a solve: a tolerance, and a limit on time that iterations ask at each step.
+"""What a caller asks of a solve: a tolerance, and a limit on CPU seconds that iterations ask at each step.
 
 What has run out of its time ends with its last state, and says so.
 """
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from numbers import Real
-from time import monotonic
 from typing import Any
 
 from ..errors import BadInput, brief
+from ..processor import processor_seconds
 
 _FOREVER = float("inf")
 
@@ -24,7 +24,7 @@ class OutOfTime(Exception):
 
 @dataclass
 class _Limit:
-    """When it ends, of how many seconds; whether what was asked for no longer fits; {name: (size, seconds)} as measured."""
+    """When it ends, of how many CPU seconds; whether what was asked for no longer fits; {name: (size, seconds)} as measured."""
 
     when: float = _FOREVER
     seconds: float = _FOREVER
@@ -54,18 +54,18 @@ def require_seconds(seconds: Any) -> None:
 
 
 @contextmanager
-def limited(seconds: float | None) -> Iterator[None]:
-    """Iterations within end after so many seconds, or when an outer limit does; None is no limit.
+def limit_time(seconds: float | None) -> Iterator[None]:
+    """Iterations within end after so many CPU seconds, or when an outer limit does; None is no limit.
 
     Raises BadInput for what is no number of seconds.
 
-    >>> with limited(60):
-    ...     over()
+    >>> with limit_time(60):
+    ...     is_time_up()
     False
     """
     require_seconds(seconds)
     outer = _END.get()
-    mine = _Limit(monotonic() + seconds, seconds) if seconds is not None else outer
+    mine = _Limit(processor_seconds() + seconds, seconds) if seconds is not None else outer
     token = _END.set(min(mine, outer, key=lambda limit: limit.when))
     try:
         yield
@@ -73,18 +73,18 @@ def limited(seconds: float | None) -> Iterator[None]:
         _END.reset(token)
 
 
-def over() -> bool:
+def is_time_up() -> bool:
     """Whether the time is up."""
     limit = _END.get()
-    return limit.out or monotonic() > limit.when
+    return limit.out or processor_seconds() > limit.when
 
 
-def timed(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
+def run_if_time_allows(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
     """What `run` returns, if the time that is left suffices: for its size it takes as long as the largest so far, or more.
 
     Raises OutOfTime where that is not so; never where there is no limit, and then nobody asks for the size.
     """
-    limit, begun = _END.get(), monotonic()
+    limit, begun = _END.get(), processor_seconds()
     if limit.when == _FOREVER:
         return run()
     size = sized()
@@ -96,10 +96,10 @@ def timed(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
         raise OutOfTime
     value = run()
     if size >= before:
-        limit.known[name] = size, max(monotonic() - begun, seconds if size == before else 0.0)
+        limit.known[name] = size, max(processor_seconds() - begun, seconds if size == before else 0.0)
     return value
 
 
 def ran_out(steps: str = "the steps ran out") -> str:
     """What ended an iteration: the time, or `steps`."""
-    return f"the budget of {_END.get().seconds:g} s ran out" if over() else steps
+    return f"the budget of {_END.get().seconds:g} CPU seconds ran out" if is_time_up() else steps

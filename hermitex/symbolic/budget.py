@@ -1,13 +1,12 @@
-"""Time budgets, checked cooperatively: ``with budget(30): ...`` and `checkpoint()` inside the loops of long work.
+"""Budgets of CPU seconds, checked cooperatively: ``with budget(30): ...`` and `checkpoint()` inside the loops of long work.
 
-A budget is wall time, which a user sees; an effort is processor time, by which one way is given up for another: what is
-reached must not depend on what else the machine does. `work` counts the checks themselves, and the cells of the arrays that
-they announce: what is reached is the same on every machine.
+A budget is what a user allows; an effort is the part of it after which one way is given up for another. Both count the
+processor time of this process and its children, so that the answer does not depend on what else the machine does. `work`
+counts the checks themselves, and the cells of the arrays that they announce: what is reached is the same on every machine.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
@@ -17,6 +16,7 @@ from math import inf
 from typing import Any, TypeVar
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, WorkExceeded
+from hermitex.processor import processor_seconds
 
 T = TypeVar("T")
 DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
@@ -33,12 +33,12 @@ class _Until(AbstractContextManager[None]):
     one between its parts, and what it set would stay.
     """
 
-    def __init__(self, bound: ContextVar[tuple[float, float] | None], now: Callable[[], float], seconds: float | None) -> None:
-        self.bound, self.now, self.seconds = bound, now, seconds
+    def __init__(self, bound: ContextVar[tuple[float, float] | None], seconds: float | None) -> None:
+        self.bound, self.seconds = bound, seconds
         self.token: Token[tuple[float, float] | None] | None = None
 
     def __enter__(self) -> None:
-        mine = None if self.seconds is None else (self.now() + self.seconds, self.seconds)
+        mine = None if self.seconds is None else (processor_seconds() + self.seconds, self.seconds)
         self.token = self.bound.set(min((b for b in (self.bound.get(), mine) if b is not None), default=None))
 
     def __exit__(self, *error: object) -> None:
@@ -48,7 +48,7 @@ class _Until(AbstractContextManager[None]):
 
 
 def budget(seconds: float | None) -> AbstractContextManager[None]:
-    """Bound the work inside to `seconds` of wall time (None: no further bound); an enclosing budget still holds.
+    """Bound the work inside to `seconds` of processor time (None: no further bound); an enclosing budget still holds.
 
     Raises
     ------
@@ -56,12 +56,12 @@ def budget(seconds: float | None) -> AbstractContextManager[None]:
     """
     if not (seconds is None or (isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds >= 0)):
         raise BadInput(f"budget: a number of seconds is needed, or None for no bound, not {seconds!r}; e.g. budget=60")
-    return _Until(_current, time.monotonic, seconds)
+    return _Until(_current, seconds)
 
 
 def effort(seconds: float | None) -> AbstractContextManager[None]:
-    """Bound the work inside to `seconds` of processor time (None: no further bound); an enclosing bound still holds."""
-    return _Until(_effort, time.process_time, seconds)
+    """Give the way inside up after `seconds` of processor time (None: no further bound); an enclosing bound still holds."""
+    return _Until(_effort, seconds)
 
 
 class work(AbstractContextManager[None]):
@@ -121,12 +121,10 @@ def checkpoint(doing: str = "", cells: int = 0) -> None:
     """
     if (counted := _work.get()) is not None:
         counted.count(doing, cells/CELLS if cells else 1)
-    now = _current.get()
-    if now is not None and time.monotonic() > now[0]:
-        raise BudgetExceeded(now[1], doing)
-    spent = _effort.get()
-    if spent is not None and time.process_time() > spent[0]:
-        raise BudgetExceeded(spent[1], doing)
+    bounds = [b for b in (_current.get(), _effort.get()) if b is not None]
+    if bounds and (now := processor_seconds()) > min(bounds)[0]:
+        end, seconds = next(b for b in bounds if now > b[0])
+        raise BudgetExceeded(seconds, doing, now - end + seconds)
 
 
 def is_over() -> bool:
@@ -244,7 +242,7 @@ def kept(size: int = 1024) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 def ends() -> float | None:
-    """When the budget in force ends, as `time.monotonic` counts; None if there is none."""
+    """When the budget in force ends, as `processor.seconds` counts; None if there is none."""
     now = _current.get()
     return None if now is None else now[0]
 
@@ -252,4 +250,4 @@ def ends() -> float | None:
 def remaining(share: float = 1.0) -> float | None:
     """Seconds left in the budget in force, or a share of them; None if there is none."""
     now = _current.get()
-    return None if now is None else share*max(0.0, now[0] - time.monotonic())
+    return None if now is None else share*max(0.0, now[0] - processor_seconds())

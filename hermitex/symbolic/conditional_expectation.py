@@ -130,8 +130,9 @@ class ConditionalMean(Expr):
                 found = some
             body = Add(*((f*exp(-v**2/2)/(sqrt(2*pi)*Abs(slope))).xreplace({v: x}) for x in found))
             return linear(over(body, [u for u in variables if u != v]))
-        raise BadInput(f"{self}: where the label has that value is known of one that is affine in a variable, a polynomial of one "
-                       "whose roots are real by what is assumed (declare letters positive), or a monotone function of such")
+        raise BadInput(f"{self}: the points at which the label has that value are known only for a label that is affine in "
+                       "a variable, a polynomial of one whose roots are real under the assumptions (declare letters positive), "
+                       "or a monotone function of these")
 
     def _inverted(self, label: Expr, value: Expr, variables: Sequence[Symbol]) -> Expr:
         """X - F^-1(y) of Y = F(X), the monotone functions taken off one after the other."""
@@ -294,8 +295,8 @@ def worked_out(expr: Expr) -> Expr:
             if any(map(_wide, made.atoms(Expectation))):   # no quadrature does it, but a closed form may
                 made = expr.replace(lambda e: isinstance(e, ConditionalMean), lambda e: e.doit())
             if any(map(_wide, made.atoms(Expectation))):
-                raise BadInput("a conditional expectation without a closed form stands in an average of what is no function of its "
-                               "label, or not linear in it; the tower property says nothing of it")
+                raise BadInput("a conditional expectation without a closed form occurs in an average of something that is "
+                               "not a function of its label, or not linearly; the tower property does not apply")
             return made
         expr = after
     return expr

@@ -174,7 +174,8 @@ def sifted(expr: Expr) -> Expr:
 
 def no_mass(expr: Expr) -> NoClosedForm:
     """Why a delta that `sifted` left has no value."""
-    reason = "a Dirac delta has no numeric form: it is integrated where it is linear in a normal and nothing beside it jumps there"
+    reason = ("a Dirac delta has no numeric form: it is integrated if its argument is linear in a normal "
+              "and no other factor jumps there")
     return NoClosedForm(expr, reason, "Declare what is positive, Symbol('a', positive=True), or add the mass in its place")
 
 

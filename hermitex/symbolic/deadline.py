@@ -1,6 +1,6 @@
-"""deadline = budget + grace: what the cooperative checks of a time budget miss, an alarm ends.
+"""deadline = budget + grace: what the cooperative checks of a budget of CPU seconds miss, an alarm ends.
 
-A thread waits beside the work and, when the time is over, has an exception raised in it: in whatever thread that is, after
+A thread waits next to the work and, when the budget is used up, has an exception raised in it: in whatever thread that is, after
 a fork too. The exception is a `BaseException`, so that no ``except Exception`` on the way can swallow it, and is raised
 again until it is heard. In a coroutine it waits until that one runs: another is not disturbed. Deadlines may be nested.
 """
@@ -21,6 +21,7 @@ from math import inf
 from types import FrameType, TracebackType
 
 from hermitex.errors import BudgetExceeded
+from hermitex.processor import PAUSE, WAITING, processor_seconds
 from hermitex.symbolic.budget import budget, effort, ends, patient
 from hermitex.symbolic.interrupts import behind
 from hermitex.symbolic.precision_lock import held, let_go
@@ -62,9 +63,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def deadline(seconds: float | None) -> AbstractContextManager[None]:
-    """Run the body within a budget of `seconds` (None: no bound); whatever ignores it is ended by an alarm a little later.
+    """Run the body within a budget of `seconds` of CPU time (None: no bound); an alarm ends a body that does not check it.
 
-    An enclosing budget still holds. Inside one step of a compiled library the alarm waits for that step; so it does while the
+    The CPU time of this process and its children counts, so that the result does not depend on what else runs. A body that
+    sleeps, or waits, uses none: it is ended after 20 times the budget, and five seconds, on the wall. An enclosing budget still
+    holds. Inside one step of a compiled library the alarm waits for that step; so it does while the
     thread sleeps, unless `woken` handles the signal `WAKES`.
 
     Raises
@@ -79,12 +82,12 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
 
     Examples
     --------
-    >>> with deadline(0.01):
+    >>> with deadline(0.01):  # doctest: +ELLIPSIS
     ...     while True:
     ...         pass
     Traceback (most recent call last):
     ...
-    hermitex.errors.BudgetExceeded: the time budget of 0.01 s ran out while in a step that does not check it; allow more with --budget SECONDS (budget=)
+    hermitex.errors.BudgetExceeded: the budget of 0.01 CPU seconds ran out (... used) while in <module>, a step that does not check it; allow more with --budget SECONDS (budget=)
     """  # noqa: E501
     return _Deadline(seconds)
 
@@ -103,11 +106,11 @@ class _Deadline(AbstractContextManager[None]):
         self.seconds, self._cpu = seconds, cpu
         self._bound = effort(seconds) if cpu else budget(seconds)
         self._alarm: type[BaseException] = type("_Alarm", (_Alarm,), {})  # its own: an outer one may ring inside
-        self._over, self._rang = threading.Event(), False
+        self._over, self._rang, self._step = threading.Event(), False, ""
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        self._held = held()
+        self._held, self._begun = held(), processor_seconds()
         self._bound.__enter__()
         if not isinstance(sys.unraisablehook, _Unraisable):
             sys.unraisablehook = _Unraisable(sys.unraisablehook)
@@ -124,21 +127,22 @@ class _Deadline(AbstractContextManager[None]):
                 raise
 
     def _clock(self, around: float | None) -> Callable[[], float]:
-        """Seconds until the alarm, at least: those of the processor take that long on the wall."""
-        if not self._cpu:
-            assert self.seconds is not None
-            end = time.monotonic() + self.seconds*(1 + GRACE) + LEAST
-            return lambda: end - time.monotonic()
-        mine = inf if self.seconds is None else time.process_time() + self.seconds*(1 + GRACE) + SOON
-        outer = inf if around is None else around + SOON
-        return lambda: min(mine - time.process_time(), outer - time.monotonic())
+        """CPU seconds until the alarm, or seconds on the wall until a body that uses none is ended, whichever are fewer."""
+        beyond = SOON if self._cpu else LEAST
+        mine = inf if self.seconds is None else self.seconds*(1 + GRACE) + beyond
+        outer = inf if around is None else around - self._begun + SOON
+        idle = inf if self.seconds is None else time.monotonic() + WAITING*self.seconds + PAUSE
+        living = processor_seconds(running=True) - self._begun  # children from before, which are not this body's
+        end = self._begun + living + min(mine, outer)
+        return lambda: min(end - processor_seconds(running=True), idle - time.monotonic())
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._leave(kind, error, trace)
         # A library that called back when the alarm rang tells it in its own words: a result with an exception set.
         rang = behind(error) if isinstance(error, SystemError) else error
         if isinstance(rang, self._alarm):
-            raise BudgetExceeded(self.seconds or 0, "in a step that does not check it") from None
+            used = processor_seconds(running=True) - self._begun
+            raise BudgetExceeded(self.seconds or 0, f"{self._step}, a step that does not check it", used) from None
 
     def _leave(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         while True:  # the alarm may ring while it is being switched off, and so may an outer one, which rings again
@@ -151,9 +155,11 @@ class _Deadline(AbstractContextManager[None]):
                 pass
 
     def _watch(self, left: Callable[[], float]) -> None:
-        while not self._over.wait(min(max(left(), AGAIN), threading.TIMEOUT_MAX)):
+        # Several processes use up CPU seconds faster than the clock on the wall: half of what is left, then another look.
+        while not self._over.wait(min(max(left()/2, AGAIN), threading.TIMEOUT_MAX)):
             with _starting.lock, self._lock:
                 if left() <= 0 and not self._over.is_set() and self._runs():
+                    self._step = self._step or _step_of(sys._current_frames().get(self._thread))
                     self._rang = True
                     _raise_in(self._thread, self._alarm)
 
@@ -204,6 +210,17 @@ def _coroutine() -> FrameType | None:
         frame = frame.f_back
     suspends = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
     return frame if frame is not None and frame.f_code.co_flags & suspends else None
+
+
+def _step_of(frame: FrameType | None) -> str:
+    """The step that a thread is in, in words: the innermost function, with its library, and what of the package called it."""
+    inner = frame.f_code.co_name if frame is not None else "a step"
+    library = frame.f_globals.get("__name__", "").partition(".")[0] if frame is not None else ""
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("hermitex."):
+        frame = frame.f_back
+    if frame is None or library == "hermitex":
+        return f"in {inner}"
+    return f"in {inner} of {library}, which {frame.f_code.co_name} calls" if library != "__main__" else f"in {inner}"
 
 
 def _raise_in(thread: int, alarm: type[BaseException] | None) -> None:

@@ -158,8 +158,8 @@ def _lies(law: Any, pieces: tuple[Piece, ...], order: tuple[Needed, ...], counta
     if not letters:
         mass, shape = _at_numbers(pieces, countable)
         if mass is None:
-            raise BadInput(f"E: the law {said(law)} could not be summed up to its mass: it is no density, or narrow beside its "
-                           "distance from 0; of x = m + s*u take the law of u")
+            raise BadInput(f"E: the law {said(law)} could not be summed to a total mass: it is not a density, or narrow "
+                           "compared with its distance from 0; of x = m + s*u take the law of u")
         if abs(mass - 1) > _MASS:
             raise BadInput(f"E: the law {said(law)} has the mass {mp.nstr(mass, 6)}, not 1")
         return pieces, (), shape
@@ -175,7 +175,7 @@ def _lies(law: Any, pieces: tuple[Piece, ...], order: tuple[Needed, ...], counta
                               (powers, middle.xreplace(at), spread.xreplace(at)))
         if mass is not None and abs(mass - 1) < _MASS:
             return pieces, (*required, *(((spread, POSITIVE),) if spread.free_symbols else ())), formula
-    raise BadInput(f"E: where the law {said(law)} lies is not known for every {', '.join(map(str, letters))}; give numbers")
+    raise BadInput(f"E: the range of the law {said(law)} is not known for every {', '.join(map(str, letters))}; give numbers")
 
 
 def _at_numbers(pieces: tuple[Piece, ...], countable: bool, shape: Shape | None = None) -> tuple[Any, Shape]:

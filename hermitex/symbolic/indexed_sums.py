@@ -106,7 +106,7 @@ def said(array: Basic) -> dict[str, bool]:
     return {k: True for k in ("positive", "nonnegative", "negative", "integer", "nonzero") if array.assumptions0.get(k)}
 
 
-HIDDEN = "its variables stand under a sum, an integral, a limit or a slope"
+HIDDEN = "its variables occur under a sum, an integral, a limit or a derivative"
 
 
 def hidden(expr: Basic, variables: Iterable[Symbol], *within: type) -> bool:
@@ -281,7 +281,7 @@ def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], cl
         return _entry(e, indices)
     if isinstance(e, Idx):
         if e not in indices:
-            raise BadInput(f"the index {e} stands outside of every sum over it; {_ADVICE}")
+            raise BadInput(f"the index {e} occurs outside of every sum over it; {_ADVICE}")
         return indices[e]
     if e in indices:
         return indices[e]
@@ -402,7 +402,7 @@ def _entry(e: Indexed, indices: dict[Basic, Index]) -> Element:
                 raise BadInput(f"{e}: an entry is taken at the index itself, as {label}[k]; shifted places are other arrays")
             if place.is_number:
                 raise BadInput(f"{e}: one entry alone is a parameter of its own; give it a name, Symbol('{label}{place}')")
-            raise BadInput(f"{e} stands outside of every sum over {place}; {_ADVICE}")
+            raise BadInput(f"{e} occurs outside of every sum over {place}; {_ADVICE}")
     return Element(Symbol(str(label), real=True, **said(e.base)), *(indices[i] for i in e.indices))
 
 

@@ -132,7 +132,7 @@ def values(x: Any) -> Sequence[tuple[Expr, Expr]] | None:
 def refuse_loose(expr: Any) -> None:
     """Raises BadInput where a random variable stands outside of every expectation: it has no value."""
     if found := random_variables(expr):
-        raise BadInput(f"the random variable {found[0]} stands outside of every expectation; write hx.E(..., {found[0]})")
+        raise BadInput(f"the random variable {found[0]} occurs outside of every expectation; write hx.E(..., {found[0]})")
 
 
 def averaged(body: Expr, variables: Iterable[Any]) -> list[Term]:
@@ -250,7 +250,7 @@ def _values(x: Any, law: Any) -> Sequence[tuple[Expr, Expr]] | None:
     except (TypeError, ValueError, AttributeError, NotImplementedError):
         raise BadInput(f"E: the values of {x} are not known: its law {law} takes numbers where it says how many they are") from None
     if any(not isinstance(v, Expr) for v in map(S, table)):
-        raise BadInput(f"E: {x} has values that are no numbers")
+        raise BadInput(f"E: {x} has values that are not numbers")
     total = Add(*map(S, table.values()))
     if (total.is_number and not _one(total)) or any(S(p).is_negative for p in table.values()):
         raise BadInput(f"E: the probabilities of {x} are not positive numbers whose sum is 1")

@@ -60,7 +60,7 @@ def solve(<<signature>>*, start=None, tolerance=<<tolerance>>, budget=None,
 <<parameters>>
     start     : {unknown: first guess}, beside START; else 1 for what Newton's method seeks as positive, or 0
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
-    budget    : seconds; what is not solved by then has not converged
+    budget    : CPU seconds; what is not solved by then has not converged
     method    : "newton", or "iterate", x <- x + damping (rhs(x) - x), which ends at stable points only
 
     Returns

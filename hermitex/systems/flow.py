@@ -13,12 +13,12 @@ from hermitex.errors import BadInput, Divergent, brief
 from hermitex.hints import Numbers, Place
 from hermitex.show.display import latex
 from hermitex.solvers.ode import Trajectory
-from hermitex.solvers.solve_limits import limited
+from hermitex.solvers.solve_limits import limit_time
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbols import is_normal_name
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.compiled_system import Program, compile_program
-from hermitex.systems.names import by_name, listed
+from hermitex.systems.names import by_name, names_list
 from hermitex.systems.scope import free_names
 from hermitex.systems.system import System
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
@@ -64,7 +64,7 @@ class Flow(System):
     >>> round(path.at(1.0)["m"], 8)
     0.18931573
 
-    When something happens is asked for by name: `events={name: expression that is 0 then}`; `terminal=[name]` ends the flow there.
+    `events={name: expression}` reports the times at which the expression is 0; `terminal=[name]` ends the flow at the first.
 
     >>> escape = learning.solve(t=10, start={m: 0.1}, events={"escape": "m - 1/2"}, terminal=["escape"])
     >>> escape.events["escape"]["t"].round(6), round(escape["m"], 9)
@@ -75,8 +75,8 @@ class Flow(System):
     known: ClassVar[tuple[str, ...]] = (TIME,)
 
     def __post_init__(self, declared: Any) -> None:
-        if self.parameters is not None and TIME not in map(str, listed(self.parameters)):
-            object.__setattr__(self, "parameters", [*listed(self.parameters), TIME])
+        if self.parameters is not None and TIME not in map(str, names_list(self.parameters)):
+            object.__setattr__(self, "parameters", [*names_list(self.parameters), TIME])
         super().__post_init__(declared)
         for u, v in self.equations.items():
             if isinstance(v, Eq):
@@ -99,7 +99,7 @@ class Flow(System):
 
     @property
     def _rates(self) -> dict[Symbol, Equation]:
-        """The rates, and dt/dt = 1: what the time enters is no table."""
+        """The rates, and dt/dt = 1, so that averages that depend on t are not tabulated."""
         return {**self.written, self._time: Equation(self._time, S.One)}
 
     # -- numbers -----------------------------------------------------------------------------------------------------
@@ -144,13 +144,13 @@ class Flow(System):
         ----------
         t : times to report, the first of them where the flow starts; (t0, t1) for the integrator's own steps; or the time to
             reach from 0, and then every value is that at its end
-        start : {variable: number}, beside the start of the flow itself
+        start : {variable: number}, in addition to the start of the flow itself
         tolerance : relative, of every variable at every time reported: a second integration on other nodes and with other
             steps must give the same (a variable counts as no smaller than a thousandth of its largest value)
         method : of scipy.integrate.solve_ivp; "auto" is DOP853, and Radau where that takes too many steps
         events : {name: expression in variables, observables, parameters and t}: `.events[name]` is where it passes through 0
             (a touch is not seen); those named in `terminal` end the integration
-        budget : seconds; a flow that is not done by then has not converged, and says so
+        budget : CPU seconds; a flow that is not done by then has not converged, and says so
         numbers, keywords : parameters; arrays broadcast, and the times are then the last axis of every value
 
         Raises
@@ -173,9 +173,9 @@ class Flow(System):
             if e.is_number:
                 raise BadInput(f"solve: the event {name} is the number {e}: it is 0 always or never, and no event")
         program = self.compile(events=own)
-        with limited(budget):
+        with limit_time(budget):
             found = many(program, given, {**self.start, **self._begin(start)}, t, domain=self.domain, tolerance=tolerance,
-                         method=method, events=tuple(own), terminal=tuple(map(str, listed(terminal))))
+                         method=method, events=tuple(own), terminal=tuple(map(str, names_list(terminal))))
         found = found.at_numbers(given, (k.name for k in self.where))
         advice = "a looser tolerance= or a shorter time" if "Radau" in np.ravel(found.method) else _ADVICE
         return found.require(advice) if raise_on_failure else found  # type: ignore[return-value]
@@ -208,6 +208,6 @@ class Flow(System):
         return "\\begin{align}\n" + " \\\\\n".join([*rates, *rest]) + "\n\\end{align}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The formulas as text that `hermitex.parse` reads back; the rates stand under "flow"."""
+        """The formulas as text that `hermitex.parse` reads back; the rates are under "flow"."""
         found = super().to_dict()
         return {"flow": found.pop("equations"), **{k: v for k, v in found.items() if k not in ("blocks", "positive")}}

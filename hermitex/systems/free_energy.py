@@ -3,7 +3,7 @@
     d/dp E[F(u_1, .., u_k)] = 1/2 sum_jl dC_jl/dp E[d_j d_l F],    C = Cov(u)                        (Price)
     E[d_l G] = E[w.z G]  with Cov(w.z, u_j) = delta_jl                                              (Stein, where F jumps)
 
-so the square roots that correlate the fields never get differentiated. What is then left is put over as few normals as
+so the square roots that correlate the fields are never differentiated. The result is written with as few normals as
 its fields span, a normal that only decides a switch becomes a probability, and what has a closed form gets it.
 """
 
@@ -28,7 +28,7 @@ from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbolic.text.text_names import declared
 from hermitex.symbols import FIELD, is_normal_name
 from hermitex.systems.derivatives import derivative
-from hermitex.systems.gaussian_fields import settle, variation
+from hermitex.systems.gaussian_fields import shorten_expectations, variation
 from hermitex.systems.system import System
 
 
@@ -47,7 +47,7 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     -------
     System
         Stationarity in the conjugates gives the order parameters and the reverse. Conditions in which the unknowns of
-        their side stand linearly, with coefficients that hold no unknown, are solved for; others are left implicit, each
+        their side occur linearly, with coefficients without unknowns, are solved for; others are left implicit, each
         under the unknown it belongs to. ``.derivation`` holds the steps.
 
     Raises
@@ -78,7 +78,7 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     form, couples = given.xreplace(generic), [(generic.get(x, x), generic.get(c, c)) for x, c in couples]
     order, conjugates = [x for x, _ in couples], [c for _, c in couples]
     raw = {v: variation(form, v) for v in (*order, *conjugates)}
-    slopes = {v: settle(slope) for v, (slope, _) in raw.items()}
+    slopes = {v: shorten_expectations(slope) for v, (slope, _) in raw.items()}
     equations = {**_solved([slopes[x] for x in order], conjugates, set(order + conjugates)),
                  **_solved([slopes[c] for c in conjugates], order, set(order + conjugates))}
     equations = {back.get(u, u): e.xreplace(back) for u, e in equations.items()}
@@ -99,12 +99,12 @@ def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[
         if name not in by_name:
             raise BadInput(f"free_energy: phi does not depend on {name}; it holds {', '.join(sorted(by_name))}")
     if len(set(named)) < len(named):
-        raise BadInput(f"free_energy: a name stands in two pairs: {', '.join(named)}")
+        raise BadInput(f"free_energy: a name occurs in two pairs: {', '.join(named)}")
     return form, [(by_name[str(x)], by_name[str(c)]) for x, c in pairs.items()]
 
 
 def _declared(text: str, pairs: Mapping[Any, Any]) -> list[Symbol]:
-    """The field's symbols and the members of the pairs that stand in a text."""
+    """The field's symbols and the members of the pairs in a text."""
     words = set(re.findall(r"[A-Za-z_]\w*", text))
     known = {n: s for n, s in FIELD.items() if not is_normal_name(n)}
     known |= {str(v): FIELD.get(str(v)) or Symbol(str(v), real=True) for couple in pairs.items() for v in couple}
@@ -113,7 +113,7 @@ def _declared(text: str, pairs: Mapping[Any, Any]) -> list[Symbol]:
 
 def _derivation(phi: Expr, taken: tuple[tuple[Symbol, str, Expr], ...], back: Mapping[Symbol, Symbol]) -> Derivation:
     """Each condition (v, rule, d phi/dv) as the derivative of phi in its shortest form, which is another way to it."""
-    short = settle(phi)
+    short = shorten_expectations(phi)
     steps = tuple(Step(rule, derivative(short, v).xreplace(back), slope.xreplace(back), SOURCES.get(rule),
                        rf"\frac{{\partial \phi}}{{\partial {latex(v)}}}") for v, rule, slope in taken)
     claim = (steps[-1].before, steps[-1].after) if steps else (phi, phi)
@@ -122,7 +122,7 @@ def _derivation(phi: Expr, taken: tuple[tuple[Symbol, str, Expr], ...], back: Ma
 
 # -- solving the conditions --------------------------------------------------------------------------------------------
 def _solved(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symbol]) -> dict[Symbol, Any]:
-    """Equations for `unknowns`: all at once where they stand linearly, else one by one, else implicit."""
+    """Equations for `unknowns`: all at once if they are linear, else one by one, else implicit."""
     joint = _linear(conditions, unknowns, everything)
     if joint is not None:
         return joint

@@ -170,8 +170,8 @@ class _LeastSearch:
         pole = 1e10
         if value < low - deep*(high - low) or steep > pole*max(high - low, abs(value)):
             where = ", ".join(f"{n} = {float(v):.6g}" for n, v in numbers.items())
-            raise BadInput(f"minimise: {self.objective} falls without bound beside {where}: it is {value:.3g} there; bounds= that "
-                           "leave this out")
+            raise BadInput(f"minimise: {self.objective} falls without bound next to {where}: it is {value:.3g} there; give bounds= "
+                           "that leave this out")
         for n, v, g, (lo, hi) in zip(self.names, u, slope, self.ends, strict=True):
             end = "lower" if v - lo < 1e-9*(hi - lo) else "upper" if hi - v < 1e-9*(hi - lo) else ""
             size = max(abs(value), 1e-300)

@@ -1,4 +1,4 @@
-"""System: self-consistent equations as a paper prints them, E(...) nodes and all, and what can be done with them."""
+"""System: self-consistent equations as a paper prints them, with E(...) nodes, and the methods that use them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sympy.core.function import UndefinedFunction
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName, brief
 from hermitex.hints import Letters, Place, Variables
-from hermitex.kernels.residual_squares import residuals
+from hermitex.kernels.residual_squares import square_residuals
 from hermitex.kernels.sign_conditions import signs
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
-from hermitex.solvers.interval import said
+from hermitex.solvers.interval import interval_text
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.divergence import needed_far_out
@@ -27,16 +27,16 @@ from hermitex.symbolic.law_constraints import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
 from hermitex.systems.blocks import Block, Equation, find_blocks
-from hermitex.systems.compiled_system import Postponed, Program, compile_program
+from hermitex.systems.compiled_system import DeferredProgram, Program, compile_program
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
-from hermitex.systems.equation_text import assumed, condition, letters, read
+from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
 from hermitex.systems.follow import Branch, follow
 from hermitex.systems.iterate import require_method, solved_by
-from hermitex.systems.matrices import entrywise, flat_start, pairs
+from hermitex.systems.matrices import flat_start, is_list_of_pairs, write_entrywise
 from hermitex.systems.minimise import minimise
-from hermitex.systems.names import begin, by_name, check_distinct, listed
-from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
+from hermitex.systems.names import by_name, check_distinct, names_list, read_start
+from hermitex.systems.scope import depends_on, free_names, require_acyclic, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ class System(Shown):
     Parameters
     ----------
     equations : {unknown: right-hand side, or Eq(lhs, rhs)}, expressions or texts ("lhs = rhs"); an implicit equation belongs to
-        the unknown it stands under. An unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs
-        [(Matrix, right-hand side)]): its entries are unknowns, those that stand twice are stored once, and solution["Q"] gives
+        the unknown under which it is given. An unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs
+        [(Matrix, right-hand side)]): its entries are unknowns, repeated entries are stored once, and solution["Q"] gives
         the matrix of Q11, Q12, ...
     where : {name: sub-expression}: names that stay in print; their standard normals are those of the expectation around
-    parameters : names or symbols that get numbers later (default: whatever else stands in the equations)
+    parameters : names or symbols that get numbers later (default: all other letters of the equations)
     observables : {name: expression} computed from the solution
-    positive : unknowns known to be positive beside those whose symbol says so; they are solved for in logarithms
+    positive : further positive unknowns whose symbol does not say so; they are solved for in logarithms
     source : where the equations come from
     domain : {unknown: (lo, hi)}, open intervals, or texts "0 < q < 1": such an unknown is sought in a coordinate of its interval,
         so that no step leaves it, and is in it, or at an end of it, which is then said, where a solution converged
@@ -73,7 +73,7 @@ class System(Shown):
 
     Raises
     ------
-    BadInput : an equation holds a name that is neither unknown, `where` name nor parameter; a standard normal stands
+    BadInput : an equation contains a name that is neither unknown, `where` name nor parameter; a standard normal occurs
         outside of every expectation; `where` runs in a circle.
 
     Guarantee
@@ -109,17 +109,17 @@ class System(Shown):
 
     def __post_init__(self, declared: Any) -> None:
         put = object.__setattr__
-        if not isinstance(self.equations, Mapping) and not pairs(self.equations):
+        if not isinstance(self.equations, Mapping) and not is_list_of_pairs(self.equations):
             raise BadInput(f"System: equations are {{unknown: right side}}, {{'q': 'kappa*q'}}, not {brief(self.equations)}")
         if not self.equations:
             raise BadInput("System: no equation was given")
-        for part, found in zip(_FORMULAS, entrywise(self.equations, self.where, self.observables), strict=True):
+        for part, found in zip(_FORMULAS, write_entrywise(self.equations, self.where, self.observables), strict=True):
             put(self, part, found)
-        put(self, "parameters", None if self.parameters is None else listed(self.parameters))
+        put(self, "parameters", None if self.parameters is None else names_list(self.parameters))
         self._check_names()
         known = self._letters(declared)
         for part in _FORMULAS:
-            put(self, part, read(getattr(self, part), known, equations=part == "equations"))
+            put(self, part, read_formulas(getattr(self, part), known, equations=part == "equations"))
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
@@ -127,9 +127,9 @@ class System(Shown):
         for part in _FORMULAS:
             put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})
         self._take_conditions(same, declared)
-        put(self, "positive", frozenset(self._unknown(v) for v in listed(self.positive))
+        put(self, "positive", frozenset(self._unknown(v) for v in names_list(self.positive))
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
-        put(self, "kept", frozenset(self._where_name(n) for n in listed(self.kept)))
+        put(self, "kept", frozenset(self._where_name(n) for n in names_list(self.kept)))
         put(self, "parameters", self._parameters())
         self._check_names()
         names = {u.name: u.is_positive or u.is_nonnegative or u in self.positive for u in self.equations}
@@ -137,11 +137,12 @@ class System(Shown):
         put(self, "start", starts(type(self).__name__, flat_start(self.start, names), self.domain, names))
 
     def _letters(self, declared: Any) -> dict[str, Any]:
-        return letters((*self.equations, *self.where, *self.observables, *(self.parameters or ()), *self.known), declared)
+        return letters_of_texts((*self.equations, *self.where, *self.observables, *(self.parameters or ()), *self.known), declared)
 
     def _take_conditions(self, same: Mapping[Any, Any], declared: Any) -> None:
-        """The conditions of laws off the formulas, and beside them."""
-        found = dict.fromkeys(c if isinstance(c, Condition) else condition(c, self._letters(declared)) for c in self.conditions)
+        """The conditions of laws, from the formulas and as given."""
+        found = dict.fromkeys(c if isinstance(c, Condition) else read_condition(c, self._letters(declared))
+                              for c in self.conditions)
         for part in _FORMULAS:
             bare = {}
             for k, v in getattr(self, part).items():
@@ -154,7 +155,7 @@ class System(Shown):
     # -- reading -----------------------------------------------------------------------------------------------------
     @cached_property
     def derivation(self) -> Derivation:
-        """How the equations follow from the free energy that they came from; made when it is asked for."""
+        """The derivation of the equations from their free energy, made on first use."""
         made = self.__dict__.get("derived")
         if made is None:
             raise AttributeError(f"{type(self).__name__}: only a system made by free_energy has a derivation")
@@ -194,15 +195,15 @@ class System(Shown):
             for name, s in sorted(free_names(e, self.where, memo).items()):
                 if s not in self.equations:
                     used.setdefault(name, (s, place))
-        acyclic(self.where)
+        require_acyclic(self.where)
         self._check_sums(sides)
         integrated = {b.name for e in self._all() for node in e.atoms(Expectation) for b in node.bound}
         declared = None if self.parameters is None else [str(p) for p in self.parameters]
         for name, (_, place) in used.items():
             if symbols.is_normal_name(name):
-                raise BadInput(f"System: the standard normal {name} stands outside of every expectation in the equation of {place}")
+                raise BadInput(f"System: the standard normal {name} occurs outside of every expectation in the equation of {place}")
             if declared is None and name in integrated:
-                raise BadInput(f"System: {name} is integrated over in one place and stands outside of every expectation in the "
+                raise BadInput(f"System: {name} is integrated over in one place and occurs outside of every expectation in the "
                                f"equation of {place}; if it is a parameter there, declare it in parameters=")
             if declared is not None and name not in declared:
                 raise BadInput(f"System: {name}, in the equation of {place}, is neither an unknown, a where name nor a parameter; "
@@ -212,14 +213,14 @@ class System(Shown):
         return tuple(used[n][0] if n in used else Symbol(n, real=True) for n in declared)
 
     def _check_sums(self, sides: list[tuple[str, Expr]]) -> None:
-        """Every entry of an array is summed over, once the where names are written out; an array is nothing else beside."""
+        """Refuse an array entry outside of every sum, after substituting the where names; a name is only one kind of thing."""
         everything = self._all()
         found = arrays(*everything)
         if not found and not any(unsummed(e) for e in everything):
             return
         for place, e in [*sides, *((o.name, e) for o, e in self.observables.items())]:
             if loose := unsummed(written_out(e, self.where)):
-                raise BadInput(f"System: {loose[0]} stands outside of every sum over its index in the equation of {place}")
+                raise BadInput(f"System: {loose[0]} occurs outside of every sum over its index in the equation of {place}")
         names = {a.name for a in found}
         numbers = {s.name for e in everything for s in _numbers_in(e)}
         if clash := sorted(names & (numbers | {u.name for u in (*self.equations, *self.where, *self.observables)})):
@@ -249,7 +250,7 @@ class System(Shown):
         if self._names.reach(written) & set(self.equations) or not written.has(Expectation):
             return written
         full = written_out(definition, self.where)
-        square = residuals(full)
+        square = square_residuals(full)
         return written if square == full else square
 
     @cached_property
@@ -338,7 +339,7 @@ class System(Shown):
         return changed
 
     def _laws(self) -> dict[str, Expr]:
-        """The conditions that are asked of parameters and unknowns, with the where names written out."""
+        """The conditions on parameters and unknowns, with the where names substituted."""
         own = {s.name for s in (*self.equations, *self.parameters)}
         values = {c.key: written_out(c.value, self.where) for c in self.conditions}
         numbers = [p for p in self.parameters if p not in self.arrays]
@@ -362,7 +363,7 @@ class System(Shown):
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
                                domain=self.domain, start=self.start, laws=self._laws())
                 made = make(rounded=True)
-                later = Postponed(partial(make, rounded=True, cancelling=False)) if made.closed else None
+                later = DeferredProgram(partial(make, rounded=True, cancelling=False)) if made.closed else None
                 cache[blocks] = replace(made, later=later)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}
@@ -379,7 +380,7 @@ class System(Shown):
         method : "newton", with further methods behind it; or "iterate": x <- x + damping (rhs(x) - x) from the start, which
             ends at stable points only; `solution.history` holds its path.
 
-        `budget` seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
+        `budget` CPU seconds: what is not solved by then is not converged, its last state is kept and its reason says so.
         Raises BadInput for a parameter that is missing, unknown or not finite; NotConverged with the last state.
 
         Guarantee: where `converged` is true, `error` bounds the distance to a solution of the equations as written. That it is
@@ -396,7 +397,7 @@ class System(Shown):
 
     def _begin(self, start: Any) -> dict[str, Any]:
         """A start as {unknown: where it begins}, that of a matrix by its entries."""
-        return begin(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
+        return read_start(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
 
     def minimise(self, objective: str | Symbol, over: Variables, bounds: Sequence[float] | Mapping[str, Sequence[float]], *,
                  start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
@@ -408,7 +409,7 @@ class System(Shown):
         numbers : the other parameters, one number each
 
         The whole interval is scanned, in log p where p is positive; in the lowest valley the derivative, which is exact, is 0.
-        If the least value lies at an end of the bounds, or the derivative there is not 0, the notes say so.
+        If the least value is at an end of the bounds, or the derivative there is not 0, the notes say so.
 
         Raises
         ------
@@ -451,7 +452,7 @@ class System(Shown):
 
         Raises
         ------
-        BadInput, UnknownName : one line. NotConverged : there is no solution at either end from this start.
+        BadInput, UnknownName : one line. NotConverged : from this start, no solution was found at either end.
 
         Guarantee
         ---------
@@ -478,7 +479,7 @@ class System(Shown):
         """Write a standalone solver with the formulas, NumPy alone and its own self-test; see `systems.export.write`.
 
         reference : the point of the self-test, {"alpha": 2}, or several; one may be given as in `solve`, alpha=2
-        method, damping : what its `solve` does where nothing else is said; as of `solve`
+        method, damping : the defaults of the file's `solve`; as in `solve` here
 
         Guarantee: the file gives the digits of the session, and is written only if its self-test passes. See docs/promise.md.
         """
@@ -498,10 +499,10 @@ class System(Shown):
         -------
         tuple of Solution : `.branch` of each is the name of the starts from which iteration of the equations, undamped, ends
             there ("informed, uninformed" if both do); "unstable" where iteration leaves it; "stable" where it is stable and no
-            named start ends there; "unique" where nothing else was found. Of implicit equations, which are no map, it is the
+            named start ends there; "unique" where nothing else was found. For implicit equations, which have no map, it is the
             start from which Newton's method came, or "other". At points where a branch does not exist its numbers are NaN.
 
-        Every solution that is found is given; that there are no others is not proved.
+        Every solution that is found is returned.
 
         Guarantee
         ---------
@@ -546,9 +547,9 @@ class System(Shown):
 
     def bibtex(self) -> str:
         """BibTeX of its source, where it is one of the references; nothing where it has none."""
-        from hermitex.show.cite import bibtex, known
+        from hermitex.show.cite import bibtex, is_known_key
 
-        return bibtex([k for k in [self.source] if k and known(k)])
+        return bibtex([k for k in [self.source] if k and is_known_key(k)])
 
     def to_dict(self) -> dict[str, Any]:
         """The formulas as text that `hermitex.parse` reads back; `System` takes these parts under the same names."""
@@ -559,14 +560,14 @@ class System(Shown):
                 "where": {k.name: text(v) for k, v in self.where.items()},
                 "observables": {k.name: text(v) for k, v in self.observables.items()},
                 "parameters": [p.name for p in self.parameters], "positive": sorted(u.name for u in self.positive),
-                "domain": {u: said(u, d) for u, d in self.domain.items()}, "start": dict(self.start),
-                "symbols": {s.name: assumed(s) for s in (*self.equations, *self.parameters) if s not in self.arrays},
+                "domain": {u: interval_text(u, d) for u, d in self.domain.items()}, "start": dict(self.start),
+                "symbols": {s.name: assumption_text(s) for s in (*self.equations, *self.parameters) if s not in self.arrays},
                 "conditions": [[c.law, to_text(c.value), str(c.args[2])] for c in self.conditions],
                 "blocks": [str(b) for b in self.blocks], "source": self.source}
 
 
 def _numbers_in(expr: Basic) -> set[Symbol]:
-    """The symbols that stand for numbers: none of them is an array."""
+    """The symbols of numbers, without those of arrays."""
     return {s for s in expr.atoms(Symbol) if type(s) is Symbol}
 
 
@@ -577,7 +578,7 @@ def _put_in(e: Expr, name: str, put: Any) -> Expr:
 
 
 def check_calls(e: Expr, name: str, put: Any) -> None:
-    """Refuse a function of one variable for a name that stands with several arguments in `e`."""
+    """Refuse a function of one variable for a name that `e` uses with several arguments."""
     for f in e.atoms(Function):
         if type(f).__name__ == name and not 1 <= len(f.args) <= 1 + len(put.parameters):
             raise BadInput(f"System: {f} has {len(f.args)} arguments, and {put.name} takes one")

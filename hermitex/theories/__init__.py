@@ -142,7 +142,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     asked = {"loss": not plain, "vocabulary": vocabulary is not None, "network": network != "srf"}
     extras = [n for n, there in asked.items() if there]
     if len(extras) > 1:
-        raise BadInput(f"one-step: {' and '.join(extras)} together are not solved; ask for one of them")
+        raise BadInput(f"one-step: {' and '.join(extras)} cannot be combined; give one of them")
     if vocabulary is None and (fractions is not None or norms is not None):
         raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")
     if vocabulary is not None:
@@ -165,7 +165,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
 
 
 class _Registry(Mapping[str, Any]):
-    """Name on the command line -> the function that makes the theory; a module is imported when its theory is asked for."""
+    """Name on the command line -> the function that makes the theory; a module is imported when its theory is first used."""
 
     def __getitem__(self, name: str) -> Any:
         return getattr(sys.modules[__name__], _BY_NAME[name])

@@ -3,7 +3,7 @@
 upper = E g^2 - <h, mu_0>^2/<mu_0, mu_0>                                                     [cui2024, Eq. (26)]
 lower = E g^2 - |P_{mu_0, kappa mu_1} h|^2 - <mu_1, h_1>^2/<mu_1, mu_1>                       [cui2024, Eq. (27)]
 over kappa ~ N(0, 1): mu_k(kappa) of the activation at (r, c), h and h_1 of the target at (gamma, 1 - gamma^2). The upper
-bound is the risk at lambda -> oo, the lower one that of infinite alpha and beta. (28) minimises them over the learning
+bound is the risk at lambda -> oo, the lower bound the risk at infinite alpha and beta. (28) minimises them over the learning
 rate, (132) over a bias b in sigma(r kappa + b + sqrt(c) z).
 """
 
@@ -20,7 +20,7 @@ from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
 from hermitex.theories.risks.projection import Projection, Target, project
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
-from hermitex.theories.risks.risk_path import optimised
+from hermitex.theories.risks.risk_path import optimise_bounds
 
 Array = np.ndarray[Any, Any]
 
@@ -72,7 +72,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
         if vocabulary is not None or norms is not None:
             raise BadInput("bounds: optimise takes no vocabulary; give r")
         given = {"r": r, "c": c, "gamma": gamma, "alpha0": alpha0, "Delta": Delta, "eta": eta, "beta": beta}
-        return optimised(smoothed, g, given, bias)
+        return optimise_bounds(smoothed, g, given, bias)
     r, c, gamma = _where(smoothed, g, (r, c, gamma), (alpha0, eta, beta, Delta))
     letters = tuple(as_numbers("vocabulary", vocabulary)) if vocabulary is not None else (1.0,)
     sizes = as_numbers("norms", norms) if norms is not None else None
@@ -95,7 +95,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
             getattr(found, name)[rows] = getattr(part, name)
     biased = over_bias(smoothed, parts, (rs, cs)) if bias else {}
     notes = list(biased.get("notes", ()))
-    digits = 1e-9  # an error beyond that is said
+    digits = 1e-9  # a larger error is named in the notes
     if np.any(found.error > digits*np.maximum(1, found.upper)):
         notes.append(f"the bounds hold to +- {np.max(found.error):.0e}: rounding is much of what the columns differ by")
 

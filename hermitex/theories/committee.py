@@ -22,19 +22,19 @@ from hermitex.hints import Axes, Formula
 from hermitex.show.display import shorten
 from hermitex.show.plots import new_axes
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
-from hermitex.solvers.solve_limits import limited, require_tolerance
+from hermitex.solvers.solve_limits import limit_time, require_tolerance
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbols import z
 from hermitex.systems.flow import Flow
-from hermitex.systems.names import begin
+from hermitex.systems.names import read_start
 from hermitex.systems.trajectory import at_end
 from hermitex.theories.committees.formulas import flow
 from hermitex.theories.committees.plateau import Phases, Plateau, phases, plateau
-from hermitex.theories.committees.rates import Rates, finer, label, neurons, other, require_few
+from hermitex.theories.committees.rates import Rates, finer_node_count, label, neurons, other_node_count, require_few
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 READOUTS = ("fixed", "trained")
 Array = np.ndarray
@@ -73,7 +73,7 @@ class Committee(Theory):
     def flow(self) -> Flow:
         """The equations as a `Flow` of Q11, ..., M11, ..., its parameters gamma, Delta, P11, ..., a1, ..., v1, ...; for export.
 
-        Where functions with kinks have no closed form in averages over several fields it shows the equations alone.
+        If averages of functions with kinks over several fields have no closed form, it only shows the equations.
         """
         return flow(self)
 
@@ -126,7 +126,7 @@ class Committee(Theory):
             if not np.allclose(out[n], out[n].T, rtol=1e-9, atol=1e-12):
                 raise BadInput(f"committee: {n} is symmetric")
             if _negative(out[n]):
-                raise BadInput(f"committee: {n} is no matrix of overlaps: it has a negative eigenvalue")
+                raise BadInput(f"committee: {n} is not a matrix of overlaps: it has a negative eigenvalue")
         if "M" in out:
             del out["seed"]
         else:
@@ -134,7 +134,7 @@ class Committee(Theory):
                 raise NoValue("committee", "dimension", "1000: where does it start? Q = 1, M random at that d, or give Q, M")
             out["M"] = drawn(out["Q"], out["P"], float(out["dimension"]), float(out["seed"]))
         if _negative(self.rates.joint(out["Q"], out["M"], out["P"])):
-            raise BadInput("committee: Q, M and P are no overlaps: their joint matrix [[Q, M], [M^T, P]] has a negative eigenvalue")
+            raise BadInput("committee: Q, M, P are not overlaps: their joint matrix [[Q, M], [M^T, P]] has a negative eigenvalue")
         return out
 
     def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class Committee(Theory):
     def _times(self, t: Any, what: str) -> Array:
         line = np.atleast_1d(np.asarray(t, dtype=float))
         if line.ndim != 1 or not np.all(np.isfinite(line)) or np.any(line < 0) or np.any(np.diff(line) <= 0):
-            raise BadInput(f"committee: t is {what}, finite and none below 0")
+            raise BadInput(f"committee: t must be {what}, finite and 0 or more")
         return line
 
     # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -175,12 +175,12 @@ class Committee(Theory):
             directions at `dimension`, drawn by `seed` (default 0); start : {"Q": matrix, "M": matrix} instead
         tolerance : that the two integrations agree to, relative to the largest order parameter (default 1e-8; 1e-6 where averages
             have no closed form). They have other steps, and other nodes; the risk is held to the same
-        budget : seconds; what was not integrated by then is missing, and the reason says so; where it ends within the search for
+        budget : CPU seconds; what was not integrated by then is missing, and the reason says so; where it ends in the search for
             closed forms, or within one average, BudgetExceeded
         """
         if tolerance is not None:
             require_tolerance(tolerance)
-        given = self.complete(self.given({**numbers, **begin(start, "'Q': [[1]], 'M': [[0.1]]")}))
+        given = self.complete(self.given({**numbers, **read_start(start, "'Q': [[1]], 'M': [[0.1]]")}))
         if "t" not in given:
             raise NoValue("committee", "t", "(0, 20)")
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
@@ -188,20 +188,20 @@ class Committee(Theory):
         rough = 1e-6  # tolerance of a run by quadrature
         gained = 2.0  # logarithm of what finer nodes gain at least
         more_runs = 3  # sharper ones, where two differ
-        with limited(budget), bounded(budget):
+        with limit_time(budget), bounded(budget):
             asked = (closed if self.rates.exact else rough) if tolerance is None else float(tolerance)
             steps, begun = asked/25, (given["Q"], given["M"], given["a"])
             nodes = self.rates.enough(begun, given["P"], asked, **self._fixed(given))
             found = self._run(given, times, steps, nodes)
             times, apart = np.asarray(found["t"]), np.inf
             if found.converged:
-                apart = self._apart(found, self._run(given, times, asked/5, other(nodes)))
+                apart = self._apart(found, self._run(given, times, asked/5, other_node_count(nodes)))
             for _ in range(more_runs):  # the flow makes what a step and an average leave grow
                 if not asked < apart < np.inf:
                     break
                 steps *= max(min(asked/apart, 1.0)/4, 1e-4)
                 for _ in range(int(np.ceil(np.log(apart/asked)/gained))):
-                    nodes = finer(nodes)
+                    nodes = finer_node_count(nodes)
                 again = self._run(given, times, steps, nodes)
                 found, apart = again, self._apart(again, found)
         held = bool(found.converged) and apart <= asked
@@ -240,7 +240,7 @@ class Committee(Theory):
         with np.errstate(all="ignore"):
             first = rate(0.0, x0, None)
         if not np.all(np.isfinite(first)):
-            raise BadInput("committee: the rates of this start are no finite numbers; take smaller Q, P, a, v or gamma")
+            raise BadInput("committee: the rates of this start are not finite; take smaller Q, P, a, v or gamma")
         grown = 1e6  # of an order parameter over its start: the flow diverges
         most = grown*max(1.0, float(np.max(np.abs(x0))))
         allowed = 50_000  # of one integration
@@ -279,7 +279,7 @@ class Committee(Theory):
         held = found
         before = whole[whole <= found["t"][-1]]
         if before.size < whole.size and (found.events["diverges"]["t"].size or numbers.get("budget") is None):
-            # it runs off: what lies before that holds
+            # it diverges; the values before that are valid
             held = self.solve(t=before if before.size > 1 else [0.0, 1e-9], **asked)
         good = np.isin(line, held["t"]) & bool(held.converged)
         values = {}
@@ -318,7 +318,7 @@ class Committee(Theory):
                 if self.readout == "fixed" and (flat := self.plateau(gamma=rate, Delta=Delta)).escapes:
                     ax.axhline(flat.values["risk"], color=colour, linestyle=":", linewidth=1.0, zorder=0)
             except NotConverged:
-                pass  # equal students settle nowhere: there is no level to draw
+                pass  # equal students reach no plateau, so no level is drawn
         return ax
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
@@ -329,7 +329,7 @@ class Committee(Theory):
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Sizes and learning rate."""
         sizes = {"students": self.students, "teachers": self.teachers}
-        return ", ".join(written({**numbers, **sizes}, students=r"\mathrm{students}", teachers=r"\mathrm{teachers}",
+        return ", ".join(numbers_latex({**numbers, **sizes}, students=r"\mathrm{students}", teachers=r"\mathrm{teachers}",
                                  gamma=r"\gamma"))
 
     def latex(self) -> str:

@@ -2,7 +2,7 @@ r"""V = tr Omega (lam + Vhat Omega)^-1/p,  m = mhat |Phi^T theta|^2_(lam + Vhat 
 
 w_hat = argmin sum l(y, f) + lam/2 |w|^2, f = <w, v>/sqrt(p), on labels of nu = <theta, u>/sqrt(k); teacher and student features u
 and v are jointly Gaussian with covariances Psi = E u u^T, Omega = E v v^T, Phi = E u v^T; alpha = n/p [loureiro2021]. Only the
-spectrum of Omega enters, and where in it Phi^T theta lies.
+spectrum of Omega enters, and the components of Phi^T theta along its eigenvectors.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z
-from hermitex.systems.names import begin
-from hermitex.systems.solve import shaped
+from hermitex.systems.names import read_start
+from hermitex.systems.solve import shape_solution
 from hermitex.systems.system import System
 from hermitex.theories.convex import solved
 from hermitex.theories.losses import loss_equations as sample
@@ -31,14 +31,14 @@ from hermitex.theories.losses.classes import mean_label
 from hermitex.theories.losses.loss_labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.spike import free_parameters, require_square_integrable
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 c_1, g_2, e, norm = symbols("c_1 g_2 e norm", real=True)
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureCovariance:
-    """What the equations see of the features: eigenvalues of Omega, where the target lies in it, E nu^2.
+    """The part of the features that enters the equations: eigenvalues of Omega, the target's components, E nu^2.
 
     signal : p <e_k, Phi^T theta>^2/k for the eigenvector e_k; share : of each eigenvalue, which add up to 1
     noise : variance of the labels that theta was fitted to around nu; 0 without labels
@@ -119,8 +119,9 @@ class Covariate(Theory):
             return np.broadcast_to(wide, shape).ravel() if shape else wide
 
         here = {("lamda" if name == "lam" else name): flat(v) for name, v in points.items()}
-        found = solved(self.system, {**here, **inside}, {name: flat(v) for name, v in begin(start, "'V': 1").items()}, tolerance)
-        found = shaped(found, shape) if shape else found
+        found = solved(self.system, {**here, **inside}, {name: flat(v) for name, v in read_start(start, "'V': 1").items()},
+                       tolerance)
+        found = shape_solution(found, shape) if shape else found
         return found.require() if options.get("raise_on_failure") else found
 
     @property
@@ -133,8 +134,8 @@ class Covariate(Theory):
         return {"loss": str(self.loss), "link": self.link, **fixed}
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Loss, link, samples, ridge and noise, those that are fixed."""
-        return ", ".join((str(self.loss), self.link, *written(numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta")))
+        """Loss, link, samples, ridge and noise, as far as they are fixed."""
+        return ", ".join((str(self.loss), self.link, *numbers_latex(numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta")))
 
     def from_features(self, teacher: Any, student: Any = None, *, theta: Any = None, labels: Any = None) -> Covariate:
         """The same theory with covariances measured on samples of features, one row each: X^T X/N, without centring.
@@ -190,7 +191,7 @@ def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = Non
 
     Raises
     ------
-    BadInput : shapes that do not fit; matrices that are no joint covariance along theta (other directions are not tested).
+    BadInput : shapes that do not fit; matrices that are not a joint covariance along theta (other directions are not tested).
     """
     Omega, Psi, Phi = (np.asarray(v, dtype=float) for v in (Omega, Psi, Phi))
     if not (Omega.ndim and Psi.ndim and Phi.ndim):
@@ -211,7 +212,7 @@ def spectrum(Omega: Any, Psi: Any, Phi: Any, theta: Any = None, share: Any = Non
             raise BadInput("covariate: shares belong to diagonals, not to matrices")
         p, k = Omega.shape[0], Psi.shape[0]
         if Omega.shape != (p, p) or Psi.shape != (k, k) or Phi.shape != (k, p) or (theta is not None and np.shape(theta) != (k,)):
-            raise BadInput(f"covariate: Omega (p, p), Psi (k, k), Phi (k, p) and theta (k,) are asked for, not {Omega.shape}, "
+            raise BadInput(f"covariate: Omega (p, p), Psi (k, k), Phi (k, p) and theta (k,) are required, not {Omega.shape}, "
                            f"{Psi.shape}, {Phi.shape}" + ("" if theta is None else f" and {np.shape(theta)}"))
         if not (np.allclose(Omega, Omega.T) and np.allclose(Psi, Psi.T)):
             raise BadInput("covariate: Omega and Psi are symmetric")
@@ -249,7 +250,7 @@ def _equations(loss: Pointwise, g: Activation, drawn: str) -> System:
         labels = bool(drawn) or (loss.of_residual is None and of_signs(g))
         kind = "labels" if labels else "residual" if loss.of_residual is not None else "values"
         mirror = labels and g.parity == -1 and loss.symmetric
-        # a sample's first normal is nu/sqrt(rho); there is no spike, and features of the second kind do not exist
+        # a sample's first normal is nu/sqrt(rho); without a spike, features of the second kind do not exist
         here = {sample.psi: m/sqrt(rho), sample.q1: q, sample.rho: rho, sample.gamma: S.Zero, sample.B: S.Zero}
         names, observables = sample.without_spike(sample.Structure(g, g, loss, kind, mirror=mirror), here)
     kept = [n for n in (sample.S_, sample.tau, sample.J_s, sample.J_2, sample.J_z) if n in names and loss != HALF_SQUARE]
@@ -270,7 +271,7 @@ def _matrix(name: str, value: Any) -> np.ndarray:
     try:
         found = np.asarray(value, dtype=float)
     except NO_NUMBER:
-        raise BadInput(f"covariate: the {name} are no array of numbers") from None
+        raise BadInput(f"covariate: the {name} are not an array of numbers") from None
     if found.ndim != 2 or len(found) < 2 or not np.isfinite(found).all():
         raise BadInput(f"covariate: the {name} are finite numbers, a row for each of several samples, not of shape {found.shape}")
     return found
@@ -310,7 +311,7 @@ def covariate(loss: Formula = "square", link: Formula = "linear", *, features: n
 
     Raises
     ------
-    BadInput : matrices that are no joint covariance along theta, shapes that do not fit, a loss that asks for other labels.
+    BadInput : matrices that are not a joint covariance along theta, shapes that do not fit, a loss that needs other labels.
 
     Guarantee
     ---------

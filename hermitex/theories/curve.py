@@ -23,7 +23,7 @@ _AXES = {"test_error": "test error", "train_error": "train error", "test_loss": 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Columned, Shown):
-    r"""What a theory predicts along one parameter, or what an experiment measured there.
+    r"""The predictions of a theory along one parameter, or the measurements of an experiment.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Curve(Columned, Shown):
     converged, residual, stability, reason : arrays (B,), as of a `Solution`
     standard_error : {name: (B,)}    of an experiment: over its seeds; empty for a theory
     seeds : tuple of int             of an experiment
-    simulation : Curve or None       the experiment that was made beside this theory
+    simulation : Curve or None       the experiment that belongs to this theory
 
     Guarantee
     ---------
@@ -120,7 +120,7 @@ class Curve(Columned, Shown):
                                  f"{self.alpha[bad[0]]:g}: {why}; the curve is in .solution of this error")
 
     def with_simulation(self, simulation: Curve) -> Curve:
-        """The same curve with an experiment beside it."""
+        """The same curve with an experiment."""
         return replace(self, simulation=simulation)
 
     # -- data --------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Curve(Columned, Shown):
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace), and numbers of
             samples over a decade and a half are; errors are where they fall by as much, as powers of n or in time
         """
-        from hermitex.show.plots import axis_of, critical, new_axes
+        from hermitex.show.plots import axis_of, mark_critical, new_axes
 
         ax = new_axes(ax)
         if quantity is None and "risk" in self.values:
@@ -189,21 +189,21 @@ class Curve(Columned, Shown):
             quantity = "samples"
         if quantity is None and "test_error" not in self.values and self.order_parameters:
             said, alone = self.title if label is None else label, len(self.order_parameters) == 1
-            # eta_c along eta is no height: it is a place on the axis
+            # eta_c along eta is a place on the axis, not a height
             place = f"{self.axis}_c" if f"{self.axis}_c" in self.order_parameters else ""
             for name in self.order_parameters:
                 if name == place:
                     continue
-                words = "_" in name and len(name.split("_")[-1]) > 2  # a name of words is no letter with an index
+                words = "_" in name and len(name.split("_")[-1]) > 2  # a name of words is not a letter with an index
                 shown = name.replace("_", " ") if words else f"${letter(name)}$"
                 text = ", ".join(filter(None, (said, "" if alone and said else shown)))
-                # what it is stands at the axis: of several curves of one quantity a legend needs what tells them apart
+                # the axis names the quantity; a legend of several curves of it needs their differences
                 differs = {**self._told(name), "quantity": shown, **({"theory": text} if alone else {})}
                 ax = self._drawn(ax, name, text, None if label is not None or self.named else differs, log)
             others = [n for n in self.order_parameters if "_" in n or n == "theta"]
             ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "order parameters" if others else "overlap")
             for at in sorted({float(v) for v in self[place] if np.isfinite(v)})[:1] if place else ():
-                critical(ax, at, f"${letter(place)}$")
+                mark_critical(ax, at, f"${letter(place)}$")
             return ax
         quantity = quantity or "test_error"
         told = None if label is not None or self.named else self._told(quantity)
@@ -211,7 +211,7 @@ class Curve(Columned, Shown):
 
     def _drawn(self, ax: Any, quantity: str, label: str, told: Mapping[str, str] | None, log: tuple[bool, bool] | None) -> Any:
         """One quantity on the axes; `told`: see `learning_curve`."""
-        from hermitex.show.plots import axis_of, beside, geometric, learning_curve
+        from hermitex.show.plots import axis_of, beside, is_geometric, learning_curve
 
         ylabel = axis_of(quantity)
         said = f" = {self.ratio}" if self.ratio and (self.axis == "alpha" or self.ratio != "n/d") else ""
@@ -224,7 +224,7 @@ class Curve(Columned, Shown):
         x, y = np.asarray(self.alpha, dtype=float), np.asarray(self[quantity], dtype=float)
         powers = self.axis in ("n", "samples") and _far(x)
         falls = quantity.endswith("error") and self.axis == "t" and _far(y[np.isfinite(y)])
-        log = log or (powers or geometric(self.alpha.tolist()),
+        log = log or (powers or is_geometric(self.alpha.tolist()),
                       falls or bool(powers and self.axis == "n" and np.all(y[np.isfinite(y)] > 0)))
         ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=label, points=points, xlabel=xlabel,
                             ylabel=ylabel, log=log, steps=self.axis == "kappa", told=told, measured=self._measured())
@@ -263,7 +263,7 @@ class Curve(Columned, Shown):
         return words
 
     def _measured(self, size: Any = None) -> str:
-        """What a legend says of the experiment: its size, or that of several which is given, and its seeds."""
+        """The legend of the experiment: its size (of several sizes, the given one) and its seeds."""
         s = self.simulation
         if s is None:
             return ""
@@ -314,18 +314,18 @@ def _range(v: np.ndarray) -> str:
     return f"{good[0]:.4g}" if good.size == 1 else f"{good[0]:.4g} to {good[-1]:.4g}"
 
 
-def bends(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
-    """Up to `most` points between neighbours of x, beside which the line y(x) bends most in its picture.
+def bending_points(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
+    """Up to `most` points between neighbours of x, where the line y(x) bends most in its picture.
 
     >>> x = np.array([0.0, 1.0, 2.0, 3.0])
-    >>> bends(x, np.array([0.0, 0.0, 1.0, 0.0]), 2)
+    >>> bending_points(x, np.array([0.0, 0.0, 1.0, 0.0]), 2)
     array([1.5, 2.5])
     """
-    from hermitex.show.plots import geometric
+    from hermitex.show.plots import is_geometric
 
     if np.isfinite(y).sum() < 3:
         return x[:0]
-    powers = geometric(x.tolist())
+    powers = is_geometric(x.tolist())
     u, v = _scaled(np.log(x) if powers else x), _scaled(y)
     width, rise = np.diff(u), np.diff(v)
     length = np.hypot(width, rise)

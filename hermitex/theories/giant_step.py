@@ -2,7 +2,7 @@ r"""cos = |s|/sqrt(s^2 + 1 + u^2 tau^2), s = u mu_l/(l-1)! |C_l[Z^(l-1)]|: the f
 
 C_l = E[g He_l] is the first Hermite tensor of the target that is not zero, l >= 1, the information exponent; mu_l = E[sigma He_l].
 A neuron of norm 1 moves by u d^((l-1)/2) times the gradient on n = samples d^l fresh examples with centred labels (a mean would
-only stretch w). Its signal lies in V_l, the span of the higher-order singular vectors of C_l, and depends on its start there,
+only stretch w). Its signal is in V_l, the span of the higher-order singular vectors of C_l, and depends on its start there,
 Z = sqrt(d) P_V w ~ N(0, 1_r); noise adds tau^2 = (Var g + Delta) E sigma'^2/samples to its squared norm. cos is the norm of its
 projection on V_l over its own norm. In one direction |C_l[Z^(l-1)]| = |mu*_l| |Z|^(l-1). Status: orders, rates and the span are
 theorems [dandi2023giant]; the law of the cosine is derived here by the leading terms at large d and agrees with simulations.
@@ -137,7 +137,7 @@ class GiantStep(Theory):
 
     @cached_property
     def finite(self) -> System:
-        """The same with every term of order d^(-1/2), and those that make it at most 1. One direction only.
+        """The same with every term of order d^(-1/2), and the terms that keep it at most 1. One direction only.
 
         cos = |s|/sqrt(s^2 + (k^2 + u^2 tau^2)(1 - 1/d)), s = u A Z^(l-1) + (k Z + u C Z^l + u tau' x)/sqrt(d),
         k = 1 + u B Z^l/sqrt(d): A = mu_l mu*_l/(l-1)!, B = mu_(l+2) mu*_l/l!, C = mu_(l+1) mu*_(l+1)/l!, x normal,
@@ -199,7 +199,7 @@ class GiantStep(Theory):
             return float(np.max(1 - limit/np.sqrt(limit**2 + r/d)))
 
         gap = enough = away(d)
-        near = 0.05  # how near the limit is to the law of a finite d to stand for it
+        near = 0.05  # how near the limit must be to the law of a finite d
         if gap <= near:
             return ""
         largest = 1e12  # the largest d that is named

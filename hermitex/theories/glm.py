@@ -21,18 +21,18 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.moreau import Moreau
 from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, y, z, z1, z2, z3
 from hermitex.systems.free_energy import free_energy
-from hermitex.systems.solve import shaped
+from hermitex.systems.solve import shape_solution
 from hermitex.systems.system import System
 from hermitex.theories.convex import flattened, solved
 from hermitex.theories.losses import classes
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 LABELS = ("linear", "sign", "logit", "probit", "mixture")
 
 
 def _energy(loss: Pointwise) -> Expr:
-    """E min; a loss of the residual sees its fields only through y - omega ~ N(0, rho + Delta + q - 2 m), one normal."""
+    """E min; a loss of the residual depends on its fields only through y - omega ~ N(0, rho + Delta + q - 2 m), one normal."""
     if loss.of_residual is not None:
         return E(Moreau(loss.of_residual, f, sqrt(rho + Delta + q - 2*m)*z1, V), z1)
     teacher = m/sqrt(q)*z1 + sqrt(rho - m**2/q)*z2 + sqrt(Delta)*z3
@@ -146,7 +146,7 @@ class Glm(Theory):
         drawn = 1e-10  # where averages over a label that is drawn are held to no more
         if self.labels in ("logit", "probit") and tolerance < drawn and not np.all(found.converged):
             found = solved(self.system, flat, first, drawn)
-        found = shaped(found, shape)
+        found = shape_solution(found, shape)
         return found.require() if options.get("raise_on_failure") else found
 
     def described(self, fixed: Any) -> dict[str, Any]:
@@ -154,8 +154,8 @@ class Glm(Theory):
         return {"loss": str(self.loss), "labels": self.labels, **({"intercept": True} if self.intercept else {}), **fixed}
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Loss, labels and the numbers, those that are fixed."""
-        return ", ".join((str(self.loss), self.labels, *(("intercept",) if self.intercept else ()), *written(
+        """Loss, labels and the numbers, as far as they are fixed."""
+        return ", ".join((str(self.loss), self.labels, *(("intercept",) if self.intercept else ()), *numbers_latex(
             numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta",
             **({"fraction": r"\mathrm{fraction}"} if "fraction" in numbers else {}))))
 
@@ -201,7 +201,7 @@ def glm(loss: Formula = "square", labels: str = "linear", *, intercept: bool = F
     if labels not in LABELS:
         raise BadInput(f"glm: labels are {', '.join(LABELS[:-1])} or {LABELS[-1]}, not {labels!r}")
     if found.margin and labels == "linear":
-        raise BadInput(f"glm: the loss {found} asks for labels of +-1; use labels='sign'")
+        raise BadInput(f"glm: the loss {found} needs labels of +-1; use labels='sign'")
     if not isinstance(intercept, bool):
         raise BadInput(f"glm: intercept is True or False, not {intercept!r}")
     if intercept and labels == "linear":

@@ -56,7 +56,7 @@ class KernelLimit(Plateaus):
         return self.g, self.variables
 
     def expansion(self, order: int) -> Expansion:
-        """The orthonormal Hermite series up to a total order; the longest one that was asked for is kept."""
+        """The orthonormal Hermite series up to a total order; the longest requested one is kept."""
         known: Expansion | None = self.__dict__.get("_known")
         if known is None or known.order < order:
             g, variables = self._seen
@@ -117,7 +117,7 @@ def kernel_limit(g: Formula) -> KernelLimit:
     r"""What a kernel learns of g from n = d^kappa samples: its part of degree <= kappa, and nothing else.
 
     test_error = ||P_{>l} g||^2, l = floor(min(kappa, kappa_p)), ||P_k g||^2 = sum_{|a| = k} E[g He_a]^2/a!. Theorem
-    [mei2022hypercontractivity], for kappa and kappa_p that are no integers: at an integer the part of that degree is
+    [mei2022hypercontractivity], for kappa and kappa_p that are not integers: at an integer the part of that degree is
     fitted in part.
 
     Parameters

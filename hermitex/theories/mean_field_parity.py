@@ -71,7 +71,7 @@ class MeanFieldParity(Theory):
         return self.k + (size - self.k)/size**a
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The exponent of n over alpha, beside the k - 1 of a correlational query."""
+        """The exponent of n over alpha, with the k - 1 of a correlational query."""
         line = [i/100 for i in range(101)]
         ax = curves(line, {"mean field: $n$, $\\log N$, $\\log t$": [1 - a for a in line]}, ax, xlabel=r"$\alpha$",
                     ylabel="exponent of $d$")
@@ -99,7 +99,7 @@ class MeanFieldParity(Theory):
         """The numbers, checked."""
         out = self.checked(numbers, alpha=">= 0", dimension="> 0 inf")
         if not np.all(out["alpha"] <= 1):
-            raise BadInput(f"mean-field-parity: alpha lies between 0 and 1, not {np.max(out['alpha']):g}")
+            raise BadInput(f"mean-field-parity: alpha must be between 0 and 1, not {np.max(out['alpha']):g}")
         wrong = ~((out["dimension"] >= self.k) & (np.rint(out["dimension"]) == out["dimension"]))
         if np.any(wrong):
             one = out["dimension"][wrong].flat[0]
@@ -137,7 +137,7 @@ def _power(alpha: Any) -> Expr:
     """alpha as an exact expression: a number between 0 and 1, or a letter."""
     a = exact("alpha", alpha)
     if not a.free_symbols and not (a.is_extended_real and 0 <= a <= 1):
-        raise BadInput(f"mean-field-parity: alpha lies between 0 and 1, not {str(alpha)[:60]}")
+        raise BadInput(f"mean-field-parity: alpha must be between 0 and 1, not {str(alpha)[:60]}")
     return a
 
 

@@ -25,7 +25,7 @@ from hermitex.theories.features import gradient_bulk as bulk
 from hermitex.theories.features.gradient_bulk import delta, rho, tau
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, psi, q1, q2, qhat1, qhat2, r
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, completed, own_letters
+from hermitex.theories.spike import OneStepFamily, complete_numbers, own_letters
 
 _NAMES = ("v", "p", "a")  # v, theta_perp and the norms' direction
 ORDER_PARAMETERS = ("m", "zeta", "psi", "chi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde",
@@ -61,7 +61,7 @@ class ExactOneStep(OneStepFamily):
         if self.sigma.parity not in (-1, 0):
             raise BadInput("one-step: network='exact' is known for odd sigma (otherwise the rows' covariance has a part along "
                            f"theta without a closed asymptotic form), and {self.sigma.name} is not proved odd; use "
-                           "network='srf', and simulate the network beside it (model='network')")
+                           "network='srf', and simulate the network (model='network')")
 
     @cached_property
     def system(self) -> System:
@@ -96,9 +96,9 @@ class ExactOneStep(OneStepFamily):
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, c, gamma of the gradient step."""
-        done = completed(self.name, self.sigma, self.g, numbers)
+        done = complete_numbers(self.name, self.sigma, self.g, numbers)
         if self.g.parity == 0 and not np.all(done["Delta"] > 0):
-            raise BadInput("one-step: with g = 0 and no noise there is no gradient, and the network has no direction to learn")
+            raise BadInput("one-step: with g = 0 and without noise the gradient is 0, and the network has no direction to learn")
         one = np.asarray(1.0)
         return {**done, "alpha0inv": one/done["alpha0"], "epsilon": one/done.get("dimension", np.inf*one)}
 
@@ -175,7 +175,7 @@ def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolati
 
 
 def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, Expr]]:
-    """K/(beta V_2) and its derivative in delta as matrices of names; the equations of the forms P and F; what the names stand for.
+    """K/(beta V_2) and its derivative in delta as matrices of names; the equations of the forms P and F; the values of the names.
 
     With P = (I + delta C)^{-1} and F = [v, theta_perp, a]^T C P [v, theta_perp, a], taking the spike's direction out of the
     bulk, Pi = I - v v^T, adds delta F_v F_v^T/P_vv. The norms are C^{-1} a along the rows and independent of them otherwise,

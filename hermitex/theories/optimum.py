@@ -24,8 +24,8 @@ class TheoryPoint(NamedTuple):
         if name not in letters:
             raise UnknownName(name, letters, f"keyword of {self.theory.name}")
         if name not in self.given:
-            raise BadInput(f"{self.theory.name}: {name} was not given, and there is no derivative by it")
-        step = 1e-3  # relative: whether a number moves with a letter is asked, not by how much
+            raise BadInput(f"{self.theory.name}: {name} was not given, so it has no derivative")
+        step = 1e-3  # relative: only whether a number moves with a letter matters
         moved = {**self.given, name: np.asarray(self.given[name])*(1 + step) + step*(np.asarray(self.given[name]) == 0)}
         before, after = (self.theory.complete(dict(n)) for n in (self.given, moved))
         parameters = [p.name for p in self.point.system.parameters]

@@ -1,7 +1,7 @@
 """test_error(kappa) = sum_{D > l(kappa)} P_D: an error that falls in steps, where n = d^kappa suffices for one more degree.
 
-P_D is the weight of the target at degree D and l(kappa) the degree that is fitted; a subclass gives both. At a step itself what
-the step brings is fitted in part only: the error lies between its values on the two sides, and the reason of that point says so.
+P_D is the weight of the target at degree D and l(kappa) the degree that is fitted; a subclass gives both. At a step
+itself its degree is fitted only in part: the error is between the values on the two sides, and the reason of the point says so.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Plateaus(Theory):
         arrays = np.broadcast_arrays(*numbers.values())
         points = [self.reached(dict(zip(names, p, strict=True))) for p in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
         highest = max((k for _, k in points if k < np.inf), default=0)
-        most = 60  # that a curve asks for
+        most = 60  # the highest degree of a curve
         if highest > most:
-            raise BadInput(f"{self.name}: degrees up to {most} are computed; kappa = {float(np.max(numbers['kappa'])):g} asks "
-                           f"for degree {int(highest)}")
+            raise BadInput(f"{self.name}: degrees up to {most} are computed; kappa = {float(np.max(numbers['kappa'])):g} needs "
+                           f"degree {int(highest)}")
         tails = {k: 0.0 if k == np.inf else self.tail(int(k)) for point in points for k in point}
         shape = arrays[0].shape
         reason = np.array([_at_a_step(*p) if tails[p[0]] > tails[p[1]] else "" for p in points], dtype=object).reshape(shape)
@@ -93,7 +93,7 @@ def _at_a_step(before: float, degree: float) -> str:
     above = f"above degree {before:.0f}"
     words = (f"the part {above} is" if degree == np.inf else f"the part of degree {degree:.0f} is" if degree == before + 1 else
              f"the parts {above} up to {degree:.0f} are")
-    return f"at a step: {words} fitted in part only, the error lies between those on the two sides"
+    return f"at a step: {words} fitted in part only, and the error is between the values on the two sides"
 
 
 def steps_below(x: float) -> tuple[float, float]:

@@ -2,8 +2,8 @@ r"""E sqrt(S/(S + b)), S = |Z|^(2k) h(Z/|Z|), Z ~ N(0, 1_r): an average over a f
 
 The average over the radius is a function of log(h/b) alone: the trapezoid rule in log |Z| converges to rounding, and a spline of
 it serves every direction. Each angle of the sphere has Gauss's rule on both sides of the planes between axes, where monomials
-have their edges. Two coarser rules tell the error: off these planes an edge lies between nodes as chance has it, and so does one
-difference.
+have their edges. Two coarser rules estimate the error: off these planes an edge is at a random place between nodes, and so is
+one difference.
 """
 
 from __future__ import annotations

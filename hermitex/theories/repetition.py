@@ -1,6 +1,6 @@
 r"""E[g sigma'(h + gamma g sigma'(h)) h*] = sum_j gamma^j/j! E[g^{j+1} sigma'(h)^j sigma^{(j+1)}(h) h*]: seeing a sample twice.
 
-A second gradient on the same sample sees the powers of the label: the exponent falls to min_{p <= p_max} l(g^p), and over all
+A second gradient on the same sample contains powers of the label: the exponent falls to min_{p <= p_max} l(g^p), and over all
 transformations of the label to the generative exponent [dandi2024reusing, arnaboldi2024, damian2024].
 """
 
@@ -121,11 +121,11 @@ class Repetition(Shown):
         return extragradient(self.repetitions - 1 if order is None else order)
 
     def drift(self, sigma: Any, order: int = 3) -> Expr:
-        r"""What a student sees: dm/dt = (1 - m^2) sum_{j<p_max} gamma^j/j! sum_{k<order} c_{k+1}(g^{j+1}) f_{j,k}/k! m^k.
+        r"""The drift of a student: dm/dt = (1 - m^2) sum_{j<p_max} gamma^j/j! sum_{k<order} c_{k+1}(g^{j+1}) f_{j,k}/k! m^k.
 
-        f_{j,k} = E[sigma'^j sigma^(j+1) He_k], exact where it is known; gamma is the inner step times d. A term whose f vanishes is
-        one that this student does not see, whatever the exponent of the power. For a first step that is not small the average is
-        taken whole by ``hx.theories.sgd(sigma, g).repeated(size)``.
+        f_{j,k} = E[sigma'^j sigma^(j+1) He_k], exact where it is known; gamma is the inner step times d. A term with f = 0 does not
+        act on this student, whatever the exponent of the power. For a first step that is not small the whole average is
+        given by ``hx.theories.sgd(sigma, g).repeated(size)``.
 
         >>> repetition("He3").drift("z**2/2", order=2)
         36*gamma*m*(1 - m**2)

@@ -24,7 +24,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbols import lamda
 from hermitex.systems.system import System
 from hermitex.theories.pointwise_parts import in_parts
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 n, p, nu_2 = symbols("n p nu_2", positive=True)
 noise, tail = symbols("noise tail", nonnegative=True)
@@ -124,7 +124,7 @@ class RidgeEquivalent(Theory):
         return found.require() if options.get("raise_on_failure") else found
 
     def _rooted(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
-        infinite = 1e100  # stands for oo as n and p: 1/n and 1/p are then far below the rounding of what they are added to
+        infinite = 1e100  # replaces oo as n and p: 1/n and 1/p are then far below rounding
         at = {**numbers, "n": np.minimum(numbers["n"], infinite), "p": np.minimum(numbers["p"], infinite)}
         given = options.get("start") or {}
         return super().run(at, **{**options, "start": {"nu_2": self._near(at), **given}})
@@ -151,9 +151,9 @@ class RidgeEquivalent(Theory):
         return np.where(np.isfinite(near) & (near > 0), near, 1.0)
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Samples, width, ridge, noise and tail, those that are fixed."""
+        """Samples, width, ridge, noise and tail, as far as they are fixed."""
         tail = {"tail": r"\mathrm{tail}"} if numbers.get("tail") else {}
-        return ", ".join(written(numbers, n="n", p="p", lam=r"\lambda", noise=r"\sigma^2", **tail))
+        return ", ".join(numbers_latex(numbers, n="n", p="p", lam=r"\lambda", noise=r"\sigma^2", **tail))
 
     def plot(self, ax: Axes | None = None, *, capacity: float = 2.0, source: float = 0.5, noise: float = 0.1,
              modes: int = 2000) -> Axes:

@@ -150,10 +150,10 @@ class SGD(OverlapFlow):
         return float(times[0]) if np.ndim(dimension) == 0 else times
 
     def escape(self, dimension: Any, *, level: float = 0.5, step: Any = 0.0) -> EscapeTimes:
-        """T(d) along d beside the law of its growth: O(1), log(d)/(2 C) or d^(l/2 - 1) -> EscapeTimes."""
+        """T(d) along d, with the law of its growth: O(1), log(d)/(2 C) or d^(l/2 - 1) -> EscapeTimes."""
         d = np.atleast_1d(np.asarray(dimension, dtype=float))
         if not (0 < level < 1) or not np.all(d > 1/level**2):
-            raise BadInput(f"sgd: the level lies between d^(-1/2) and 1, not {level:g} at d = {d.min():g}")
+            raise BadInput(f"sgd: the level must be between d^(-1/2) and 1, not {level:g} at d = {d.min():g}")
         return escape_times(self.drift, self.leading, d, level, float(step), label=f"{self.sigma.name}, {self.g.name}")
 
     def samples(self, dimension: Any, *, level: float = 0.5, step: float = 1.0) -> Any:

@@ -25,7 +25,7 @@ from hermitex.theories.features.smoothed import Smoothed
 Array = np.ndarray[Any, Any]
 
 _WINDOW = 9.0  # P(|kappa| > 9) = 2e-19
-_INSIDE = 1e-9               # Im m/|m| beyond which a point lies in the support
+_INSIDE = 1e-9               # Im m/|m| beyond which a point is in the support
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -204,7 +204,7 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
         notes.append("an edge is not a fold of the fixed point: the density vanishes there faster than any power, or not at all")
     zero = _mass_at_zero(equations)
     negligible = 1e-9  # a variance, relative to the mean, that shows as none
-    seen = 1e-3  # a share of the law that is told
+    seen = 1e-3  # a share of the law that is reported
     if (nearly := _mass_at_zero(equations, negligible) - zero) > seen:
         notes.append(f"of the eigenvalues {nearly:.3g} lie below {negligible:.0e} of the mean: where mu_1 and mu_star (nearly) "
                      "vanish the features of a sample do not vary, and rows are alike; the law counts these as its bulk, "
@@ -238,7 +238,7 @@ def _coefficients(smoothed: Smoothed, r: float, c: float, refine: int = 1) -> tu
     mu_0, mu_1 = smoothed(r*kappa, np.asarray(c))
     rest = np.maximum(mu_star(smoothed.activation).squared(kappa, r=r, c=c), 0)
     size = float(w @ (mu_0**2 + c*mu_1**2 + rest))
-    # What is zero but for rounding (mu_star of a linear activation) must not pass for a small population.
+    # A number that is 0 up to rounding (mu_star of a linear activation) must not count as a small population.
     rest = rest if w @ rest > 1e-26*size else np.zeros_like(rest)
     mu_1 = mu_1 if w @ (c*mu_1**2) > 1e-26*size else np.zeros_like(mu_1)
     return kappa, w, np.broadcast_to(mu_0, kappa.shape), np.broadcast_to(mu_1, kappa.shape), rest
@@ -269,7 +269,7 @@ def _mass_at_zero(e: Equations, negligible: float = 0.0) -> float:
 
 
 def _support(e: Equations, grows: bool) -> tuple[list[tuple[float, float]], bool, bool]:
-    """The bulks off zero, whether an edge is no fold, and whether a part of them rests on few samples."""
+    """The bulks away from zero, whether some edge is not a fold, and whether part of a bulk rests on few samples."""
     top = 4*e.mean
     while e.solve(np.array([top + 0j]))[0, 1].imag*top > (1e-9 if grows else _INSIDE) and top < 1e8*e.mean:
         top *= 2

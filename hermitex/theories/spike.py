@@ -127,7 +127,7 @@ class Spike(Shown):
         t, batch = at["eta"]/at["beta"], 1/at["alpha0"]
         bar, R_2 = k["g_0"] - k["sigma_0"], k["rest"] + at["Delta"]
         N_v = np.sqrt(k["g_1"]**2 + R_2*batch)
-        gamma = np.divide(k["g_1"], N_v, out=np.zeros_like(N_v), where=N_v > 0)  # without a gradient there is no direction
+        gamma = np.divide(k["g_1"], N_v, out=np.zeros_like(N_v), where=N_v > 0)  # without a gradient the direction is undefined
         c = (1 + t*k["sigma_2"]*bar)**2 + t**2*R_2*batch*k["slope"]
         return t*k["sigma_1"]*N_v, c, np.clip(gamma, -1, 1)
 
@@ -160,7 +160,7 @@ class Spike(Shown):
 
 
 def spike(sigma: Formula, g: Formula) -> Spike:
-    """What one giant gradient step makes of random weights: (r, c, gamma) as formulas.
+    """The effect of one giant gradient step on random weights: (r, c, gamma) as formulas.
 
     r = t sigma_1 N_v,   c = (1 + t sigma_2 Rbar)^2 + t^2 (R_2/alpha0) Var sigma',   gamma = g_1/N_v,   t = eta/beta
     with s_k = E[s(z) He_k(z)], Rbar = g_0 - sigma_0, R_2 = E g^2 - 2 g_0 sigma_0 + sigma_0^2 + Delta,
@@ -211,8 +211,8 @@ def require_square_integrable(asking: str, role: str, f: Activation) -> None:
         raise BadInput(f"{asking}: the {role} {shorten(f.name, 60)} is not square integrable: E[f(z)^2] = oo for z ~ N(0, 1)")
 
 
-def explained(found: Solution, sigma: Activation, numbers: Mapping[str, np.ndarray]) -> Solution:
-    """The same solution, its reason told where the features have no second moment; the widest that failed are asked."""
+def explain_missing_moment(found: Solution, sigma: Activation, numbers: Mapping[str, np.ndarray]) -> Solution:
+    """The same solution, with a reason if the features have no second moment; tested at the widest failed points."""
     shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
     at = {n: np.broadcast_to(numbers.get(n, np.asarray(0.0)), shape).ravel() for n in ("r", "c", "bias")}
     failed = ~np.asarray(found.converged, dtype=bool).ravel()
@@ -273,7 +273,7 @@ def _parameters(asked: Spike, given: Mapping[str, Any]) -> tuple[tuple[str, floa
 
 
 def free_parameters(*functions: Activation) -> tuple[str, ...]:
-    """Names of the letters beside z in the functions, sorted."""
+    """Names of the letters other than z in the functions, sorted."""
     return tuple(sorted({s.name for f in functions for s in f.letters}))
 
 
@@ -288,7 +288,7 @@ def functions(asking: str, sigma: Any, g: Any, taken: set[str]) -> tuple[Activat
 
 
 def own_letters(functions: Sequence[Activation], taken: Iterable[Any]) -> tuple[Symbol, ...]:
-    """The letters beside z in the functions, as parameters of a system whose other names are `taken`.
+    """The letters other than z in the functions, as parameters of a system whose other names are `taken`.
 
     Raises BadInput where a function has given a letter of the equations to a parameter of its own.
     """
@@ -315,7 +315,7 @@ def _within(asking: str, name: str, v: np.ndarray) -> None:
         raise BadInput(f"{asking}: {name} = {v[~good].flat[0]:g}; it must be {must}")
 
 
-def completed(asking: str, sigma: Activation, g: Activation, numbers: Mapping[str, np.ndarray],
+def complete_numbers(asking: str, sigma: Activation, g: Activation, numbers: Mapping[str, np.ndarray],
               *, spiked: tuple[str, ...] = ("r", "c", "gamma")) -> dict[str, np.ndarray]:
     """The numbers of a one-step theory, checked, with r, c, gamma from (alpha0, eta) where these were given.
 
@@ -373,7 +373,7 @@ class OneStepFamily(Theory):
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, c, gamma of the gradient step."""
-        return completed(self.name, self.sigma, self.g, numbers)
+        return complete_numbers(self.name, self.sigma, self.g, numbers)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma and target as text, then the numbers that stayed fixed."""

@@ -1,4 +1,4 @@
-r"""Sigma = 1 + theta mu mu^T, theta = d^gamma_2, <mu, beta> = d^(-gamma_1): learning g(<beta, x>) beside one strong direction.
+r"""Sigma = 1 + theta mu mu^T, theta = d^gamma_2, <mu, beta> = d^(-gamma_1): learning g(<beta, x>) with one strong direction.
 
 The target's field is of unit variance, k is its information exponent. A neuron that starts at random has overlap d^(e_0) with it
 in the geometry of Sigma, e_0 = -1/2 + (gamma_2 - gamma_1)_+ - (gamma_2 - 2 gamma_1)_+/2, and asks for n ~ d^(1 + e) samples,
@@ -127,7 +127,7 @@ class SpikedCovariance(SpikedFlow):
         return ceiling(size/(1 - b)) - 1
 
     def aligned(self, gamma_2: Any = None, degree: Any = None) -> Claims:
-        """What the target asks where mu is its direction, gamma_1 = 0: of a kernel, of one gradient step, of the spherical flow.
+        """The costs of a target along mu, gamma_1 = 0: for a kernel, for one gradient step, for the spherical flow.
 
         degree : l, of the part that a kernel is to learn (default: the information exponent k)
 
@@ -182,7 +182,7 @@ class SpikedCovariance(SpikedFlow):
                 continue
             value = exact(symbol.name, given)
             if value.is_number and not (0 <= value <= top and (symbol is GAMMA_1 or value < 1)):
-                raise BadInput(f"spiked-covariance: {symbol.name} lies between 0 and {top}, not {given}")
+                raise BadInput(f"spiked-covariance: {symbol.name} must be between 0 and {top}, not {given}")
             found[symbol] = value
         return found
 

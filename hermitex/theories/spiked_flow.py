@@ -18,7 +18,7 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z, z1, z2
 from hermitex.systems.flow import Flow
-from hermitex.systems.names import begin
+from hermitex.systems.names import read_start
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory
@@ -106,13 +106,13 @@ class SpikedFlow(Theory):
         """The numbers, checked, with m0."""
         out = self.checked(numbers, gamma_2=">= 0", dimension="> 0")
         if not np.all(out["gamma_2"] < 1):
-            raise BadInput(f"spiked-covariance: gamma_2 lies between 0 and 1, not {np.max(out['gamma_2']):g}")
+            raise BadInput(f"spiked-covariance: gamma_2 must be between 0 and 1, not {np.max(out['gamma_2']):g}")
         if not np.all(out["dimension"] >= 2):
             raise BadInput(f"spiked-covariance: dimension is 2 or more, not {np.min(out['dimension']):g}")
         out["m0"] = out.get("m0", np.asarray(out["dimension"])**-0.5)
         begins = np.ravel(out["m0"])
         if not np.all(good := (np.abs(begins) < 1) & (begins != 0)):
-            raise BadInput(f"spiked-covariance: m0 lies between -1 and 1 and is not 0, not {begins[~good][0]:g}")
+            raise BadInput(f"spiked-covariance: m0 must be between -1 and 1 and different from 0, not {begins[~good][0]:g}")
         return out
 
     def by_equations(self, numbers: dict[str, np.ndarray]) -> Mapping[str, Any]:
@@ -125,7 +125,7 @@ class SpikedFlow(Theory):
             raise NoValue("spiked-covariance", "t", "np.linspace(0, 20, 100)")
         line = np.atleast_1d(self.given({"t": t})["t"])
         if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-            raise BadInput("spiked-covariance: t is an increasing list of times, none below 0")
+            raise BadInput("spiked-covariance: t must be an increasing list of times, 0 or more")
         return line
 
     def solve(self, *, t: Any = None, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None,
@@ -138,7 +138,7 @@ class SpikedFlow(Theory):
         given = self.complete(self.given(numbers))
         at = self.single(given, *given)
         whole = np.unique(np.concatenate([[0.0], line]))
-        first = {"omega": at["m0"], **begin(start, "'omega': 0.1")}
+        first = {"omega": at["m0"], **read_start(start, "'omega': 0.1")}
         times = float(line[0]) if np.ndim(t) == 0 else whole if whole.size > 1 else [0.0, 1e-9]
         return self.flow().solve(t=times, start=first, theta=at["dimension"]**at["gamma_2"],
                                  tolerance=tolerance, budget=budget, raise_on_failure=raise_on_failure)

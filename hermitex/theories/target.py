@@ -20,7 +20,14 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import Delta, c, gamma, kappa, r, z
-from hermitex.theories.conditional_coefficients import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
+from hermitex.theories.conditional_coefficients import (
+    DEVIATION,
+    MEAN,
+    Coefficient,
+    closed_form_or_refusal,
+    collect_terms,
+    values_at,
+)
 
 
 class MomentValues(NamedTuple):
@@ -48,7 +55,7 @@ class _Moment(Coefficient):
 
     @cached_property
     def expr(self) -> Expr:
-        found = collected(simplest(self, E(z**self.k*self.activation(MEAN + DEVIATION*z)**self.n, z)))
+        found = collect_terms(closed_form_or_refusal(self, E(z**self.k*self.activation(MEAN + DEVIATION*z)**self.n, z)))
         return found.xreplace({MEAN: r*kappa, DEVIATION: sqrt(c)})
 
     def statistic(self, values: Any, t: Any, weights: Any) -> Any:
@@ -99,7 +106,7 @@ class TargetMoments(Shown):
             return self._exact(*(sympify(v, strict=True) for v in (at_kappa, gamma, Delta)))
         ks, gs, noise = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (at_kappa, gamma, Delta)))
         if not (np.all(np.abs(gs) <= 1) and np.all(noise >= 0) and np.all(np.isfinite(ks)) and np.all(np.isfinite(noise))):
-            raise BadInput("target_moments: gamma lies between -1 and 1, Delta is 0 or more, kappa finite")
+            raise BadInput("target_moments: gamma must be between -1 and 1, Delta 0 or more, and kappa finite")
         rho = (1 - gs)*(1 + gs)
         found = [self._numbers(m, ks.ravel(), gs.ravel(), rho.ravel(), parameters).reshape(ks.shape) for m in self._moments]
         found[2] = found[2] + noise

@@ -16,20 +16,20 @@ from hermitex.hints import Numbers
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
 from hermitex.solvers.solution import Solution
-from hermitex.solvers.solve_limits import limited, require_tolerance
-from hermitex.solvers.sweep_grid import reals
+from hermitex.solvers.solve_limits import limit_time, require_tolerance
+from hermitex.solvers.sweep_grid import real_array
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name
 from hermitex.systems.system import System
-from hermitex.theories.curve import Curve, bends
+from hermitex.theories.curve import Curve, bending_points
 from hermitex.theories.optimum import TheoryPoint
 
 _AT_EVERY_POINT = ("optimise", "bounds", "refine")  # keywords of `Theory.curve` that a path in time has no use for
 
 
 class Theory(Shown):
-    """What every theory shares: checked numbers, curves, citations.
+    """The base of every theory: checked numbers, curves, citations.
 
     A subclass is a frozen dataclass of functions and structure; it gives `name`, `numbers` (letters it takes, with the
     default of each or `REQUIRED`), `complete` (numbers -> those of its system), `run` and `order_parameters`.
@@ -57,11 +57,11 @@ class Theory(Shown):
     def system(self) -> System:
         """The equations, as a `System`."""
         other = "; its equations of motion are .flow, a Flow" if hasattr(type(self), "flow") else ""
-        raise AttributeError(f"{self.name}: there is no system of equations that is solved{other}")
+        raise AttributeError(f"{self.name}: this theory solves no system of equations{other}")
 
     @property
     def solved(self) -> Any:
-        """What `solve` solves: the system or the flow, or where it has a way of its own the theory itself."""
+        """The object that `solve` solves: the system or the flow, or the theory itself if it has its own solver."""
         return getattr(self, "system", self)
 
     @property
@@ -106,21 +106,21 @@ class Theory(Shown):
 
     # -- what a user calls ---------------------------------------------------------------------------------------------
     def given(self, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """The numbers as float arrays, defaults filled in; one clear line for what is unknown, missing or no number."""
+        """The numbers as float arrays, with defaults; one clear line for an unknown, missing or wrong number."""
         known = self.letters()
         values: dict[str, Any] = {}
         for key, v in by_name(self.name, numbers, parameters=known).items():
             if key not in known and key in self.elsewhere:
                 raise BadInput(f"{self.name}: {key} is taken with {self.elsewhere[key]} only; here there are {', '.join(known)}")
             if key in _AT_EVERY_POINT:
-                raise BadInput(f"{self.name}: {key} is for curves of an error that is solved at every point, and this is none; "
+                raise BadInput(f"{self.name}: {key} needs a curve whose error is solved at every point, and this is not one; "
                                "leave it out, and make a curve for each value")
             if key not in known:
                 raise UnknownName(key, known, f"keyword of {self.name}")
             if v is None:
                 continue
             try:
-                array = reals(v)
+                array = real_array(v)
             except NO_NUMBER:
                 raise BadInput(f"{self.name}: {key} = {brief(v)} is not a number or an array of numbers") from None
             if np.isnan(array).any() or not array.size:
@@ -133,7 +133,7 @@ class Theory(Shown):
         return numbers
 
     def of_experiment(self, theory: Curve, measured: Curve) -> str:
-        """What is to be said of the experiment beside a curve of this theory, one line; "" for nothing."""
+        """A one-line note on the experiment of a curve of this theory; "" for none."""
         return ""
 
     def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class Theory(Shown):
               budget: float | None = None, method: str = "newton", damping: float = 1.0, **numbers: Any) -> Solution:
         """Solve at given numbers (arrays broadcast) -> Solution; NotConverged carries the last state.
 
-        `budget` seconds: what is not solved by then is not converged, and its reason says so. `method`, `damping`: of
+        `budget` CPU seconds: what is not solved by then is not converged, and its reason says so. `method`, `damping`: of
         `System.solve`; a theory with a solver of its own has no map to iterate, and says so.
 
         Guarantee: where `converged` is true, `error` bounds the distance to a solution of the theory's equations. See
@@ -154,7 +154,7 @@ class Theory(Shown):
         require_method(self.name, method, damping)
         require_tolerance(tolerance)
         how = {} if method == "newton" else {"method": method, "damping": damping}
-        with limited(budget):
+        with limit_time(budget):
             found = self.run(self.complete(dict(given)), raise_on_failure=False, start=start, tolerance=tolerance, **how)
         if how and not all("iterate" in str(m) for m in np.ravel(np.asarray(found.method, dtype=object))):
             raise BadInput(f"{self.name}: it has a solver of its own, not a map to iterate; leave method= out")
@@ -240,7 +240,7 @@ class Theory(Shown):
         if not isinstance(refine, int) or refine < 0:
             raise BadInput(f"{self.name}: refine is a number of points to add, 0 or more, not {brief(refine)}")
         if (refine or optimise is not None) and not self.errors:
-            raise BadInput(f"{self.name}: its curve holds no error to look at; leave {'refine' if refine else 'optimise'} out")
+            raise BadInput(f"{self.name}: its curve contains no error; leave {'refine' if refine else 'optimise'} out")
         if refine and (len(lists) != 1 or optimise is not None):
             raise BadInput(f"{self.name}: refine adds points along one list of numbers, without optimise; give it alone")
         if optimise is not None:
@@ -263,7 +263,7 @@ class Theory(Shown):
 
         y = seen(line, found)[np.argsort(line)]
         line = np.sort(line)
-        while most > 0 and (new := bends(line, y, most)).size:
+        while most > 0 and (new := bending_points(line, y, most)).size:
             more = self.run(self.complete({**rest, axis: new}), raise_on_failure=False, **how)
             line, y, most = np.append(line, new), np.append(y, seen(new, more)), most - new.size
             line, y = line[order := np.argsort(line)], y[order]
@@ -287,7 +287,7 @@ class Theory(Shown):
                      sources=self.sources, lacking={n: k for n, k in self.brought_by.items() if n not in values})
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """What a legend says of a curve that was given no title: what tells it from others; nothing for the theory's name."""
+        """The legend of a curve without a title: its difference from others; empty for the theory's name."""
         return ""
 
     def _best_along(self, axis: str, line: np.ndarray, given: Mapping[str, Any], letter: str, bounds: Any,
@@ -354,7 +354,7 @@ class Theory(Shown):
         return bibtex(list(self.sources))
 
 
-def written(numbers: Mapping[str, Any], **letters: str) -> list[str]:
+def numbers_latex(numbers: Mapping[str, Any], **letters: str) -> list[str]:
     """The finite numbers among these, for a legend: "$p = 100$", each by its letter in LaTeX."""
     return [f"${letter} = {numbers[name]:.4g}$" for name, letter in letters.items() if np.isfinite(numbers.get(name, np.inf))]
 

@@ -134,7 +134,7 @@ class Tree(Plateaus):
         self._need_second_order()
         first, both = 1 + e, max(1 + e, float(self.degree*self.epsilon1))
         if self.scenario == "II":
-            # What fixed features fit, degree <= kappa, is fitted still: epsilon1 <= 1.
+            # The part that fixed features fit, degree <= kappa, remains fitted: epsilon1 <= 1.
             return _beyond(kappa, first, fixed, steps_below(kappa/e))
         return _beyond(kappa, both, replace(self, scenario="II").reached(numbers), (np.inf, np.inf))
 
@@ -240,7 +240,7 @@ def tree(g: Formula, P: Mapping[int, str | float | Expr] | str | None = None, ep
     Raises
     ------
     BadInput : no P or epsilon1, a degree below 1, epsilon1 out of range, g constant or with free parameters; scenarios II and
-        III where P has no He_2 or g no linear part: the first layer then sees nothing at kappa_1.
+        III where P has no He_2 or g no linear part: the first layer then learns nothing at kappa_1.
 
     Guarantee
     ---------

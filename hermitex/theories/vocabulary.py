@@ -23,7 +23,7 @@ from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.systems.system import System
 from hermitex.theories.one_step import bias, epsilon, r
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, completed, free_parameters, own_letters, spike
+from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters, own_letters, spike
 
 _TOTAL = 1e-9  # how far from 1 the sum of the fractions may be, and gamma in the orthogonal case
 _FAMILIES = ("m", "zeta", "psi", "q1_", "q2_", "V1_", "V2_", "Vhat1_", "Vhat2_", "qhat1_", "qhat2_", "zetatilde", "psitilde")
@@ -114,7 +114,7 @@ class VocabularyOneStep(OneStepFamily):
         if alone and self.norms is not None:
             numbers = {"c": np.asarray(np.dot(self.fractions, self.norms)), **numbers}
         residual = self._recentred()
-        done = completed(self.name, self.sigma, residual, numbers)
+        done = complete_numbers(self.name, self.sigma, residual, numbers)
         one = np.asarray(1.0)
         if self.rows == "orthogonal":
             self._require_orthogonal(done)
@@ -191,7 +191,7 @@ class Letters:
         return Matrix(len(self.each), len(self.each), lambda i, j: Symbol(f"{name}_{min(i, j) + 1}{max(i, j) + 1}", real=True))
 
     def parameters(self, functions: tuple[Activation, ...], taken: Sequence[Symbol]) -> list[Symbol]:
-        """What gets numbers, the letters' own u_k, pi_k, c_k among it."""
+        """The letters that get numbers, including the own u_k, pi_k, c_k."""
         own = [*self.u.values(), *self.pi.values(), *self.c.values()]
         common = [alpha, beta, lamda, r, gamma, Delta, bias, epsilon, *own]
         return [*common, *own_letters(functions, (*taken, *common))]
@@ -304,7 +304,7 @@ def _quadratic(matrix: Matrix, v: Matrix) -> Expr:
 def orthogonal_rows(sigma: Activation, g: Activation, count: int, *, interpolating: bool = False) -> System:
     """The equations for orthogonal rows, w_i.w_j = c_k delta_ij, at gamma = 1 and beta <= 1 [cui2024, Appendix D.3].
 
-    The terms -(kappa^2 - 1) and -(sum_k mu_1^k zeta_k)^2 take the spike's direction out of the bulk, where it lies.
+    The terms -(kappa^2 - 1) and -(sum_k mu_1^k zeta_k)^2 take the spike's direction out of the bulk.
     """
     a = Letters(count)
     pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22

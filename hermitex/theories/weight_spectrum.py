@@ -74,7 +74,7 @@ class WeightSpectrum(Shown):
 
 
 def weight_spectrum(psi2: float, outlier: float | None, points: int, simulated: Any = None) -> WeightSpectrum:
-    """The bulk at psi2 = N/d beside an outlier; `simulated`: singular values to be drawn beside it.
+    """The bulk at psi2 = N/d and an outlier; `simulated`: singular values to plot with it.
 
     >>> round(weight_spectrum(0.25, None, 200).edges[1], 12)
     1.5

@@ -40,7 +40,7 @@ def test_a_function_of_samples_beside_a_system():
     (resolvent, {"alpha": 1.0, "lam": 0.1}, "not none"), (resolvent, {"alpha": [1.0], "lam": [0.1]}, "not alpha, lam"),
     (lambda rng, **at: 3.0, {"alpha": [1.0], "lam": 0.1}, "names with numbers"),
     (lambda rng, **at: {"W": 1.0}, {"alpha": [1.0], "lam": 0.1}, "unknown or observable"),
-    (lambda rng, **at: {"V": "x"}, {"alpha": [1.0], "lam": 0.1}, "no number"),
+    (lambda rng, **at: {"V": "x"}, {"alpha": [1.0], "lam": 0.1}, "not a number"),
     (lambda rng, **at: {"V" if at["alpha"] < 2 else "Vhat": 1.0}, {"alpha": [1.0, 2.0], "lam": 0.1}, "returned V first")])
 def test_what_an_experiment_refuses(sample, numbers, word):
     with pytest.raises(HermitexError) as caught:

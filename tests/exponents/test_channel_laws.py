@@ -65,7 +65,7 @@ def test_a_complex_target_is_refused(target):
 
 @pytest.mark.parametrize("keywords, told", [
     ({"budget": "a"}, "a number of seconds"), ({"budget": 0}, "no time"), ({"budget": -1}, "a number of seconds"),
-    ({"variables": "z1,z1,z2"}, "z1 stands there twice"), ({"channel": "nosuch"}, "gaussian, multiplicative, poisson"),
+    ({"variables": "z1,z1,z2"}, "z1 occurs twice"), ({"channel": "nosuch"}, "gaussian, multiplicative, poisson"),
     ({"channel": "gaussian:z1"}, "z1 is not a positive number"), ({"channel": "gaussian:10**400"}, "not a positive number up to"),
 ])
 def test_arguments_that_mean_nothing_get_one_line(keywords, told):

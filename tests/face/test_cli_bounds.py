@@ -60,5 +60,5 @@ def test_hostile_functions_get_one_line(capsys):
 def test_several_numbers_at_once_are_for_python(capsys):
     assert cli.main(["bounds", "--sigma", "tanh", "--target", "sin", "--r", "0.5,1,2"]) == 2
     said = capsys.readouterr().err
-    assert "--r is one number" in said and "hx.bounds('tanh', 'sin', ..., r=[0.5, 1, 2])" in said
+    assert "--r takes one number" in said and "hx.bounds('tanh', 'sin', ..., r=[0.5, 1, 2])" in said
     assert len(hx.bounds("tanh", "sin", r=[0.5, 1, 2]).upper) == 3

@@ -242,17 +242,17 @@ GIANT = ["curve", "giant-step", "--sigma", "relu", "--target", "He2", "--u", "1"
 
 @pytest.mark.parametrize("argv, says", [
     ([*COMMITTEE, "--second", "2"], "second is taken with readout='trained' only"),
-    ([*COMMITTEE, "--optimise", "gamma"], "--optimise is no option of committee"),
-    ([*COMMITTEE, "--refine", "3"], "--refine is no option of committee"),
-    ([*COMMITTEE, "--simulate", "--model", "network"], "--model is no option of committee"),
-    ([*GIANT, "--optimise", "u"], "--optimise is no option of giant-step"),
-    ([*GIANT, "--baselines"], "--baselines is no option of giant-step"),
+    ([*COMMITTEE, "--optimise", "gamma"], "--optimise is not an option of committee"),
+    ([*COMMITTEE, "--refine", "3"], "--refine is not an option of committee"),
+    ([*COMMITTEE, "--simulate", "--model", "network"], "--model is not an option of committee"),
+    ([*GIANT, "--optimise", "u"], "--optimise is not an option of giant-step"),
+    ([*GIANT, "--baselines"], "--baselines is not an option of giant-step"),
     ([*GIANT, "--seeds", "3"], "--seeds belongs to --simulate"),
     ([*GIANT, "--simulate-dimension", "30"], "--simulate-dimension belongs to --simulate"),
     ([*BASE, *FEATURES, "--alpha", "1", "--model", "network"], "--model belongs to --simulate"),
-    ([*TREE, "--optimise", "epsilon1"], "which takes no number beside --kappa"),
+    ([*TREE, "--optimise", "epsilon1"], "whose only number is --kappa"),
     ([*TREE[:4], "--P", "2:1,2:3", *TREE[6:]], "each order once"), ([*TREE[:4], *TREE[6:]], "--P is needed, for instance --P 2:1"),
-    (["curve", "mean-field-parity", "--alpha", "0,1", "--refine", "3"], "--refine is no option of mean-field-parity")])
+    (["curve", "mean-field-parity", "--alpha", "0,1", "--refine", "3"], "--refine is not an option of mean-field-parity")])
 def test_an_option_that_would_do_nothing_is_refused(argv, says, capsys):
     assert cli.main(argv) == 2
     out, err = capsys.readouterr()
@@ -260,8 +260,8 @@ def test_an_option_that_would_do_nothing_is_refused(argv, says, capsys):
 
 
 @pytest.mark.parametrize("theory, numbers, says", [
-    (hx.theories.giant_step("relu", "He2"), {"samples": [1], "optimise": "u"}, "no error to look at"),
-    (hx.theories.mean_field_parity(2), {"alpha": [0.5], "refine": 2}, "no error to look at"),
+    (hx.theories.giant_step("relu", "He2"), {"samples": [1], "optimise": "u"}, "contains no error"),
+    (hx.theories.mean_field_parity(2), {"alpha": [0.5], "refine": 2}, "contains no error"),
     (hx.theories.committee("erf"), {"t": [0, 1], "gamma": 1, "dimension": 50, "refine": 2}, "solved at every point"),
     (hx.theories.spiked_covariance("He2"), {"t": [1], "gamma_2": 0.5, "dimension": 50, "optimise": "m0"}, "solved at every point"),
     (hx.theories.committee("erf"), {"t": [0, 1], "gamma": 1, "dimension": 50, "second": 2}, "readout='trained'"),

@@ -157,7 +157,7 @@ X = '[equations]\nx = "1/(1 + x + alpha)"\n'
     ('[equations]\nx = "__import__(1)"', "[equations] x"),
     ("[equations]\nx = true", "[equations] x: a formula is a text"),
     ('[equations]\nx = "x = x"', "[equations] x: both sides are the same"),
-    ('[equations]\nx = "z*x"', "[equations]: System: the standard normal z stands outside"),
+    ('[equations]\nx = "z*x"', "[equations]: System: the standard normal z occurs outside"),
     ('[equations]\nz = "1"', "[equations] z: z is a standard normal"),
     ('[equations]\n"a b" = "1"', "[equations] a b: 'a b' is not a name"),
     ('[symbols]\na = "positiv"\n' + X, "[symbols] a: unknown assumption on a: 'positiv'; did you mean positive"),

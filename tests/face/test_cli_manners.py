@@ -56,8 +56,8 @@ def test_the_package_runs_as_its_script_does():
     (["mu", "tanh", "--order"], "--order needs a value"),
     (["mu", "tanh", "--order", "--"], "--order needs a value"),
     (["bounds", "--sigma=--", "--target", "z"], "--sigma needs a value"),
-    (["generate", "a\0.toml"], "no name of a file"),
-    (["check", "\ud800.py"], "no name of a file"),
+    (["generate", "a\0.toml"], "not a file name"),
+    (["check", "\ud800.py"], "not a file name"),
     (["exponents", "z", "--channel", "gaussian:E(z**2)"], "not a positive number"),
     (["mu", "tanh", "--order", "two"], "invalid int value"),
     (["mu"], "SIGMA"),
@@ -153,7 +153,7 @@ def test_a_runaway_on_the_command_line_is_one_line(capsys, monkeypatch):
                 pass
 
     monkeypatch.setattr("hermitex.face.verbs.cite_verb.run", forever)
-    assert "time budget of 0.1 s" in refusal(capsys, "cite", "x", "--budget", "0.1")
+    assert "the budget of 0.1 CPU seconds" in refusal(capsys, "cite", "x", "--budget", "0.1")
 
 
 def test_no_alarm_is_left_behind():

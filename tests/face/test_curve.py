@@ -89,7 +89,7 @@ def test_the_reference_lines():
         hx.baselines("one-step", sigma="tanh", target="sign", loss="logistic", alpha=1, lam=1)
     for other, numbers in ((hx.theories.random_features("tanh", "z"), {"gamma": 0.5, "lam": 0.1}),  # its alpha is n/p
                            (hx.theories.multi_index("z**2"), {})):
-        with pytest.raises(BadInput, match="those of one-step"):
+        with pytest.raises(BadInput, match="defined for one-step"):
             hx.baselines(other, [1.0], **numbers)
 
 

@@ -159,7 +159,7 @@ def test_a_package_in_a_zip_generates(folder):
 # -- derivation files ----------------------------------------------------------------------------------------------------
 def test_a_page_that_runs_on_is_ended_by_its_budget(folder, capsys):
     (folder / "page.py").write_text("while True:\n    pass\n")
-    assert "running it: the time budget" in refused(capsys, "check", "page.py", "--budget", "0.2")
+    assert "running it: the budget of 0.2 CPU seconds" in refused(capsys, "check", "page.py", "--budget", "0.2")
 
 
 def test_a_page_without_a_step_does_not_hold(folder, capsys):
@@ -213,7 +213,7 @@ def test_what_an_encoding_lacks_is_escaped(env):
 
 def test_the_escape_is_that_of_json():
     raw = io.TextIOWrapper(buffer := io.BytesIO(), encoding="ascii", errors="strict")
-    streams.prepare()
+    streams.prepare_streams()
     raw.reconfigure(errors="hermitex.escape")
     raw.write(json.dumps("é α \U0001f600 \ud800", ensure_ascii=False))
     raw.flush()
@@ -242,7 +242,6 @@ def test_an_interrupt_stays_one_whatever_a_library_makes_of_it(capsys, monkeypat
 
 
 def test_an_interrupt_inside_flint(monkeypatch):
-    pytest.importorskip("flint")
     from sympy import exp, sin, sqrt, tanh
 
     from hermitex import E

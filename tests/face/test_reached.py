@@ -129,7 +129,7 @@ def test_a_stage_of_order_one_is_reached_with_what_it_waits_for():
     assert (second["alpha_c"], second["reached"]) == (0, first["alpha_c"])
 
 
-@pytest.mark.parametrize(("target", "why"), [("sign(z1) + sign(z2) + sign(z3) + sign(z4)", "sees 4 directions"),
+@pytest.mark.parametrize(("target", "why"), [("sign(z1) + sign(z2) + sign(z3) + sign(z4)", "depends on 4 directions"),
                                              (f"({COMMITTEE})*(2 + z3*0)", None)])
 def test_what_is_not_solved_says_why(target, why):
     found = hx.exponents(target)

@@ -190,10 +190,16 @@ def _letters(text):
     return re.sub("[^a-z]", "", unescape(text))
 
 
-def test_no_time_is_said_in_every_part():
+def test_no_time_is_said_in_every_part(tmp_path, capsys):
     found = hx.report("z*tanh(z)", "cos(z)*tanh(z)", alpha=[1], budget=1e-6)
     assert len(found.sections) == PARTS and found.sections[0].data["exponents"]["generative_exponent"] is None
     assert all("budget" in why for why in found.absent.values()) and len(found.absent) >= 3
+    for ending in (".html", ".ipynb", ".md", ".tex"):  # a report with a missing part says so before anything else
+        text = found.save(tmp_path/f"sheet{ending}").read_text(encoding="utf-8")
+        assert "(not complete)" in text and "This report is not complete" in text
+    assert found.unfinished == found.absent == found.to_dict()["unfinished"]
+    command = ["report", "--sigma", "z*tanh(z)", "--target", "cos(z)*tanh(z)", "--alpha", "1", "--budget", "1e-6"]
+    assert cli.main([*command, "-o", str(tmp_path/"cut.md")]) == cli.FAILED and "CPU seconds" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("sigma", "target", "said"), [
@@ -246,12 +252,15 @@ def test_the_experiment_stands_beside_the_theory(tmp_path):
 def test_an_experiment_that_a_budget_ends_leaves_the_rest_of_the_sheet(monkeypatch):
     from hermitex.face import theory_and_experiment as face
     from hermitex.face.sheet.sheet_parts import Model, learning_curve
+    from hermitex.symbolic import deadline
 
-    monkeypatch.setattr(face, "experiment", lambda *args, **numbers: time.sleep(5))
+    monkeypatch.setattr(deadline, "PAUSE", 0.1)
+    monkeypatch.setattr(face, "experiment", lambda *args, **numbers: time.sleep(10))
     numbers = {"beta": 1.0, "lam": 0.1, "Delta": 0.0, "alpha0": 5.0, "eta": 1.0}
     part = learning_curve(Model(("z",), "z", None, (0.5, 2.0), numbers, {}, 60.0, patience=0.1))
     assert len(part.data["z"]["test_error"]) == 2
-    assert any("z: the experiment is left out: the budget of 0.1 s was over" in str(b) for b in part.blocks)
+    assert any("z: the experiment is left out: the budget of 0.1 CPU seconds ran out" in str(b) for b in part.blocks)
+    assert part.unfinished.startswith("z: the experiment is left out") and not part.absent
 
 
 def test_functions_of_python_and_formulas_are_named_so_that_calls_repeat_them():

@@ -206,7 +206,7 @@ def test_a_column_without_a_number_is_one_of_missing_numbers(tmp_path):
 def test_a_table_with_the_mark_of_a_spreadsheet_is_read(tmp_path):
     (tmp_path/"q.csv").write_bytes(b"\xef\xbb\xbfalpha,q\n1,0.5\n2,0.25\n")
     assert hx.load(tmp_path/"q.csv").axes == {"alpha": (1.0, 2.0)}
-    for path, said in ((None, "cannot read"), ("a\0b", "no name of a file")):
+    for path, said in ((None, "cannot read"), ("a\0b", "not a file name")):
         with pytest.raises(BadInput, match=said):
             hx.load(path)
 

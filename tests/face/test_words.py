@@ -43,7 +43,7 @@ def test_a_place_that_is_not_there_is_refused_before_the_work(capsys, monkeypatc
 
     monkeypatch.setattr(face, "build", lambda *_: pytest.fail("the work was begun"))
     assert cli.main(["curve", "bayes-amp", "--target", "z1*z2", "--alpha", "2", option, "/nonexistent/f.pdf"]) == 2
-    assert "there is no folder '/nonexistent'" in capsys.readouterr().err
+    assert "the folder '/nonexistent' does not exist" in capsys.readouterr().err
 
 
 def test_an_activation_without_the_part_of_the_target_says_so(capsys):

@@ -88,7 +88,7 @@ def test_another_object_of_the_package_is_noticed():
 def test_what_makes_an_object_is_none(thing):
     page, by, pair = written()
     page.therefore(*pair, by=by, package={"hx.theories.sgd": thing})
-    assert said(page).status == "fails" and "that returns the numbers" in said(page).example
+    assert said(page).status == "fails" and "function that returns numbers" in said(page).example
 
 
 def test_the_package_is_solved_and_compared():
@@ -167,7 +167,7 @@ def test_a_function_solves_what_its_text_gives():
 def test_a_wrong_form_is_one_of_a_line():
     page = Result("A", "claim")
     page.misprint("the square", E(z**4, z), 1)
-    assert "no side of a line" in said(page).example
+    assert "not a side of a line" in said(page).example
     page.step("closed form", E(z**4, z), 3)
     assert all(page.check().steps)
     page.misprint("another", E(z**6, z), 1, mended=15)
@@ -279,7 +279,7 @@ def test_an_asymptotic_claim_is_compared_with_a_formula_of_the_package():
     small = page.step("expanding", SQUARE, x**2, to={x: 0})
     for text, one, why in (("hx.E(sin(x*z)**2, z)", SQUARE, "cannot be typed"), ("x**2", x**2, ""),
                            ("2*x**2", 2*x**2, "not the right"),
-                           ("hx.He", lambda _: ({x: 1}, [1]), "no equality at a point")):
+                           ("hx.He", lambda _: ({x: 1}, [1]), "not an equality at a point")):
         page.therefore(SQUARE, x**2, by=[small], to={x: 0}, package={text: one})
         assert why in f"{said(page).example}{said(page).how}", said(page)
     far = page.step("far out", E(z**2/(1 + z**2/x), z), 1, to={x: oo})

@@ -39,7 +39,7 @@ def test_a_target_and_its_truncations():
     assert [line.get_label() for line in ax.get_lines()] == list(lines)
     assert len({line.get_color() for line in ax.get_lines()}) == 3 == len({line.get_linestyle() for line in
                                                                           ax.get_lines()} | {"reference"})
-    with pytest.raises(BadInput, match="no curve"):
+    with pytest.raises(BadInput, match="is not among"):
         plots.curves(ALPHA, lines, reference="sin")
 
 

@@ -81,7 +81,7 @@ def test_a_sign_in_noise():
 
 
 def test_what_has_no_rule_says_so():
-    with pytest.raises(BadInput, match="no function of its label"):
+    with pytest.raises(BadInput, match="not a function of its label"):
         check(E(mean.subs(y, noisy)*T(z), z, z1), E(f(z)*T(z), z))
     with pytest.raises(BadInput, match="give one of them"):
         E(z, Eq(sgn, 2)).doit()

@@ -183,3 +183,52 @@ def test_a_budget_is_taken_where_it_is_typed(how):
     assert time.process_time() - start < 1.2*0.2 + 1
     with pytest.raises(BadInput, match="a number of seconds"):
         getattr(node, how)(budget=-1)
+
+
+_BURN = "import time\nend = time.process_time() + 60\nwhile time.process_time() < end: pass"
+
+
+@pytest.mark.slow
+def test_a_budget_is_not_used_up_by_other_processes():
+    """With as many busy processes as the machine has cores, and more, a budget still gives its CPU seconds."""
+    others = [subprocess.Popen([sys.executable, "-c", _BURN]) for _ in range(4)]
+    try:
+        with subprocess.Popen([sys.executable, "-c", """
+import time
+import hermitex as hx
+from hermitex.errors import BudgetExceeded
+begun = time.process_time()
+try:
+    with hx.budget(0.4):
+        while True:
+            pass
+except BudgetExceeded as over:
+    print(time.process_time() - begun, over.used)
+"""], stdout=subprocess.PIPE, text=True) as run:
+            used, told = map(float, run.communicate(timeout=120)[0].split())
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert 0.4 <= used < 1.5 and told == pytest.approx(used, abs=0.3)
+
+
+def test_children_count_and_the_step_is_named():
+    with pytest.raises(BudgetExceeded, match=r"the budget of 0\.3 CPU seconds ran out") as caught, hx.budget(0.3):
+        subprocess.run([sys.executable, "-c", _BURN], check=False, timeout=30)
+        forever()
+    assert caught.value.used >= 0.3 and "a step that does not check it" in caught.value.doing
+    with pytest.raises(BudgetExceeded, match=r"in test_children_count\w+, a step that does not check it"), hx.budget(0.1):
+        while True:  # no function inside in which the alarm might come
+            pass
+
+
+def test_what_uses_no_processor_ends_too(monkeypatch):
+    from hermitex.symbolic import deadline
+
+    monkeypatch.setattr(deadline, "PAUSE", 0.2)
+    start = time.monotonic()
+    with pytest.raises(BudgetExceeded), hx.budget(0.01):
+        while time.monotonic() < start + 20:
+            time.sleep(0.02)
+    assert time.monotonic() - start < 5

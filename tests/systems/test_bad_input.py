@@ -51,7 +51,7 @@ def spec(**sections):
     (lambda: hx.System({V: 10**400/(1 + V)}).solve(), "beyond the largest number that a float holds"),
     (lambda: hx.mu("tanh", 1)(kappa=a, r="1 1", c=1), "an operator is missing"),
     (lambda: hx.tensor("z1*z2", 2).contracted(("1 1", 1)), "an operator is missing"),
-    (lambda: spec(flow='q = "q = -q"'), "rate dq/dt alone"),
+    (lambda: spec(flow='q = "q = -q"'), "only the rate dq/dt"),
     (lambda: PLAIN.branches([{"V": 1}], a=1), "starts have names"),
     (lambda: PLAIN.branches({"one": 3}, a=1), "start is a mapping"),
 ])
@@ -97,5 +97,5 @@ def test_a_file_of_complex_numbers_or_of_nothing_is_refused(tmp_path):
     np.save(tmp_path/"eta.npy", np.array([1 + 1j]))
     (tmp_path/"empty.npy").touch()
     for name in ("eta.npy", "empty.npy"):
-        with pytest.raises(BadInput, match="is no array of numbers"):
+        with pytest.raises(BadInput, match="is not an array of numbers"):
             read_array(name, tmp_path)

@@ -125,7 +125,7 @@ def test_conditions_and_assumptions_come_back_from_a_dictionary() -> None:
 def test_one_point_beyond_the_range_leaves_the_others_of_a_file(tmp_path: Path) -> None:
     system = hx.System({q: hx.E(tanh(q + Bernoulli("n", b)))/2})
     done = system.export(tmp_path / "s.py", reference=[{"b": 0.5}, {"b": 1.5}])
-    assert done.points == 1 and done.left_out == ("point 2 of 2 is no reference: Bernoulli needs 0 <= b <= 1, not 1.5",)
+    assert done.points == 1 and done.left_out == ("point 2 of 2 cannot be a reference: Bernoulli needs 0 <= b <= 1, not 1.5",)
     with pytest.raises(BadInput, match=r"needs 0 <= b <= 1, not 1\.5"):
         system.export(tmp_path / "s.py", reference={"b": 1.5})
 

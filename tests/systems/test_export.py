@@ -219,7 +219,7 @@ def test_what_does_not_converge_is_said_with_its_place(exported):
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     system, points = written("ridge")
-    with pytest.raises(BadInput, match="no folder"):
+    with pytest.raises(BadInput, match="nowhere' does not exist"):
         system.export(tmp_path / "nowhere" / "solver.py", reference=points)
     (tmp_path / "solver.py").write_text("old")
     monkeypatch.setattr(export, "evaluate_residual", lambda *a: mpmath.mpf(1))
@@ -229,10 +229,11 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("how", "said"), [
-    ({"c": [1, 2]}, r"c = \[1, 2\] is no number; several points are a list"), ({"reference": 3}, "3 is no point; give reference="),
-    ({"reference": [3]}, "3 is no point"), ({"reference": {"c": 1}, "c": 2}, "reference= and c= are both points"),
+    ({"c": [1, 2]}, r"c = \[1, 2\] is not a number; give several points as a list"),
+    ({"reference": 3}, "3 is not a point; give reference="),
+    ({"reference": [3]}, "3 is not a point"), ({"reference": {"c": 1}, "c": 2}, "reference= and c= are both points"),
     ({"method": "bisect", "c": 1}, "unknown method 'bisect'; there are iterate, newton"), ({"d": 1}, "unknown parameter 'd'"),
-    ({"damping": 0.5, "c": 1}, "belongs to method='iterate'")])
+    ({"damping": 0.5, "c": 1}, "needs method='iterate'")])
 def test_what_is_no_point_of_a_self_test_is_one_line(how, said, tmp_path):
     x, c = Symbol("x", real=True), Symbol("c", real=True)
     with pytest.raises(BadInput, match=said):

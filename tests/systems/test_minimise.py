@@ -159,7 +159,7 @@ def test_the_edge_of_where_it_can_be_solved_is_found(formula, least):
 @pytest.mark.parametrize("formula, over", [(1/(C - D), ["c", "d"]), (1/(C - Rational(1, 3)), ["c"]),
                                            (D/C**2 - 1/(C + D)**4, ["c", "d"]), (log(Abs(C - D)), ["c", "d"])])
 def test_what_falls_without_bound_has_no_least_value(formula, over):
-    with pytest.raises(BadInput, match="falls without bound beside c = "):
+    with pytest.raises(BadInput, match="falls without bound next to c = "):
         hx.System({x: formula}).minimise("x", over=over, bounds={n: PLANE[n] for n in over})
 
 

@@ -54,7 +54,7 @@ def test_what_a_table_says_of_a_solution_is_no_name_of_a_system():
 
 def test_two_symbols_of_one_name_are_one_entry():
     for groups in ({"observables": {"e": a, Symbol("e"): 2*a}}, {"where": {"e": a, Symbol("e"): 2*a}}, {"parameters": ["a", "a"]}):
-        with pytest.raises(BadInput, match="stands twice"):
+        with pytest.raises(BadInput, match="is used twice"):
             System({x: a}, **groups)
 
 

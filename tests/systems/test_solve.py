@@ -129,9 +129,9 @@ def test_a_bad_parameter_is_named_in_one_line(numbers, text):
 @pytest.mark.parametrize("build, text", [
     (lambda: System({}), "no equation"),
     (lambda: System({a: b}, parameters=[]), "b, in the equation of a, is neither an unknown"),
-    (lambda: System({a: tanh(z*b)}), "the standard normal z stands outside of every expectation in the equation of a"),
-    (lambda: System({a: b*E(z**2, z)}, where={b: z}), "the standard normal z stands outside"),
-    (lambda: System({a: kappa*E(tanh(kappa*a), kappa)}), "kappa is integrated over in one place and stands outside"),
+    (lambda: System({a: tanh(z*b)}), "the standard normal z occurs outside of every expectation in the equation of a"),
+    (lambda: System({a: b*E(z**2, z)}, where={b: z}), "the standard normal z occurs outside"),
+    (lambda: System({a: kappa*E(tanh(kappa*a), kappa)}), "kappa is integrated over in one place and occurs outside"),
     (lambda: System({a: b*E(tanh(kappa)*kappa**7, kappa)}, where={b: kappa}), "kappa is integrated over in one place"),
     (lambda: System({a: b}, where={b: c, c: b}), "b -> c -> b is a circle"),
     (lambda: System({a: b}, where={a: c}), "a is both an unknown and a where name"),

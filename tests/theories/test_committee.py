@@ -501,11 +501,11 @@ def test_a_run_holds_its_numbers():
     (lambda: committee("tanh").solve(gamma=1, dimension=100), "t has no value"),
     *((lambda n=n: committee("tanh", students=1).curve(t=[0, 1], gamma=1, **{
         "Q": [[1]], "M": [[0.5]], n: np.full((1, 1) if n in "QMP" else 1, np.inf)}), "finite") for n in "QMPav"),
-    (lambda: committee(ERF, students=1).curve(t=[0, 1], gamma=1, Q=[[1]], M=[[0.5]], a=[1e200]), "no finite numbers"),
+    (lambda: committee(ERF, students=1).curve(t=[0, 1], gamma=1, Q=[[1]], M=[[0.5]], a=[1e200]), "are not finite"),
     (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=np.inf), "finite"),
     (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=3), "larger than 3"),
     (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=100, seed=0.5), "seed is an integer"),
-    (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=100, Q=[[1, 2], [2, 1]]), "Q is no matrix of overlaps"),
+    (lambda: committee(ERF).curve(t=[0, 1], gamma=1, dimension=100, Q=[[1, 2], [2, 1]]), "Q is not a matrix of overlaps"),
     (lambda: committee(ERF).curve(t=[0, 1], gamma=1, start=3), "start is"),
     *((lambda x=x: committee(ERF).solve(t=1, gamma=1, dimension=100, tolerance=x), "between 0 and 1") for x in ("a", 0, np.nan)),
     *((lambda x=x: committee(ERF).plateau(gamma=x), "gamma is a finite number") for x in ("x", [0.1, 0.2], None, -1, np.inf)),

@@ -245,7 +245,7 @@ AT = {"alpha": 1, "lam": 0.1, "Omega": ONE, "Psi": ONE, "Phi": ONE, "theta": ONE
 
 @pytest.mark.parametrize("change, word", [
     ({"Phi": 1.5*ONE}, "joint covariance"), ({"Phi": np.ones(2)}, "one length"), ({"Omega": -ONE}, "negative eigenvalue"),
-    ({"lam": 0}, "lam"), ({"alpha": -1}, "alpha"), ({"Omega": np.eye(3)}, "asked for"), ({"theta": None}, "theta"),
+    ({"lam": 0}, "lam"), ({"alpha": -1}, "alpha"), ({"Omega": np.eye(3)}, "are required"), ({"theta": None}, "theta"),
     ({"share": np.zeros(3)}, "share"),
     ({"Omega": 1.0}, "single"), ({"Psi": 1.0}, "single"), ({"Phi": 1.0}, "single"), ({"theta": 1.0}, "one length"),
     ({"Omega": np.eye(3), "Psi": 1.0, "Phi": np.eye(3)}, "single")])

@@ -170,7 +170,7 @@ def test_products_of_classification_are_one(tmp_path):
     (lambda: hx.theories.glm("square", "mixture").solve(alpha=1, lam=1, fraction=1), "between 0 and 1"),
     (lambda: hx.theories.glm("square", "mixture").solve(alpha=1, lam=1, Delta=0), "Delta must be positive"),
     (lambda: hx.theories.glm("square", "sign").solve(alpha=1, lam=1, bias=1), "bias"),
-    (lambda: hx.theories.glm("logistic"), "asks for labels of"),
+    (lambda: hx.theories.glm("logistic"), "needs labels of"),
     (lambda: hx.theories.glm().solve(alpha=-1, lam=1), "alpha must be positive and finite"),
     (lambda: hx.theories.glm().solve(alpha=1), "lam has no value"),
     (lambda: hx.theories.glm().solve(alpha=1, lam=1, lamb=3), "unknown keyword of glm 'lamb'; did you mean lam"),
@@ -219,7 +219,7 @@ def test_the_command_line_has_labels_losses_and_an_intercept(argv, theory, at, c
 @pytest.mark.parametrize(("argv", "word"), [
     (["--labels", "tanh"], "labels are linear"), (["--intercept"], "labels of +-1"), (["--loss", "hinge"], "labels='sign'"),
     (["--labels", "sign", "--bias", "1"], "bias"), (["--labels", "mixture", "--fraction", "2"], "fraction"),
-    (["--sigma", "tanh"], "--sigma is no option of glm")])
+    (["--sigma", "tanh"], "--sigma is not an option of glm")])
 def test_what_the_command_line_refuses(argv, word, capsys):
     from hermitex.face.cli import main
 

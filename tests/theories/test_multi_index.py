@@ -281,7 +281,7 @@ def test_a_budget_ends_the_fixed_points_that_are_not_reached_in_it():
     theory = hx.theories.multi_index(PARITY)
     assert theory.solve(alpha=3.25, budget=600).converged
     cut = theory.solve(alpha=[3.25, 2.9173, 3.1371], budget=0, raise_on_failure=False)  # the first is known
-    assert not np.any(cut.converged[1:]) and all("the time budget of 0 s ran out" in r for r in cut.reason[1:])
+    assert not np.any(cut.converged[1:]) and all("the budget of 0 CPU seconds ran out" in r for r in cut.reason[1:])
     with pytest.raises(BadInput, match="number of seconds"):
         theory.solve(alpha=3.0, budget=-1)
 

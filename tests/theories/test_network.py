@@ -166,7 +166,7 @@ def test_curve_and_letters():
     ("tanh", "sin", {"alpha": 1, "lam": 0.1, "r": 1, "c": 1, "gamma": 1}, "give alpha0 and eta, or use network='srf'"),
     ("tanh", "sin", {"alpha": 1, "lam": 0.1, "alpha0": 2}, "eta"),
     ("tanh", "sin", {**POINT, "alpha0": -1}, "alpha0 = -1; it must be positive"),
-    ("tanh", "0", POINT, "no gradient"),
+    ("tanh", "0", POINT, "the gradient is 0"),
 ])
 def test_bad_input_is_one_line(sigma, g, kw, said):
     with pytest.raises(BadInput) as error:

@@ -262,7 +262,7 @@ def test_functions_that_nobody_listed(sigma, g):
     ("tanh", "sin", {"rows": "cube"}, "rows is sphere or gaussian"),
     ("tanh", "sin", {"network": "deep"}, "network is srf or exact"),
     ("tanh", "sin", {"fractions": [0.5, 0.5]}, "add vocabulary"),
-    ("tanh", "sin", {"loss": "hinge", "network": "exact"}, "loss and network together"),
+    ("tanh", "sin", {"loss": "hinge", "network": "exact"}, "loss and network cannot be combined"),
 ])
 def test_structure_that_makes_no_sense_is_one_line(sigma, g, options, told):
     with pytest.raises(HermitexError, match=told):

@@ -334,7 +334,7 @@ def test_arcsine_law_of_two_signs():
 def test_a_budget_ends_the_flow_with_what_was_reached(repetition):
     theory = unit(3)
     cut = theory.solve(t=(0, 50.0), dimension=1000, repetition=repetition, budget=0, raise_on_failure=False)
-    assert not cut.converged and "the budget of 0 s ran out at t = " in cut.reason and cut["t"][-1] < 50
+    assert not cut.converged and "the budget of 0 CPU seconds ran out at t = " in cut.reason and cut["t"][-1] < 50
     with pytest.raises(BadInput, match="not a number of seconds"):
         theory.solve(t=(0, 1.0), dimension=1000, budget=-1)
     whole = theory.solve(t=(0, 1.0), dimension=1000, budget=600)

@@ -66,7 +66,7 @@ def test_the_law_of_total_variance():
 
 @pytest.mark.parametrize("numbers", [{"gamma": 1.5}, {"gamma": np.nan}, {"gamma": 0.5, "Delta": -1}])
 def test_a_hostile_number_is_one_line(numbers):
-    with pytest.raises(BadInput, match="gamma lies between -1 and 1"):
+    with pytest.raises(BadInput, match="gamma must be between -1 and 1"):
         moments("tanh")(0.5, **numbers)
 
 

@@ -1,6 +1,6 @@
 """A page before it is written: sections of prose, tables, pictures, and the call that reproduces their numbers.
 
-Words are prose: what stands between dollars is a formula, \\cite{key} a paper, all else is itself in every format. A text of a
+Words are prose: a part between dollars is a formula, \\cite{key} a paper, all else is plain in every format. A text of a
 user is `Literal`: nothing in it means anything.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Literal(str):
-    """A text that stands as it is: no formula, no paper, no mark of a format."""
+    """Plain text: without formulas, papers or marks of a format."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture: a matplotlib figure, its name in a folder and what stands under it."""
+    """A picture: a matplotlib figure, its name in a folder and its caption."""
 
     name: str
     figure: Any
@@ -56,7 +56,7 @@ class Section:
     """A part of the page: its blocks, or in one line why there are none.
 
     code : the lines of Python that reproduce its numbers;  shell : the command lines that do
-    data : the results as data;  sources : keys of the papers used
+    data : the results as data;  sources : keys of the papers used;  unfinished : what a budget left out, in one line
     """
 
     title: str
@@ -66,6 +66,7 @@ class Section:
     data: Mapping[str, Any] = field(default_factory=dict)
     sources: Sequence[str] = ()
     absent: str = ""
+    unfinished: str = ""
 
 
 def prose(*pieces: str) -> Prose:

@@ -1,7 +1,7 @@
 r"""The parts of a model's sheet, in the order of the page: each asks one question of the package and words its answer.
 
-A part composes what stands (`hx.exponents`, `hx.expand`, `hx.curve`, `hx.bounds`, `hx.spectrum`) and computes nothing itself.
-What does not apply (a target of several variables has no learning curve) raises the package's own error, whose line is the part.
+A part composes existing calls (`hx.exponents`, `hx.expand`, `hx.curve`, `hx.bounds`, `hx.spectrum`) and computes nothing itself.
+If a part does not apply (a target of several variables has no learning curve), it shows the line of the package's error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ORDERS = {1: 8, 2: 6, 3: 4}  # number of variables -> the highest order of the 
 
 @dataclass(frozen=True)
 class Model:
-    """What the sheet is of: activations, a target, how the label is drawn, and the numbers of the step.
+    """The subject of the sheet: activations, a target, the channel of the label, and the numbers of the step.
 
     numbers : beta, lam, Delta, alpha0, eta;  simulate : None, or the options of the experiment;  patience : its seconds
     """
@@ -62,7 +62,7 @@ class Model:
 
     @property
     def other_labels(self) -> bool:
-        """Whether the label is drawn otherwise than as g(z) with Gaussian noise, which is Delta."""
+        """True if the label is not g(z) with Gaussian noise of variance Delta."""
         return self.channel is not None and self.channel.partition(":")[0].strip() not in ("deterministic", "gaussian")
 
     def baselines(self, sigma: str) -> Any:
@@ -136,7 +136,7 @@ def coefficients(asked: Model) -> Section:
     from hermitex.theories.conditional_coefficients import mu
 
     several = len(parse(asked.target).free_symbols)
-    orders = {asked.target: _ORDERS.get(max(several, 1), 3)} | {sheet_text.applied(s): _ORDERS[1] for s in asked.sigmas}
+    orders = {asked.target: _ORDERS.get(max(several, 1), 3)} | {sheet_text.name_with_argument(s): _ORDERS[1] for s in asked.sigmas}
     with deadline(asked.budget):
         found = {f: expand(f, order=n, basis="orthonormal").to_dict() for f, n in orders.items()}
     heads = {f: Literal(f) for f in found}
@@ -167,12 +167,12 @@ def coefficients(asked: Model) -> Section:
 
 
 def baseline(asked: Model) -> Section:
-    """What needs no feature learning: random features at the same sizes, and the best linear predictor."""
+    """The learners without feature learning: random features at the same sizes, and the best linear predictor."""
     kept = asked.some("lam", "beta", "Delta")
     with deadline(asked.budget):
         lines = {s: asked.baselines(s) for s in asked.sigmas}
     rows = [(value(asked.alpha[i]), *(value(b.random_features.test_error[i]) for b in lines.values()))
-            for i in sheet_text.places(asked.alpha)]
+            for i in sheet_text.pick_places(asked.alpha)]
     best = next(iter(lines.values())).best_linear
     about = prose(rf"The best linear predictor of the target has the error ${number(best, 10)}$ at any number of samples. "
                   r"The test error of ridge regression on $p$ random features, $r = 0$ and $c = 1$:")
@@ -197,7 +197,7 @@ def learning_curve(asked: Model) -> Section:
             except BudgetExceeded as over:
                 if over.seconds != asked.patience:
                     raise
-                late.append(f"{s}: the experiment is left out: the budget of {asked.patience:g} s was over")
+                late.append(f"{s}: the experiment is left out: {str(over).partition(';')[0]}")
             else:
                 found[s] = found[s].with_simulation(measured)
     made = next((c.simulation for c in found.values() if c.simulation is not None), None)
@@ -215,7 +215,7 @@ def learning_curve(asked: Model) -> Section:
     rows: list[tuple[str, ...]] = []
     for s, c in found.items():
         shown = range(len(c)) if c.simulation is None else [list(c.alpha).index(a) for a in c.simulation.alpha]
-        for i in sheet_text.places(list(shown)):
+        for i in sheet_text.pick_places(list(shown)):
             k = list(shown)[i]
             beside = [] if made is None else ["left out" if c.simulation is None else sheet_text.measured(c.simulation, i)]
             rows.append((Literal(s), value(asked.alpha[k]), value(c.test_error[k]), value(c.train_error[k]), *beside))
@@ -234,11 +234,12 @@ def learning_curve(asked: Model) -> Section:
         {"simulate-dimension" if k == "dimension" else k: v for k, v in asked.simulate.items()})
     alpha = sheet_text.line(asked.alpha, shell=True)
     shell = [sheet_text.command("curve one-step", {**asked.functions(s), "alpha": alpha}, asked.numbers) + more for s in found]
-    return Section("", blocks, "\n".join(code), shell, {s: c.to_dict() for s, c in found.items()}, sheet_text.keys(found.values()))
+    return Section("", blocks, "\n".join(code), shell, {s: c.to_dict() for s, c in found.items()}, sheet_text.keys(found.values()),
+                   unfinished="; ".join(late))
 
 
 def _failed(curve: Any) -> str:
-    """What is to be said of points that did not converge."""
+    """The note on points that did not converge."""
     if curve.all_converged:
         return ""
     try:
@@ -257,10 +258,11 @@ def bounds(asked: Model) -> Section:
     ways: dict[str, dict[str, Any]] = {"at this step": step, "at the best rate, for infinitely many samples of the step": free}
     rows: list[tuple[str, ...]] = []
     notes: list[Block] = []
+    late: list[str] = []
     data: dict[str, Any] = {}
     code, shell = [], []
     for s in asked.sigmas:
-        asked.theory(s)  # what is no activation or no target says so once
+        asked.theory(s)  # a wrong activation or target is reported once
         for where, way in ways.items():
             code.append(f"hx.bounds({s!r}, {asked.target!r}, {keywords(way)})")
             shell.append(sheet_text.command("bounds", asked.functions(s), way))
@@ -269,6 +271,7 @@ def bounds(asked: Model) -> Section:
                     found = find_bounds(s, asked.target, **way)
             except HermitexError as error:
                 notes.append(prose(Literal(f"{s}, {where}: {one_line(error)}")))
+                late += [f"{s}, {where}: {one_line(error)}"]*isinstance(error, BudgetExceeded)
                 continue
             told = data[f"{s}, {where}"] = found.to_dict()
             for which in ("lower", "upper"):
@@ -281,9 +284,8 @@ def bounds(asked: Model) -> Section:
                   r"$\lambda \to \infty$, the lower one that as $\alpha, \beta \to \infty$; the best rate $\eta/\beta$ of a step "
                   r"along the mean gradient ($\alpha_0 = \infty$) minimises each by itself.")
     table = Tabular(("activation", "where", "bound", "value", r"$\eta/\beta$"), tuple(rows))
-    if not rows:
-        raise BadInput("; ".join(x for n in notes if isinstance(n, Prose) for x in n.pieces))
-    return Section("", [about, table, *notes], "\n".join(code), shell, data, ["cui2024"])
+    absent = "" if rows else "; ".join(x for n in notes if isinstance(n, Prose) for x in n.pieces)
+    return Section("", [about, table, *notes], "\n".join(code), shell, data, ["cui2024"], absent, "; ".join(late))
 
 
 def spectrum(asked: Model) -> Section:
@@ -323,12 +325,13 @@ PARTS: tuple[tuple[str, Callable[[Model], Section]], ...] = (
 
 
 def compose(asked: Model) -> list[Section]:
-    """All parts; one that does not apply says why."""
+    """All parts; a part that does not apply says why."""
     made = []
     for title, part in PARTS:
         try:
             found = part(asked)
         except HermitexError as error:
-            found = Section(title, absent=one_line(error))
+            why = one_line(error)
+            found = Section(title, absent=why, unfinished=why if isinstance(error, BudgetExceeded) else "")
         made.append(replace(found, title=title))
     return made

@@ -1,7 +1,7 @@
 """A sheet as a file: HTML that holds its pictures, a notebook whose cells are the calls, Markdown, LaTeX.
 
 Each writer turns (title, the blocks of the setting, the code that all calls share, the sections) into the text of a file and, for
-Markdown and LaTeX, the pictures beside it, {name: bytes}.
+Markdown and LaTeX, and its pictures, {name: bytes}.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REPRODUCED = "The calls that give these numbers"
 
 
 class Sheet(NamedTuple):
-    """What a writer is given."""
+    """The input of a writer."""
 
     title: str
     setting: Sequence[Block]
@@ -43,7 +43,7 @@ class Sheet(NamedTuple):
 Written = tuple[str, dict[str, bytes]]
 
 
-def _said(text: str, plain: Callable[[str], str], formula: Callable[[str], str], cited: Callable[[str], str]) -> str:
+def _render_words(text: str, plain: Callable[[str], str], formula: Callable[[str], str], cited: Callable[[str], str]) -> str:
     """One piece of words in a format: its plain parts, its formulas and its papers, each written by its own function."""
     if isinstance(text, Literal):
         return plain(line(text))
@@ -76,7 +76,7 @@ def html(sheet: Sheet) -> Written:
 
 
 def body(sheet: Sheet) -> str:
-    """What stands between the tags of an HTML page."""
+    """The content between the tags of an HTML page."""
     out = [f"<h1>{escape(line(sheet.title))}</h1>", *map(_html_block, sheet.setting)]
     for k, section in enumerate(sheet.sections, start=1):
         out.append(f"<h2>{k}. {escape(section.title)}</h2>")
@@ -92,7 +92,7 @@ def body(sheet: Sheet) -> str:
 
 
 def _html_words(text: str) -> str:
-    return _said(text, escape, svg, lambda key: escape(f"[{cite(key)}]"))
+    return _render_words(text, escape, svg, lambda key: escape(f"[{cite(key)}]"))
 
 
 def _html_block(block: Block) -> str:
@@ -117,14 +117,14 @@ def _entry(key: str) -> str:
 
 # -- Markdown and notebooks ------------------------------------------------------------------------------------------------
 def markdown(sheet: Sheet) -> Written:
-    """Markdown with formulas between dollars; the pictures are files beside it."""
+    """Markdown with formulas between dollars; the pictures are separate files."""
     files: dict[str, bytes] = {}
 
     def picture(drawing: Drawing) -> str:
         files[f"{drawing.name}.png"] = encoded(drawing.figure, "png")
         return f"![{_markdown_words(drawing.caption)}](@folder@/{drawing.name}.png)\n\n*{_markdown_words(drawing.caption)}*"
 
-    out = [f"# {_marked(line(sheet.title))}", *(_markdown_block(b, picture) for b in sheet.setting)]
+    out = [f"# {_escape_markdown(line(sheet.title))}", *(_markdown_block(b, picture) for b in sheet.setting)]
     for k, section in enumerate(sheet.sections, start=1):
         out += _markdown_section(k, section, picture)
         if section.code:
@@ -134,26 +134,26 @@ def markdown(sheet: Sheet) -> Written:
 
 
 def _markdown_section(k: int, section: Section, picture: Callable[[Drawing], str]) -> list[str]:
-    written = [_marked(line(section.absent))] if section.absent else [_markdown_block(b, picture) for b in section.blocks]
-    return [f"## {k}. {_marked(section.title)}", *written]
+    written = [_escape_markdown(line(section.absent))] if section.absent else [_markdown_block(b, picture) for b in section.blocks]
+    return [f"## {k}. {_escape_markdown(section.title)}", *written]
 
 
 def _markdown_references(sheet: Sheet) -> list[str]:
     if not sheet.sources:
         return []
-    items = "\n".join(f"{i}. {_marked(_entry(k))}" for i, k in enumerate(sheet.sources, start=1))
+    items = "\n".join(f"{i}. {_escape_markdown(_entry(k))}" for i, k in enumerate(sheet.sources, start=1))
     return ["## References", items, _fenced(bibtex(sheet.sources).rstrip(), "bibtex")]
 
 
-def _marked(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     r"""Plain words in Markdown: every mark of it is itself."""
     return _MARKS.sub(r"\\\1", text)
 
 
 def _markdown_words(text: str) -> str:
     # A bar inside a formula would end the cell of a table.
-    return _said(text, _marked, lambda f: f"${f.replace('|', chr(92) + 'vert ').replace('<', chr(92) + 'lt ')}$",
-                 lambda key: _marked(f"[{cite(key)}]"))
+    return _render_words(text, _escape_markdown, lambda f: f"${f.replace('|', chr(92) + 'vert ').replace('<', chr(92) + 'lt ')}$",
+                 lambda key: _escape_markdown(f"[{cite(key)}]"))
 
 
 def _markdown_block(block: Block, picture: Callable[[Drawing], str]) -> str:
@@ -187,7 +187,8 @@ def notebook(sheet: Sheet) -> Written:
     def picture(drawing: Drawing) -> str:
         return f"*{_markdown_words(drawing.caption)}*"
 
-    put("markdown", "\n\n".join([f"# {_marked(line(sheet.title))}", *(_markdown_block(b, picture) for b in sheet.setting)]))
+    put("markdown",
+        "\n\n".join([f"# {_escape_markdown(line(sheet.title))}", *(_markdown_block(b, picture) for b in sheet.setting)]))
     put("code", sheet.shared)
     for k, section in enumerate(sheet.sections, start=1):
         put("markdown", "\n\n".join(_markdown_section(k, section, picture)))
@@ -203,7 +204,7 @@ def notebook(sheet: Sheet) -> Written:
 
 # -- LaTeX -----------------------------------------------------------------------------------------------------------------
 def latex(sheet: Sheet) -> Written:
-    r"""A section that compiles by itself or by \input, with the pictures as PDF beside it; there it needs array and graphicx."""
+    r"""A section that compiles by itself or by \input, with pictures as PDF files; in a document it needs array and graphicx."""
     files: dict[str, bytes] = {}
 
     def block(b: Block) -> str:
@@ -237,12 +238,13 @@ def latex(sheet: Sheet) -> Written:
 
 
 def _tex_words(text: str) -> str:
-    return _said(text, lambda s: tex(f"|{s}|")[len(tex("|")):-len(tex("|"))], lambda f: f"${f}$", lambda key: rf"\cite{{{key}}}")
+    return _render_words(text, lambda s: tex(f"|{s}|")[len(tex("|")):-len(tex("|"))], lambda f: f"${f}$",
+                         lambda key: rf"\cite{{{key}}}")
 
 
 def _tex_columns(rows: Sequence[Sequence[str]], room: int = 88) -> str:
     """The columns of a tabular: where the rows are wider than a page, those of sentences break their lines."""
-    wide = [max(appendix.signs(_tex_words(c).replace("$", "")) for c in column) for column in zip(*rows, strict=True)]
+    wide = [max(appendix.tex_width(_tex_words(c).replace("$", "")) for c in column) for column in zip(*rows, strict=True)]
     if sum(wide) + 2*len(wide) <= room:
         return "l"*len(wide)
     fixed = sum(w for w in wide if w <= 24) + 2*len(wide)
@@ -258,7 +260,7 @@ def _verbatim(text: str) -> str:
 
 
 def _wrapped(whole: str, room: int = 96) -> list[str]:
-    """A line of code in lines of at most `room` signs, broken at blanks; those that follow are indented."""
+    """Break a line of code at blanks into lines of at most `room` characters; the following lines are indented."""
     out, rest = [], whole
     while len(rest) > room and (cut := rest.rfind(" ", 20, room)) > 0:
         out.append(rest[:cut] + (" \\" if whole.startswith("$") else ""))

@@ -27,7 +27,7 @@ _OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  #
 _INFINITY = ("inf", "oo", "+inf")
 _WHY_NOT = {"model": "its experiment is of one kind; leave it out",
             "baselines": "the reference lines are those of one-step; leave it out"}
-_LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5}  # of which 1 is no good example
+_LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5}  # 1 would be a bad example
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,17 +46,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--optimise", metavar="LETTER", help="a number that takes its best value at every point, for instance lam; "
                        "it is sought --within bounds")
     model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks it (default: 1e-6:1e3); "
-                       "a best value at one of them is said to lie there")
+                       "a message reports a best value at one of them")
     model.add_argument("--refine", type=int, metavar="N", help="add up to N points where the curve bends, as at a peak")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 points")
     experiment.add_argument("--seeds", type=int, metavar="K", help=f"of the experiment (default: {_SEEDS})")
-    experiment.add_argument("--simulate-dimension", metavar="d", help="of the experiment alone (default: --dimension, or by cost)")
+    experiment.add_argument("--simulate-dimension", metavar="d", help="d of the experiment (default: --dimension, or by cost)")
     experiment.add_argument("--model", metavar="M", help="what the experiment trains: features or network (default: by --network); "
                         "sgd: vectors or overlaps, the same law; bayes-amp: its start, zero, spectral or informed")
-    experiment.add_argument("--progress", action="store_true", help="say on stderr how far it is, however soon it is done "
+    experiment.add_argument("--progress", action="store_true", help="report progress on stderr, also for short runs "
                             "(without: on a terminal, elsewhere a line each ten seconds)")
-    written = parser.add_argument_group("what is written")
+    written = parser.add_argument_group("output files")
     written.add_argument("--plot", metavar="F", help="write a picture: F.pdf, F.svg or F.png")
     written.add_argument("--baselines", action="store_true",
                          help="one-step: random features and the best linear predictor in the picture")
@@ -83,7 +83,7 @@ def narrow(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         elif action.dest == "budget" and not entry.experiment:
             action.help = str(action.help).replace(cli.OF_EXPERIMENT, "")
         elif action.dest == "simulate_dimension" and "dimension" not in entry.numbers:
-            action.help = "of the experiment alone (default: by cost)"
+            action.help = "d of the experiment (default: by cost)"
         elif action.dest == "labels" and "labels" in entry.words:
             action.metavar, action.help = "NAME", own_words(str(action.help), theory)
         elif action.dest == "tolerance":
@@ -100,7 +100,7 @@ def _no_use(entry: CurveEntry) -> tuple[str, ...]:
 
 
 def own_words(line: str, theory: str) -> str:
-    """What a line of help says of one theory: its own clauses where it has any, else those that name none.
+    """The help of an option for one theory: the clauses that name the theory, or else the clauses that name none.
 
     >>> own_words("overlap of spike and target (default: 1; glm: 0); random-features: d/p", "random-features")
     'd/p'
@@ -162,12 +162,12 @@ def _run(args: argparse.Namespace) -> int:
         with guard.deadline(args.budget):
             theory, numbers = face.build(FACTORIES[args.theory], args.theory, member)
             if not numbers.get("repetition") and (said := getattr(theory, "remark", "")):
-                cli.say(said)
+                cli.print_err(said)
             line: dict[str, Any] = {entry.axis: alpha[0] if several and len(alpha) == 1 else alpha}
             made = face.curve(theory, **line, **numbers)
             if args.baselines:
                 if several or len(members) > 1:
-                    raise BadInput("--baselines: the reference lines are those of one curve along --alpha; ask for one activation, "
+                    raise BadInput("--baselines: the reference lines belong to one curve along --alpha; give one activation, "
                                    "one target and one value of each number")
                 lines = face.baselines(theory, alpha, **numbers)
         measured = _measured(args, theory, alpha, numbers) if args.simulate else None
@@ -176,7 +176,7 @@ def _run(args: argparse.Namespace) -> int:
             made = made.with_simulation(measured)
             told = measured.parameters.get("status", "")
             if said := theory.of_experiment(made, measured) or (told if told != made.parameters.get("status") else ""):
-                cli.say(f"the experiment: {said}" if said == told else said)
+                cli.print_err(f"the experiment: {said}" if said == told else said)
         found.append(made)
     curves = Curves(tuple(found), tuple(_differing(members)))
     _write(args, curves, lines)
@@ -188,7 +188,7 @@ def _run(args: argparse.Namespace) -> int:
     for one in found:
         if one.all_converged:
             for said in dict.fromkeys(f"{one.axis} = {x:g}: {r}" for x, r in zip(*_reasons(one), strict=True) if r):
-                cli.say(said)
+                cli.print_err(said)
         else:
             _say_failed(one)
     return cli.FAILED if late or not all(one.all_converged for one in found) else cli.ANSWERED
@@ -197,7 +197,7 @@ def _run(args: argparse.Namespace) -> int:
 def _members(entry: CurveEntry, keywords: dict[str, Any], alpha: list[float]) -> list[dict[str, Any]]:
     """The keywords of each curve: one for every function, loss and value of the numbers that do not run along it."""
     parted = [n for n in (*entry.functions, "loss") if n in keywords]
-    choices: dict[str, list[Any]] = {n: list(dict.fromkeys(output.several(keywords[n]))) for n in parted}
+    choices: dict[str, list[Any]] = {n: list(dict.fromkeys(output.split_expressions(keywords[n]))) for n in parted}
     lists = {n: v for n, v in keywords.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER}
     if len(alpha) == 1 and lists:  # then the longest of them is the axis
         lists.pop(max(lists, key=lambda n: len(lists[n])))
@@ -221,7 +221,7 @@ def _heads(members: list[dict[str, Any]]) -> list[str]:
 
 
 def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers: dict[str, Any]) -> Any:
-    """The experiment beside a curve; None where the budget that was asked for ends it, which is said."""
+    """The experiment of a curve; None if the budget ends it, which a message reports."""
     from hermitex.face import theory_and_experiment as face
     from hermitex.show.progress import heartbeat, reporter, words
 
@@ -247,7 +247,7 @@ def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers
         fewer = f"--seeds {least} or " if (least := int(done/1.2)) else ""
         size = "--dimension" if theory.letters().get("dimension") is theory.REQUIRED else "--simulate-dimension"
         smaller = f"a {size} below {d:g}" if d is not None and math.isfinite(d) else f"a smaller {size}"
-        cli.say(f"the experiment is left out: --budget {args.own_budget:g} was over after {done} of {total} seeds; {needs}; "
+        cli.print_err(f"the experiment is left out: --budget {args.own_budget:g} was over after {done} of {total} seeds; {needs}; "
                 f"raise it, or make the experiment smaller with {fewer}{smaller}")
         return None
 
@@ -260,23 +260,23 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     known = (*entry.functions, *entry.structure, *entry.numbers)
     given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None and name != entry.axis}
     if strangers := [name for name in given if name not in known]:
-        raise BadInput(f"--{strangers[0]} is no option of {args.theory}; it takes {', '.join('--' + n for n in known)}")
+        raise BadInput(f"--{strangers[0]} is not an option of {args.theory}; its options are {', '.join('--' + n for n in known)}")
     for name in entry.functions:
         if name not in given and not (name == "target" and "labels" in given):
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
     if strangers := [n for n in _no_use(entry) if getattr(args, n) not in (None, False)]:
-        raise BadInput(f"--{strangers[0]} is no option of {args.theory}: " + _WHY_NOT.get(
+        raise BadInput(f"--{strangers[0]} is not an option of {args.theory}: " + _WHY_NOT.get(
             strangers[0], "it has no error that is solved at every point; leave it out, and give several values of a number"))
     if not args.simulate and (lone := [n for n in ("seeds", "model", "simulate_dimension") if getattr(args, n) is not None]):
         raise BadInput(f"--{lone[0].replace('_', '-')} belongs to --simulate; give both")
     if strangers := [n for n in AXES if getattr(args, n) is not None and n != entry.axis]:
-        raise BadInput(f"--{strangers[0]} is no option of {args.theory}; along its curve --{entry.axis} varies")
+        raise BadInput(f"--{strangers[0]} is not an option of {args.theory}; its curve varies --{entry.axis}")
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis, args.theory)}")
     read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers, ARRAY: _array,
                             SWITCH: lambda name, given: given}
     if args.optimise is not None and not entry.numbers:
-        raise BadInput(f"--optimise is no option of {args.theory}, which takes no number beside --{entry.axis}; leave it out")
+        raise BadInput(f"--optimise is not an option of {args.theory}, whose only number is --{entry.axis}; leave it out")
     if args.optimise is not None and args.optimise not in entry.numbers:
         raise UnknownName(args.optimise[:60], entry.numbers, f"number of {args.theory} to optimise")
     if args.within is not None and args.optimise is None:
@@ -310,7 +310,7 @@ def _numbers(name: str, text: str) -> float | list[float]:
 
 
 def _line(name: str, text: str) -> list[float]:
-    """What the curve runs along; inf where it stands in the list: the theory says where it takes it."""
+    """The values along the curve. inf is kept: the theory says where it accepts inf."""
     if ":" in text:
         return [float(v) for v in output.grid(text)]
     return [_number(name, part) for part in text.split(",")]
@@ -360,7 +360,7 @@ def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
 
 
 def _text(found: Any, entry: CurveEntry, best: str | None) -> str:
-    """The errors, the experiment's beside them, the main order parameters, and the number that has its best value."""
+    """The errors, those of the experiment, the main order parameters, and the optimised number."""
     from hermitex.show.tables import text_table
 
     table = found.table()
@@ -393,5 +393,5 @@ def _say_failed(found: Any) -> None:
 
     bad = np.flatnonzero(~np.broadcast_to(found.converged, found.alpha.shape))
     _, reasons = _reasons(found)
-    cli.say(f"{bad.size} of {len(found)} points failed; the first, {found.axis} = {found.alpha[bad[0]]:g}: "
+    cli.print_err(f"{bad.size} of {len(found)} points failed; the first, {found.axis} = {found.alpha[bad[0]]:g}: "
             f"{reasons[bad[0]] or 'the residual stayed above the tolerance'}")

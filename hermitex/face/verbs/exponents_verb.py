@@ -12,16 +12,16 @@ from hermitex.face import cli, guard, output
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="expression in z, or in z1, z2, ...")
-    parser.add_argument("--channel", metavar="C", help="how the label is drawn: deterministic (default), gaussian:1/4, "
+    parser.add_argument("--channel", metavar="C", help="law of the label given g(z): deterministic (default), gaussian:1/4, "
                         "flip:1/10, sign:1, random_sign, poisson, bernoulli, multiplicative")
-    parser.add_argument("--variables", metavar="z1,z2", help="all variables, where a target does not use some")
-    parser.add_argument("--cov", metavar="COVARIANCES", help="of the variables, where they are not standard: "
+    parser.add_argument("--variables", metavar="z1,z2", help="all variables, if the target does not contain some of them")
+    parser.add_argument("--cov", metavar="COVARIANCES", help="covariances of variables that are not standard: "
                         '"z1,z2=1/2; z1,z1=2"; the others stay as they are')
     parser.add_argument("--explain", action="store_true", help="each number with its theorem, hypotheses, certificate")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer every target; one that cannot be answered gets its line on stderr and makes the exit status."""
+    """Answer every target; a failure is printed as a line on stderr and sets the exit status."""
     answers: list[Any] = []
     status, several = cli.ANSWERED, len(args.targets) > 1
     for target in args.targets:

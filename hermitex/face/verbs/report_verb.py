@@ -17,15 +17,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--sigma", required=True, metavar="S", help="activation: a name (tanh) or an expression in z; several: relu,tanh")
     add("--target", required=True, metavar="G", help="target: a name (sin) or an expression in z, or in z1, z2, ...")
     add("-o", "--output", metavar="FILE", help="where the sheet is written; its ending says how: .html, .ipynb, .md, .tex")
-    add("--channel", metavar="C", help="how the label is drawn: gaussian:1/4 is noise in every part, any other (flip:1/10, ...) is "
-        "for the exponents and coefficients alone")
+    add("--channel", metavar="C", help="law of the label given g(z): gaussian:1/4 is noise in every part, any other (flip:1/10) "
+        "is for the exponents and coefficients alone")
     add("--alpha", metavar="A", help="samples n/d of the learning curve: 0.2,0.9,3 or 0.2:3:50 (default: 0.1:5:50)")
     add("--alpha0", metavar="A", help="batch of the gradient step, n/d; inf is allowed (default: 5)")
     add("--eta", metavar="H", help="rate of the gradient step over d (default: 1)")
     add("--beta", metavar="B", help="width p/d (default: 1)")
     add("--lam", metavar="L", help="ridge (default: 0.1)")
     add("--Delta", metavar="D", help="variance of the label noise (default: 0)")
-    add("--simulate", action="store_true", help="train networks beside the theory, about a minute an activation")
+    add("--simulate", action="store_true", help="also train networks, about a minute for each activation")
     add("--simulate-dimension", metavar="d", help="of the experiment (default: by cost)")
     add("--seeds", type=int, metavar="K", help="of the experiment (default: 16)")
 
@@ -38,17 +38,18 @@ def run(args: argparse.Namespace) -> int:
 
     if args.output is not None:
         check_ending(args.output)
-    numbers: dict[str, Any] = {n: output.constant(v, n) for n in ("alpha0", "eta", "beta", "lam", "Delta")
+    numbers: dict[str, Any] = {n: output.exact_constant(v, n) for n in ("alpha0", "eta", "beta", "lam", "Delta")
                                if (v := getattr(args, n)) is not None}
-    sheet = report(output.several(args.sigma), args.target, channel=args.channel, simulate=_simulation(args), budget=args.budget,
+    sheet = report(output.split_expressions(args.sigma), args.target, channel=args.channel, simulate=_simulation(args),
+                   budget=args.budget,
                    patience=args.own_budget, alpha=None if args.alpha is None else [float(a) for a in output.grid(args.alpha)],
                    progress=sys.stderr.isatty() or None, **numbers)
     for title, why in sheet.absent.items():
-        cli.say(f"{title}: {why}")
+        cli.print_err(f"{title}: {why}")
     if args.output is not None:
         sheet.save(args.output)
     print(output.dumps(sheet.to_dict()) if args.json else args.output)
-    return cli.ANSWERED
+    return cli.FAILED if sheet.unfinished else cli.ANSWERED
 
 
 def _simulation(args: argparse.Namespace) -> dict[str, Any] | bool:
@@ -57,5 +58,5 @@ def _simulation(args: argparse.Namespace) -> dict[str, Any] | bool:
     if options and not args.simulate:
         raise cli.BadInput(f"--{'seeds' if 'seeds' in options else 'simulate-dimension'} belongs to --simulate; give both")
     if "dimension" in options:
-        options["dimension"] = output.whole(options["dimension"], "simulate-dimension")
+        options["dimension"] = output.whole_number(options["dimension"], "simulate-dimension")
     return options if args.simulate and options else args.simulate

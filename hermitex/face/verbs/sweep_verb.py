@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--workers", type=int, metavar="N", help="processes (default: one for each processor)")
     where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster, tcp://head:8786")
     parser.add_argument("--resume", action="store_true", help="go on with the sweep that DIR holds")
-    parser.add_argument("--progress", action="store_true", help="say on stderr how far it is (always on a terminal)")
+    parser.add_argument("--progress", action="store_true", help="report progress on stderr (always on a terminal)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if failed:
         first = table.failed[0]
         where = ", ".join(f"{n} = {first[n]:g}" for n in table.axes)
-        cli.say(f"{failed} of {len(table)} points failed; the first, {where}: {first['reason']}")
+        cli.print_err(f"{failed} of {len(table)} points failed; the first, {where}: {first['reason']}")
     return cli.FAILED if failed else cli.ANSWERED
 
 

@@ -388,7 +388,10 @@ def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
     remainder = Matrix(len(variables), len(variables), lambda i, j: tidy(cov[i, j] - along[i]*along[j]/variance))
     moved = Mul(*polynomial).xreplace({v: v + along[i]/variance*u for i, v in enumerate(variables)})
     given_u = _isserlis(expand(moved), variables, remainder)
-    return None if given_u is None else _alone(expand(given_u)*alone, u, variance)
+    if given_u is None:
+        return None
+    known = _alone(expand(given_u)*alone, u, variance)
+    return known if not known.rest else None  # what is left would stand over u, which the caller does not bind
 
 
 def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, body: Expr) -> Answer:

@@ -130,7 +130,7 @@ class Expansion:
 
     def _up_to(self, k: int) -> int:
         if order_of(k) > self.order:
-            raise BadInput(f"the expansion stops at order {self.order}; ask expand(g, order={k}, ...) for more")
+            raise BadInput(f"the expansion stops at order {self.order}; call expand(g, order={k}, ...) for more")
         return int(k)
 
     # -- using -----------------------------------------------------------------------------------------------------

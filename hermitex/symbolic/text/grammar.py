@@ -288,7 +288,7 @@ class Reader:
         names = [i.elts[0] if isinstance(i, ast.Tuple) and len(i.elts) == 3 else i for i in over]
         name, first, last = (*a.elts,) if isinstance(a, ast.Tuple) and len(a.elts) == 3 else (a, ast.Constant(0), None)
         if not isinstance(name, ast.Name):
-            self.fail(a, "after the summand stand its indices: Sum(eta[k], k), or (k, 1, N) where they count from 1")
+            self.fail(a, "after the summand write its indices: Sum(eta[k], k), or (k, 1, N) where they count from 1")
         if name.id in map(ast.unparse, names[:-1]) or name.id in CONSTANTS or field.is_normal_name(name.id):
             self.fail(a, "an index has a name of its own, such as k")
 
@@ -400,7 +400,7 @@ class Reader:
                 conditions.append(v)
                 continue
             if not isinstance(v, ast.Name) or v.id in names or v.id in CONSTANTS:
-                self.fail(v, "after the integrand stand the names of its variables, or a condition: E(z1*z2, z1), E(z, z > 0)")
+                self.fail(v, "after the integrand write the names of its variables, or a condition: E(z1*z2, z1), E(z, z > 0)")
             names.append(v.id)
         laws = {n: v for n, v in self.scopes[0].items() if is_random(v)}
         self.scopes.append({n: field.normal(n) if field.is_normal_name(n) else laws.get(n) or Symbol(n, real=True) for n in names})

@@ -21,7 +21,7 @@ def derivative(reader: Any, node: ast.Call, depth: int) -> Expr:
     for a in node.args[1:]:
         name, times = a.elts if isinstance(a, ast.Tuple) and len(a.elts) == 2 else (a, ast.Constant(1))
         if not (isinstance(name, ast.Name) and isinstance(times, ast.Constant) and type(times.value) is int and times.value > 0):
-            return reader.fail(a, "after the function stand its symbols: mu, or (mu, 2) for the second derivative")
+            return reader.fail(a, "after the function write its symbols: mu, or (mu, 2) for the second derivative")
         counts.append((reader.expr(name, depth), times.value))
     if sum(n for _, n in counts) > MAX_ORDER:
         return reader.fail(node, f"the order of a derivative is a whole number from 1 to {MAX_ORDER}")

@@ -24,7 +24,7 @@ from hermitex.symbolic.series.expansion import expand
 from hermitex.symbols import z, z1, z2
 from hermitex.theories.kernels import harmonics
 from hermitex.theories.kernels.half_angles import SINE, THETA, P, Q, in_half_angles, t
-from hermitex.theories.kernels.inner import EXACT, ORDER, InnerKernel, along, numeric, whole
+from hermitex.theories.kernels.inner import EXACT, ORDER, InnerKernel, interpolate_radii, numeric, require_whole
 from hermitex.theories.spike import free_parameters, require_square_integrable
 
 Array = np.ndarray
@@ -81,8 +81,8 @@ class DualKernel(InnerKernel):
         >>> dual_kernel("relu").weight(2), dual_kernel("relu", "ntk").weight(2)
         (1/(4*pi), 3/(4*pi))
         """
-        if whole("degree", degree) > EXACT:
-            raise BadInput(f"an exact coefficient is asked for up to degree {EXACT}, not {degree}")
+        if require_whole("degree", degree) > EXACT:
+            raise BadInput(f"exact coefficients are available up to degree {EXACT}, not {degree}")
         found = expand(self.sigma(z), order=max(degree, 8), basis="orthonormal").coefficients[degree]**2
         return (degree + 1)*found if self.trained else found
 
@@ -140,7 +140,7 @@ class DualKernel(InnerKernel):
                 right = float(weights @ value(r*nodes)**2)
                 if not abs(seen - right) <= agree*right:
                     raise BadInput(f"{self}: its average over the lengths of the weights in d = {d} dimensions is out of reach of "
-                                   "the quadrature (the activation grows fast, or vanishes but far out); take more dimensions")
+                                   "the quadrature (the activation grows fast, or is 0 but far from 0); take more dimensions")
         return norms, chance
 
     def diagonal(self, radius: Array) -> Array:
@@ -158,7 +158,7 @@ class DualKernel(InnerKernel):
 
         if np.ptp(radius) < 1e-12:
             return np.full(radius.size, one(float(radius[0])))
-        return along(lambda r: np.array([one(float(v)) for v in r]), radius)
+        return interpolate_radii(lambda r: np.array([one(float(v)) for v in r]), radius)
 
     def _between(self, p: Array, q: Array, one: Array, two: Array) -> Array:
         """The closed form where there is one, in half-angles; else the series that the spectrum is made of."""

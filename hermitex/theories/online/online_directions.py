@@ -110,7 +110,7 @@ class SGDDirections(OverlapFlow):
         """Multi-indices (A, r) and weights s_{|a|} c_a/a! of the terms of Phi."""
         powers, weights = _weighted(self.sigma, self._coefficients, self.last)
         if not np.any(weights[powers.sum(axis=1) > 0]):
-            raise BadInput(f"sgd: the student {self.sigma.name} sees nothing of the target up to order {self.last}")
+            raise BadInput(f"sgd: the student {self.sigma.name} has no overlap with the target up to order {self.last}")
         return powers, weights
 
     @cached_property

@@ -10,8 +10,8 @@ from sympy import Symbol
 
 from hermitex.errors import BadInput, NoValue
 from hermitex.solvers.ode import Trajectory, integrate
-from hermitex.solvers.solve_limits import limited
-from hermitex.systems.names import begin
+from hermitex.solvers.solve_limits import limit_time
+from hermitex.systems.names import read_start
 from hermitex.systems.trajectory import at_end, checked_times
 from hermitex.theories.curve import Curve
 from hermitex.theories.online.repeated import Repeated
@@ -50,7 +50,7 @@ class OverlapFlow(Theory):
                 raise BadInput("sgd: where does it start? Give dimension (then m0 = d^(-1/2)) or m0")
             out["m0"] = 1/np.sqrt(d)
         if not np.all(np.abs(out["m0"]) < 1):
-            raise BadInput(f"sgd: m0 lies strictly between -1 and 1, not {out['m0']}")
+            raise BadInput(f"sgd: m0 must be strictly between -1 and 1, not {out['m0']}")
         if not (np.all(out["step"] >= 0) and np.all(np.isfinite(out["step"]))):
             raise BadInput(f"sgd: step = gamma d is a finite number, 0 (the flow) or more, not {out['step']}")
         if not np.all(np.isfinite(out["repetition"])):
@@ -102,10 +102,10 @@ class OverlapFlow(Theory):
             raise NoValue("sgd", "t", "(0, 20)")
         times, fixed = checked_times(given.pop("t")), self.single(given, *given)
         x0 = self._start(fixed["m0"])
-        for name, value in begin(start, "'m': 0.1").items():
+        for name, value in read_start(start, "'m': 0.1").items():
             x0[self.order_parameters.index(name)] = float(value)
         events = {} if until is None else {"escape": lambda t, x, p: float(np.max(np.abs(x))) - until}
-        with limited(budget):
+        with limit_time(budget):
             rate, method, tolerance = self._flow(fixed["step"], fixed["repetition"], tolerance)
             found = integrate(rate, x0, times if times.ndim else (0.0, float(times)), names=self.order_parameters, events=events,
                               terminal=tuple(events), method=method, rtol=tolerance,
@@ -122,7 +122,7 @@ class OverlapFlow(Theory):
             raise NoValue("sgd", "t", "np.linspace(0, 20, 100)")
         line = np.atleast_1d(np.asarray(self.given({"t": t})["t"], dtype=float))
         if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-            raise BadInput("sgd: t is an increasing list of times, none below 0")
+            raise BadInput("sgd: t must be an increasing list of times, 0 or more")
         given = self.complete(self.given(numbers))
         fixed = self.single(given, *given)
         found = self.solve(t=(0.0, float(line[-1]) or 1e-9), start=start, tolerance=tolerance, raise_on_failure=False, **fixed)

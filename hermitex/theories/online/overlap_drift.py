@@ -70,7 +70,7 @@ def leading(sigma: Activation, g: Activation) -> Leading:
             return Leading(None, None, tuple(certificates), False, f"{bad[0].quantity} is undetermined: {bad[0].how}")
         return Leading(k, coefficient(g, k)*coefficient(sigma, k), tuple(certificates))
     if degrees or {sigma.parity, g.parity} == {1, -1}:
-        return Leading(None, None, tuple(certificates), True, "every product c_k s_k is zero: this student never sees the target")
+        return Leading(None, None, tuple(certificates), True, "every product c_k s_k is zero: this student never learns the target")
     return Leading(None, None, tuple(certificates), False, f"every product c_k s_k up to order {last} is zero")
 
 

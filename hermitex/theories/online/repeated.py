@@ -59,8 +59,8 @@ class Repeated:
             first = self._dl(y, h)
             found = first if not self.repetition else self._dl(y, h + self.repetition*first)
         if not np.all(np.isfinite(found)):
-            raise BadInput("sgd: the student overflows where the first look leaves the pre-activation; take one that does not "
-                           "(sqrt(1 + z**2) for log(cosh(z))), or a smaller repetition")
+            raise BadInput("sgd: the student overflows at the pre-activation after the first use of the sample; "
+                           "take one that does not (sqrt(1 + z**2) for log(cosh(z))), or a smaller repetition")
         return found
 
     def _dl(self, y: Array, h: Array) -> Array:
@@ -178,7 +178,7 @@ def repeated(sigma: Activation, target: Expr, variables: tuple[Symbol, ...], los
 def escape_times_repeated(twice: Repeated, d: Array, level: float, step: float) -> Array:
     """From m = d^(-1/2) to the overlap `level` in one direction; inf where the flow does not arrive."""
     if not (0 < level < 1) or not np.all(d > 1/level**2):
-        raise BadInput(f"sgd: the level lies between d^(-1/2) and 1, not {level:g} at d = {d.min():g}")
+        raise BadInput(f"sgd: the level must be between d^(-1/2) and 1, not {level:g} at d = {d.min():g}")
     count = 40  # nodes of the integral of dm/(dm/dt) over log m
     nodes, weights = legendre(count)
     times = []
