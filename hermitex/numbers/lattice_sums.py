@@ -43,8 +43,10 @@ class Sampleable(Protocol):
     def __call__(self, *columns: Array) -> Array: ...
 
 
-def lattice_integral(F: Sampleable, tolerance: float) -> Estimate | None:
-    """The integral over all space to a relative tolerance, or as far as its evaluations or the budget reach; None without any.
+def lattice_integral(F: Sampleable, tolerance: float, most: float = np.inf) -> Estimate | None:
+    """The integral over all space to a relative tolerance, or as far as the evaluations or the budget reach; None without any.
+
+    `most` bounds the evaluations beside what is left of those of F.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def lattice_integral(F: Sampleable, tolerance: float) -> Estimate | None:
     h, radius, last, tried = 1.0, _radius(F), False, 1.0
     try:
         while not last:
-            finest = radius*(2.5*_count(1.0, 1.0, F.n)/max(F.left, 1.0))**(1/F.n)
+            finest = radius*(2.5*_count(1.0, 1.0, F.n)/max(min(F.left, most), 1.0))**(1/F.n)
             last = h <= finest
             if last and best is not None and finest > 0.93*tried:
                 break

@@ -7,7 +7,7 @@ has a break: a zero of a resultant, a discriminant or a leading coefficient.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -20,28 +20,22 @@ from sympy import (
     DiracDelta,
     Expr,
     Heaviside,
-    Max,
-    Min,
     Mul,
     Poly,
     Pow,
     S,
     Symbol,
     erf,
-    erfc,
     exp,
     floor,
-    log,
-    pi,
     resultant,
     sign,
-    sin,
     tanh,
 )
 from sympy.core.relational import Relational
 
+from hermitex.numbers.program import Program
 from hermitex.numbers.scaled_integrand import EPS
-from hermitex.numbers.scaled_values import ScaledValues
 
 Array = NDArray[np.float64]
 MONOTONE = (exp, tanh, erf)
@@ -49,47 +43,29 @@ JUMPS = (sign, Heaviside, Relational, floor)
 
 
 class Marks(NamedTuple):
-    """What an expression compares with 0, its singular bases, and the arguments of functions that may be steep."""
+    """What an integrand compares with 0, its singular bases, and the arguments of functions that may be steep."""
 
     switches: set[Expr]
     singular: set[Expr]
     steep: set[Expr]
 
 
-def marks(body: Expr, variables: Sequence[Symbol]) -> Marks:
+def marks(program: Program) -> Marks:
     """All places at which the formula shows that it is not smooth, or may change fast.
 
     Examples
     --------
+    >>> from sympy import Abs, Max, log
     >>> from hermitex.symbols import z1, z2
-    >>> marks(Max(z1, z2)*log(Abs(z1)), (z1, z2))[:2]
+    >>> marks(Program(Max(z1, z2)*log(Abs(z1)), (z1, z2)))[:2]
     ({z1 - z2}, {z1})
     """
-    found = Marks(set(), set(), set())
-    for e in body.atoms(Abs, sign, Heaviside, Max, Min, Relational, floor, Pow, log, tanh, erf, erfc, exp):
-        if not e.free_symbols.intersection(variables):
-            continue
-        if isinstance(e, Pow | log):
-            base, smooth = (e.base, e.exp.is_Integer and e.exp > 0) if isinstance(e, Pow) else (e.args[0], False)
-            if not smooth and not _positive(base):
-                found.singular.update(_plain(base, variables))
-            if not smooth and base.is_Add:
-                found.steep.add(base)
-        elif isinstance(e, tanh | erf | erfc | exp):
-            found.steep.add(e.args[0])
-        elif isinstance(e, Max | Min):
-            found.switches.update(v for a, b in combinations(e.args, 2) for v in _plain(a - b, variables))
-        else:
-            u = e.lhs - e.rhs if isinstance(e, Relational) else sin(pi*e.args[0]) if isinstance(e, floor) else e.args[0]
-            found.switches.update(_plain(u, variables))
-    found.switches.difference_update(found.singular)
-    return found
-
-
-def _positive(e: Expr) -> bool:
-    """Positive for all real values, as sums of exponentials and of squares with a positive constant are."""
-    return e.is_positive is True or (isinstance(e, Add) and any(a.is_positive for a in e.args) and
-                                     all(a.is_nonnegative for a in e.args))
+    variables = program.variables
+    singular = {v for u in program.singular for v in _plain(u, variables)}
+    switches = {v for u in program.switches for v in _plain(u, variables)} - singular
+    # panels already begin at the zeros of singular bases
+    steep = {u for u in program.centres if u.free_symbols.intersection(variables) and not _plain(u, variables) & singular}
+    return Marks(switches, singular, steep)
 
 
 def _plain(u: Expr, variables: Sequence[Symbol]) -> set[Expr]:
@@ -129,14 +105,15 @@ class Breaks:
 
     def __init__(self, found: Marks, variables: Sequence[Symbol]) -> None:
         self.levels: list[list[tuple[Roots, bool]]] = []
-        self.steep: list[list[Roots]] = []
+        self.steep: list[list[Centre]] = []
         singular, switches = set(found.singular), set(found.switches)
         for k in range(len(variables) - 1, -1, -1):
             y, outer = variables[k], tuple(variables[:k])
             mine = [(u, u in singular) for u in sorted(switches | singular, key=lambda u: _order(u, y)) if y in u.free_symbols]
             self.levels.append([(Roots(u, outer, y), root) for u, root in mine])
-            steep = {v for u in found.steep for v in _centres(u, y) if y in u.free_symbols and not u.free_symbols - {*outer, y}}
-            self.steep.append([Roots(u, outer, y) for u in sorted(steep, key=str)])
+            steep = [u for u in sorted(found.steep, key=str) if y in u.free_symbols and u.is_polynomial(y)
+                     and not u.free_symbols - {*outer, y}]
+            self.steep.append([centre for u in steep for centre in _centres(u, outer, y)])
             rest = {u for u in switches | singular if y not in u.free_symbols}
             meet = projected([u for u, _ in mine if u.is_polynomial(y)], y, outer)
             # where inner breaks meet, the outer integrand may have an algebraic singularity
@@ -150,23 +127,41 @@ class Breaks:
         for roots, singular in self.levels[depth]:
             found = roots.at(columns, owners, low, high, places)
             # a root that moves with the outer point is rounded with the coefficients, of size 1 or more
-            blurs.append(np.maximum(np.abs(found), float(roots.moves)) if singular else np.full(found.shape, -1.0))
+            inside = singular & (found > low) & (found < high)
+            blurs.append(np.where(inside, EPS*np.maximum(np.abs(found), float(roots.moves)), -1.0))
             places = np.concatenate([places, found])
-        for roots in self.steep[depth]:
-            c = roots.at(columns, owners, low, high, places)
-            scale = roots.scale(columns, c)
+        for centre in self.steep[depth]:
+            c = centre.roots.at(columns, owners, low, high, places)
+            scale = centre.width(columns, c)
             for k in range(10):  # 1e-6 of the window
                 s = scale*6.0**k
                 soft += [np.where(s < 0.5, c - s, np.nan), np.where(s < 0.5, c + s, np.nan)]
             soft.append(np.where(scale < 0.5, c, np.nan))
-        return places, EPS*np.concatenate(blurs), np.concatenate(soft)
+        return places, np.concatenate(blurs), np.concatenate(soft)
 
 
-def _centres(u: Expr, y: Symbol) -> Iterable[Expr]:
-    """Where a function of u changes fastest: at zeros of u, and at its extrema."""
-    if not u.is_polynomial(y):
-        return ()
-    return (u,) if Poly(u, y).degree() == 1 else (u, u.diff(y))
+class Centre:
+    """Where a function of u changes fast: at a zero over a width of 1/|u'|, at an extremum over (2 min(1, |u|)/|u''|)^(1/2)."""
+
+    def __init__(self, u: Expr, outer: Sequence[Symbol], y: Symbol, *, extremum: bool) -> None:
+        self.extremum = extremum
+        self.roots = Roots(u.diff(y) if extremum else u, outer, y)
+        self.value = Program(u, (*outer, y))
+
+    def width(self, columns: Sequence[Array], places: Array) -> Array:
+        """The widths at the places, 1e-7 at least."""
+        at = [np.broadcast_to(c, places.shape).ravel() for c in columns]
+        with np.errstate(all="ignore"):
+            found = 1/np.abs(self.roots.slope.values(*at, places.ravel()))
+            if self.extremum:
+                found = np.sqrt(2*found*np.minimum(np.abs(self.value.values(*at, places.ravel())), 1.0))
+            return np.asarray(np.maximum(found, 1e-7)).reshape(places.shape)
+
+
+def _centres(u: Expr, outer: Sequence[Symbol], y: Symbol) -> list[Centre]:
+    """The zeros of a polynomial in y, and its extrema."""
+    kinds = (False,) if Poly(u, y).degree() == 1 else (False, True)
+    return [Centre(u, outer, y, extremum=kind) for kind in kinds]
 
 
 def projected(us: Sequence[Expr], y: Symbol, outer: Sequence[Symbol]) -> set[Expr]:
@@ -191,17 +186,17 @@ class Roots:
 
     def __init__(self, u: Expr, outer: Sequence[Symbol], y: Symbol) -> None:
         self.polynomial, self.moves = bool(u.is_polynomial(y)), bool(u.free_symbols - {y})
-        self.slope = ScaledValues(u.diff(y).replace(DiracDelta, lambda *_: S.Zero), (*outer, y))
+        self.slope = Program(u.diff(y).replace(DiracDelta, lambda *_: S.Zero), (*outer, y))
         if self.polynomial:
-            self.coefficients = [ScaledValues(c, outer) if c.free_symbols else float(c) for c in Poly(u, y).all_coeffs()]
+            self.coefficients = [Program(c, outer) if c.free_symbols else float(c) for c in Poly(u, y).all_coeffs()]
         else:
-            self.value = ScaledValues(u, (*outer, y))
+            self.value = Program(u, (*outer, y))
 
     def at(self, columns: Sequence[Array], owners: int, low: float, high: float, jumps: Array) -> Array:
         """(roots, points), nan where there is none; unsorted. At `jumps` u may jump."""
         if not self.polynomial:
             return self._bracketed(columns, owners, low, high, jumps)
-        c = [np.full(owners, k) if isinstance(k, float) else _plainly(k(*columns)) for k in self.coefficients]
+        c = [np.full(owners, k) if isinstance(k, float) else k.values(*columns) for k in self.coefficients]
         with np.errstate(all="ignore"):
             if len(c) == 2:
                 return np.asarray(-c[1]/c[0])[None]
@@ -216,13 +211,13 @@ class Roots:
         grid = np.sort(np.concatenate([even, np.clip(np.nan_to_num(beside, nan=high), low, high)], axis=1), axis=1)
         n = grid.shape[1]
         cells, outer = grid.ravel(), [np.repeat(c, n) for c in columns]
-        value = np.sign(_plainly(self.value(*outer, cells))).reshape(owners, n)
-        slope = np.sign(_plainly(self.slope(*outer, cells))).reshape(owners, n)
+        value = np.sign(self.value.floats(*outer, cells).m).reshape(owners, n)
+        slope = np.sign(self.slope.floats(*outer, cells).m).reshape(owners, n)
         crossed = value[:, 1:]*value[:, :-1] < 0
         turned = (slope[:, 1:]*slope[:, :-1] < 0) & ~crossed  # two roots may lie in such a cell
         who, where = np.nonzero(turned)
         top = self._between(self.slope, columns, who, grid[who, where], grid[who, where + 1])
-        beyond = np.sign(_plainly(self.value(*(c[who] for c in columns), top)))*value[who, where] < 0
+        beyond = np.sign(self.value.floats(*(c[who] for c in columns), top).m)*value[who, where] < 0
         who, where, top = who[beyond], where[beyond], top[beyond]
         first, cell = np.nonzero(crossed)
         owner = np.concatenate([first, who, who])
@@ -237,27 +232,13 @@ class Roots:
         return out
 
     @staticmethod
-    def _between(f: ScaledValues, columns: Sequence[Array], owner: NDArray[np.intp], left: Array, right: Array) -> Array:
+    def _between(f: Program, columns: Sequence[Array], owner: NDArray[np.intp], left: Array, right: Array) -> Array:
         """The zeros of f in y between brackets, each at the outer point of its owner."""
         if not len(owner):
             return np.empty(0)
         mine = tuple(c[owner] for c in columns)
-        found = elementwise.find_root(lambda y, *outer: _plainly(f(*outer, y)), (left, right), args=mine)
+        found = elementwise.find_root(lambda y, *outer: f.values(*outer, y), (left, right), args=mine)
         return np.asarray(found.x)
-
-    def scale(self, columns: Sequence[Array], places: Array) -> Array:
-        """1/|du/dy| at the roots, or where that vanishes 1e-7: the width of a step of tanh(u)."""
-        rows, owners = places.shape
-        outer = [np.broadcast_to(c, (rows, owners)).ravel() for c in columns]
-        with np.errstate(all="ignore"):
-            slope = np.abs(_plainly(self.slope(*outer, places.ravel()))).reshape(rows, owners)
-            return np.asarray(np.maximum(1/slope, 1e-7))
-
-
-def _plainly(found: tuple[Array, Array]) -> Array:
-    m, e = found
-    with np.errstate(all="ignore"):
-        return np.asarray(m*np.exp(np.clip(e, -700, 700)))
 
 
 def _companion(c: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hermitex.errors import Divergent
+from hermitex.errors import BudgetExceeded, Divergent
 from hermitex.numbers import gauss
 from hermitex.numbers.moving_breaks import Breaks
 from hermitex.numbers.scaled_integrand import EPS, ScaledIntegrand
@@ -95,10 +95,11 @@ def _shared(knots: Array, blur: Array) -> Array:
 
 
 def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules: tuple[int, int],
-            most: Callable[[], float]) -> Sums:
+            most: Callable[[], float], floor: float = 0.0) -> Sums:
     """The integrals of all owners, panels bisected until each error is below `tolerance` of its owner's absolute integral.
 
-    Panels are bisected no further where more than `most()` of them would be; their errors count.
+    Errors relative to `floor`, and to 1/1000 of the largest integral, are allowed as well: the noise of small integrals is not
+    resolved. Panels are bisected no further where more than `most()` of them would be; their errors count.
     """
     done = Sums(np.zeros(owners), np.zeros(owners), np.zeros(owners))
     (x0, w0), (x1, w1) = (gauss.legendre(n) for n in rules)
@@ -121,7 +122,7 @@ def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules
         total = done.size + np.bincount(panels.owner, much, owners)
         narrow = np.abs(panels.length)*(panels.b - panels.a) < 8*EPS*np.abs(panels.start)
         narrow |= panels.b - panels.a < 1e-14
-        allowed = tolerance*(total[panels.owner] + tolerance)/8
+        allowed = tolerance*(total[panels.owner] + floor + 1e-3*total.max())/8
         bad = ~(gap <= allowed) & ~(gap <= 8*EPS*much + 2*inner) & ~narrow
         if bad.sum()*2 > most() or depth == 59:
             bad[:] = False
@@ -158,25 +159,38 @@ class NestedPanels:
     def __init__(self, F: ScaledIntegrand, breaks: Breaks, tolerance: float) -> None:
         self.F, self.breaks, self.tolerance = F, breaks, tolerance
         self.rules = (16, 24) if F.n <= 2 else (8, 12)
+        self.largest = [0.0]*F.n  # of the integrals over the variables from each one on
         self.tiling = 0  # which of several sets of panels is used
 
-    def total(self) -> tuple[float, float, float]:
+    def total(self, tolerances: Sequence[float] = ()) -> tuple[float, float, float]:
         """(value, error, integral of |F|), in units of exp(top); the error contains the rounding.
 
         A kink within 1/400 of a panel from its end is between the end and the first node of either rule, which then agree. So the
         integral is computed with other panels, until two results agree; their difference is part of the error.
+
+        Parameters
+        ----------
+        tolerances : one for each set of panels, as long as the evaluations that are left allow; by default that of the nest
         """
+        best = (0.0, np.inf, 0.0)
         found: list[Sums] = []
-        for self.tiling in range(4):
-            new = self.inner([], 1)
-            gaps = [float(np.abs(old.value - new.value)[0]) for old in found]
-            within = [gap <= float((old.error + new.error)[0]) + self.F.rounding*float(new.size[0])
-                      for gap, old in zip(gaps, found, strict=True)]
-            found.append(new)
-            if any(within) or (found[1:] and self.F.left < self.F.evaluations/len(found)):
-                break
-        value, error, size = (float(f[0]) for f in new)
-        return value, error + min(gaps, default=0.0) + self.F.rounding*size + 1e-17*size, size
+        try:
+            for tiling, tolerance in enumerate(tolerances or 4*(self.tolerance,)):
+                self.tiling, self.tolerance, before = tiling, tolerance, self.F.evaluations
+                new = self.inner([], 1)
+                value, own, size = (float(f[0]) for f in new)
+                own += (self.F.rounding + 1e-17)*size
+                gaps = [abs(float(old.value[0]) - value) for old in found]
+                agree = [gap <= own + float(old.error[0]) for gap, old in zip(gaps, found, strict=True)]
+                found.append(new)
+                if gaps and own + min(gaps) < best[1]:
+                    best = value, own + min(gaps), size
+                if (any(agree) and not tolerances) or (gaps and self.F.left < 4*(self.F.evaluations - before)):
+                    break
+        except BudgetExceeded:
+            if not np.isfinite(best[1]):
+                raise
+        return best
 
     def require_existence(self) -> None:
         """Raise Divergent where |F| grows like 1/distance or faster at a singular place of the innermost variable."""
@@ -208,8 +222,10 @@ class NestedPanels:
         knots, marks = np.take_along_axis(knots, order, 0), np.take_along_axis(marks, order, 0)
         panels = between(knots, _shared(knots, marks), 4.0)
         outer = np.ones(owners) if weights is None else weights
-        return refined(lambda owner, y, slope: self._value(columns, owner, y, slope*outer[owner]), panels, owners, self.tolerance,
-                       self.rules, lambda: self.F.left/sum(self.rules))
+        done = refined(lambda owner, y, slope: self._value(columns, owner, y, slope*outer[owner]), panels, owners, self.tolerance,
+                       self.rules, lambda: self.F.left/sum(self.rules), 1e-3*self.largest[depth])
+        self.largest[depth] = max(self.largest[depth], float(done.size.max(initial=0.0)))
+        return done
 
     def _value(self, columns: Sequence[Array], owner: NDArray[np.intp], y: Array, weights: Array) -> Sums:
         points = [*(c[owner] for c in columns), y]

@@ -30,9 +30,10 @@ def in_polar(body: Expr, variables: Sequence[Symbol], found: Marks, reach: float
     --------
     >>> from sympy import sqrt
     >>> from hermitex.numbers.moving_breaks import marks
+    >>> from hermitex.numbers.program import Program
     >>> from hermitex.symbols import z1, z2
     >>> f = sqrt((z1 + 2)**2 + z2**2)
-    >>> in_polar(f, (z1, z2), marks(f, (z1, z2)), 9.0).body
+    >>> in_polar(f, (z1, z2), marks(Program(f, (z1, z2))), 9.0).body
     _r**2*exp(-_r**2*sin(_t)**2/2 - (_r*cos(_t) - 2)**2/2)/(2*pi)
     """
     for q in sorted(found.singular, key=str):

@@ -15,8 +15,8 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 from sympy import Expr, Symbol
 
-from hermitex.errors import Divergent, NoClosedForm
-from hermitex.numbers.scaled_values import ScaledValues
+from hermitex.errors import Divergent, NotConverged
+from hermitex.numbers.program import Program
 from hermitex.symbolic.budget import checkpoint
 
 Array = NDArray[np.float64]
@@ -42,7 +42,7 @@ class ScaledIntegrand:
         self.body, self.variables, self.n = body, tuple(variables), len(variables)
         self.weighted, self.evaluations, self.most, self.top = box is None, 0, 30_000_000, 0.0
         self._moved = self._size = 0.0
-        self._program = ScaledValues(body, variables)
+        self.program = Program(body, self.variables)
         if box is None:
             self.low, self.high = self._region()
             self._require_decay()
@@ -50,13 +50,12 @@ class ScaledIntegrand:
             self.low, self.high = box
             self.top = float(np.max(self.level(self._grid(33))[1], initial=-np.inf))
         if not np.isfinite(self.top):
-            raise NoClosedForm(body, "it is zero or undefined wherever it was evaluated")
+            raise NotConverged(None, f"{body} is zero or undefined wherever it was evaluated")
 
     def level(self, points: Array) -> tuple[Array, Array]:
         """(points, log |F|) at the rows of an array; -inf where F vanishes or has no value."""
-        m, e = self._program(*points.T)
         with np.errstate(all="ignore"):
-            found = np.log(np.abs(m)) + e - self._exponent(points)
+            found = self.program.floats(*points.T).logarithm() - self._exponent(points)
         return points, np.where(np.isfinite(found), found, -np.inf)
 
     def __call__(self, *columns: Array, weights: Array | None = None) -> Array:
@@ -72,9 +71,9 @@ class ScaledIntegrand:
         return out
 
     def _values(self, points: Array) -> Array:
-        m, e = self._program(*points.T)
+        m, e = self.program.floats(*points.T)
         with np.errstate(all="ignore"):
-            return np.asarray(m*np.exp(np.clip(e - self._exponent(points) - self.top, -745, 700)))
+            return np.asarray(np.real(m)*np.exp(np.clip(e - self._exponent(points) - self.top, -745, 700)))
 
     def _exponent(self, points: Array) -> Array | float:
         return (points*points).sum(axis=1)/2 + self.n*np.log(2*np.pi)/2 if self.weighted else 0.0
@@ -113,13 +112,13 @@ class ScaledIntegrand:
         found = np.concatenate([self.level(points[s:s + 65536])[1] for s in range(0, len(points), 65536)])
         self.top = float(found.max())
         if not np.isfinite(self.top):
-            raise NoClosedForm(self.body, "it is zero or undefined wherever it was evaluated")
+            raise NotConverged(None, f"{self.body} is zero or undefined wherever it was evaluated")
         kept = points[found > self.top - 18*np.log(10)]
         low, high = kept.min(axis=0), kept.max(axis=0)
         if (np.abs([low, high]) > 38).any():
             self.low, self.high = low, high
             self._require_decay()
-            raise NoClosedForm(self.body, "its mass does not end within 38 of the origin")
+            raise NotConverged(None, f"the mass of {self.body} does not end within 38 of the origin")
         # a region between two points of the grid may hold mass: the box contains all of [-8.5, 8.5]
         return np.minimum(low - 2, -8.5), np.maximum(high + 2, 8.5)
 
