@@ -21,7 +21,7 @@ from hermitex.symbolic.deadline import attempt
 T = TypeVar("T")
 
 
-class Part(Generic[T]):
+class AnswerPart(Generic[T]):
     """One part of an answer.
 
     Parameters
@@ -34,7 +34,7 @@ class Part(Generic[T]):
     """
 
     def __init__(self, name: str, work: Callable[[], T], otherwise: T, *, so_far: Callable[[str], T] | None = None,
-                 decided: Callable[[T], bool] = lambda value: True, after: Part[Any] | None = None) -> None:
+                 decided: Callable[[T], bool] = lambda value: True, after: AnswerPart[Any] | None = None) -> None:
         self.name, self.work, self.value, self.so_far, self.decided, self.after = name, work, otherwise, so_far, decided, after
         self.done, self.notes, self._late = False, (), ""
 
@@ -74,7 +74,7 @@ class Part(Generic[T]):
             self.notes = (f"{self.name}: undetermined, {why}",)
 
 
-def take_turns(*parts: Part[Any]) -> None:
+def take_turns(*parts: AnswerPart[Any]) -> None:
     """Give the parts turns in their order until each is done, or the budget in force is over."""
     whole, count, begun = remaining(), 0, processor_seconds()
     first_turn = 4.0  # seconds; chosen by trial: most parts end within them

@@ -142,7 +142,7 @@ def _reached(found: Exponents, channel: Any, n: int) -> Reached:
     import numpy as np
 
     from hermitex.theories.multi_index import multi_index
-    from hermitex.theories.overlaps.reached_thresholds import reached
+    from hermitex.theories.overlaps.reached_thresholds import reached_threshold
 
     theory = multi_index(found.target, channel)
     names = [v.name for v in theory.reduced.variables]
@@ -151,7 +151,7 @@ def _reached(found: Exponents, channel: Any, n: int) -> Reached:
         raise NoClosedForm("the direction of a stage", "its number was not found", "Allow more time")
     places = [found.variables.index(name) for name in names]
     rows = [theory.inside(np.array(r, dtype=float)[:, places]) for r in directions]
-    return reached(theory.evolution, np.vstack(rows[:n]), rows[n], float(found.threshold.stages[n]["alpha_c"]))
+    return reached_threshold(theory.evolution, np.vstack(rows[:n]), rows[n], float(found.threshold.stages[n]["alpha_c"]))
 
 
 __all__ = ["exponents"]

@@ -9,7 +9,7 @@ import hermitex as hx
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents import leap
 from hermitex.exponents.generative_leap import GenerativeOracle
-from hermitex.exponents.labels.label_levels import constant_value, discrete
+from hermitex.exponents.labels.label_levels import constant_value, finite_level_sets
 from hermitex.symbolic.budget import budget
 from hermitex.symbolic.deadline import deadline
 
@@ -70,7 +70,7 @@ def test_an_alarm_inside_a_library_that_called_back_is_told_as_the_budget():
 
 
 @pytest.mark.parametrize(("asked", "text"), [
-    (discrete, "Heaviside(z**3 - z/23)"), (constant_value, "Max(z, 3/29) + Min(z, 3/29) - z")])
+    (finite_level_sets, "Heaviside(z**3 - z/23)"), (constant_value, "Max(z, 3/29) + Min(z, 3/29) - z")])
 def test_a_budget_that_is_over_is_no_refusal(asked, text):
     """What is refused is not known; what there was no time for is not answered at all."""
     w = Symbol("w", real=True)

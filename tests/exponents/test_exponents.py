@@ -16,9 +16,9 @@ from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import complexity, power
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.label_branches import branch_identity
-from hermitex.exponents.labels.label_levels import constant_value, discrete
+from hermitex.exponents.labels.label_levels import constant_value, finite_level_sets
 from hermitex.exponents.labels.levelsets import inverse_threshold
-from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strictly
+from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strict_sign
 from hermitex.symbols import z
 
 
@@ -178,8 +178,8 @@ def test_constants_are_proved_not_guessed():
 def test_monotone_and_discrete():
     assert injective_in_modulus(hx.parse("z**4 + abs(z)"), z) and not injective_in_modulus(hx.parse("z**4 - z**2"), z)
     t = hx.parse("t", symbols="t>0")
-    assert strictly(exp(-t**2), t) == -1 and strictly(t**3 - t, t) == 0
-    assert len(discrete(hx.parse("sign(z) + sign(z - 1)"), z)) == 3 and discrete(hx.parse("floor(z)"), z) is None
+    assert strict_sign(exp(-t**2), t) == -1 and strict_sign(t**3 - t, t) == 0
+    assert len(finite_level_sets(hx.parse("sign(z) + sign(z - 1)"), z)) == 3 and finite_level_sets(hx.parse("floor(z)"), z) is None
 
 
 def test_branch_identity():

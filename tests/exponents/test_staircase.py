@@ -6,7 +6,7 @@ from sympy import Abs, Matrix, Max, cos, exp, eye, sign, sin, sqrt, tanh
 
 import hermitex as hx
 from hermitex.errors import BudgetExceeded, NoClosedForm
-from hermitex.exponents.directions.relevant import relevant
+from hermitex.exponents.directions.relevant import relevant_directions
 from hermitex.exponents.directions.staircase import Climb, Evidence
 from hermitex.exponents.directions.symmetry import sign_flips, symmetries, symmetry_of
 from hermitex.face import cli
@@ -71,7 +71,7 @@ def test_a_stage_that_is_not_decided_ends_it(evidence):
     (Max(z1, z2), (z1, z2), Max(z1, z2), [[1, 0], [0, 1]]),
     (z3*sign(z1 + z2), (z1, z2, z3, z4), z3*sign(z1), [[sqrt(2)/2, sqrt(2)/2, 0, 0], [0, 0, 1, 0]])])
 def test_the_relevant_subspace(g, variables, inner, rows):
-    found = relevant(g, variables)
+    found = relevant_directions(g, variables)
     assert found.inner == inner and found.basis == Matrix(rows)
     assert (found.basis*found.basis.T) == Matrix(eye(found.dimension))
     back = found.inner.xreplace({n: sum(c*v for c, v in zip(row, variables, strict=True))
@@ -82,10 +82,10 @@ def test_the_relevant_subspace(g, variables, inner, rows):
 
 
 def test_what_is_irrelevant_is_named():
-    assert relevant(z1 + z3**2, (z1, z2, z3)).irrelevant == (z2,)
-    assert relevant(tanh(z1 - z2), (z1, z2)).irrelevant == ()
-    assert relevant(sin(z1)**2 + cos(z1)**2, (z1, z2)).dimension <= 1
-    several = relevant((z1*z2, sign(z3)), (z1, z2, z3, z4))
+    assert relevant_directions(z1 + z3**2, (z1, z2, z3)).irrelevant == (z2,)
+    assert relevant_directions(tanh(z1 - z2), (z1, z2)).irrelevant == ()
+    assert relevant_directions(sin(z1)**2 + cos(z1)**2, (z1, z2)).dimension <= 1
+    several = relevant_directions((z1*z2, sign(z3)), (z1, z2, z3, z4))
     assert several.dimension == 3 and several.irrelevant == (z4,)
 
 

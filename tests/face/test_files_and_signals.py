@@ -213,7 +213,7 @@ def test_what_an_encoding_lacks_is_escaped(env):
 
 def test_the_escape_is_that_of_json():
     raw = io.TextIOWrapper(buffer := io.BytesIO(), encoding="ascii", errors="strict")
-    streams.prepare()
+    streams.prepare_streams()
     raw.reconfigure(errors="hermitex.escape")
     raw.write(json.dumps("é α \U0001f600 \ud800", ensure_ascii=False))
     raw.flush()

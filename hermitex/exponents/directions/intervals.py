@@ -71,11 +71,11 @@ def interval_of(found: Certificate) -> Interval | None:
         return ZERO
     if found.enclosure is not None:
         return Interval(fraction(found.enclosure[0]), fraction(found.enclosure[1]))
-    return None if found.value is None else around(found.value)
+    return None if found.value is None else enclosing_interval(found.value)
 
 
 @lru_cache(maxsize=2000)
-def around(value: Expr) -> Interval:
+def enclosing_interval(value: Expr) -> Interval:
     """An interval about an exact real constant: itself if it is rational, an enclosure, else 30 digits.
 
     Raises
@@ -97,9 +97,9 @@ def around(value: Expr) -> Interval:
     return Interval(near - slack, near + slack)
 
 
-def scaled(value: Interval, factor: Expr) -> Interval:
+def scale_interval(value: Interval, factor: Expr) -> Interval:
     """The interval times an exact number."""
-    return value.times(around(factor))
+    return value.times(enclosing_interval(factor))
 
 
 def fraction(x: Any) -> Fraction:

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
             with guard.deadline(args.budget):
                 results[name] = test()
         except Exception as error:
-            cli.say(f"{name}: {type(error).__name__}: {error}")
+            cli.print_err(f"{name}: {type(error).__name__}: {error}")
             results[name] = False
     passed = all(results.values())
     if args.json:
