@@ -137,12 +137,12 @@ def test_a_closed_pipe_is_no_error():
 
 # -- the last line of defence ------------------------------------------------------------------------------------------
 def test_an_alarm_ends_what_no_checkpoint_sees():
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(BudgetExceeded, match=r"0\.2 CPU seconds"), guard.deadline(0.2):
         while True:
             with suppress(Exception):  # what a careless caller may do
                 sum(range(1000))
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
