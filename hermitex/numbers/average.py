@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import sympy as sp
 from flint import acb, arb, ctx
 from sympy import Expr, Symbol
@@ -42,6 +43,7 @@ class Average:
         return max(0, int(mp.floor(mp.log10(abs(self.value)/self.error)))) if abs(self.value) > self.error else 0
 
 
+@np.errstate(all="ignore")  # an infinity inside of a window is seen by the sums, which refuse it
 def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int = 120, of_size: bool = False,
             prove: bool = False) -> Average:
     """E f(z) over a standard normal z.
@@ -84,6 +86,7 @@ def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int =
         return Average(found.value/root, found.error/root, found.size/root, found.proved)
 
 
+@np.errstate(all="ignore")
 def integral(f: Expr, x: Symbol, low: Expr = -sp.oo, high: Expr = sp.oo, digits: int = 15, *, against_cancellation: int = 120,
              prove: bool = False) -> Average:
     """int_low^high f(x) dx, as `average`.

@@ -173,18 +173,21 @@ def _evaluated(chart: Chart, edges: np.ndarray, top: float) -> Panels:
         plain = Scaled(values.m, np.asarray(values.k - top)).plain()
     plain = np.where(np.isnan(plain), 0.0, plain)
     coarse, fine = plain[:, :ORDERS[0]], plain[:, ORDERS[0]:]
-    terms = half*rules[1][1]*fine
-    variation = np.abs(np.diff(fine, axis=1)).sum(axis=1)*chart.rounded(nodes[1]).max(axis=1)
-    size = np.abs(terms).sum(axis=1)
-    value = terms.sum(axis=1)
-    error = np.abs(value - (half*rules[0][1]*coarse).sum(axis=1))
-    noise = EPSILON*(2*size + variation/4)
+    with np.errstate(all="ignore"):  # an infinite value gives no finite error, which the sum refuses
+        terms = half*rules[1][1]*fine
+        variation = np.abs(np.diff(fine, axis=1)).sum(axis=1)*chart.rounded(nodes[1]).max(axis=1)
+        size = np.abs(terms).sum(axis=1)
+        value = terms.sum(axis=1)
+        error = np.abs(value - (half*rules[0][1]*coarse).sum(axis=1))
+        noise = EPSILON*(2*size + variation/4)
     return Panels(edges, value, error, size, noise, nodes[1], np.abs(terms), np.zeros(len(edges), dtype=int))
 
 
 def panel_sum(integrand: Integrand, window: Window, digits: int = 15) -> Sum:
     """The integral of F over a window by floats, with its error, rounding included."""
     found = refined(integrand, window, digits)
+    if not all(np.isfinite(p.error).all() and np.isfinite(p.noise).all() for _, p in found):
+        raise NotConverged(None, f"{integrand.f} is too large for a float somewhere in its window")
     value = sum(_total(p.value) for _, p in found)
     size = float(sum(p.size.sum() for _, p in found))
     if size < window.mass/100:  # the cells of a scan may miss a peak, but what they hold is there

@@ -7,6 +7,7 @@ error; the working precision is raised until the digits asked for are reached, c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -269,7 +270,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
         except BudgetExceeded:
             checkpoint("evaluating a closed form")
     if not body.has(Expectation):
-        return _by_panels(node, body, x, bits)
+        with suppress(NotConverged):  # an algebraic singularity at an end of a piece, which the line below transforms away
+            return _by_panels(node, body, x, bits)
     try:
         size, body = _sized(body, x)
         found = LineIntegral(body, x, bits, integrate).run()

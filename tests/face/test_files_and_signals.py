@@ -54,7 +54,7 @@ def python(*words, **options):
 def test_what_cannot_be_written_is_one_line_before_any_work(folder, capsys):
     (folder / "d").mkdir()
     (folder / "foreign.py").write_text("mine")
-    for place, word in [("d", "folder"), ("nowhere/x.py", "no folder"), ("x"*300 + ".py", "too long"),
+    for place, word in [("d", "folder"), ("nowhere/x.py", "does not exist"), ("x"*300 + ".py", "too long"),
                         ("foreign.py", "was not written"), ("foreign.py/x", "director"), ("/dev/full", "no space"),
                         ("a\0b.py", "null")]:
         assert word in refused(capsys, "generate", "spec.toml", "-o", place)

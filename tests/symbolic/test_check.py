@@ -645,7 +645,7 @@ def test_what_sympy_would_add_up_without_end_is_left_open():
 def test_a_check_keeps_to_its_budget():
     left = E(Max(z1, z2, mu*z2)*tanh(z1*z2), z1, z2)
     start = time.process_time()
-    with pytest.raises(BudgetExceeded, match=r"0\.1 s"):
+    with pytest.raises(BudgetExceeded, match=r"0\.1 CPU seconds"):
         hx.check(left, left*(1 + Max(0, mu - 9)), budget=0.1)
     assert time.process_time() - start < 1.2
 

@@ -34,6 +34,7 @@ from sympy import (
     fraction,
     sign,
     sqrt,
+    together,
     zeros,
 )
 from sympy import ImmutableDenseMatrix as Matrix
@@ -380,6 +381,10 @@ def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
     if not _collect(rest, variables, (found, swap)) or len(found) != 1:
         return None
     (u, row, _), = found.values()
+    whole = S.One  # times which the form divides by nothing: a letter in it may be 0 where the average is asked for
+    for c in row:
+        whole *= fraction(together(c*whole))[1]
+    row, swap = [tidy(c*whole) for c in row], {e: form.xreplace({u: u/whole}) for e, form in swap.items()}
     along = (cov*Matrix(row)).applyfunc(tidy)
     variance = tidy((Matrix([row])*along)[0])
     alone = _swapped(rest, swap)
