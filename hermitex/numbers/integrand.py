@@ -261,7 +261,7 @@ def _moved(e: Expr, z: Symbol, r: Expr) -> Expr:
     """e at r + z, polynomial parts expanded."""
     if r == 0 or not e.has(z):
         return e
-    if e.is_polynomial(z):
+    if isinstance(e, Expr) and e.is_polynomial(z):
         return sp.expand(e.xreplace({z: r + z}))
     if not isinstance(e, Expr) and not e.args:
         return e

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from sympy import (
     Abs,
     Add,
-    And,
     Dummy,
     Expr,
     Heaviside,
@@ -240,8 +239,8 @@ def _of_form(e: Any, swap: dict[Symbol, Expr], square: Expr, w: Symbol) -> Any:
     return e.func(*(_of_form(a, swap, square, w) for a in e.args))
 
 
-def over_circle(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
-    """E f = 2^(a/2) Gamma(1 + a/2)/(2 pi) int f(cos, sin) for f(r z) = r^a f(z) in two variables, as an average over one.
+def over_circle(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Symbol] | None:
+    """E f = 2^(a/2) Gamma(1 + a/2)/(2 pi) int f(cos, sin) for f(r z) = r^a f(z) in two variables: (g, t) with E f = int_-1^1 g dt.
 
     The circle is taken as the edge of a square, on which algebraic functions remain algebraic: d(angle) = dt/(1 + t^2).
     """
@@ -253,8 +252,7 @@ def over_circle(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
     t = Dummy("t", real=True)
     edges = [(s, t) for s in (S.One, -S.One)] + [(t, s) for s in (S.One, -S.One)]
     sides = Add(*(body.xreplace(dict(zip(variables, at, strict=True))) for at in edges))
-    weight = 2**(power/2 - 1)*gamma(1 + power/2)*sqrt(2/pi)*exp(t**2/2)*(1 + t**2)**(-1 - power/2)
-    return Reduced(S.One, Piecewise((weight*sides, And(t > -1, t < 1)), (S.Zero, True)), (t,))
+    return 2**(power/2)*gamma(1 + power/2)/(2*pi)*sides*(1 + t**2)**(-1 - power/2), t
 
 
 def degree(e: Expr, variables: Sequence[Symbol]) -> Expr | None:

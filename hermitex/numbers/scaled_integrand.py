@@ -40,7 +40,7 @@ class ScaledIntegrand:
 
     def __init__(self, body: Expr, variables: Sequence[Symbol], box: tuple[Array, Array] | None = None) -> None:
         self.body, self.variables, self.n = body, tuple(variables), len(variables)
-        self.weighted, self.evaluations, self.most, self.top = box is None, 0, 30_000_000, 0.0
+        self.weighted, self.evaluations, self.most, self.top = box is None, 0, 20_000_000, 0.0
         self._moved = self._size = 0.0
         self.program = Program(body, self.variables)
         if box is None:

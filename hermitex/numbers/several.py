@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Add, Expr, Max, Min, Symbol, eye
+from sympy import Abs, Add, Expr, Max, Min, S, Symbol, eye
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NotConverged
-from hermitex.numbers.average import DOUBLE_DIGITS, Average, average
+from hermitex.numbers.average import DOUBLE_DIGITS, Average, average, integral
 from hermitex.numbers.conditional_sampling import sampled_integral
 from hermitex.numbers.lattice_sums import Estimate, lattice_integral
 from hermitex.numbers.moving_breaks import Breaks, Marks, marks
@@ -147,13 +147,28 @@ class Averages:
         power = degree(body, variables)
         if power is not None and (power + len(variables)).is_nonpositive:
             raise Divergent(body, f"it grows like |z|^({power}) at the origin")
-        for reduction in (by_length, over_circle, by_conditional_form):
-            if (r := reduction(body, variables)) is not None:
-                return self._reduced(r)
+        for route in (self._by_length, self._over_circle, self._by_form):
+            try:
+                if (reduced := route(body, variables)) is not None:
+                    return reduced
+            except NotConverged:
+                continue
         if self.digits > DOUBLE_DIGITS:
             raise BeyondDoubles
         direct = self._directly(body, variables)
         return direct if found is None or direct.error < found.error else found
+
+    def _by_length(self, body: Expr, variables: Sequence[Symbol]) -> Average | None:
+        r = by_length(body, variables)
+        return None if r is None else self._reduced(r)
+
+    def _over_circle(self, body: Expr, variables: Sequence[Symbol]) -> Average | None:
+        circle = over_circle(body, variables)
+        return None if circle is None else integral(*circle, S.NegativeOne, S.One, self.digits)
+
+    def _by_form(self, body: Expr, variables: Sequence[Symbol]) -> Average | None:
+        r = by_conditional_form(body, variables)
+        return None if r is None else self._reduced(r)
 
     def _directly(self, body: Expr, variables: Sequence[Symbol]) -> Average:
         """The first rule that reaches the digits, or the best of them."""
