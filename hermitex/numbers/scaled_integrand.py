@@ -91,10 +91,10 @@ class ScaledIntegrand:
     @property
     def rounding(self) -> float:
         """The relative error that rounding makes in a sum of values."""
-        peak = float(np.max(np.abs([self.low, self.high])))**2/2 if self.weighted else 0.0
-        # the roundings of the nodes are independent: a quarter of their worst case is 4 standard deviations for 256 nodes
+        # The roundings of nodes are independent: a quarter of their worst case is 4 standard deviations for 256 nodes. Those of
+        # operations too; that of the largest exponent is the same for all nodes, and is at most half of its last digit.
         moved = self._moved/self._size/4 if self._size else 0.0
-        return EPS*(4 + (min(peak, 40.0) + abs(self.top))/8) + moved
+        return EPS*(2 + len(self.program.operations)**0.5/2 + abs(self.top)/8) + moved
 
     @property
     def left(self) -> float:

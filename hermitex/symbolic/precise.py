@@ -17,6 +17,7 @@ from sympy.core.relational import Relational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.numbers.average import average
+from hermitex.numbers.several import Averages, BeyondDoubles
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.bounds.integrability import dangers
@@ -47,6 +48,7 @@ __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision"
 _COMPILED = "Numeric value: hx.compile(...)"
 _SMALL = 1e-6
 _FAST = 60  # a frequency from which on the line takes thousands of nodes
+_QUICK, _LONG = 0.3, 20.0  # CPU seconds of closed forms before doubles, and after them for more digits than those have
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
 
@@ -112,7 +114,14 @@ def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | N
 
 def evaluate_to_precision(node: Expr, prec: int) -> tuple[Any, int]:
     """(value, bits of it that hold): what `.evalf` of a node calls; 0 bits and fewer where the value is below its error."""
-    value, error = _remembered(node, -(-prec // 64) * 64)
+    try:
+        value, error = _remembered(node, -(-prec // 64) * 64)
+    except NotConverged as short:
+        if short.solution is None:
+            raise
+        value, error = short.solution
+        if not error < abs(value) * mpf(2) ** (10 - prec):  # SymPy adds 4 bits; a Float of 6 fewer shows the digits that hold
+            raise
     bits = prec if not error or not value else min(prec, int(mp.floor(mp.log(abs(value)/error, 2))))
     with mp.workprec(prec):
         return +value, bits
@@ -130,9 +139,14 @@ def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int
     names: dict[Expectation | ArraySum, Dummy] = {}
     outer = _nodes_named(expr, names)
     bits = goal = _goal(digits)
+    before = mp.inf
     while True:
         checkpoint("evaluating an expression")
         value, error, scale = _at_bits(outer, names, bits)
+        stuck = error > before/2 or (goal <= _goal(20) and any(node in _unreached for node in names))
+        if stuck and abs(value) > error:
+            return _real(expr, value, error), error, scale  # more bits do not help: an average is known in doubles only
+        before = error
         if error <= abs(value) * mpf(2) ** -goal or bits >= goal + extra:
             return _real(expr, value, error), error, scale
         if error == 0:
@@ -234,6 +248,65 @@ def integrate(node: Expectation, bits: int) -> Sum:
         raise NoClosedForm(node, "a sum over a countable law stands in it, and it is not linear in the sum", _COMPILED)
     if unordered := [f for f in node.body.atoms(sp.sign, sp.Heaviside) if f.has(sp.I) and f.args[0].is_real is not True]:
         raise NoClosedForm(node, f"{unordered[0].args[0]} is compared with 0 and is not real")
+    if len(node.bound) > 1 and not node.body.has(Expectation, sp.I):
+        return _over_several(node, bits)
+    return _by_closed_forms(node, bits)
+
+
+def _over_several(node: Expectation, bits: int) -> Sum:
+    """E f over several normals: by a reduction to one, or closed forms of inner averages, or in doubles, with a larger error."""
+    try:
+        return _reduced(node, int(bits * mp.log(2, 10)) + 2)
+    except BeyondDoubles:
+        pass
+    found = _within(_QUICK, node, bits)
+    if found is None:
+        found = _in_doubles(node)
+        if bits > _goal(20):
+            found = _within(_LONG, node, bits) or found
+    if found.error > found.scale/2:
+        raise NotConverged((found.value, found.error), f"no digits of {node} were reached")
+    return found
+
+
+def _reduced(node: Expectation, digits: int) -> Sum:
+    """By the common integrator; beyond 15 digits only if the average reduces to one variable."""
+    body, variables = node.opened()
+    try:
+        found = Averages(digits).of(body, variables, None if node.independent else node.covariance)
+    except Divergent as error:
+        raise Divergent(node, error.reason) from None
+    return Sum(found.value, found.error, found.size)
+
+
+@kept(256)
+def _in_doubles(node: Expectation) -> Sum:
+    return _reduced(node, 15)
+
+
+_unreached: dict[Expectation, tuple[float, int]] = {}
+
+
+def _within(seconds: float, node: Expectation, bits: int) -> Sum | None:
+    """By closed forms, if they answer within the seconds; what did not is not tried again for as many bits."""
+    tried, short = _unreached.get(node, (0.0, 0))
+    if tried >= seconds and short <= bits:
+        return None
+    try:
+        with attempt(seconds):
+            return _by_closed_forms(node, bits)
+    except Divergent:
+        raise
+    except (BudgetExceeded, NoClosedForm, NotConverged):
+        checkpoint("evaluating an average over several variables")
+        if len(_unreached) > 256:
+            _unreached.clear()
+        _unreached[node] = seconds, bits
+        return None
+
+
+def _by_closed_forms(node: Expectation, bits: int) -> Sum:
+    """E f with all variables but one integrated in closed form, or on a grid of two."""
     if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
         require_existence(node)
         signs = signs_of(node, bits)
