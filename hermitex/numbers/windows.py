@@ -88,7 +88,7 @@ def _grid(places: np.ndarray, far: np.ndarray, low: float, high: float) -> np.nd
 
 
 def _to_refine(x: np.ndarray, level: np.ndarray, places: np.ndarray, round_: int) -> np.ndarray:
-    """Which cells are divided: steep ones near the top, and those next to the top itself."""
+    """Which cells are divided: steep ones near the top, and those next to the top itself and to maxima that may hide a higher one."""
     if not np.isfinite(level).any():
         return np.zeros(len(x) - 1, dtype=bool)
     best = int(np.argmax(level))
@@ -98,6 +98,11 @@ def _to_refine(x: np.ndarray, level: np.ndarray, places: np.ndarray, round_: int
     near_top = np.maximum(finite[1:], finite[:-1]) > top - 12  # 6e-6 of the top
     ridge = np.zeros(len(width), dtype=bool)
     ridge[max(best - 1, 0):best + 1] = True
+    # exp(-x^2/2) has curvature 1: between points that are w apart it may rise by w^2/2 above a local maximum
+    inner = np.arange(1, len(x) - 1)
+    maxima = inner[np.isfinite(level[1:-1]) & (finite[1:-1] > finite[:-2]) & (finite[1:-1] > finite[2:])
+                   & (finite[1:-1] + np.minimum(width[1:], width[:-1])**2/2 > top - 12)]
+    ridge[maxima - 1] = ridge[maxima] = True
     cells = (near_top & steep) | (ridge & ((width > 0.04) | steep))
     cells &= width > 1e-14*(1e-3 + np.abs(x[1:]))  # 1e-14: fifty doubles
     if len(places):
