@@ -243,7 +243,6 @@ class Integrand:
             self._logarithmic[place.x, side] = Program(moved*sp.exp(s), [s])
         return self._logarithmic[place.x, side]
 
-
     def peak_next_to(self, place: Place, side: int, last: float) -> float:
         """The s <= last at which F(r + side e^s) e^s is largest: below it only the power at the place is left."""
         s = last - np.arange(0.0, 1000.0)  # e^-1000 of the farthest distance that a double holds
@@ -263,8 +262,6 @@ def _moved(e: Expr, z: Symbol, r: Expr) -> Expr:
         return e
     if isinstance(e, Expr) and e.is_polynomial(z):
         return sp.expand(e.xreplace({z: r + z}))
-    if not isinstance(e, Expr) and not e.args:
-        return e
     return e.func(*(_moved(a, z, r) for a in e.args))
 
 

@@ -343,7 +343,7 @@ def _by_closed_forms(node: Expectation, bits: int) -> Sum:
         except BudgetExceeded:
             checkpoint("evaluating a closed form")
     if not body.has(Expectation):
-        with suppress(NotConverged):  # an algebraic singularity at an end of a piece, which the line below transforms away
+        with suppress(NotConverged, NoClosedForm):  # what it refuses, such as an algebraic singularity, is left to the line below
             return _by_panels(node, body, x, bits)
     try:
         size, body = _sized(body, x)
