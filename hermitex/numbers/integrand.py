@@ -50,7 +50,7 @@ class Integrand:
     def __init__(self, f: Expr, z: Symbol, low: Expr = -sp.oo, high: Expr = sp.oo, *, normal: bool = True,
                  digits: int = 18) -> None:
         self.f, self.z, self.normal, self.digits = f, z, normal, digits
-        self.ends = [known(e) if e.is_finite else None for e in (sp.sympify(low), sp.sympify(high))]
+        self.ends = [known(e) if e.is_finite else None for e in (sp.sympify(low, strict=True), sp.sympify(high, strict=True))]
         self.low = -math.inf if self.ends[0] is None else self.ends[0].x
         self.high = math.inf if self.ends[1] is None else self.ends[1].x
         self.expr = weighted(f, (z,)) if normal else f

@@ -16,7 +16,6 @@ from sympy import Dummy, Expr, Symbol
 from sympy.core.relational import Relational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm, NotConverged
-from hermitex.numbers.average import average
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.bounds.integrability import dangers
@@ -285,6 +284,8 @@ def integrate(node: Expectation, bits: int) -> Sum:
 
 def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
     """E f by the common integrator, with an error of about 2^-bits E|f|."""
+    from hermitex.numbers.average import average  # with NumPy and SciPy, which an exact answer does not need
+
     try:
         found = average(body, x, int(bits * mp.log(2, 10)) + 2, of_size=True)
     except Divergent as error:
