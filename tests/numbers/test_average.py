@@ -194,7 +194,8 @@ def agrees(seed):
         (rough.digits >= 14 or abs(rough.value) <= rough.error < rough.size*mp.mpf(10)**-100)
 
 
-@pytest.mark.parametrize("text", ["log(Heaviside(-3*z/250) + 1/10)/(exp(33*z/1000 + 1) + 1)", "log(Abs(Heaviside(-z)) + 1/10)/(1 + exp(z))",
+@pytest.mark.parametrize("text", ["log(Heaviside(-3*z/250) + 1/10)/(exp(33*z/1000 + 1) + 1)",
+                                  "log(Abs(Heaviside(-z)) + 1/10)/(1 + exp(z))",
                                   "sqrt(Abs(Heaviside(z - 1/3)))/(1 + z**2)"])
 def test_a_switch_of_what_is_zero_on_a_half_line_has_one_place(text):
     from hermitex.numbers.integrand import Integrand
