@@ -239,7 +239,7 @@ class Expectation(Expr):
         >>> from sympy import tanh
         >>> from hermitex.symbols import z
         >>> print(E(tanh(z + 1), z).why())
-        tanh(z + 1): it is not a product of polynomials, exponentials and error functions (tried 8 rules)
+        tanh(z + 1): it is not a product of polynomials, exponentials and error functions (tried 9 rules)
         """
         return hooks.reason(self)
 
