@@ -19,6 +19,11 @@ class TailErfc(erfc):  # type: ignore[misc]
         """The value at a number; no rule for -u."""
         return erfc(u) if u.is_number and (u.is_Number or not u.could_extract_minus_sign()) else None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, erfc) and self.args == other.args
+
+    __hash__ = erfc.__hash__
+
 
 TailErfc.__name__ = "erfc"  # to the printers of SymPy
 

@@ -13,7 +13,7 @@ from hermitex import E, check
 from hermitex.errors import HermitexError
 from hermitex.symbolic.tails import TailErfc, tails
 
-z, z1, z2 = symbols("z z1 z2", real=True)
+z, z1, z2, z3 = symbols("z z1 z2 z3", real=True)
 mu, k, t, w, rho = symbols("mu k t w rho", real=True)
 s, u = symbols("s u", positive=True)
 
@@ -108,6 +108,12 @@ def test_it_is_the_function_of_sympy():
     assert check(e, 1 + erf(k)) and check(e/2, 1 - erfc(k)/2)
 
 
+def test_it_is_equal_to_that_of_sympy():
+    assert TailErfc(k) == erfc(k) and erfc(k) == TailErfc(k) and {erfc(k)} == {TailErfc(k)} and TailErfc(k) - erfc(k) == 0
+    assert TailErfc(k) != erfc(mu) and TailErfc(-k) != erfc(k) and TailErfc(k) != erf(k)
+    assert E(Heaviside(z - k)).doit() == erfc(k/sqrt(2))/2
+
+
 def test_what_stands_alone_stays():
     for e in (erf(k), 3 - erf(k), k + erf(mu), erf(k) - erf(mu), 1/(2 + erf(k))):
         assert tails(e) == e
@@ -155,3 +161,21 @@ def test_a_covariance_that_is_none_is_refused_as_before():
     with pytest.raises(HermitexError):
         E("relu(z1)*relu(z2)", cov={(z1, z2): 2}).doit()
     assert E(Abs(z1)*Abs(z2), cov={(z1, z2): rho}).doit().subs(rho, 1) == 1
+
+
+# -- one average in every spelling -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("indicator, steps", [
+    ((z1 > 0) & (z2 > 0) & (z3 > 0), Heaviside(z1)*Heaviside(z2)*Heaviside(z3)),
+    ((z1 > 0) & (z2 < 0) & (z3 >= 0), Heaviside(z1)*Heaviside(-z2)*Heaviside(z3)),
+    ((z1 > z2) & (z3 <= 0), Heaviside(z1 - z2)*Heaviside(-z3))])
+def test_an_indicator_is_a_product_of_steps(indicator, steps):
+    a, b, c = symbols("a b c", real=True)
+    cov = {(z1, z2): a, (z1, z3): b, (z2, z3): c}
+    ours, theirs = E(Piecewise((1, indicator), (0, True)), cov=cov).doit(), E(steps, cov=cov).doit()
+    numbers = {a: Rational(1, 3), b: Rational(-1, 4), c: Rational(1, 5)}
+    assert ours == theirs and abs(ours.subs(numbers).evalf(20) - E(steps, cov=cov).subs(numbers).doit().evalf(20)) < 1e-18
+
+
+def test_cases_are_taken_in_their_order():
+    cases = Piecewise((1, (z1 > 0) & (z2 > 0)), (2, z1 > 0), (5, True))
+    assert E(cases, cov={(z1, z2): rho}).doit().subs(rho, 0) == Rational(1, 4) + Rational(2, 4) + Rational(5, 2)
