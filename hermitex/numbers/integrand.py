@@ -120,7 +120,7 @@ class Integrand:
     def known_places(self) -> list[Place]:
         """The zeros that are known exactly, wherever they lie."""
         p = self.program
-        wanted = [u for u in dict.fromkeys([*p.switches, *p.singular, *p.centres]) if not sp.sympify(u).has(sp.sin, sp.cos)]
+        wanted = [u for u in dict.fromkeys([*p.switches, *p.singular, *p.centres]) if not sp.sympify(u, strict=True).has(sp.sin, sp.cos)]
         found = [r for u in wanted for r in zeros(u, self.z, max(self.low, -1e15), min(self.high, 1e15))]
         return joined([*found, *(e for e in self.ends if e is not None)])
 
@@ -174,7 +174,7 @@ class Integrand:
         """Points about which panels are graded: where steep functions turn, and the peak."""
         out = [Centre(window.peak, max(window.width, 1e-15*(1e-3 + abs(window.peak))))]
         for u in dict.fromkeys(self.program.centres):
-            if sp.sympify(u).has(self.z):
+            if sp.sympify(u, strict=True).has(self.z):
                 points = self.places([u], window)
                 out += [Centre(p.x, w) for p, w in zip(points, _widths(u, self.z, points), strict=True)]
         return out

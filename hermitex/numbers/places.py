@@ -35,7 +35,7 @@ class Place:
 
 def zeros(u: Expr, z: Symbol, low: float, high: float, grid: np.ndarray | None = None) -> list[Place]:
     """The real zeros of u in [low, high]; without a grid only those that are known exactly."""
-    u = sp.sympify(u)
+    u = sp.sympify(u, strict=True)
     if not u.has(z):
         return []
     if u.is_Mul:
