@@ -55,7 +55,7 @@ def _evaluate(node: Any, prec: int) -> Any:
 
 
 def _total(node: Any, digits: int) -> Any:
-    from hermitex.symbolic.calculus.countable import total
+    from hermitex.check.countable import total
 
     return total(node, digits)
 

@@ -14,7 +14,7 @@ from hermitex import symbols
 from hermitex.errors import BadInput
 from hermitex.hints import Formula
 from hermitex.symbolic import hooks
-from hermitex.symbolic.calculus import rules
+from hermitex.check import rules
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.terms import linear, terms

@@ -19,7 +19,7 @@ from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol, erf, exp
 from hermitex.errors import BadInput, brief
 from hermitex.hints import Formula
 from hermitex.show.display import latex
-from hermitex.symbolic.calculus.rules import SOURCES
+from hermitex.check.rules import SOURCES
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation

@@ -267,7 +267,7 @@ from pathlib import Path
 import matplotlib
 matplotlib.use("Agg")
 warnings.simplefilter("ignore")
-import hermitex.symbolic.calculus.checking as checking
+import hermitex.check.claim as checking
 from hermitex import Result
 from hermitex.face.userfile import module_of
 

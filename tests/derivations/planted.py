@@ -22,7 +22,7 @@ from typing import Any
 from sympy import Equality as Equation
 from sympy import MatrixBase, MatrixExpr
 
-import hermitex.symbolic.calculus.checking as checking
+import hermitex.check.claim as checking
 from hermitex import Result, System
 from hermitex.face.userfile import module_of
 from hermitex.pages.conclusion import Conclusion

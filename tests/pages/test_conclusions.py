@@ -22,7 +22,7 @@ OBJECTS = {"hx.mu_star(sigma).squared.node": hx.mu_star(sigma).squared.node}
 @pytest.fixture(autouse=True)
 def no_search(monkeypatch):
     """The factor between two sides is not looked for."""
-    monkeypatch.setattr("hermitex.symbolic.calculus.checking.SEARCH", 0.05)
+    monkeypatch.setattr("hermitex.check.claim.SEARCH", 0.05)
 
 
 def written():

@@ -63,10 +63,10 @@ from sympy.stats import Geometric
 import hermitex as hx
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.symbolic.calculus.points import too_large
-from hermitex.symbolic.calculus.ratio import exact_factor
+from hermitex.check.ratio import exact_factor
 from hermitex.symbolic.calculus.seen import Exactly, Place
 from hermitex.symbolic.calculus.turning import Ray, turning
-from hermitex.symbolic.calculus.unevaluated import evaluated
+from hermitex.check.unevaluated import evaluated
 from hermitex.symbolic.calculus.weightless import weightless
 from hermitex.symbolic.gaussian import Bound
 from hermitex.symbolic.parsing import to_text

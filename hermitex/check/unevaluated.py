@@ -30,9 +30,9 @@ from sympy import (
 )
 from sympy.core.function import AppliedUndef
 
+from hermitex.check import replicas
+from hermitex.check.orders import summed
 from hermitex.errors import HermitexError
-from hermitex.symbolic.calculus import replicas
-from hermitex.symbolic.calculus.orders import summed
 from hermitex.symbolic.conditional_expectation import ConditionalMean, worked_out
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.gaussian import Expectation

@@ -1,0 +1,349 @@
+"""l - r = 0 by exact rules: expansion, integration by parts, closed forms, the normal form, branches; cheap ones first.
+
+A proof holds wherever both sides exist, under the assumptions of the letters, for every undefined function for which the averages
+exist. Each rule has a bound of work, counted in steps, so that the verdict does not depend on the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sympy import (
+    Abs,
+    Add,
+    Dummy,
+    Expr,
+    Heaviside,
+    Integer,
+    Max,
+    Min,
+    Piecewise,
+    Pow,
+    S,
+    Symbol,
+    cosh,
+    coth,
+    erf,
+    erfc,
+    exp,
+    expand,
+    powsimp,
+    sech,
+    sign,
+    sinh,
+    tanh,
+    together,
+)
+from sympy.core.function import AppliedUndef
+
+from hermitex.check import rules
+from hermitex.check.array_values import switches
+from hermitex.check.normal import SMALL, is_long, one_body, short, stein_form, symmetrised, top_nodes
+from hermitex.check.values import INTEGRALS, NO_NUMBER
+from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
+from hermitex.symbolic.budget import checkpoint, effort, work
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.moreau import Moreau, Prox
+from hermitex.symbolic.parity import parity
+from hermitex.symbolic.terms import terms
+from hermitex.symbolic.undefined import tidy
+from hermitex.symbolic.zero import Verdict, decide
+
+CHEAP, DEAR = 2_000, 12_000  # steps of work of a rule: some tenths of a second, some seconds
+SECONDS = 3.0  # of processor time at most for one rule, as SymPy's own algebra counts no steps
+
+
+class Proofs:
+    """The rules, to be tried in order on one claim."""
+
+    def __init__(self, left: Expr, right: Expr) -> None:
+        self.left, self.right = left, right
+        self.forms: tuple[Expr, Expr] | None = None   # normal forms, once they were found
+        self.values: tuple[Expr, Expr] | None = None  # closed forms
+
+    def cheap(self) -> str:
+        """How expansion or integration by parts proves the claim, or nothing."""
+        if self.left == self.right or bounded(lambda: expand(self.left - self.right) == 0, CHEAP):
+            return "both sides are the same expression"
+        if (self.left.has(Expectation) or self.right.has(Expectation)) and bounded(self._by_parts, CHEAP):
+            return "integration by parts"
+        return ""
+
+    def dear(self) -> Verdict | None:
+        """The verdict ("zero" or "nonzero", and how) of the other rules; None if no rule decides."""
+        for how, rule in self._rules():
+            if bounded(rule, DEAR):
+                return Verdict("zero", how)
+        return bounded(self._constant, DEAR)
+
+    def _rules(self) -> Iterator[tuple[str, Callable[[], bool]]]:
+        gap = self.left - self.right
+        if gap.has(Expectation):
+            yield "both sides have the same closed form", self._same_value
+        yield "both sides have the same normal form", self._same_form
+        if gap.has(Expectation):
+            yield "over one denominator the difference is 0", lambda: _over_one_denominator(gap)
+        if gap.has(Prox, Moreau):
+            yield "the minimiser is stationary", lambda: _stationary(gap)
+        yield "the sides are equal on each branch", lambda: equal_by_branches(gap)
+
+    def _by_parts(self) -> bool:
+        """One average of both sides, whose polynomial factors are integrated by parts; its integrand is 0."""
+        gap = expand(self.left - self.right)
+        if gap.has(Expectation):
+            gap = expand(rules.everywhere(rules.linearity, gap) or gap)
+        found = one_body(gap)
+        if found is None:
+            return False
+        body, variables, covariance = found
+        if body.count_ops() > SMALL:
+            return False
+        if _vanishes(body, variables, covariance):
+            return True
+        parts = []
+        for t in terms(body, variables):
+            reduced = rules.by_parts(t.powers, t.core, variables, covariance)
+            parts += [t.coefficient*c*f for c, f in reduced]
+        return _vanishes(Add(*parts), variables, covariance)
+
+    def _same_value(self) -> bool:
+        from hermitex.symbolic.integrals import normal_form
+
+        values = normal_form(self.left), normal_form(self.right)
+        if any(v.has(*INTEGRALS) for v in values):
+            return False
+        self.values = values
+        return is_zero(values[0] - values[1])
+
+    def _same_form(self) -> bool:
+        try:
+            self.forms = stein_form(self.left), stein_form(self.right)
+        except (NoClosedForm, AssumptionNeeded, NotImplementedError):
+            return False
+        return is_zero(self.forms[0] - self.forms[1]) or _related(self.left - self.right)
+
+    def _constant(self) -> Verdict | None:
+        """Is the difference of two constants 0? Only where no integral is left in it."""
+        gap = self.left - self.right
+        if gap.has(Expectation) and self.forms is not None:
+            gap = self.forms[0] - self.forms[1]
+        if gap.free_symbols or gap.has(Expectation, AppliedUndef):
+            return None
+        found = decide(gap)
+        return found if found.status in ("zero", "nonzero") else None
+
+
+def bounded(rule: Callable[[], Any], steps: int) -> Any:
+    """What the rule finds within that work; None if it does not apply or takes longer."""
+    try:
+        with work(steps), effort(SECONDS):
+            return rule()
+    except BudgetExceeded:
+        checkpoint("proving an equality")  # the caller's own budget
+    except NO_NUMBER:
+        pass
+    return None
+
+
+def _vanishes(body: Expr, variables: Any, covariance: Any) -> bool:
+    """Is the average of this integrand 0, because the integrand is, or its sum over the symmetries of the law?"""
+    if _numerator_is_zero(body):
+        return True
+    return len(variables) > 1 and _numerator_is_zero(symmetrised(body, variables, covariance, together))
+
+
+def _numerator_is_zero(body: Expr) -> bool:
+    if body.count_ops() > 4*SMALL:
+        return False
+    plain = body.rewrite(exp) if body.has(*HYPERBOLIC) else body
+    return bool(expand(body) == 0 or expand(together(plain).as_numer_denom()[0]) == 0)
+
+
+def is_zero(expr: Expr) -> bool:
+    """Is it 0 by expansion, by the normal form of its averages, or by the identities of exponentials?"""
+    expr = (stein_form(expr) if expr.has(Expectation) else expr).replace(erfc, lambda u: 1 - erf(u))
+    if short(expr) == 0:
+        return True
+    if expr.has(Expectation):
+        found = one_body(expr)
+        if found is None:
+            return False
+        body, variables, _ = found
+        return is_zero(body) or _related(expr) or (
+            len(variables) == 1 and not body.has(AppliedUndef) and parity(body, variables[0]) in (0, -1))
+    if expr.count_ops() > SMALL:
+        return False
+    if not expr.free_symbols:
+        return bool(decide(expr).status == "zero")
+    # An odd letter is written 2 k + 1: SymPy's powsimp makes exp(i pi n/2) = i of any odd n.
+    exponentials = expr.xreplace({n: 2*Dummy("k", integer=True) + 1 for n in expr.free_symbols if n.is_odd}).rewrite(exp)
+    return not is_long(exponentials) and bool(short(powsimp(expand(exponentials))) == 0)
+
+
+def _over_one_denominator(gap: Expr) -> bool:
+    """Is the numerator of a difference of quotients of averages 0, and no factor below?"""
+    names = {node: Dummy(f"n{i}") for i, node in enumerate(top_nodes(gap))}
+    if not any(e.is_Pow and e.exp.is_negative and e.has(*names.values()) for e in gap.xreplace(names).atoms(Pow)):
+        return False
+    back = {v: k for k, v in names.items()}
+    above, below = together(gap.xreplace(names)).as_numer_denom()
+    return above.count_ops() < SMALL and is_zero(above.xreplace(back)) and not is_zero(below.xreplace(back))
+
+
+def _related(expr: Expr) -> bool:
+    """Is it 0 by the exchanges and the changes of sign of the variables of its averages?"""
+    found = one_body(expr) if expr.has(Expectation) else None
+    return found is not None and short(symmetrised(*found)) == 0
+
+
+# -- minimisers --------------------------------------------------------------------------------------------------------
+def _stationary(gap: Expr) -> bool:
+    """Is it 0 with p = Prox as a letter, M = (p - omega)^2/(2V) + l(p), and omega = p + V l'(p)?"""
+    minimisers = sorted(gap.atoms(Prox, Moreau), key=str)
+    letters: dict[Any, Symbol] = {}
+    found: dict[Expr, Expr] = {}
+    omegas: dict[Expr, Expr] = {}
+    for e in minimisers:
+        key = e.args
+        p = letters.setdefault(key, Dummy("p", real=True))
+        loss, omega, V = e.loss, e.args[1], e.args[2]
+        if not loss.smooth:
+            return False
+        if omega.is_Symbol:
+            omegas[omega] = p + V*loss.slope.xreplace({loss.f: p, **dict(zip(loss.parameters, e.values, strict=True))})
+        found[e] = p if isinstance(e, Prox) else (p - omega)**2/(2*V) + loss.at(p, e.values)
+    return is_zero(gap.xreplace(found).xreplace(omegas)) if len(omegas) <= 1 else False
+
+
+# -- branches ----------------------------------------------------------------------------------------------------------
+def equal_by_branches(gap: Expr) -> bool:
+    """Is it 0 on each interval of one letter between the places at which its switches turn?
+
+    >>> from sympy.abc import x
+    >>> y = Symbol("y", positive=True)
+    >>> w = Symbol("w", real=True)
+    >>> equal_by_branches(Max(w - y, 0) - Max(-w - y, 0) - sign(w)*Max(Abs(w) - y, 0))
+    True
+    """
+    if gap.has(Expectation, AppliedUndef, *INTEGRALS) or not gap.has(*SWITCHING):
+        return False
+    flat = gap
+    for s in sorted(flat.free_symbols, key=str):
+        if s.is_extended_real and (places := _places(flat, s)) is not None:
+            cells = [_inside(places, i) for i in range(len(places) + 1)]
+            return all(is_zero(tidy(_on(flat, s, cell))) for cell in cells if _may_hold(s, cell))
+    return False
+
+
+SWITCHING = (Abs, Max, Min, sign, Heaviside, Piecewise)
+HYPERBOLIC = (cosh, sinh, tanh, coth, sech)
+
+
+def _places(expr: Expr, s: Symbol) -> list[Expr] | None:
+    """The places at which switches turn as s moves, sorted by what is assumed of the other letters; None where that is not known."""
+    found: list[Expr] = []
+    waiting = [expr]
+    while waiting:
+        for g in switches(waiting.pop())[0]:
+            inner = [a for a in g.atoms(Abs, Max, Min, sign) if s in a.free_symbols]
+            if inner:  # |s| - y turns where s - y or -s - y does
+                waiting += [g.xreplace({inner[0]: v}) for v in _values(inner[0])]
+                waiting += [Abs(g.xreplace({inner[0]: v})) for v in _values(inner[0])]
+                continue
+            slope = g.diff(s)
+            if s not in g.free_symbols:
+                if g.is_nonnegative or g.is_nonpositive:
+                    continue
+                return None
+            if slope.free_symbols or slope == 0:
+                return None
+            found.append(expand(-(g - slope*s).expand()/slope))
+            if len(found) > 24:
+                return None
+    places: list[Expr] = []
+    for place in dict.fromkeys(found):
+        i = 0
+        for i, other in enumerate(places + [S.Infinity]):
+            before = (other - place).is_positive
+            if before is None:
+                return None
+            if before:
+                break
+        places.insert(i, place)
+    return places
+
+
+def _values(e: Expr) -> tuple[Expr, ...]:
+    if isinstance(e, Abs):
+        return e.args[0], -e.args[0]
+    return (S.One, S.NegativeOne) if isinstance(e, sign) else e.args
+
+
+def _inside(places: list[Expr], i: int) -> tuple[Expr, Expr]:
+    ends = [-S.Infinity, *places, S.Infinity]
+    return ends[i], ends[i + 1]
+
+
+def _may_hold(s: Symbol, cell: tuple[Expr, Expr]) -> bool:
+    """Has the interval a point that the letter may be?"""
+    return not ((s.is_nonnegative and cell[1].is_nonpositive) or (s.is_nonpositive and cell[0].is_nonnegative))
+
+
+def _on(expr: Expr, s: Symbol, cell: tuple[Expr, Expr]) -> Expr:
+    """The expression with s inside an interval, where each switch has one value."""
+    low, high = cell
+    t, u = Dummy("t", positive=True), Dummy("u", positive=True)
+    if low.is_finite and high.is_finite:
+        inside = low + (high - low)*t/(t + u)
+    elif low.is_finite:
+        inside = low + t
+    elif high.is_finite:
+        inside = high - t
+    else:
+        inside = s
+
+    def turned(e: Any) -> Expr:
+        if isinstance(e, Max | Min):
+            for a in e.args:
+                gaps = [_signed(a - b, s, inside) for b in e.args if b != a]
+                if all(g is not None and (g >= 0 if isinstance(e, Max) else g <= 0) for g in gaps):
+                    return a
+            return e
+        if isinstance(e, Piecewise):
+            for value, condition in e.args:
+                held = _holds(condition, s, inside)
+                if held:
+                    return value
+                if held is None:
+                    return e
+            return e
+        found = _signed(e.args[0], s, inside)
+        if found is None:
+            return e
+        return {Abs: found*e.args[0], sign: Integer(found)}.get(e.func, Integer((found + 1)//2))
+
+    return expr.replace(lambda e: isinstance(e, SWITCHING), turned)
+
+
+def _signed(g: Expr, s: Symbol, inside: Expr) -> int | None:
+    """+1 or -1: the sign of g, whose zeros lie at the ends of the interval."""
+    value = together(expand(g.xreplace({s: inside})))
+    above, below = value.as_numer_denom()
+    above = expand(above)
+    if above == 0:
+        return 1
+    positive = (above*below).is_positive if not above.is_Add else above.is_positive if below.is_positive else None
+    negative = (above*below).is_negative if not above.is_Add else above.is_negative if below.is_positive else None
+    return 1 if positive else -1 if negative else None
+
+
+def _holds(condition: Any, s: Symbol, inside: Expr) -> bool | None:
+    if condition in (S.true, S.false):
+        return bool(condition)
+    if not hasattr(condition, "lts"):
+        return None
+    found = _signed(condition.lts - condition.gts, s, inside)
+    return None if found is None else found < 0
+
+

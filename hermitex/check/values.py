@@ -1,0 +1,221 @@
+"""Both sides of a claim as numbers: fast ones in extended floats, and those of `.evalf` with the digits that are asked for.
+
+A fast value takes each outermost average from the shared nodes, and evaluates the formula around the averages in 30 digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sympy import Add, DiracDelta, Expr, Float, Integral, Product, Sum, expand
+from sympy.core.function import UndefinedFunction
+
+from hermitex.check import rules
+from hermitex.check.array_values import NoNumber, Real
+from hermitex.check.sample_points import Point, Trial
+from hermitex.check.shared_nodes import average
+from hermitex.errors import Divergent, HermitexError
+from hermitex.symbolic.arithmetic import fabs, log10, mp
+from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.digits.analytic_pieces import by_terms, nested
+from hermitex.symbolic.digits.finite_ranges import as_averages
+from hermitex.symbolic.existence_check import require_existence
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import added_up
+from hermitex.symbolic.moreau import Moreau, Prox
+from hermitex.symbolic.precise import evaluate_with_error
+from hermitex.symbolic.terms import linear
+from hermitex.symbolic.undefined import put, put_at
+
+INTEGRALS = (Expectation, Integral, Sum)
+#: The exceptions of an evaluation that is not possible, SymPy's own among them.
+NO_NUMBER = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError, RecursionError, KeyError,
+             IndexError)
+Functions = Mapping[UndefinedFunction, Trial]
+
+
+class Value(NamedTuple):
+    """A number, real or complex, and its absolute error."""
+
+    number: Any
+    error: Any
+
+
+class Pair(NamedTuple):
+    """Both sides at a point."""
+
+    left: Value
+    right: Value
+
+    @property
+    def gap(self) -> Any:
+        """|left - right|."""
+        return fabs(self.left.number - self.right.number)
+
+    @property
+    def size(self) -> Any:
+        """The larger modulus of the two."""
+        return max(fabs(self.left.number), fabs(self.right.number))
+
+    @property
+    def error(self) -> Any:
+        """The sum of both errors."""
+        return self.left.error + self.right.error
+
+    @property
+    def nothing(self) -> bool:
+        """Are both 0 as far as their digits go?"""
+        return bool(self.size <= 4*self.error or not self.size)
+
+    @property
+    def half_real(self) -> bool:
+        """Is one real and the other not?"""
+        real = [fabs(mp.convert(v.number).imag) <= fabs(v.number)*mp.mpf(10)**-10 for v in self]
+        return real[0] != real[1]
+
+    def agree(self, most: int) -> int:
+        """The digits, relative to the larger side, to which both agree."""
+        lost = max(self.gap, self.error)
+        return most if not lost else max(0, min(most, int(-log10(lost/self.size)))) if self.size else 0
+
+
+# -- fast --------------------------------------------------------------------------------------------------------------
+def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other: bool = False) -> Pair:
+    """Both sides in extended floats; `other` takes rules that share no node with the usual ones.
+
+    Raises
+    ------
+    NoNumber, or another of `NO_NUMBER` : a side has no number at this point.
+    """
+    checkpoint("evaluating both sides of a claim")
+    chosen = {f: t.build for f, t in functions.items()}
+    with mp.workdps(40):
+        return Pair(*(_fast(put(side, chosen) if chosen else side, point, other) for side in sides))
+
+
+def _fast(side: Expr, point: Point, other: bool) -> Value:
+    if side.has(Sum, Product, Integral):
+        side = as_averages(added_up(side.xreplace(point)))
+    side = side.replace(lambda e: isinstance(e, Prox | Moreau) and not e.loss.smooth, lambda e: e.doit(deep=False))
+    rows = {s: Real(str(v.p))/Real(str(v.q)) for s, v in point.items()}
+    found = {}
+    for node in top_averages(side):
+        with np.errstate(all="ignore"):
+            value, error = average(node, rows, other=other)
+        found[node] = Value(_long(value), _long(error))
+    if not found:
+        return _precise(side.xreplace(point), 52)
+    around = side.xreplace({node: Float(str(v.number), 35) for node, v in found.items()}).xreplace(point)
+    value = _number(around)
+    error = fabs(value)*mp.mpf(10)**-25
+    for node, v in found.items():
+        moved = {n: Float(str(w.number + (v.error if n is node else 0)), 35) for n, w in found.items()}
+        error += fabs(_number(side.xreplace(moved).xreplace(point)) - value)
+    return Value(value, error)
+
+
+def _long(value: Any) -> Any:
+    return mp.mpf(np.format_float_scientific(value, precision=22)) if np.isfinite(value) else mp.nan
+
+
+def _number(expr: Expr) -> Any:
+    value = expr.evalf(28)
+    re, im = value.as_real_imag()
+    if not (re.is_number and im.is_number and re.is_finite and im.is_finite) or value.free_symbols:
+        raise NoNumber("a side is not finite")
+    try:
+        parts = [mp.mpf(str(part)) for part in (re.evalf(28), im.evalf(28))]
+    except ValueError:
+        raise NoNumber("a side has no number") from None
+    return mp.mpc(*parts) if parts[1] else parts[0]
+
+
+def top_averages(expr: Expr) -> list[Expectation]:
+    """The outermost averages, in order of appearance."""
+    if isinstance(expr, Expectation):
+        return [expr]
+    return list(dict.fromkeys(n for a in expr.args for n in top_averages(a))) if expr.has(Expectation) else []
+
+
+# -- to the digits asked for -------------------------------------------------------------------------------------------
+def precise(sides: tuple[Expr, Expr], point: Point, functions: Functions, digits: int) -> Pair:
+    """Both sides by `.evalf`, to that many digits where this is possible."""
+    chosen = {f: t.build for f, t in functions.items()}
+    concrete = [reduced(as_averages(added_up(put_at(side, point, chosen)))) for side in sides]
+    wide = max(map(widest, concrete))
+    return Pair(*(_precise(side, digits if wide < 2 else min(digits, 14)) for side in concrete))
+
+
+def _precise(side: Expr, digits: int) -> Value:
+    try:
+        return Value(*real(side, digits))
+    except NO_NUMBER:
+        if side.has(*INTEGRALS) or not (value := side.evalf(digits)).is_number or value.is_real:
+            raise
+        re, im = (mp.mpf(str(part)) for part in value.as_real_imag())
+        return Value(mp.mpc(re, im), fabs(mp.mpc(re, im))*mp.mpf(10)**(1 - digits))
+
+
+def real(expr: Expr, digits: int, against_cancellation: int = 420) -> tuple[Any, Any]:
+    """(value, error); up to 420 binary digits are added where terms cancel, which 100 digits of a difference take."""
+    value, error = evaluate_with_error(expr, digits, against_cancellation=against_cancellation)
+    if not mp.isfinite(mp.own(value)):
+        raise NoNumber("a side is not finite")
+    return mp.own(value), mp.own(mp.convert(error))
+
+
+def widest(expr: Expr) -> int:
+    """How many variables an average of the expression is taken over, nested ones counted."""
+    return max((len(n.bound) + n.level for n in expr.atoms(Expectation)), default=0)
+
+
+def reduced(expr: Expr) -> Expr:
+    """Averages over several variables as closed forms, or over fewer variables, where they are found; deltas by their mass."""
+    from hermitex.symbolic.integrals import normal_form
+
+    if expr.has(DiracDelta):
+        expr = rules.everywhere(rules.sift, expr) or expr
+    if widest(expr) < 2:
+        return expr
+    expr = by_terms(expr)
+    found = normal_form(expr)
+    if widest(found) < widest(expr):
+        expr = found
+    tops = {n: nested(n) for n in expr.atoms(Expectation) if not n.free_symbols and (len(n.bound) > 1 or not n.independent)}
+    return expr.xreplace({n: line for n, line in tops.items() if line != n and widest(line) < 2})
+
+
+# -- sides without what they have in common ----------------------------------------------------------------------------
+def apart(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """The sides without their common terms; if nothing is left on one, the terms with a minus are carried over to it."""
+    ours, theirs = list(Add.make_args(left)), list(Add.make_args(right))
+    for term in list(ours):
+        if term in theirs and term in ours:
+            ours.remove(term)
+            theirs.remove(term)
+    one, other = Add(*ours), Add(*theirs)
+    return _carried(one, other) if (one == 0) != (other == 0) else (one, other)
+
+
+def _carried(one: Expr, other: Expr) -> tuple[Expr, Expr]:
+    whole = other if one == 0 else one
+    terms = Add.make_args(whole)
+    if len(terms) < 2:
+        split = expand(whole.replace(lambda e: isinstance(e, Expectation), linear))
+        terms = Add.make_args(split) if exist(split) else terms
+    minus = [t for t in terms if t.could_extract_minus_sign()]
+    plus = [t for t in terms if not t.could_extract_minus_sign()]
+    return (Add(*plus), -Add(*minus)) if plus and minus else (one, other)
+
+
+def exist(*sides: Expr) -> bool:
+    """Is no average of the sides known to be infinite?"""
+    try:
+        for node in {n for side in sides for n in side.atoms(Expectation)}:
+            require_existence(node)
+    except Divergent:
+        return False
+    return True
+
