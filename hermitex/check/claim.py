@@ -128,23 +128,23 @@ def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int,
     exists = undefined or bounded(lambda: exist(left, right), DEAR) is not False
     if not exists:
         return Check(left, right, OPEN, "an average of the claim does not exist: its integrand is not absolutely integrable")
-    if undefined or max(widest(left), widest(right)) > 1:  # their numbers cost more than what algebra sees at once
-        if how := proofs.cheap():
-            return Check(left, right, PROVED, how)
+    # Numbers of several variables or undefined functions cost more than expansion and integration by parts.
+    if (undefined or max(widest(left), widest(right)) > 1) and (how := proofs.cheap()):
+        return Check(left, right, PROVED, how)
     unfinished = undone(left, right)
     if unfinished is None and (found := test.first(2)) is not None:
         return _explained(found, proofs, test)
     if how := proofs.cheap():
         return Check(left, right, PROVED, how)
     verdict = proofs.dear()
-    if verdict is not None and verdict.status == "zero":
-        return Check(left, right, PROVED, verdict.how)
+    if verdict is not None and verdict[0]:
+        return Check(left, right, PROVED, verdict[1])
     if unfinished is not None:
         return Check(left, right, OPEN, f"{plain(unfinished)} could not be worked out")
     if (loose := endless_of_undefined(left, right)) is not None:
         return Check(left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
     if verdict is not None:
-        return _explained(Check(left, right, FAILS, verdict.how), proofs, test)
+        return _explained(Check(left, right, FAILS, verdict[1]), proofs, test)
     found = test.whole(points)
     if found.status == FAILS:
         return _explained(found, proofs, test)

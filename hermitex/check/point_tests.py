@@ -95,7 +95,8 @@ class PointTest:
         left, right = self.sides
         needed = points if self.samples.letters or self.samples.functions else 1
         if self.zeros and not self.agreed:
-            return Check(left, right, OPEN, f"both sides are 0 wherever they were tried ({self.zeros} points), which is no agreement")
+            how = f"both sides are 0 wherever they were tried ({self.zeros} points), which is no agreement"
+            return Check(left, right, OPEN, how)
         if len(self.agreed) < needed:
             why = f": {self.reason}" if self.reason else ""
             return Check(left, right, OPEN, f"{len(self.agreed)} points agree, and {needed} are needed{why}" if self.agreed
@@ -140,9 +141,9 @@ class PointTest:
             return None
         if pair.half_real:
             return self._refuted(pair, point, functions, _HALF)
-        if pair.gap > 8*pair.error and pair.gap > pair.size*mp.mpf(10)**-self.digits:
-            if (found := self._confirmed(pair, point, functions)) is not None:
-                return found
+        differ = pair.gap > 8*pair.error and pair.gap > pair.size*mp.mpf(10)**-self.digits
+        if differ and (found := self._confirmed(pair, point, functions)) is not None:
+            return found
         digits = pair.agree(50 if self.bare else 15)
         if digits < min(LEAST, self.digits):
             self.missed, self.reason = self.missed + 1, self.reason or f"only {digits} digits of a side are known"
@@ -202,10 +203,16 @@ class PointTest:
         """lhs/rhs as a simple product of powers of the letters, fitted at points near 1 and verified at others."""
         found = [c for c in ratio.candidates(self.sides, self.samples.letters) if not undefined_functions(c)][:ratio.MOST]
 
+        known_pairs: dict[Any, Pair | None] = {}
+
         def quotient(point: Point) -> Any:
-            try:
-                pair = fast(self.sides, point, self.samples.trials(0))
-            except NO_NUMBER:
+            key = tuple(point.items())
+            if key not in known_pairs:
+                try:
+                    known_pairs[key] = fast(self.sides, point, self.samples.trials(0))
+                except NO_NUMBER:
+                    known_pairs[key] = None
+            if (pair := known_pairs[key]) is None:
                 return None
             with mp.workdps(20):
                 known = not pair.nothing and pair.right.number and pair.error < pair.size*mp.mpf(10)**-12
@@ -223,7 +230,7 @@ class PointTest:
         if corrected.parts == (0, 0):
             return True
         seen = 0
-        for i in (1, 2, 3):
+        for i in (1, 2, 3) if self.samples.letters or self.samples.functions else (1,):
             try:
                 pair = fast(corrected.parts, corrected.samples.near(i), corrected.samples.trials(i))
             except NO_NUMBER:

@@ -70,12 +70,13 @@ class Proofs:
             return "integration by parts"
         return ""
 
-    def dear(self) -> Verdict | None:
-        """The verdict ("zero" or "nonzero", and how) of the other rules; None if no rule decides."""
+    def dear(self) -> tuple[bool, str] | None:
+        """(whether both sides are equal, how that is proved) by the other rules; None if no rule decides."""
         for how, rule in self._rules():
             if bounded(rule, DEAR):
-                return Verdict("zero", how)
-        return bounded(self._constant, DEAR)
+                return True, how
+        found = bounded(self._constant, DEAR)
+        return found and (found.status == "zero", found.how)
 
     def _rules(self) -> Iterator[tuple[str, Callable[[], bool]]]:
         gap = self.left - self.right
@@ -241,7 +242,7 @@ HYPERBOLIC = (cosh, sinh, tanh, coth, sech)
 
 
 def _places(expr: Expr, s: Symbol) -> list[Expr] | None:
-    """The places at which switches turn as s moves, sorted by what is assumed of the other letters; None where that is not known."""
+    """The places at which switches turn as s moves, sorted by the assumptions of the other letters; None if these do not tell."""
     found: list[Expr] = []
     waiting = [expr]
     while waiting:
@@ -263,14 +264,10 @@ def _places(expr: Expr, s: Symbol) -> list[Expr] | None:
                 return None
     places: list[Expr] = []
     for place in dict.fromkeys(found):
-        i = 0
-        for i, other in enumerate(places + [S.Infinity]):
-            before = (other - place).is_positive
-            if before is None:
-                return None
-            if before:
-                break
-        places.insert(i, place)
+        behind = [(place - other).is_positive for other in places]
+        if None in behind:
+            return None
+        places.insert(behind.count(True), place)
     return places
 
 

@@ -186,4 +186,5 @@ def ranges(points: Sequence[Mapping[Symbol, Expr]]) -> str:
     """"mu from -81.2 to 53, s from 0.02 to 94": what the points cover."""
     names = sorted({s for p in points for s in p}, key=lambda s: s.name)
     spans = {s: (min(p[s] for p in points), max(p[s] for p in points)) for s in names}
-    return ", ".join(f"{s} = {float(a):.3g}" if a == b else f"{s} from {float(a):.3g} to {float(b):.3g}" for s, (a, b) in spans.items())
+    return ", ".join(f"{s} = {float(a):.3g}" if a == b else f"{s} from {float(a):.3g} to {float(b):.3g}"
+                     for s, (a, b) in spans.items())

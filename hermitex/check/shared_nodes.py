@@ -70,7 +70,8 @@ def average(node: Expectation, rows: Rows, *, other: bool = False) -> tuple[Any,
         if before is not None:
             latest = np.abs(value - before) + ROUNDING*magnitude
             if not rule.order:  # equal steps: halving a step squares the error of a smooth integrand
-                latest = np.where(latest < 1e-5*magnitude, magnitude*(latest/_nonzero(magnitude))**Real(1.4), latest) + ROUNDING*magnitude
+                squared = magnitude*(latest/_nonzero(magnitude))**Real(1.4)
+                latest = np.where(latest < 1e-5*magnitude, squared, latest) + ROUNDING*magnitude
             if error is None or np.max(latest/_nonzero(magnitude)) < np.max(error/_nonzero(magnitude)):
                 error, best = latest, value
             if np.all(latest <= 3*ROUNDING*magnitude):

@@ -141,7 +141,9 @@ def top_averages(expr: Expr) -> list[Expectation]:
 
 # -- to the digits asked for -------------------------------------------------------------------------------------------
 def precise(sides: tuple[Expr, Expr], point: Point, functions: Functions, digits: int) -> Pair:
-    """Both sides by `.evalf`, to that many digits where this is possible."""
+    """Both sides by `.evalf`, to that many digits where this is possible; averages of three variables and more are refused."""
+    if max(map(widest, sides)) > 2:
+        raise NoNumber("averages over three variables are known to fewer digits")
     chosen = {f: t.build for f, t in functions.items()}
     concrete = [reduced(as_averages(added_up(put_at(side, point, chosen)))) for side in sides]
     wide = max(map(widest, concrete))
