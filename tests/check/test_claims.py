@@ -61,13 +61,9 @@ from sympy import (
 from sympy.stats import Geometric
 
 import hermitex as hx
-from hermitex.errors import BadInput, BudgetExceeded, Divergent
-from hermitex.symbolic.calculus.points import too_large
 from hermitex.check.ratio import exact_factor
-from hermitex.symbolic.calculus.seen import Exactly, Place
-from hermitex.symbolic.calculus.turning import Ray, turning
 from hermitex.check.unevaluated import evaluated
-from hermitex.symbolic.calculus.weightless import weightless
+from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.symbolic.gaussian import Bound
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate_with_error
