@@ -232,7 +232,7 @@ def _stationary(gap: Expr) -> bool:
 
 # -- branches ----------------------------------------------------------------------------------------------------------
 def equal_by_branches(gap: Expr) -> bool:
-    """Is it 0 on each interval of one letter between the places at which its switches turn?
+    """Is it 0 at the places at which its switches turn as one letter moves, and on each interval between them?
 
     >>> from sympy.abc import x
     >>> y = Symbol("y", positive=True)
@@ -246,7 +246,8 @@ def equal_by_branches(gap: Expr) -> bool:
     for s in sorted(flat.free_symbols, key=str):
         if s.is_extended_real and (places := _places(flat, s)) is not None:
             cells = [_inside(places, i) for i in range(len(places) + 1)]
-            return all(is_zero(tidy(_on(flat, s, cell))) for cell in cells if _may_hold(s, cell))
+            return all(is_zero(flat.xreplace({s: place})) for place in places if _may_hold(s, (place, place))) and all(
+                is_zero(tidy(_on(flat, s, cell))) for cell in cells if _may_hold(s, cell))
     return False
 
 
@@ -297,6 +298,8 @@ def _inside(places: list[Expr], i: int) -> tuple[Expr, Expr]:
 
 def _may_hold(s: Symbol, cell: tuple[Expr, Expr]) -> bool:
     """Has the interval a point that the letter may be?"""
+    if cell[0] == cell[1]:
+        return not ((s.is_nonnegative and cell[0].is_negative) or (s.is_nonpositive and cell[0].is_positive))
     return not ((s.is_nonnegative and cell[1].is_nonpositive) or (s.is_nonpositive and cell[0].is_nonnegative))
 
 
