@@ -131,6 +131,9 @@ def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int,
     # Numbers of several variables or undefined functions cost more than expansion and integration by parts.
     if (undefined or max(widest(left), widest(right)) > 1) and (how := proofs.cheap()):
         return Check(left, right, PROVED, how)
+    if (loose := endless_of_undefined(left, right)) is not None and left != right:
+        return Check(left, right, PROVED, how) if (how := proofs.cheap()) else Check(
+            left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
     unfinished = undone(left, right)
     if unfinished is None and (found := test.first(2)) is not None:
         return _explained(found, proofs, test)
@@ -141,8 +144,6 @@ def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int,
         return Check(left, right, PROVED, verdict[1])
     if unfinished is not None:
         return Check(left, right, OPEN, f"{plain(unfinished)} could not be worked out")
-    if (loose := endless_of_undefined(left, right)) is not None:
-        return Check(left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
     if verdict is not None:
         return _explained(Check(left, right, FAILS, verdict[1]), proofs, test)
     found = test.whole(points)

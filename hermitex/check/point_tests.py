@@ -62,7 +62,7 @@ class PointTest:
                         return found
                     if len(self.agreed) >= points or (self.missed > 3 and not self.agreed):
                         break
-                far = (*self.samples.turns(), *self.samples.wide()) if moving and self.agreed else ()
+                far = (*self.samples.turns(), *self.samples.wide()) if moving and (self.agreed or self.zeros) else ()
                 for i, point in enumerate(far):
                     if (found := self._at(point, i)) is not None:
                         return found
@@ -139,6 +139,8 @@ class PointTest:
         if pair.nothing:
             self.zeros += 1
             return None
+        if mp.im(pair.left.number) and mp.im(pair.right.number):
+            return None  # no side is real there: the claim is one of real numbers
         if pair.half_real:
             return self._refuted(pair, point, functions, _HALF)
         differ = pair.gap > 8*pair.error and pair.gap > pair.size*mp.mpf(10)**-self.digits

@@ -91,7 +91,11 @@ class Samples:
                         value = (floor(beside) if side < 0 else ceiling(beside)) if s.is_integer else beside
                         if fits(s, value) and count < most:
                             count += 1
-                            yield self._lawful({**base, s: value})
+                            point = {**base, s: value}
+                            if not self.allowed(point):  # beside smaller others a letter of a covariance may be larger
+                                others = {t for t in self.correlations if t != s and not t.is_integer}
+                                point = {t: v/20 if t in others else v for t, v in point.items()}
+                            yield self._lawful(point)
 
     def allowed(self, point: Mapping[Symbol, Expr]) -> bool:
         """Do the assumptions, the laws and the covariances allow the point?"""
