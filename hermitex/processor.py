@@ -11,13 +11,13 @@ from contextlib import suppress
 WAITING, PAUSE = 20.0, 5.0
 
 
-def seconds(running: bool = False) -> float:
+def processor_seconds(running: bool = False) -> float:
     """CPU seconds that this process and its finished children have used; with `running` those of living children, too.
 
     Living children are counted where the system shows them (/proc); elsewhere they count when they end.
 
-    >>> before = seconds()
-    >>> sum(k*k for k in range(10**5)) > 0 and seconds() >= before
+    >>> before = processor_seconds()
+    >>> sum(k*k for k in range(10**5)) > 0 and processor_seconds() >= before
     True
     """
     children = os.times()  # of a resolution of 10 ms; that of this process has one of nanoseconds

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+
 import pytest
+from nbval import kernel
+
+if sys.platform != "win32":  # two kernels that start together may be given one TCP port; files are each kernel's own
+    kernel.KernelManager = partial(kernel.KernelManager, transport="ipc")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,6 +6,7 @@ their CPU. `--hypothesis-profile=default` looks for new examples.
 
 import gc
 import os
+from collections import defaultdict
 from pathlib import Path
 
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -24,33 +25,66 @@ junkdrawer._gc_initialized = True
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 
-# -- cases that take long ----------------------------------------------------------------------------------------------
-LISTS = {name: (Path(__file__).parent/f"{name}.txt").read_text(encoding="utf-8").splitlines() for name in ("slow", "thorough")}
+# -- which cases run when ----------------------------------------------------------------------------------------------
+LISTS = {name: (Path(__file__).parent/f"{name}.txt").read_text(encoding="utf-8").splitlines()
+         for name in ("slow", "thorough", "beyond")}
+QUICK_CASES = 5  # of one test, in the README's command: it has some 4,000 cases with it, and 8,000 without
+OWN_CHOICE = "tests/golden/"  # the frozen answers say themselves which of them are quick
+
+
+def listed(lines):
+    """The names in a list, group by group: a line that begins with # says why those below it are there."""
+    groups = [[]]
+    for line in lines:
+        if line.startswith("#"):
+            groups.append([])
+        else:
+            groups[-1].append(line)
+    return groups
 
 
 def pytest_collection_modifyitems(config, items):
-    """Single cases of a test are marked by the lists in slow.txt and thorough.txt, as `pytest --durations` names them.
+    """Marks the cases that slow.txt, thorough.txt and beyond.txt name, and what is one case too many for the quick run.
 
-    What is `thorough` is slow, too, and one more case of what other slow ones test.
+    A line names a test with all of its cases, or one case, as `pytest --durations` does. What is `thorough` is slow, too,
+    and one more case of what other slow ones test. What is `beyond` holds an answer that nothing promises.
     """
-    here = {item.nodeid for item in items}
+    here = {item.nodeid for item in items} | {item.nodeid.partition("[")[0] for item in items}
     files = {name.partition("::")[0] for name in here}
-    for mark, names in LISTS.items():
-        listed = frozenset(names)
+    partly = any("::" in arg for arg in config.args) or config.getoption("lf", False)
+    for mark, lines in LISTS.items():
+        groups = listed(lines)
+        names = [name for group in groups for name in group]
+        known = frozenset(names)
         for item in items:
-            if item.nodeid in listed:
-                item.add_marker(pytest.mark.slow)
+            if item.nodeid in known or item.nodeid.partition("[")[0] in known:
                 item.add_marker(getattr(pytest.mark, mark))
         gone = [name for name in names if name.partition("::")[0] in files and name not in here]
-        partly = any("::" in arg for arg in config.args) or config.getoption("lf", False)
         if gone and not config.getoption("draws") and not partly:
             raise pytest.UsageError(f"tests/{mark}.txt names {gone[0]}, which is no case of that file")
-        if sorted(listed) != names:
+        if any(sorted(group) != group for group in groups) or len(known) < len(names):
             raise pytest.UsageError(f"tests/{mark}.txt is not in order, or names a case twice")
+    for item in items:
+        if item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.slow)
+    for item in further_cases(items):
+        item.add_marker(pytest.mark.slow)
     if config.getoption("draws"):
         kept = [item for item in items if "seed" in getattr(getattr(item, "callspec", None), "params", ())]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
+
+
+def further_cases(items):
+    """The quick cases of a test but for QUICK_CASES of them, which are spread over all: CI runs them with the slow ones."""
+    cases = defaultdict(list)
+    for item in items:
+        if not any(item.get_closest_marker(mark) for mark in LISTS) and not item.nodeid.startswith(OWN_CHOICE):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for found in cases.values():
+        step = max(1, (len(found) - 1)/(QUICK_CASES - 1))
+        taken = {round(k*step) for k in range(QUICK_CASES)}
+        yield from (item for place, item in enumerate(found) if place not in taken)
 
 
 def pytest_collection_finish(session):

@@ -17,7 +17,7 @@ EXAMPLES = [
     errors.UnknownName("tann", ["tanh", "tan"]), errors.AssumptionNeeded("s", "positive"),
     errors.NoClosedForm(z**2, "it is hard"), errors.Divergent(z**2, "it grows"), errors.BudgetExceeded(3.0, "looking"),
     errors.WorkExceeded(9, "looking"), errors.NotConverged((1, 2), "not there yet"), errors.SelfTestFailed("off by 1"),
-    errors.MissingExtra("flint", "flint", "an enclosure"), errors.NoValue("ridge", "lam", "1"),
+    errors.MissingExtra("matplotlib", "plot", "a picture"), errors.NoValue("ridge", "lam", "1"),
 ]
 
 

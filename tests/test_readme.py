@@ -108,4 +108,4 @@ def test_the_metadata_agree():
     assert f'repository-code: "{address}"' in citation and f"git clone {address}" in README
     assert all(f"\n{key}:" in citation for key in ("message", "title", "authors", "license"))
     assert f"\n## {hermitex.__version__} - {released}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert set(project["optional-dependencies"]) >= {"flint", "plot", "data", "notebook", "dask", "test", "docs", "all"}
+    assert set(project["optional-dependencies"]) >= {"plot", "data", "notebook", "dask", "test", "docs", "all"}

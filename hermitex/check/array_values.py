@@ -175,6 +175,8 @@ def switches(expr: Expr) -> tuple[list[Expr], list[Expr]]:
     for e in sp.preorder_traversal(expr):
         if isinstance(e, sp.Abs | sp.sign | sp.Heaviside):
             hard.append(e.args[0])
+        elif isinstance(e, sp.atan2):
+            hard.append(e.args[0])  # its branch ends where y is 0 and x negative
         elif isinstance(e, sp.Max | sp.Min):
             hard += [a - b for i, a in enumerate(e.args) for b in e.args[i + 1:]]
         elif isinstance(e, sp.core.relational.Relational):

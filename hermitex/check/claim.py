@@ -92,7 +92,7 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
         checkpoint("comparing two sides")  # a budget around this call is the caller's
         if budget is None:
             raise
-        return Check(lhs, rhs, OPEN, f"no verdict within the budget of {budget:g} s")
+        return Check(lhs, rhs, OPEN, f"no verdict within the budget of {budget:g} CPU seconds")
 
 
 def _checked(lhs: Any, rhs: Any, symbols: Any, digits: int, points: int, to: Any) -> Check:
@@ -124,6 +124,12 @@ def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int,
         back = {letter: slope for slope, letter in letters.items()}
         return replace(found, lhs=left, rhs=right, factor=found.factor and found.factor.xreplace(back), identity=None)
     proofs, test = Proofs(left, right), PointTest(left, right, digits, needed)
+    found = _decided(left, right, proofs, test, points)
+    refuted = test.on_switches() if found.status == PROVED and left != right else None
+    return found if refuted is None else _explained(refuted, proofs, test)
+
+
+def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: int) -> Check:
     undefined = bool(test.samples.functions)
     exists = undefined or bounded(lambda: exist(left, right), DEAR) is not False
     if not exists:
@@ -135,8 +141,8 @@ def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int,
         return Check(left, right, PROVED, how) if (how := proofs.cheap()) else Check(
             left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
     unfinished = undone(left, right)
-    if unfinished is None and (found := test.first(2)) is not None:
-        return _explained(found, proofs, test)
+    if unfinished is None and (refuted := test.first(2)) is not None:
+        return _explained(refuted, proofs, test)
     if how := proofs.cheap():
         return Check(left, right, PROVED, how)
     verdict = proofs.dear()
@@ -240,7 +246,7 @@ def _together(left: Any, right: Any, kind: str, sides: Mapping[str, tuple[Any, .
     """As good as the worst of several equalities."""
     found = []
     for name, pair in sides.items():
-        one = _checked(*pair, None, digits, points, None)
+        one = _checked(pair[0], pair[1], None, digits, points, None)
         if not one:
             return replace(one, lhs=left, rhs=right, how=f"{kind} {name}: {one.how}".removesuffix(": "))
         found.append(one)

@@ -156,9 +156,10 @@ def _added(node: ArraySum, terms: int, digits: int) -> tuple[Any, Any]:
 class _CountableTest(PointTest):
     """The test of two sides, with sums of finitely many terms in the place of integrals."""
 
-    def evaluate(self, point: Point, functions: Functions) -> Pair:
+    def evaluate(self, point: Point, functions: Functions, *, exactly: bool = False) -> Pair:
         """Both sides at numbers for the letters."""
-        return _at(*(side.xreplace(point) for side in self.parts), self.digits)
+        left, right = self.parts
+        return _at(left.xreplace(point), right.xreplace(point), self.digits)
 
     def _precisely(self, point: Point, functions: Functions) -> Pair:
         return self.evaluate(point, functions)

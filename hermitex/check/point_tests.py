@@ -6,14 +6,17 @@ or, where 30 digits are not to be had, if two rules without a common node give t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from sympy import Expr
+from sympy import Expr, Heaviside, Piecewise, atan2, ceiling, floor, sign
 
 from hermitex.check import ratio
 from hermitex.check.sample_points import Point, Samples, ranges
+from hermitex.check.switch_points import SwitchPoints
 from hermitex.check.values import INTEGRALS, NO_NUMBER, Functions, Pair, apart, fast, precise
-from hermitex.check.verdict import AGREES, FAILS, OPEN, Check, CounterExample
+from hermitex.check.verdict import AGREES, FAILS, OPEN, Check, CounterExample, plain
 from hermitex.errors import BudgetExceeded, first_line
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint, effort, work
@@ -23,6 +26,8 @@ from hermitex.symbolic.undefined import undefined_functions
 LEAST = 10       # digits that count as agreement: the tenth digit shows a slip of any size that a reader makes
 STEPS = 12_000   # of work for one point in 30 digits, some seconds
 SECONDS = 6.0    # of processor time after which no further point is tried: the promise is 10 for a claim
+JUMPS = (Heaviside, sign, Piecewise, floor, ceiling, atan2)
+_JUMP = "a jump compares 0 with 0 there"
 _HALF = "one side is a real number there and the other is not; declare positive the letters that are meant to be"
 
 
@@ -35,17 +40,19 @@ class PointTest:
         self.samples = Samples(self.sides, needed)
         self.bare = not any(side.has(*INTEGRALS) for side in self.sides)
         self.agreed: list[tuple[Point, int]] = []       # points, and the digits to which both sides agree
-        self._trial_at: list[int] = []                  # the number of the functions there
+        self._functions_at: list[Functions] = []        # what stands for the undefined functions there
         self.finely: list[tuple[Point, int]] = []       # those in the digits that were asked for
         self.used: dict[str, None] = {}                 # texts of the functions
         self.zeros = self.missed = 0
         self.reason = ""
+        self.late = False                               # did the time end before all points were tried?
+        self.untried: list[Expr] = []                   # jumps without an exact place
 
     # -- the stages ----------------------------------------------------------------------------------------------------
     def first(self, count: int) -> Check | None:
         """A refutation at one of the first points near 1, in fast numbers."""
         for i in range(count if self.samples.letters or self.samples.functions else 1):
-            if (found := self._at(self.samples.near(i), i)) is not None:
+            if (found := self._at(self.samples.near(i), self.samples.trials(i))) is not None:
                 return found
             if self.reason and not self.agreed:
                 break
@@ -53,22 +60,49 @@ class PointTest:
 
     def whole(self, points: int) -> Check:
         """Agreement on the domain, a refutation, or the reason why there is neither."""
-        self.agreed, self._trial_at, self.zeros, self.missed, self.reason = [], [], 0, 0, ""
+        self.agreed, self._functions_at, self.zeros, self.missed, self.reason = [], [], 0, 0, ""
         moving = bool(self.samples.letters or self.samples.functions)
         try:
             with effort(SECONDS):
                 for i in range(4*points if moving else 1):
-                    if (found := self._at(self.samples.near(i), i)) is not None:
+                    if (found := self._at(self.samples.near(i), self.samples.trials(i % 4))) is not None:
                         return found
                     if len(self.agreed) >= points or (self.missed > 3 and not self.agreed):
                         break
-                far = (*self.samples.turns(), *self.samples.wide()) if moving and (self.agreed or self.zeros) else ()
-                for i, point in enumerate(far):
-                    if (found := self._at(point, i)) is not None:
-                        return found
+                if moving and (self.agreed or self.zeros) and (found := next(self._far(), None)) is not None:
+                    return found
         except BudgetExceeded:
             checkpoint("comparing two sides")  # the caller's own budget
+            self.late = True
         return self._in_digits(points) or self._verdict(points)
+
+    def _far(self) -> Iterator[Check]:
+        """The refutations at points beside switches, on them, and of all sizes."""
+        switched = SwitchPoints(self.samples)
+        for i, point in enumerate(switched.beside()):
+            if (found := self._at(point, self.samples.trials(i % 4))) is not None:
+                yield found
+        yield from self._on(switched)
+        for i, point in enumerate(self.samples.wide()):
+            if (found := self._at(point, self.samples.trials(i % 4))) is not None:
+                yield found
+
+    def _on(self, switched: SwitchPoints) -> Iterator[Check]:
+        for point, functions in switched.on_switches():
+            if (found := self._at(point, functions, exactly=True)) is not None:
+                yield replace(found, how=found.how or _JUMP)
+        self.untried = [g for g in switched.left if any(side.has(*JUMPS) for side in self.sides)]
+
+    def on_switches(self) -> Check | None:
+        """A refutation where a switch of the letters is exactly 0: a proof by rules holds for most numbers of the letters."""
+        if not any(side.has(*JUMPS) for side in self.sides):
+            return None
+        try:
+            with effort(SECONDS/2):
+                return next(self._on(SwitchPoints(self.samples)), None)
+        except BudgetExceeded:
+            checkpoint("comparing two sides")
+        return None
 
     def _in_digits(self, points: int) -> Check | None:
         """Repeat points with the digits that are asked for, while the work lasts; a difference is a refutation."""
@@ -78,7 +112,7 @@ class PointTest:
                     if self.bare or reached >= self.digits:
                         self.finely.append((point, min(reached, max(self.digits, 50*self.bare))))
                         continue
-                    functions = self.samples.trials(self._trial_at[i])
+                    functions = self._functions_at[i]
                     pair = self._precisely(point, functions)
                     if pair is None:
                         break
@@ -118,17 +152,20 @@ class PointTest:
             said += f"; both are 0 at {self.zeros} more"
         if self.missed:
             said += f"; {self.missed} more have no number"
+        if self.late:
+            said += "; the time ended before all of them were tried"
+        if self.untried:
+            said += f"; not tried where a jump compares 0 with 0: {', '.join(f'{plain(g)} = 0' for g in self.untried[:3])}"
         return Check(left, right, AGREES, said, digits, points=len(self.agreed))
 
     # -- one point -----------------------------------------------------------------------------------------------------
-    def _at(self, point: Point, i: int) -> Check | None:
+    def _at(self, point: Point, functions: Functions, *, exactly: bool = False) -> Check | None:
         """A refutation at this point; agreement and failure to evaluate are noted."""
         if not self.samples.allowed(point):
             return None
-        functions = self.samples.trials(i % 4)
         try:
             with work(STEPS):
-                pair = self.evaluate(point, functions)
+                pair = self.evaluate(point, functions, exactly=exactly)
         except BudgetExceeded as over:
             checkpoint("comparing two sides")
             self.missed, self.reason = self.missed + 1, self.reason or first_line(over)
@@ -155,13 +192,13 @@ class PointTest:
             self.missed, self.reason = self.missed + 1, self.reason or f"only {digits} digits of a side are known"
             return None
         self.agreed.append((point, digits))
-        self._trial_at.append(i % 4)
+        self._functions_at.append(functions)
         self.used.update({t.text: None for t in functions.values()})
         return None
 
-    def evaluate(self, point: Point, functions: Functions) -> Pair:
-        """Both sides without their common terms, in fast numbers."""
-        return fast(self.parts, point, functions)
+    def evaluate(self, point: Point, functions: Functions, *, exactly: bool = False) -> Pair:
+        """Both sides without their common terms, in fast numbers; `exactly` puts the letters' exact values into every jump."""
+        return fast(self.parts, point, functions, exactly=exactly)
 
     def _precisely(self, point: Point, functions: Functions) -> Pair | None:
         try:

@@ -7,6 +7,7 @@ exist. Each rule has a bound of work, counted in steps, so that the verdict does
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from sympy import (
@@ -82,7 +83,7 @@ class Proofs:
         if found:
             return found.status == "zero", found.how
         for forms in (self.values, self.forms):
-            if forms is not None and (how := bounded(lambda forms=forms: _differ(*forms), CHEAP)):
+            if forms is not None and (how := bounded(partial(_differ, *forms), CHEAP)):
                 return False, how
         return None
 

@@ -12,10 +12,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, DiracDelta, Expr, Integer, Rational, S, Symbol, ceiling, erf, exp, floor, sin, tanh
-from sympy.core.function import AppliedUndef, UndefinedFunction
+from sympy import Add, Expr, Integer, Rational, S, Symbol, erf, exp, sin, tanh
+from sympy.core.function import UndefinedFunction
 
-from hermitex.check.array_values import ArrayValues, NoNumber, Real, switches
 from hermitex.errors import HermitexError
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.law_constraints import Condition
@@ -59,7 +58,7 @@ class Samples:
             point[s] = self._whole(s, random, negative, n if i == 0 else None) if s.is_integer else _signed(s, value, negative)
             if s in self.correlations:
                 point[s] = _signed(s, PLAIN[n % 10]/2 if i == 0 else Rational(random.randint(5, 95), 100), negative)
-        return self._lawful(point)
+        return self.lawful(point)
 
     def wide(self) -> Iterator[Point]:
         """Each letter in turn small, large and between, of both signs, the others near 1."""
@@ -75,27 +74,7 @@ class Samples:
                     value = Rational((3, 95, 50, 20, 97, 8)[turn], 100)
                 negative = turn in (3, 4, 5)
                 moved = next((v for v in ((-value, value) if negative else (value, -value)) if fits(s, v)), point[s])
-                yield self._lawful({**point, s: moved})
-
-    def turns(self, most: int = 12) -> Iterator[Point]:
-        """A point on each side of the places, along one letter, at which a switch that holds only letters turns."""
-        base, count = self.near(0), 0
-        found = [g for side in self.sides for g in switches(side)[0]]
-        for g in dict.fromkeys(found):
-            if g.has(AppliedUndef, Expectation, DiracDelta) or g.atoms(Bound) or not g.free_symbols <= set(self.letters):
-                continue
-            for s in sorted(g.free_symbols, key=str):
-                for place in _sign_changes(g.xreplace({t: v for t, v in base.items() if t != s}), s):
-                    for side in (-1, 1):
-                        beside = place + side*(abs(place)/50 or Rational(1, 50))
-                        value = (floor(beside) if side < 0 else ceiling(beside)) if s.is_integer else beside
-                        if fits(s, value) and count < most:
-                            count += 1
-                            point = {**base, s: value}
-                            if not self.allowed(point):  # beside smaller others a letter of a covariance may be larger
-                                others = {t for t in self.correlations if t != s and not t.is_integer}
-                                point = {t: v/20 if t in others else v for t, v in point.items()}
-                            yield self._lawful(point)
+                yield self.lawful({**point, s: moved})
 
     def allowed(self, point: Mapping[Symbol, Expr]) -> bool:
         """Do the assumptions, the laws and the covariances allow the point?"""
@@ -105,7 +84,7 @@ class Samples:
         except (HermitexError, TypeError, ValueError):
             return False
 
-    def _lawful(self, point: Point) -> Point:
+    def lawful(self, point: Point) -> Point:
         """The point, with the letters of covariances and of laws halved until these exist."""
         bound = self.correlations | {s for value, _ in self.needed for s in value.free_symbols}
         for _ in range(8):
@@ -158,32 +137,6 @@ def _signed(s: Symbol, value: Expr, negative: bool) -> Expr:
 def _is_law(covariance: Any, point: Mapping[Symbol, Expr]) -> bool:
     matrix = np.array(covariance.xreplace(dict(point)).evalf(15).tolist(), float)
     return bool(np.linalg.eigvalsh(matrix).min() > -1e-12*np.abs(matrix).max())  # 1e-12: a hundred roundings of an eigenvalue
-
-
-def _sign_changes(g: Expr, s: Symbol) -> list[Expr]:
-    """The first four places in [-100, 100] at which g changes sign or is 0, to nine digits."""
-    grid = np.concatenate([-np.logspace(2, -4, 400), [0], np.logspace(-4, 2, 400)]).astype(Real)
-
-    def sign(x: Any) -> Any:
-        return np.sign(np.broadcast_to(np.asarray(ArrayValues({s: x}, _none)(g), Real), np.shape(x)))
-
-    with np.errstate(all="ignore"):
-        try:
-            signs = sign(grid)
-        except (NoNumber, TypeError, ValueError):
-            return []
-        found = []
-        for j in np.flatnonzero((signs[1:]*signs[:-1] < 0) | (signs[1:] == 0))[:4]:
-            low, high = grid[j], grid[j + 1]
-            for _ in range(60 if signs[j + 1] else 0):
-                middle = (low + high)/2
-                low, high = (middle, high) if sign(middle) == signs[j] else (low, middle)
-            found.append(Rational(f"{float(high):.9g}"))
-    return found
-
-
-def _none(node: Expectation, rows: Any) -> Any:
-    raise NoNumber("a switch holds an average")
 
 
 def ranges(points: Sequence[Mapping[Symbol, Expr]]) -> str:

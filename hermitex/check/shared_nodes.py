@@ -59,7 +59,10 @@ def average(node: Expectation, rows: Rows, *, other: bool = False) -> tuple[Any,
     smooth = not any(g.free_symbols & set(node.bound) for g in hard) and not node.body.has(floor)
     rules = OTHER[n] if other else SMOOTH[n] if smooth and (n > 1 or count > 1) else KINKED[n]
     rules = rules if count == 1 else rules[:3]
-    value = magnitude = error = before = None
+    value: Any = None
+    magnitude: Any = None
+    error: Any = None
+    before: Any = None
     for rule in rules:
         try:
             value, magnitude = Panels(node, rows, count, rule).total()

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, DiracDelta, Expr, Float, Integral, Product, Sum, expand
+from sympy import Add, DiracDelta, Expr, Float, Integral, Pow, Product, Sum, binomial, exp, expand, factorial, gamma
 from sympy.core.function import UndefinedFunction
 
 from hermitex.check import rules
-from hermitex.check.array_values import NoNumber, Real
+from hermitex.check.array_values import ArrayValues, NoNumber, Real, Rows
 from hermitex.check.sample_points import Point, Trial
 from hermitex.check.shared_nodes import average
 from hermitex.errors import Divergent, HermitexError
@@ -33,6 +33,7 @@ INTEGRALS = (Expectation, Integral, Sum)
 #: The exceptions of an evaluation that is not possible, SymPy's own among them.
 NO_NUMBER = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError, RecursionError, KeyError,
              IndexError)
+LARGEST = 100_000  # binary digits of a power: SymPy writes out this many in a millisecond, and x**x**x without an end
 Functions = Mapping[UndefinedFunction, Trial]
 
 
@@ -82,8 +83,10 @@ class Pair(NamedTuple):
 
 
 # -- fast --------------------------------------------------------------------------------------------------------------
-def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other: bool = False) -> Pair:
+def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other: bool = False, exactly: bool = False) -> Pair:
     """Both sides in extended floats; `other` takes rules that share no node with the usual ones.
+
+    A switch that is 0 at the point is 0 in floats only if its letters are put in `exactly`.
 
     Raises
     ------
@@ -91,8 +94,37 @@ def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other:
     """
     checkpoint("evaluating both sides of a claim")
     chosen = {f: t.build for f, t in functions.items()}
+    concrete = [put(side, chosen) if chosen else side for side in sides]
+    for side in concrete:
+        refuse_large(side, point)
     with mp.workdps(40):
-        return Pair(*(_fast(put(side, chosen) if chosen else side, point, other) for side in sides))
+        left, right = (_fast(side.xreplace(point), {}, other) if exactly else _fast(side, point, other) for side in concrete)
+        return Pair(left, right)
+
+
+def refuse_large(side: Expr, point: Point) -> None:
+    """Refuse powers that SymPy would write out, x**x**x at x = 97, and exponentials whose exponents are no floats.
+
+    Raises
+    ------
+    NoNumber : one has more than 100,000 binary digits.
+    """
+    values = ArrayValues({s: Real(str(v.evalf(25))) for s, v in point.items()}, _no_value)
+    for e in side.atoms(Pow, exp, factorial, gamma, binomial):
+        if not e.free_symbols or (isinstance(e, Pow) and e.exp.is_number):
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                size = abs(values(e.args[1 if e.is_Pow else 0]))
+                size = size*np.log2(1 + abs(values(e.args[0])) + 1/abs(values(e.args[0]))) if e.is_Pow else size
+        except (NoNumber, TypeError):
+            continue
+        if not np.all(size < (LARGEST if not isinstance(e, exp) else np.inf)):
+            raise NoNumber(f"{type(e).__name__.lower()} of more than {LARGEST} binary digits")
+
+
+def _no_value(node: Expectation, rows: Rows) -> Any:
+    raise NoNumber("a power of an average")
 
 
 def _fast(side: Expr, point: Point, other: bool) -> Value:
@@ -152,6 +184,8 @@ def precise(sides: tuple[Expr, Expr], point: Point, functions: Functions, digits
     if max(map(widest, sides)) > 2:
         raise NoNumber("averages over three variables are known to fewer digits")
     chosen = {f: t.build for f, t in functions.items()}
+    for side in sides:
+        refuse_large(side, point)
     concrete = [reduced(as_averages(added_up(put_at(side, point, chosen)))) for side in sides]
     wide = max(map(widest, concrete))
     return Pair(*(_precise(side, digits if wide < 2 else min(digits, 14)) for side in concrete))

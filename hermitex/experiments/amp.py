@@ -19,7 +19,7 @@ from hermitex.experiments.denoisers import Denoiser, denoiser
 from hermitex.experiments.spectral import spectral_start
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.theories.curve import Curve
-from hermitex.theories.overlaps.label_structure import values
+from hermitex.theories.overlaps.label_structure import target_function
 
 Array = np.ndarray
 STARTS = ("zero", "spectral", "informed")
@@ -211,7 +211,7 @@ def aligned(S: Array, group: tuple[Array, ...]) -> Array:
 def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
     """Labels at z (n, r) through the channel of a theory, in the form in which its g_out sees them."""
     target, law = theory.label
-    g = values(target, theory.reduced.names)(list(z.T))
+    g = target_function(target, theory.reduced.names)(list(z.T))
     level = float(law.parameter or 0)
     draw: dict[str, Callable[[], Array]] = {
         "deterministic": lambda: g,

@@ -13,7 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.statistics import mean_and_error, seeds_of
-from hermitex.systems.names import begin
+from hermitex.systems.names import read_start
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -32,7 +32,7 @@ def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | 
     """
     default = 500  # overlaps fluctuate by d^-1/2 = 4 %
     chosen, d = seeds_of(seeds), default if dimension is None else int(dimension)
-    given = theory.complete(theory.given({**numbers, **begin(start, "'M': [[0.1]]"), "t": t,
+    given = theory.complete(theory.given({**numbers, **read_start(start, "'M': [[0.1]]"), "t": t,
                                           "dimension": numbers.get("dimension", d)}))
     line = np.atleast_1d(given["t"])
     gamma, p = float(given["gamma"]), theory.students

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from hermitex.theories.overlaps.channel import Output, ratio
+from hermitex.theories.overlaps.channel import Output, safe_ratio
 from hermitex.theories.overlaps.product_labels import ProductOutput
 
 Array = np.ndarray
@@ -95,8 +95,8 @@ class MonomialDenoiser:
                 e, o = whole.real.sum(axis=2)
                 found[m, part] = e + sign*o
         z = np.where(found[0] > _SEEN*found[0].max(), found[0], 0.0)
-        g, bend = ratio(found[1:r + 1].T, z), np.empty((len(z), r, r))
-        for at, value in zip(slopes[r + 1:], ratio(found[r + 1:].T, z).T, strict=True):
+        g, bend = safe_ratio(found[1:r + 1].T, z), np.empty((len(z), r, r))
+        for at, value in zip(slopes[r + 1:], safe_ratio(found[r + 1:].T, z).T, strict=True):
             bend[:, at[0], at[1]] = bend[:, at[1], at[0]] = value
         return g, np.where(z[:, None, None] > 0, bend - g[:, :, None]*g[:, None], 0.0)
 

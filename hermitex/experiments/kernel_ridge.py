@@ -14,7 +14,7 @@ from hermitex.errors import BadInput
 from hermitex.experiments.statistics import columns, over_seeds, seeds_of
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
-from hermitex.theories.kernels.inner import whole
+from hermitex.theories.kernels.inner import require_whole
 
 Array = np.ndarray
 _NAMES = ("test_error", "train_error", "bias", "variance")
@@ -50,9 +50,9 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
     at = theory.complete(theory.given({**numbers, "n": n, "dimension": dimension}))
     fixed = theory.single(at, "dimension", "p", "lam", "noise")
     d, lam, p = round(fixed["dimension"]), fixed["lam"], fixed["p"]
-    sizes = [whole("kernel-ridge: in an experiment n", float(np.rint(v)), 1) for v in np.atleast_1d(at["n"])]
-    width = 0 if p == np.inf else whole("kernel-ridge: in an experiment p", p, 1)
-    most = max(sizes)*max(*sizes, whole("kernel-ridge: test", test, 1), width)
+    sizes = [require_whole("kernel-ridge: in an experiment n", float(np.rint(v)), 1) for v in np.atleast_1d(at["n"])]
+    width = 0 if p == np.inf else require_whole("kernel-ridge: in an experiment p", p, 1)
+    most = max(sizes)*max(*sizes, require_whole("kernel-ridge: test", test, 1), width)
     largest = 40_000_000  # numbers in the largest matrix
     if most > largest:
         raise BadInput(f"kernel-ridge: n = {max(sizes)} makes matrices of {most:.1e} numbers; give fewer samples")

@@ -17,7 +17,7 @@ import numpy as np
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.statistics import mean_and_error, seeds_of
 from hermitex.symbols import z
-from hermitex.systems.names import begin
+from hermitex.systems.names import read_start
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray[Any, Any]
@@ -171,7 +171,7 @@ def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, mod
         raise BadInput(f"sgd: {records[-1]:.3g} samples would be drawn; take a larger step than {step:.3g}, or shorter times")
     names = theory.order_parameters
     first = np.full(len(names), fixed["m0"])
-    for name, value in begin(start, "'m': 0.1").items():
+    for name, value in read_start(start, "'m': 0.1").items():
         if name not in names:
             raise UnknownName(name, names, "overlap")
         first[names.index(name)] = value

@@ -48,7 +48,7 @@ class Certificate(Shown):
         """
         from hermitex.symbolic.zero import decide
 
-        verdict = (_roughly(expr) if quick else None) or decide(expr)
+        verdict = (_rough_verdict(expr) if quick else None) or decide(expr)
         how = f"{prefix}: {verdict.how}" if prefix else verdict.how
         return cls(quantity, order, verdict.status, how, verdict.value, verdict.enclosure)
 
@@ -61,7 +61,7 @@ class Certificate(Shown):
         from hermitex.symbolic.parsing import to_text
 
         order = list(self.order) if isinstance(self.order, tuple) else self.order
-        bounds = None if self.enclosure is None else [_outward(self.enclosure[0], -1), _outward(self.enclosure[1], +1)]
+        bounds = None if self.enclosure is None else [_round_outward(self.enclosure[0], -1), _round_outward(self.enclosure[1], +1)]
         return {"quantity": self.quantity, "order": order, "value": None if self.value is None else to_text(self.value),
                 "enclosure": bounds, "status": self.status, "how": self.how}
 
@@ -124,14 +124,14 @@ def _relation(c: Certificate) -> str:
     return {"zero": "= 0", "nonzero": r"\neq 0", "undetermined": r"\text{undetermined}"}[c.status]
 
 
-def _roughly(expr: Expr) -> Any:
+def _rough_verdict(expr: Expr) -> Any:
     """The verdict of one enclosure in double precision if it excludes zero and no rule gives the value, else None."""
-    from hermitex.symbolic.digits.enclosure import enclose, flint_available
+    from hermitex.symbolic.digits.enclosure import enclose
     from hermitex.symbolic.gaussian import Expectation
     from hermitex.symbolic.integrals import integrate_or_keep
     from hermitex.symbolic.zero import Verdict
 
-    if not flint_available() or not (kept := integrate_or_keep(expr)).has(Expectation):
+    if not (kept := integrate_or_keep(expr)).has(Expectation):
         return None
     try:
         found = enclose(kept, bits=53)
@@ -158,7 +158,7 @@ def decimal_outward(bound: Any, direction: int, digits: int = 12) -> str:
     return text.rstrip("0").rstrip(".") if whole and "." in text and "e" not in text else text
 
 
-def _outward(bound: Any, direction: int) -> float:
+def _round_outward(bound: Any, direction: int) -> float:
     """The float next to an exact bound on its outer side, so that the printed interval still contains the value."""
     from fractions import Fraction
     from math import inf, nextafter

@@ -205,7 +205,7 @@ def _listed(support: Any) -> tuple[Expr, ...]:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedChannel:
     """A channel of the list: its name, its parameter, and its law as functions of g."""
 
     name: str
@@ -237,7 +237,7 @@ def _smoothed_sign(g: Expr, variance: Any) -> Expr:
     return erf(g / sqrt(2 * variance))
 
 
-def channel(spec: Any = None) -> Named | Channel:
+def channel(spec: Any = None) -> NamedChannel | Channel:
     """A channel from its name (``"gaussian:1/4"``), or the `Channel` itself; None is deterministic.
 
     Raises
@@ -249,13 +249,13 @@ def channel(spec: Any = None) -> Named | Channel:
     >>> str(channel("flip:1/10"))
     'flip:1/10'
     """
-    if isinstance(spec, (Named, Channel)):
+    if isinstance(spec, (NamedChannel, Channel)):
         return spec
     name, _, text = ("deterministic" if spec is None else str(spec) or "deterministic").strip().partition(":")
     if name not in _NAMED:
         raise UnknownName(name, _NAMED, "channel")
     role, *law = _NAMED[name]
-    return Named(name, _parameter(name, role, text), *law)
+    return NamedChannel(name, _parameter(name, role, text), *law)
 
 
 def _parameter(name: str, role: str | None, text: str) -> Expr | None:
@@ -286,7 +286,7 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
 
 
 # -- which g fit -----------------------------------------------------------------------------------------------------
-def _any(_: Expr) -> None:
+def _accepts_any(_: Expr) -> None:
     """Every g fits."""
 
 
@@ -334,15 +334,15 @@ def _samples(g: Expr) -> list[Any]:
 
 # name -> (what its parameter is, E[Y|z], what the exponents depend on, which g fit)
 _NAMED: dict[str, tuple[str | None, Callable, Callable, Callable]] = {
-    "deterministic": (None, lambda g, _: g, lambda g, _: Labels(g, why="y = g(z)"), _any),
+    "deterministic": (None, lambda g, _: g, lambda g, _: Labels(g, why="y = g(z)"), _accepts_any),
     "gaussian": ("variance", lambda g, _: g,
-                 lambda g, _: Labels(g, why="Gaussian noise: the Fourier transform of its law has no zero"), _any),
+                 lambda g, _: Labels(g, why="Gaussian noise: the Fourier transform of its law has no zero"), _accepts_any),
     "flip": ("probability", lambda g, p: (1 - 2 * p) * g, lambda g, p: _two((1 - 2 * p) * g), _signs),
-    "sign": ("variance", _smoothed_sign, lambda g, v: _two(_smoothed_sign(g, v)), _any),
-    "random_sign": (None, lambda g, _: S.Zero, lambda g, _: Labels(Abs(g), why="a fair sign leaves |g(z)| only"), _any),
+    "sign": ("variance", _smoothed_sign, lambda g, v: _two(_smoothed_sign(g, v)), _accepts_any),
+    "random_sign": (None, lambda g, _: S.Zero, lambda g, _: Labels(Abs(g), why="a fair sign leaves |g(z)| only"), _accepts_any),
     "poisson": (None, lambda g, _: g,
                 lambda g, _: Labels(g, why="Poisson counts determine a signed measure of their rate"), _nonnegative),
     "bernoulli": (None, lambda g, _: g, lambda g, _: Labels(probabilities=(g, 1 - g), why="two labels"), _probability),
     "multiplicative": (None, lambda g, _: S.Zero,
-                       lambda g, _: Labels(Abs(g), why="a Gaussian scale mixture determines the law of |g(z)|"), _any),
+                       lambda g, _: Labels(Abs(g), why="a Gaussian scale mixture determines the law of |g(z)|"), _accepts_any),
 }

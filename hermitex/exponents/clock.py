@@ -13,15 +13,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
-from hermitex import processor
 from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.processor import processor_seconds
 from hermitex.symbolic.budget import ends, patience, remaining
 from hermitex.symbolic.deadline import attempt
 
 T = TypeVar("T")
 
 
-class Part(Generic[T]):
+class AnswerPart(Generic[T]):
     """One part of an answer.
 
     Parameters
@@ -34,7 +34,7 @@ class Part(Generic[T]):
     """
 
     def __init__(self, name: str, work: Callable[[], T], otherwise: T, *, so_far: Callable[[str], T] | None = None,
-                 decided: Callable[[T], bool] = lambda value: True, after: Part[Any] | None = None) -> None:
+                 decided: Callable[[T], bool] = lambda value: True, after: AnswerPart[Any] | None = None) -> None:
         self.name, self.work, self.value, self.so_far, self.decided, self.after = name, work, otherwise, so_far, decided, after
         self.done, self.notes, self._late = False, (), ""
 
@@ -74,9 +74,9 @@ class Part(Generic[T]):
             self.notes = (f"{self.name}: undetermined, {why}",)
 
 
-def take_turns(*parts: Part[Any]) -> None:
+def take_turns(*parts: AnswerPart[Any]) -> None:
     """Give the parts turns in their order until each is done, or the budget in force is over."""
-    whole, count, begun = remaining(), 0, processor.seconds()
+    whole, count, begun = remaining(), 0, processor_seconds()
     first_turn = 4.0  # seconds; chosen by trial: most parts end within them
     # each turn is three times as long as the one before: what is begun again costs at most half of the turn that ends it
     growth = 3.0
@@ -91,7 +91,7 @@ def take_turns(*parts: Part[Any]) -> None:
                 part.turn(attempt(seconds if seconds is None else seconds/growth**count))
         count += 1
     for part in parts:
-        part.closed(whole, processor.seconds() - begun)
+        part.closed(whole, processor_seconds() - begun)
 
 
 def _over() -> bool:

@@ -11,14 +11,15 @@ from sympy import Expr, ImmutableDenseMatrix, Matrix
 
 from hermitex import symbols
 from hermitex.errors import DECLARING, BadInput, UnknownName
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
 from hermitex.symbolic.parsing import parse, real_expression
 from hermitex.symbolic.text.plain_data import plain
 
 
-def whitened(g: Expr, law: Named | Channel, names: Sequence[str], covariance: Any) -> tuple[Expr, Named | Channel, str]:
+def whitened(g: Expr, law: NamedChannel | Channel, names: Sequence[str],
+             covariance: Any) -> tuple[Expr, NamedChannel | Channel, str]:
     """g(L z), the channel in z, and the note that says what z is; a letter of g is a field before and a standard normal after."""
     x = [symbols.normal(n) for n in names]
     lower = cholesky(_matrix(covariance, names))

@@ -55,7 +55,7 @@ def explain(found: Findings) -> str:
 
     several = len(found.variables) > 1
     lines = [f"target      {to_text(found.target)}   channel {found.channel}   variables {', '.join(found.variables)}",
-             *([f"            {said}"] if (said := told(found.target, found.channel, found.variables)) else []), ""]
+             *([f"            {said}"] if (said := label_map_domain(found.target, found.channel, found.variables)) else []), ""]
     for title, key, theorem, hypothesis, sources in _SEVERAL if several else _ONE:
         lines += [f"{title}: {_word(getattr(found, key))}",
                   f"  {theorem}; {hypothesis}  [{'; '.join(cite(k) for k in sources)}]"]
@@ -76,7 +76,7 @@ def explain(found: Findings) -> str:
     return "\n".join(lines)
 
 
-def told(target: Expr, law: str, variables: Sequence[str]) -> str:
+def label_map_domain(target: Expr, law: str, variables: Sequence[str]) -> str:
     """What the label maps of the certificates are maps of, where that is not the label itself: the reduction to a function of z."""
     # Of a law P(y|z) of the user's own its notes say what is to be said.
     labels = unless_refused(lambda: channel(law).labels(target))

@@ -16,11 +16,11 @@ from sympy import Dummy, Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.directions.regression import Regression, on_coordinates
-from hermitex.exponents.directions.relevant import Relevant, relevant, rewritten
+from hermitex.exponents.directions.relevant import Relevant, relevant_directions, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
-from hermitex.exponents.directions.symmetry import Symmetry, mirrored, symmetries
+from hermitex.exponents.directions.symmetry import Symmetry, find_reflections, symmetries
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.conditional_tensors import ChargedDirections, TensorBlock
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
@@ -58,7 +58,7 @@ class GenerativeSearch:
     [(1, [[1, 0]]), (2, [[0, 1]])]
     """
 
-    def __init__(self, g: Expr, law: Named | Channel, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
+    def __init__(self, g: Expr, law: NamedChannel | Channel, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
         self.g, self.law, self.variables, self.max_order = g, law, tuple(variables), max_order
         self.name = "generative exponent" if len(self.variables) == 1 else "generative leap"
         self.climb: Climb | None = None
@@ -68,7 +68,7 @@ class GenerativeSearch:
         if self.climb is None:
             # What was said of g holds for what the label sees of it: its relevant subspace is that of the label.
             self.given = family(self.law.labels(self.g), self.law, self.variables)
-            self.seen = relevant(self.given.seen, self.variables)
+            self.seen = relevant_directions(self.given.seen, self.variables)
             if self.seen.dimension == 0:
                 return Staircase((), (), (), True)
             oracle = GenerativeOracle(_carried(self.given, self.seen, self.variables), self.seen.names, mirrors=_mirrors(self.seen),
@@ -219,7 +219,7 @@ class GenerativeOracle:
             whole = seen[0] if len(seen) == 1 else sum((Dummy(f"d{i}", real=True)*e for i, e in enumerate(seen)), S.Zero)
             plain = symmetries(whole, self.variables)
             known = {s.matrix for s in plain}
-            return (*plain, *(s for s in mirrored(whole, self.variables, self.mirrors) if s.matrix not in known))
+            return (*plain, *(s for s in find_reflections(whole, self.variables, self.mirrors) if s.matrix not in known))
 
         return self._symmetries.of(seen, found)
 

@@ -5,7 +5,8 @@ tells both; a sign that tells nothing of second order goes. One set of rules, us
 
 - `split_products`: signs and moduli of products taken apart, everywhere in g;
 - `revealed`: one injective function after the other, from outside, what is known, and the sign and size of a product;
-- `label`: what a target shows through its channel, with the channel that is left: thresholds and state evolution begin here.
+- `canonical_label`: what a target shows through its channel, with the channel that is left: thresholds and state evolution begin
+here.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from sympy import (
     tanh,
 )
 
-from hermitex.exponents.channels import Channel, Named, channel
+from hermitex.exponents.channels import Channel, NamedChannel, channel
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
-from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strictly
+from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strict_sign
 from hermitex.exponents.labels.quantities import inner_quantities
 from hermitex.exponents.labels.sign_and_size import nonzero_almost_everywhere, sign_almost_everywhere, signs_and_size
 from hermitex.symbolic.budget import checkpoint
@@ -55,30 +56,30 @@ INJECTIVE = (exp, log, sinh, tanh, asinh, atan, erf, erfc)
 
 
 # -- a label and its channel -------------------------------------------------------------------------------------------
-def label(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
+def canonical_label(g: Expr, law: NamedChannel, hidden: Sequence[Symbol]) -> tuple[Expr, NamedChannel]:
     """The canonical label of the hidden variables once all others are known, and the channel through which it is seen.
 
     Examples
     --------
     >>> from hermitex.symbols import z1, z2, z3
-    >>> g, law = label(2*z1*z2, channel("gaussian:1"), (z1, z2))
-    >>> label(exp(z1 + z2*z3), channel(), (z2, z3))[0], g, str(law)
+    >>> g, law = canonical_label(2*z1*z2, channel("gaussian:1"), (z1, z2))
+    >>> canonical_label(exp(z1 + z2*z3), channel(), (z2, z3))[0], g, str(law)
     (z2*z3, z1*z2, 'gaussian:1/4')
     """
-    found = _without_known(shown(g, law), law, hidden)
+    found = _without_known(visible_target(g, law), law, hidden)
     if g.has(Max, Min) and found[0].free_symbols - set(hidden):
         plain = g.replace(lambda e: isinstance(e, (Max, Min)), lambda e: open_extremum(e).expand())  # a known sum then comes off
-        opened = _without_known(shown(plain, law), law, hidden)
+        opened = _without_known(visible_target(plain, law), law, hidden)
         found = found if opened[0].free_symbols - set(hidden) else opened
     return found
 
 
-def shown(g: Expr, law: Named | Channel) -> Expr:
+def visible_target(g: Expr, law: NamedChannel | Channel) -> Expr:
     """What the label shows of g where it shows no noise: |g| if its sign is drawn at random."""
     return split_products(Abs(g)) if law.name == "random_sign" else g
 
 
-def _without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr, Named]:
+def _without_known(g: Expr, law: NamedChannel, hidden: Sequence[Symbol]) -> tuple[Expr, NamedChannel]:
     """A target with the same information on the hidden variables once all others are known, and its channel."""
     while True:
         checkpoint("peeling off what is known")
@@ -97,9 +98,9 @@ def _without_known(g: Expr, law: Named, hidden: Sequence[Symbol]) -> tuple[Expr,
             return g, law
 
 
-def _named(spec: str) -> Named:
+def _named(spec: str) -> NamedChannel:
     found = channel(spec)
-    assert isinstance(found, Named)
+    assert isinstance(found, NamedChannel)
     return found
 
 
@@ -136,7 +137,7 @@ def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
                 known, _ = shared.as_independent(*hidden, as_Add=False)
                 new = shared if known.free_symbols and nonzero_almost_everywhere(known) else u
             if new == u:
-                new = next((w for w, f, t in inner_quantities(u, [x for x in hidden if u.has(x)]) if strictly(f, t)), u)
+                new = next((w for w, f, t in inner_quantities(u, [x for x in hidden if u.has(x)]) if strict_sign(f, t)), u)
         elif isinstance(u, Mul):
             factor, rest = u.as_independent(*hidden, as_Add=False)
             told = factor == 1 or nonzero_almost_everywhere(factor)

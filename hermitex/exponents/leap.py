@@ -15,12 +15,12 @@ from sympy import Add, Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.clock import Part, take_turns
+from hermitex.exponents.clock import AnswerPart, take_turns
 from hermitex.exponents.directions.coordinate_leap import CoordinateClimb, CoordinateLeap
 from hermitex.exponents.directions.regression import Regression, coefficient, on_coordinates
-from hermitex.exponents.directions.relevant import Relevant, relevant
+from hermitex.exponents.directions.relevant import Relevant, relevant_directions
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
-from hermitex.exponents.directions.symmetry import centred
+from hermitex.exponents.directions.symmetry import centre_target
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.labels.families import Family, Member
 from hermitex.exponents.labels.moments import entry
@@ -81,18 +81,18 @@ class LeapSearch:
         self.seen: Relevant | None = None
         self.climb: Climb | None = None
         self.walk: CoordinateClimb | None = None
-        self.steps = Part("information exponent and leap", self._steps, Staircase((), complete=False),
+        self.steps = AnswerPart("information exponent and leap", self._steps, Staircase((), complete=False),
                           so_far=self._steps_so_far, decided=lambda s: s.complete)
-        self.by_coordinates = Part("coordinate leap", self._coordinates, CoordinateLeap(None),
+        self.by_coordinates = AnswerPart("coordinate leap", self._coordinates, CoordinateLeap(None),
                                    so_far=self._coordinates_so_far, decided=lambda c: c.order is not None)
-        self.parts: tuple[Part[Any], ...] = (self.steps, self.by_coordinates)
+        self.parts: tuple[AnswerPart[Any], ...] = (self.steps, self.by_coordinates)
 
     def _prepared(self) -> Relevant:
         """What the target depends on, and the two searches over it."""
         highest = 40  # orders that are tried of one direction, where a tensor has one entry
         if self.seen is None:
-            g = centred(self.g, self.variables)  # a constant charges nothing, and may hide that g is odd
-            seen = relevant(g, self.variables)
+            g = centre_target(self.g, self.variables)  # a constant charges nothing, and may hide that g is odd
+            seen = relevant_directions(g, self.variables)
             if seen.dimension:
                 last = _last_order(g, self.variables, self.max_order if seen.dimension > 1 else highest)
                 name = "leap" if seen.dimension > 1 else "information exponent"

@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Abs, Expr, Mul, Pow, Rational, S, Symbol, log, sign
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.labels.label_levels import constant_value, polynomial
 from hermitex.exponents.stages import NONE_EXISTS
 from hermitex.symbolic.bounds.integrability import integrable
@@ -25,7 +25,7 @@ from hermitex.symbolic.terms import by_core, connected
 HOELDER = Rational(11, 10)  # a power above 1: with E|T|^p finite, E|T He_a| is, for He_a has every moment
 
 
-def mean_of(g: Expr, law: Named | Channel) -> tuple[Expr | None, str]:
+def mean_of(g: Expr, law: NamedChannel | Channel) -> tuple[Expr | None, str]:
     """E[Y|z], or None and why it is not known."""
     try:
         return law.mean(g), ""

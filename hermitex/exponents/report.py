@@ -9,26 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 from sympy import Add, Expr, Symbol, default_sort_key
 
 from hermitex import symbols
 from hermitex.errors import DECLARING, BadInput, BudgetExceeded, UnknownName
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.channels import channel as read_channel
-from hermitex.exponents.clock import Part, take_turns
+from hermitex.exponents.clock import AnswerPart, take_turns
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.correlated_inputs import whitened
-from hermitex.exponents.directions.relevant import along_one_direction, relevant
+from hermitex.exponents.directions.relevant import along_one_direction, relevant_directions
 from hermitex.exponents.directions.staircase import Staircase
-from hermitex.exponents.explain import told
+from hermitex.exponents.explain import label_map_domain
 from hermitex.exponents.findings import Stage
 from hermitex.exponents.generative_leap import GenerativeSearch
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
 from hermitex.exponents.labels.label_levels import constant_value
-from hermitex.exponents.labels.sign_forms import plainer, without_constants
+from hermitex.exponents.labels.sign_forms import polynomial_in_signs, without_constants
 from hermitex.exponents.leap import Leap, LeapSearch
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
@@ -69,7 +68,7 @@ def _of_a_law(g: Expr, law: Channel) -> list[str]:
     return [*aside, *([law.remark] if law.remark else [])]
 
 
-def _of_plain(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
+def _of_plain(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
     """The answer for a function that is g almost everywhere, without signs that cancel."""
     plain = almost_everywhere(along_one_direction(without_constants(g)))
     if plain == g or isinstance(law, Channel):
@@ -78,7 +77,7 @@ def _of_plain(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple
     return replace(found, target=g, notes=(*found.notes, f"almost everywhere the target is {to_text(plain)}"))
 
 
-def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
+def _any_number(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
     """One direction is answered as one variable, whatever the direction."""
     silent = [n for n in names if n not in {v.name for v in used}]
     notes = [f"the label does not depend on {', '.join(silent)}"] if silent and used else []
@@ -88,14 +87,14 @@ def _any_number(g: Expr, law: Named | Channel, names: tuple[str, ...], used: tup
     if len(used) > MAX_VARIABLES:
         raise BadInput(f"exponents: {len(used)} variables; at most {MAX_VARIABLES} are supported")
     variables = tuple(symbols.normal(n) for n in names)
-    seen = relevant((g, law.p) if isinstance(law, Channel) else g, variables)
+    seen = relevant_directions((g, law.p) if isinstance(law, Channel) else g, variables)
     notes = [f"the label does not depend on {', '.join(map(str, seen.irrelevant))}"] if seen.irrelevant else []
     if seen.dimension != 1:
         return with_notes(_answer(g, law, names), notes)
     inner, law_inside = seen.inner, law
     if isinstance(law, Channel):
         inner, p = seen.inner
-        along = law.regression and relevant((law.regression, law.p), variables).inner[0]
+        along = law.regression and relevant_directions((law.regression, law.p), variables).inner[0]
         law_inside = replace(law, p=p, regression=along)
     form = Add(*(c*v for c, v in zip(seen.basis.tolist()[0], variables, strict=True)))
     if form != seen.names[0]:
@@ -122,13 +121,13 @@ def _with_numbers(found: Exponents) -> Exponents:
     entries = {x for s in stages for row in s["directions"] for x in row if isinstance(x, Expr) and x.has(Expectation)}
     if not entries:
         return found
-    from hermitex.exponents.directions.exact_entries import number
+    from hermitex.exponents.directions.exact_entries import entry_number
 
     numbers: dict[Expr, float | None] = dict.fromkeys(entries)
     why = ""
     try:
         for x in sorted(entries, key=default_sort_key):
-            numbers[x] = number(x)
+            numbers[x] = entry_number(x)
     except BudgetExceeded as err:
         why = f": {err}"
     notes = (f"directions: an entry is an integral whose number was not found{why}",) if None in numbers.values() else ()
@@ -148,7 +147,7 @@ def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: s
     return _nothing(g, law, names, why)
 
 
-def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, Named | Channel, tuple[str, ...], tuple[Symbol, ...]]:
+def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, NamedChannel | Channel, tuple[str, ...], tuple[Symbol, ...]]:
     declared = _declared(variables)
     g = _parsed(target, declared) if isinstance(target, str) else real_expression(target)
     law = read_channel(channel)
@@ -167,10 +166,10 @@ def _parsed(text: str, declared: list[str]) -> Expr:
         raise
 
 
-def _nothing(g: Expr, law: Named | Channel, names: tuple[str, ...], why: str) -> Exponents:
+def _nothing(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...], why: str) -> Exponents:
     note = f"everything is undetermined: {why}"
     return Exponents(
-        target=g, variables=names, channel=str(law) if isinstance(law, Named) else law.name, square_integrable=None,
+        target=g, variables=names, channel=str(law) if isinstance(law, NamedChannel) else law.name, square_integrable=None,
         information_exponent=None, leap_exponent=None, leap_coordinate=None, staircase=(), generative_exponent=None,
         generative_staircase=(), threshold=Threshold(None), certificates=(), notes=(note,),
         complexity=complexity(degree=None, square_integrable=None, first=None, leap=None, generative=None))
@@ -195,7 +194,7 @@ def _declared(variables: Any) -> list[str]:
     return names
 
 
-def _variables(g: Expr, law: Named | Channel, declared: list[str]) -> tuple[tuple[str, ...], tuple[Symbol, ...]]:
+def _variables(g: Expr, law: NamedChannel | Channel, declared: list[str]) -> tuple[tuple[str, ...], tuple[Symbol, ...]]:
     """The names over which directions are written, and the variables that the target or the channel hold."""
     held = {*symbols.normals(g), *(symbols.normals(law.p) if isinstance(law, Channel) else ())}
     used = tuple(sorted(held, key=symbols.natural))
@@ -212,23 +211,24 @@ def _variables(g: Expr, law: Named | Channel, declared: list[str]) -> tuple[tupl
     return names, used
 
 
-def _answer(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
+def _answer(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...]) -> Exponents:
     """Every exponent of a target over the directions of some variables."""
     variables = tuple(symbols.normal(n) for n in names)
     notes: list[str] = []
-    if isinstance(law, Named):
+    if isinstance(law, NamedChannel):
         law.fits(g)
-    g, target = plainer(g, variables), g
+    g, target = polynomial_in_signs(g, variables), g
     mean, unknown = mean_of(g, law)
     said: list[str] = []
-    integrable = Part("square integrability", lambda: square_integrable(mean, variables, said), None)
+    integrable = AnswerPart("square integrability", lambda: square_integrable(mean, variables, said), None)
     take_turns(integrable)
     notes += [*integrable.notes, *said, *([unknown] if unknown else [])]
     silent = mean is not None and bool(integrable.value) and _constant(mean, variables)
     search = LeapSearch(mean, variables) if mean is not None and integrable.value and not silent else None
     climb = GenerativeSearch(g, law, variables)
-    generative = Part(climb.name, climb, Staircase((), complete=False), so_far=climb.so_far, decided=lambda s: s.complete)
-    threshold: Part[Threshold] = Part("alpha_c", lambda: _threshold(g, law, variables, generative.value), Threshold(None),
+    generative = AnswerPart(climb.name, climb, Staircase((), complete=False), so_far=climb.so_far, decided=lambda s: s.complete)
+    threshold: AnswerPart[Threshold] = AnswerPart("alpha_c", lambda: _threshold(g, law, variables, generative.value),
+                                                  Threshold(None),
                                       decided=lambda t: t.kind == "hard" or t.alpha_c is not None, after=generative)
     take_turns(*(search.parts if search else ()), generative, threshold)
     found = search.found() if search else Leap(Staircase((), complete=False), None)
@@ -241,14 +241,13 @@ def _answer(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
     notes += [*found.notes, *generative.notes, *stairs.notes, *threshold.notes, *recovery.notes]
     certificates = (*found.staircase.certificates, *stairs.certificates)
     mapped = "u(y)" if str(law) == "deterministic" else "T(y)"
-    if isinstance(law, Named) and any(mapped in str(c) for c in stairs.certificates) and (reduced := told(g, str(law), names)):
+    if isinstance(law, NamedChannel) and any(mapped in str(c)
+                                             for c in stairs.certificates) and (reduced := label_map_domain(g, str(law), names)):
         notes.append(reduced)
-    if find_spec("flint") is None and any(c.status == "undetermined" for c in certificates):
-        notes.append("rigorous enclosures need python-flint: pip install 'hermitex[flint]'")
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,
                        generative=stairs.leap)
     return Exponents(
-        target=target, variables=names, channel=str(law) if isinstance(law, Named) else law.name,
+        target=target, variables=names, channel=str(law) if isinstance(law, NamedChannel) else law.name,
         square_integrable=integrable.value, information_exponent=found.first, leap_exponent=found.order,
         leap_coordinate=found.coordinate, staircase=_plain(found.staircase.stages),
         generative_exponent=stairs.leap, generative_staircase=_plain(stairs.stages), threshold=recovery,
@@ -258,7 +257,7 @@ def _answer(g: Expr, law: Named | Channel, names: tuple[str, ...]) -> Exponents:
 
 def _constant(mean: Expr, variables: tuple[Symbol, ...]) -> bool:
     one = len(variables) == 1 and constant_value(mean, variables[0]) is not None
-    return one or not relevant(mean, variables).dimension
+    return one or not relevant_directions(mean, variables).dimension
 
 
 def _plain(stages: Sequence[Stage]) -> tuple[Stage, ...]:
@@ -266,7 +265,7 @@ def _plain(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple({"order": s["order"], "directions": s["directions"].tolist()} for s in stages)
 
 
-def _threshold(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], generative: Staircase) -> Threshold:
+def _threshold(g: Expr, law: NamedChannel | Channel, variables: tuple[Symbol, ...], generative: Staircase) -> Threshold:
     """The thresholds of the stages of a staircase; none without stages, nor where these were not all found."""
     from hermitex.exponents.thresholds import weak_recovery
 

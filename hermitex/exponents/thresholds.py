@@ -14,9 +14,9 @@ from typing import Any
 from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.directions.direction_text import directions_words, short_rows
-from hermitex.exponents.laws.value import Later, Value, as_array
+from hermitex.exponents.laws.value import LaterDirections, Value, as_array
 from hermitex.exponents.stages import Threshold, digits_that_hold, lower_bound
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
@@ -25,7 +25,7 @@ from hermitex.symbolic.subspaces import Matrix, matrix, stack
 TRIVIAL = Value(mpf(0), S.Zero, mpf(0), method="E[z|Y] is not zero")
 
 
-def weak_recovery(g: Expr, law: Named | Channel, variables: Sequence[Symbol], *,
+def weak_recovery(g: Expr, law: NamedChannel | Channel, variables: Sequence[Symbol], *,
                   stages: Sequence[dict[str, Any]]) -> Threshold:
     """The weak-recovery threshold of a target, with its (grand staircase) stages.
 
@@ -116,7 +116,7 @@ def _rows(directions: Any) -> list[list[Any]]:
     return directions.tolist() if hasattr(directions, "tolist") else [list(row) for row in directions]
 
 
-def later_words(later: Later, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
+def later_words(later: LaterDirections, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
     """Which directions of the stage alpha_c is about, and what is known of the others."""
     names = [v.name for v in variables]
     whole = as_array(directions)

@@ -135,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     hermitex 0.2.0
     0
     """
-    printing = streams.prepare()
+    printing = streams.prepare_streams()
     with signals.interrupts(ends=argv is None) as came:
         try:
             if not printing:
@@ -150,8 +150,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             status = INTERRUPTED if came or isinstance(behind(error), KeyboardInterrupt) else report(error)
     if status == INTERRUPTED:
-        say("interrupted")
-    streams.end()
+        print_err("interrupted")
+    streams.flush_streams()
     return status
 
 
@@ -174,11 +174,11 @@ def report(error: BaseException, about: str = "") -> int:
         text = error.strerror.lower() + (f": {error.filename}" if error.filename else " (standard output)")
     else:
         text = f"{type(error).__name__}: {error} (HERMITEX_TRACEBACK=1 shows where)"
-    say(f"{about}: {text}" if about else text)
+    print_err(f"{about}: {text}" if about else text)
     return FAILED if isinstance(error, NotConverged | SelfTestFailed) else BAD_INPUT
 
 
-def say(text: str) -> None:
+def print_err(text: str) -> None:
     """One line on stderr, whatever the text holds."""
     longest = 600  # characters: some lines of a terminal; what a user typed may be longer than the screen
     said = both_ends(line(text), longest)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, overload
 
-from hermitex import processor
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.hints import Covariance, Formula
+from hermitex.processor import processor_seconds
 from hermitex.symbolic.budget import DEFAULT_BUDGET, work
 from hermitex.symbolic.deadline import deadline
 
@@ -96,7 +96,7 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
 def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: float | None) -> Exponents:
     if isinstance(target, list | tuple):
         raise BadInput("exponents: a list holds targets, not further lists")
-    start, note = processor.seconds(), ""
+    start, note = processor_seconds(), ""
     budget = None if budget == inf else budget
     if covariance is not None:
         target, channel, variables, note = report.standardised(target, channel, variables, covariance)
@@ -104,7 +104,7 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
     found = report.with_notes(found, [note] if note else [])
     if len(found.threshold.stages) < 2:
         return found
-    left = None if budget is None else max(budget - (processor.seconds() - start), 0.0)
+    left = None if budget is None else max(budget - (processor_seconds() - start), 0.0)
     return _with_reached(found, channel, budget, left)
 
 
@@ -142,7 +142,7 @@ def _reached(found: Exponents, channel: Any, n: int) -> Reached:
     import numpy as np
 
     from hermitex.theories.multi_index import multi_index
-    from hermitex.theories.overlaps.reached_thresholds import reached
+    from hermitex.theories.overlaps.reached_thresholds import reached_threshold
 
     theory = multi_index(found.target, channel)
     names = [v.name for v in theory.reduced.variables]
@@ -151,7 +151,7 @@ def _reached(found: Exponents, channel: Any, n: int) -> Reached:
         raise NoClosedForm("the direction of a stage", "its number was not found", "Allow more time")
     places = [found.variables.index(name) for name in names]
     rows = [theory.inside(np.array(r, dtype=float)[:, places]) for r in directions]
-    return reached(theory.evolution, np.vstack(rows[:n]), rows[n], float(found.threshold.stages[n]["alpha_c"]))
+    return reached_threshold(theory.evolution, np.vstack(rows[:n]), rows[n], float(found.threshold.stages[n]["alpha_c"]))
 
 
 __all__ = ["exponents"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.face.sheet import sheet_text
 from hermitex.face.sheet.sheet_page import Block, Literal, Prose, Section
@@ -22,7 +22,7 @@ from hermitex.hints import Formula, Watched
 from hermitex.show.cite import bibtex
 from hermitex.show.display import Shown, counted
 from hermitex.show.files import check_place, write_whole
-from hermitex.solvers.sweep_grid import reals
+from hermitex.solvers.sweep_grid import real_array
 from hermitex.symbolic.activations import activation
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.parsing import parse, real_expression, to_text
@@ -172,7 +172,7 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
         raise BadInput("report: a channel is a text here, for instance 'gaussian:1/4', so that the page can repeat the call")
     drawn = read_channel(channel)
     read = {k: _number(k, v) for k, v in given.items()}
-    if isinstance(drawn, Named) and drawn.name == "gaussian" and drawn.parameter is not None:
+    if isinstance(drawn, NamedChannel) and drawn.name == "gaussian" and drawn.parameter is not None:
         noise = float(drawn.parameter)
         if "Delta" in numbers and read["Delta"] != noise:
             raise BadInput(f"report: the channel {channel} and Delta = {read['Delta']:g} are two noises; leave one of them out")
@@ -206,14 +206,14 @@ def _target(g: Any) -> str:
     """The target as a text in z or z1, z2, ..."""
     if not isinstance(g, str):
         return to_text(real_expression(g))
-    text = sheet_text.applied(g.strip())
+    text = sheet_text.name_with_argument(g.strip())
     parse(text)
     return text
 
 
 def _floats(name: str, values: Any) -> list[float]:
     try:
-        found = [float(v) for v in np.ravel(reals(values))]
+        found = [float(v) for v in np.ravel(real_array(values))]
     except (TypeError, ValueError):
         raise BadInput(f"report: {name} is a number or numbers, not {str(values)[:60]}") from None
     if not found or any(np.isnan(v) for v in found):

@@ -112,12 +112,12 @@ def _float(value: float) -> float | str | None:
     return value
 
 
-def several(text: str) -> list[str]:
+def split_expressions(text: str) -> list[str]:
     """The expressions of an option that takes several: commas outside of brackets part them.
 
     Examples
     --------
-    >>> several("relu, Max(z, -1)")
+    >>> split_expressions("relu, Max(z, -1)")
     ['relu', 'Max(z, -1)']
     """
     depth, parts = 0, [""]
@@ -132,15 +132,15 @@ def several(text: str) -> list[str]:
     return [p.strip() for p in parts]
 
 
-def whole(text: str, name: str) -> int:
+def whole_number(text: str, name: str) -> int:
     """The value of an option that is a whole number, 400 or 4e2."""
-    value = constant(text, name)
+    value = exact_constant(text, name)
     if value is None or not math.isfinite(value) or value != int(value):
         raise BadInput(f"--{name} is a whole number, not {text[:60]!r}")
     return int(value)
 
 
-def constant(text: str | None, name: str) -> float | None:
+def exact_constant(text: str | None, name: str) -> float | None:
     """The value of an option: a number, or an exact constant such as sqrt(3)."""
     if text is None:
         return None

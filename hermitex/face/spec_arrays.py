@@ -54,14 +54,14 @@ def _array(value: Any, folder: Path) -> Any:
 def _file(path: Path) -> Any:
     import numpy as np
 
-    from hermitex.solvers.sweep_grid import reals
+    from hermitex.solvers.sweep_grid import real_array
 
     check_source(path, _MOST)
     try:
         if not path.exists():
             raise BadInput(f"no such file: {path}")
         if path.suffix == ".npy":
-            return reals(np.load(path, allow_pickle=False))
+            return real_array(np.load(path, allow_pickle=False))
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, dtype=float, ndmin=1)
     except (EOFError, OSError, ValueError, TypeError) as error:
         raise BadInput(f"{path} is not an array of numbers ({first_line(error)[:80]})") from None

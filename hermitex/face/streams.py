@@ -15,7 +15,7 @@ from typing import Any, TextIO
 _ESCAPE = "hermitex.escape"
 
 
-def prepare() -> bool:
+def prepare_streams() -> bool:
     """Make the streams safe for writing; False if the standard output is closed."""
     for number in (0, 1, 2):
         try:
@@ -41,7 +41,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 @contextlib.contextmanager
-def aside() -> Iterator[TextIO]:
+def redirect_prints() -> Iterator[TextIO]:
     """Send to stderr what a user's code prints inside, below Python too. Yields the real standard output."""
     out = sys.stdout
     out.flush()
@@ -65,7 +65,7 @@ def aside() -> Iterator[TextIO]:
             own.close()
 
 
-def end() -> None:
+def flush_streams() -> None:
     """Write out what is left; what cannot be written was said, and Python is not to say it again at its exit."""
     for stream in (sys.stdout, sys.stderr):
         try:

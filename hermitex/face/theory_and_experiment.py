@@ -176,7 +176,8 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
         rest["start"] = start
     elif asked is not None and own["dimension"] != asked:
         rest |= theory.begins({k: v for k, v in numbers.items() if k not in ("start", "tolerance")})
-    return simulate(theory, _some(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own, **rest)
+    return simulate(theory, _thin_out(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own,
+                    **rest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,7 +361,7 @@ def _finite(dimension: Any) -> Any:
     return None if dimension is None or np.isinf(dimension) else dimension
 
 
-def _some(alpha: np.ndarray, most: int = 8) -> np.ndarray:
+def _thin_out(alpha: np.ndarray, most: int = 8) -> np.ndarray:
     """At most `most` of the points, evenly, both ends among them."""
     if len(alpha) <= most:
         return alpha

@@ -18,7 +18,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.kernels import quadrature
-from hermitex.kernels.axis_records import Record, at_points, conjunction, contracted, endless, sizes_of, worst_of
+from hermitex.kernels.axis_records import Record, at_points, contracted, infinite_points, sizes_of, worst_errors, worst_of
 from hermitex.kernels.lowered import NodeAxis
 from hermitex.kernels.source import place
 
@@ -117,7 +117,7 @@ class Quadratures:
         """The worst relative error of all averages measured last, for each point of the batch (or one for all)."""
         if not self._errors:
             return np.zeros(1) if not self.axes else np.full(1, np.nan)
-        return conjunction(*self._errors.values())
+        return worst_errors(*self._errors.values())
 
     @property
     def held(self) -> np.ndarray:
@@ -221,8 +221,8 @@ class Quadratures:
         self._taken[part] = taken
         for record in records.values():
             record.measure()
-        self._tails[part] = conjunction(*(r.tail for r in records.values()))
-        self._errors[part] = conjunction(*(r.error for r in records.values()), self._tails[part])
+        self._tails[part] = worst_errors(*(r.tail for r in records.values()))
+        self._errors[part] = worst_errors(*(r.error for r in records.values()), self._tails[part])
         felt = self._felt_within(records, coarsely, taken, tolerance)
         good = np.ones(1, dtype=bool)
         for name in notes.keys() - {self.axes[axis - 1].identifier for axis in records}:
@@ -257,17 +257,17 @@ class Quadratures:
         before = [one for part in self._taken.values() for one in part]
         if not before:
             return np.ones(1, dtype=bool)
-        worst = conjunction(*(error for part, error in self._errors.items() if part != "verified"))
+        worst = worst_errors(*(error for part, error in self._errors.items() if part != "verified"))
         gaps = self._compared(run, before, self._others(tuple(self.rules)))
         stir_again = 1.375*_STIR  # with another pattern
         # noise: gaps below are rounding of the nodes, which both comparisons feel
         if self.kinked and np.any(gaps > noise):  # what rounding of the nodes makes of the two may be alike by chance
-            gaps = conjunction(gaps, self._compared(run, before, self._others(tuple(self.rules), stir_again)))
+            gaps = worst_errors(gaps, self._compared(run, before, self._others(tuple(self.rules), stir_again)))
         self._errors["verified"] = gaps
         self.felt = worst
         if np.any(worst > tolerance):  # an average over one axis may be poor where the weights of another are all but 0
             coarse = self._compared(coarsely or run, before, self._coarse())
-            self.felt = conjunction(np.minimum(worst, coarse), *self._tails.values())
+            self.felt = worst_errors(np.minimum(worst, coarse), *self._tails.values())
         good = ~((gaps > tolerance) & among)
         if good.all():
             return good
@@ -330,8 +330,8 @@ class Quadratures:
     def _felt_within(self, records: Mapping[int, Record], run: Callable[[Callable], Any] | None, taken: list[tuple],
                      tolerance: float) -> np.ndarray:
         """What the errors of averages over some of the axes come to in those over all; infinite where that is not asked."""
-        inner = conjunction(*(r.error for r in records.values())) > tolerance
-        outer = conjunction(*(r.outer for r in records.values())) > tolerance
+        inner = worst_errors(*(r.error for r in records.values())) > tolerance
+        outer = worst_errors(*(r.outer for r in records.values())) > tolerance
         if run is None or not np.any(inner & ~outer):
             return np.full(1, np.inf)
         return self._compared(run, taken, self._coarse())
@@ -353,7 +353,7 @@ class Quadratures:
             return result
 
         self._instead(given, run, average)
-        return conjunction(*gaps)
+        return worst_errors(*gaps)
 
     def _instead(self, given: dict[str, tuple], run: Callable[[Any], Any], average: Callable | None) -> None:
         """Run on other arrays than those in force."""
@@ -375,14 +375,15 @@ class Quadratures:
         sharp = 12.0  # inverse widths from there on get break points about their centres
         if steepest <= sharp and (rule.kind == "panels" or (rule.kind == "trapezoid" and fine)):
             return np.zeros(1, dtype=bool)
-        k = conjunction(*(sizes_of(v) for narrow, _ in notes for v in narrow))
-        f = conjunction(*(sizes_of(v) for _, fast in notes for v in fast))
+        k = worst_errors(*(sizes_of(v) for narrow, _ in notes for v in narrow))
+        f = worst_errors(*(sizes_of(v) for _, fast in notes for v in fast))
         moving = rule.kind == "unit"
         grade = 4.0  # the quotient of neighbouring distances of such break points from the centre
         slow = 2.0  # inverse width of a moving interval from which its panels are graded; chosen by trial
         narrower = 2.0  # the innermost panel is so many times narrower than the width
         grades = np.where(k > (slow if moving else sharp), np.ceil(np.log(narrower * np.maximum(k, 1.0)) / np.log(grade)) + 1, 0)
-        grades = np.maximum(grades, conjunction(*(endless(v) for narrow, _ in notes for v in narrow)))  # a kink is one panel's end
+        # a kink is one panel's end
+        grades = np.maximum(grades, worst_errors(*(infinite_points(v) for narrow, _ in notes for v in narrow)))
         short = grades > self.grades[name] if moving else grades > 0
         most_grades = 26  # 4^-26 = 2e-16 of a panel is its rounding
         turn = 24.0  # radians on one panel, whose 31 nodes resolve them to rounding

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
-from hermitex.solvers.sweep_grid import reals
+from hermitex.solvers.sweep_grid import real_array
 
 
 class Entry(NamedTuple):
@@ -37,15 +37,15 @@ class Arrays(NamedTuple):
 
     def read(self, numbers: Mapping[str, Any], ndim: int, asking: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """(what generated code reads, in arrays of `ndim` axes; the numbers that are no arrays)."""
-        found, rest = split(self.entries, numbers, asking)
-        return laid(self.entries, found, ndim, asking), rest
+        found, rest = split_arrays(self.entries, numbers, asking)
+        return lay_out_arrays(self.entries, found, ndim, asking), rest
 
 
 def _names(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(e.array for e in entries if e.array))
 
 
-def split(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def split_arrays(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """(the arrays, checked; the other numbers).
 
     Raises
@@ -61,7 +61,7 @@ def split(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> 
             meant = f"; is {near[0]} meant for it?" if near else ""
             raise BadInput(f"{asking}: {name} has no value; it is an array that is summed over{meant}")
         try:
-            value = reals(numbers[name])
+            value = real_array(numbers[name])
         except NO_NUMBER:
             raise BadInput(f"{asking}: {name} = {brief(numbers[name])} is not an array of numbers") from None
         if value.ndim != depth:
@@ -75,7 +75,7 @@ def split(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: str) -> 
     return found, {n: v for n, v in numbers.items() if n not in found}
 
 
-def laid(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, asking: str) -> dict[str, Any]:
+def lay_out_arrays(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, asking: str) -> dict[str, Any]:
     """What generated code reads, in arrays of `ndim` axes.
 
     Raises
@@ -85,7 +85,7 @@ def laid(entries: Iterable[Entry], values: Mapping[str, np.ndarray], ndim: int, 
     Examples
     --------
     >>> entries = [Entry("eta_k", "eta", (1,), ("k",)), Entry("k_place", "", (1,), ("k",))]
-    >>> {n: v.shape for n, v in laid(entries, {"eta": np.ones(5)}, 2, "solve").items()}
+    >>> {n: v.shape for n, v in lay_out_arrays(entries, {"eta": np.ones(5)}, 2, "solve").items()}
     {'eta_k': (1, 5), 'k_place': (1, 5), 'k_place_length': ()}
     """
     lengths: dict[str, tuple[int, str]] = {}

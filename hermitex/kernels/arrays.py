@@ -18,7 +18,7 @@ from sympy.printing.numpy import NumPyPrinter as OfNumPy
 from sympy.printing.numpy import SciPyPrinter
 
 from hermitex.errors import BadInput, NoClosedForm
-from hermitex.kernels.helpers import HELPERS, used
+from hermitex.kernels.helpers import HELPERS, used_helpers
 from hermitex.kernels.printers import NumPyPrinter
 from hermitex.kernels.source import load
 
@@ -69,7 +69,7 @@ def _value(node: Any, count: int) -> Callable[..., Any]:
     """A node of so many arguments as a function of arrays."""
     printer = NumPyPrinter(lambda s: f's["{s.name}"]')
     value = printer.doprint(node(*(Dummy(f"x{i}", real=True) for i in range(count))))
-    helpers = [HELPERS[name] for name in used(value)]
+    helpers = [HELPERS[name] for name in used_helpers(value)]
     printer.special.update(n for needs, _ in helpers for n in needs)
     source = ["\n".join(printer.imports()), *(text.strip() for _, text in helpers),
               f'def kernel(s, quad):\n    return {{"value": {value}}}\n']

@@ -107,7 +107,7 @@ def contracted(values: Any, weights: np.ndarray, axis: int, table: Any = None) -
     return np.asarray((values.swapaxes(axis, -1) @ weights.reshape(-1, 1)).swapaxes(axis, -1))
 
 
-def weighed(average: Callable) -> Callable:
+def accepts_table(average: Callable) -> Callable:
     """An average that generated code may give a table beside the weights: it is told of one that is the same at all points."""
     def taken(values: Any, weights: np.ndarray, axis: int, table: Any = None) -> Any:
         if table is None:
@@ -125,7 +125,7 @@ def sizes_of(values: Any) -> np.ndarray:
     return size.reshape(len(size), -1).max(axis=1) if size.ndim else size.reshape(1)
 
 
-def endless(values: Any) -> np.ndarray:
+def infinite_points(values: Any) -> np.ndarray:
     """1 at each point where some value is infinite, else 0."""
     found = np.isinf(np.asarray(values, dtype=float))
     return 1.0*(found.reshape(len(found), -1).any(axis=1) if found.ndim else found.reshape(1))
@@ -141,7 +141,7 @@ def at_points(values: np.ndarray, points: np.ndarray) -> np.ndarray:
     return values if len(values) == 1 else values[points]
 
 
-def conjunction(*errors: np.ndarray) -> np.ndarray:
+def worst_errors(*errors: np.ndarray) -> np.ndarray:
     """The worst of several errors at each point; one number stands for all points."""
     worst = np.zeros(1)
     for error in errors:

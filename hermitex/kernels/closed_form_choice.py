@@ -41,7 +41,7 @@ def exact_or_none(node: Expr) -> Expr | None:
     return found if readable and operations(found) <= longest else None
 
 
-def promising(body: Expr, variables: set[Symbol]) -> bool:
+def may_have_closed_form(body: Expr, variables: set[Symbol]) -> bool:
     """False for integrands that no rule will take: a quotient by a sum, tanh, a minimiser that is implicit, a formula too long."""
     longest = 150  # operations of an integrand whose closed form is sought; chosen by trial
     if operations(body) > longest:
@@ -51,7 +51,7 @@ def promising(body: Expr, variables: set[Symbol]) -> bool:
                    for e in moving)
 
 
-def independent(node: Expectation) -> Expectation:
+def over_independent_normals(node: Expectation) -> Expectation:
     """The same expectation over independent standard normals: u = L z, L the Cholesky factor of the covariance."""
     if node.independent:
         return node

@@ -13,17 +13,17 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum
 
 
-def gathered(e: Expr, moving: AbstractSet[Symbol]) -> Expr:
+def gather_coefficients(e: Expr, moving: AbstractSet[Symbol]) -> Expr:
     """`e` with one coefficient for each part of a sum that holds one of the symbols `moving`.
 
     >>> from sympy import tanh
     >>> from sympy.abc import a, b, c, z
-    >>> gathered(tanh((a*z + c - b*z)/(a - b)), {z})
+    >>> gather_coefficients(tanh((a*z + c - b*z)/(a - b)), {z})
     tanh((c + z*(a - b))/(a - b))
     """
     if not e.args or isinstance(e, Expectation | ArraySum) or e.free_symbols.isdisjoint(moving):
         return e
-    args = [gathered(a, moving) for a in e.args]
+    args = [gather_coefficients(a, moving) for a in e.args]
     done = e if all(a is b for a, b in zip(args, e.args, strict=True)) else e.func(*args)
     if not isinstance(done, Add):
         return done
@@ -33,11 +33,11 @@ def gathered(e: Expr, moving: AbstractSet[Symbol]) -> Expr:
     return Add(*(Mul(Add(*c), part) for part, c in parts.items()))
 
 
-def common(e: Expr) -> Expr:
+def factor_common(e: Expr) -> Expr:
     """A sum with what all of its terms are multiplied by before it: averages of one sum with different weights share it.
 
     >>> from sympy.abc import a, b, z
-    >>> common(a*z - b*z)
+    >>> factor_common(a*z - b*z)
     z*(a - b)
     """
     if not isinstance(e, Add):

@@ -19,14 +19,14 @@ from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.array_sums import Arrays
 from hermitex.kernels.axis_records import contracted
 from hermitex.kernels.lowering import lower
-from hermitex.kernels.parameter_conditions import LAW, unlawful
-from hermitex.kernels.rounding import GOLDEN, OFF, cancels, operations
-from hermitex.kernels.sharp_places import marks
+from hermitex.kernels.parameter_conditions import LAW, violated_conditions
+from hermitex.kernels.rounding import GOLDEN, OFF, may_cancel, operations
+from hermitex.kernels.sharp_places import find_marks
 from hermitex.kernels.sign_conditions import signs
 from hermitex.kernels.source import Writer, load
 from hermitex.show.display import Shown, latex, letter
 from hermitex.solvers.solve_limits import require_tolerance
-from hermitex.solvers.sweep_grid import reals
+from hermitex.solvers.sweep_grid import real_array
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.divergence import needed_far_out
 from hermitex.symbolic.existence_check import require_existence
@@ -150,7 +150,7 @@ class Kernel(Shown):
                     return np.concatenate([v for v, _ in found]), partial(_joined, [told for _, told in found])
         value = np.asarray(out[0]["value"])
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, *(np.shape(s[n]) for n in values))).ravel()
-        if why := next(filter(None, unlawful(out[0], value.shape)), ""):
+        if why := next(filter(None, violated_conditions(out[0], value.shape)), ""):
             raise BadInput(f"kernel: {why}")
         reached = np.broadcast_to(quad.error, value.shape)  # of the averages, relative to E|F|: that is what can be asked for
         rules = quad.arrays()
@@ -290,7 +290,7 @@ def _of_value(value: np.ndarray, off: np.ndarray, times: Any) -> np.ndarray:
 
 def _number(name: str, value: Any) -> np.ndarray:
     try:
-        number = reals(value)
+        number = real_array(value)
     except NO_NUMBER:
         raise BadInput(f"kernel: {name} = {brief(value)} is not a real number or an array of them") from None
     if np.ma.is_masked(value):
@@ -347,11 +347,11 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
 
 def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str, Expr], *, exact: bool) -> Kernel:
     lowered = lower([formula, *laws.values()], taken=names, exact=exact)
-    places = marks(lowered)
+    places = find_marks(lowered)
     writer = Writer(lowered, set().union(*(e.free_symbols for e in (formula, *laws.values()))) | set(lowered.entries), places)
     results = dict(zip(("value", *laws), lowered.outputs, strict=True))
     writer.function("kernel", lowered.needed(results.values()), results, doc=str(formula)[:200])
-    lossy = cancels(lowered)
+    lossy = may_cancel(lowered)
     if lossy:
         writer.function(_OFF, lowered.needed(lowered.outputs[:1]), {"value": lowered.outputs[0]}, doc=_OFF_DOC, rounded=True)
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})

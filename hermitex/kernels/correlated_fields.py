@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import AtomicExpr, DiracDelta, Expr, Function, Mul, Pow, S, Symbol, log
 
-from hermitex.kernels.generated_text import prose
+from hermitex.kernels.generated_text import docstring_text
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum
@@ -81,7 +81,7 @@ def function_source(name: str, factors: FieldFactors, printed: Any) -> str:
     """The source of `name(x, c1, c2, ...)`, the conditional average along x."""
     n = len(factors.functions)
     entries = [f"c{k}" for k in range(1, n*(n + 1)//2 + 1)]
-    lines = [f"def {name}(x, {', '.join(entries)}):", f'    """Of {prose(str(factors))}, conditioned on the first."""']
+    lines = [f"def {name}(x, {', '.join(entries)}):", f'    """Of {docstring_text(str(factors))}, conditioned on the first."""']
     for k, f in enumerate(factors.functions, start=1):
         lines += [f"    def f{k}(u):", f"        return {printed(f)}"]
     lines.append(f"    return conditioned(({', '.join(f'f{k}' for k in range(1, n + 1))}), ({', '.join(entries)}), x)")

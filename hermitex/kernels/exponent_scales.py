@@ -76,7 +76,7 @@ class Scaled(NamedTuple):
     rest: Expr
 
 
-def quotient(e: Mul) -> Expr | None:
+def merge_exponents(e: Mul) -> Expr | None:
     """A product in which large and small factors may meet, its exponents added first; None where none can."""
     factors = [_power(f) for f in e.args]
     kinds = [_kind(base) for base, _ in factors]
@@ -95,7 +95,7 @@ def quotient(e: Mul) -> Expr | None:
         elif kind == "sum" and n.is_positive:
             sums.append((base, n))                                   # its terms take a share of the exponent each
         else:
-            own = scaled(base)
+            own = split_exponential(base)
             exponent, parts = exponent + n*own.exponent, [*parts, Pow(own.rest, n)]
     if not sums:
         return Mul(exp(short(exponent)), *parts)
@@ -109,7 +109,7 @@ def _power(f: Expr) -> tuple[Expr, Expr]:
 
 
 def _with_exponent(term: Expr, more: Expr) -> Expr:
-    own = scaled(term)
+    own = split_exponential(term)
     return exp(short(own.exponent + more))*own.rest
 
 
@@ -137,16 +137,16 @@ def _large_small(kind: str, base: Expr, n: Expr) -> tuple[bool, bool]:
     return (small, large) if n.is_negative else (large, small)
 
 
-def scaled(f: Expr) -> Scaled:
+def split_exponential(f: Expr) -> Scaled:
     """exp(e) g = f, g neither very large nor very small through an exponential of its own."""
     if f.is_Mul:
-        parts = [scaled(g) for g in f.args]
+        parts = [split_exponential(g) for g in f.args]
         return Scaled(Add(*(p.exponent for p in parts)), Mul(*(p.rest for p in parts)))
     base, n = _power(f)
     if isinstance(f, exp):
         return Scaled(f.args[0], S.One)
     if n != 1 and n.is_number and _kind(base):
-        own = scaled(base)
+        own = split_exponential(base)
         return Scaled(n*own.exponent, Pow(own.rest, n))
     return _one(f)
 
@@ -172,7 +172,7 @@ def _one(f: Expr) -> Scaled:
 
 def _sum(f: Expr) -> Scaled:
     """The largest exponent of the terms, and the sum of what is left of them."""
-    terms = [scaled(t) for t in Add.make_args(expand(f, deep=False))]
+    terms = [split_exponential(t) for t in Add.make_args(expand(f, deep=False))]
     exponents = list(dict.fromkeys(t.exponent for t in terms))
     top = exponents[0] if len(exponents) == 1 else largest(*exponents)
     return Scaled(top, Add(*(exp(short(t.exponent - top))*t.rest for t in terms)))

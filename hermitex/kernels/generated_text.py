@@ -24,7 +24,7 @@ _RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, *(f + INTEGRATED f
 _DROPPED, _BLANKS = re.compile(r"[\\{}]"), re.compile(r"[\^,*+.() -]+")
 
 
-def reserved(name: str) -> bool:
+def is_reserved(name: str) -> bool:
     """Whether a name means something in every generated source."""
     return name in _RESERVED or bool(_NUMBERED.match(name))
 
@@ -70,7 +70,7 @@ class Names:
         return found
 
     def _means(self, name: str) -> bool:
-        return name in self._reserved or keyword.iskeyword(name) or (self._generated and reserved(name))
+        return name in self._reserved or keyword.iskeyword(name) or (self._generated and is_reserved(name))
 
 
 def _plain(name: str) -> str:
@@ -98,20 +98,20 @@ def literal(text: str) -> str:
     return f'"{text}"' if re.fullmatch(r"[\w/]*", text, re.ASCII) else repr(text)
 
 
-def prose(text: str) -> str:
+def docstring_text(text: str) -> str:
     r"""The inside of a docstring that reads `text`: lines stay lines, and nothing ends it or means something else in it.
 
-    >>> print(prose('Eq. (3) of \\usepackage'), prose('\"\"\"'), prose("a\0b"))
+    >>> print(docstring_text('Eq. (3) of \\usepackage'), docstring_text('\"\"\"'), docstring_text("a\0b"))
     Eq. (3) of \\usepackage \"\"\" a\x00b
     """
     escaped = "".join(c if c == "\n" or (c.isprintable() and c != "\\") else repr(c)[1:-1] for c in text)
     return re.sub(r'"(?="|\Z)|(?<=")"|\A"', r"\"", escaped)
 
 
-def comment(text: str) -> str:
+def comment_text(text: str) -> str:
     r"""A text on one line, for a comment.
 
-    >>> comment("a\nb")
+    >>> comment_text("a\nb")
     'a\\nb'
     """
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -254,10 +254,10 @@ def sign_correlation(h, k, rho):
 }
 
 
-def used(text: str) -> list[str]:
+def used_helpers(text: str) -> list[str]:
     """The names of the helpers that a source calls.
 
-    >>> used("q = average(power(x, 5), w_x, 1)")
+    >>> used_helpers("q = average(power(x, 5), w_x, 1)")
     ['average', 'power']
     """
     return [name for name in HELPERS if re.search(rf"(?<![\w.]){name}\(", text)]

@@ -1,7 +1,8 @@
 r"""P(g(z) in a bin | z in a cell): where g is linear its label is a sum of uniform variables of the widths |d_i g| h_i.
 
 A cubic grid of cells in any frame; cells in which g is not linear (kinks, jumps, critical points) are cut into smaller ones. The
-chance of a bin is then sum_cells int_cell f P(bin | cell)/|cell| for a smooth f; `inside` tells f within cells from what it is on
+chance of a bin is then sum_cells int_cell f P(bin | cell)/|cell| for a smooth f; `cell_weights` tells f within cells from what it
+is on
 them. The edges of bins should meet the labels at `critical_points`.
 """
 
@@ -111,7 +112,7 @@ class Planes:
         width, order, r = self.widths, np.argsort(y), len(self.sides)
         half = width.sum(axis=0)/2
         low, high = (np.searchsorted(y[order], self.mean + s*half) for s in (-1, 1))
-        row, k = ranges(low, high)
+        row, k = row_ranges(low, high)
         w, t, total, first = width[:, row], y[order[k]] - self.mean[row], np.zeros(len(row)), np.zeros((r, len(row)))
         for signs in product((1, -1), repeat=r):  # slopes of E[1; sum_i U_i < t] and of E[U_j; sum_i U_i < t]
             x = np.maximum(t + np.tensordot(np.array(signs)/2, w, axes=1), 0.0)
@@ -125,7 +126,7 @@ class Planes:
         return order[k[kept]], total/np.prod(w[:, kept], axis=0)*self.weight[row], (self.centre[:, row] + h*u).T
 
 
-def ranges(low: Array, high: Array) -> tuple[Array, Array]:
+def row_ranges(low: Array, high: Array) -> tuple[Array, Array]:
     """(row, k) for all low[row] <= k < high[row]."""
     n = np.maximum(high - low, 0)
     row = np.repeat(np.arange(len(n)), n)
@@ -135,12 +136,12 @@ def ranges(low: Array, high: Array) -> tuple[Array, Array]:
 def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float] | Array, edges: Array,
               folded: Sequence[int] = ()) -> Histogram:
     """The histogram of g(R u) over cells of u, those with u_i > 0 where g is even in u_i along the `folded` axes."""
-    found = planes(g, R, widths, folded, edges)
+    found = cell_planes(g, R, widths, folded, edges)
     cells = int(np.prod([len(x) for x in found.sides]))
-    return Histogram(found.sides, edges, _sorted(_shared(found, edges), cells, len(edges) + 1))
+    return Histogram(found.sides, edges, _sorted(_bin_chances(found, edges), cells, len(edges) + 1))
 
 
-def planes(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float] | Array, folded: Sequence[int] = (),
+def cell_planes(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float] | Array, folded: Sequence[int] = (),
            edges: Array | None = None) -> Planes:
     """g(R u) over cells of u; what lies between two `edges` need not be a plane."""
     r = len(R)
@@ -169,7 +170,7 @@ def planes(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[flo
     dear = 100  # products take the time of the values of g on one of them
     for k in range(0, len(rough), size):
         checkpoint("a histogram over cells", dear*len(rough[k:k + size])*_PARTS[r]**r)
-        found += _refined(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, _DEPTH[r])
+        found += _refine_cells(at, rough[k:k + size], centre[:, k:k + size], h, edges, 1.0, _DEPTH[r])
     return Planes(sides, *(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
 
 
@@ -190,7 +191,7 @@ def _plane(middle: Array, around: Sequence[Array], edges: Array | None) -> tuple
     return np.where(alone, middle, mean), np.where(alone, 0.0, slopes), (linear | alone) & np.isfinite(mean)
 
 
-def _refined(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array, h: Array, edges: Array | None, weight: float,
+def _refine_cells(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array, h: Array, edges: Array | None, weight: float,
              depth: int) -> list[tuple[Array, ...]]:
     """Cells in smaller cells; what is rough even in the smallest has the label of its centre."""
     r, parts = len(h), _PARTS[len(h)]
@@ -204,18 +205,18 @@ def _refined(at: Callable[[Sequence[Array]], Array], cell: Array, centre: Array,
     found = [(cell[linear], centre[:, linear], mean[linear], slopes[:, linear], np.full(linear.sum(), weight))]
     rough = ~linear
     if depth > 1 and rough.any() and (r == 2 or rough.sum() < 60_000):
-        return found + _refined(at, cell[rough], centre[:, rough], h, edges, weight, depth - 1)
+        return found + _refine_cells(at, cell[rough], centre[:, rough], h, edges, weight, depth - 1)
     label = np.nan_to_num(middle[rough], nan=np.inf, posinf=np.inf, neginf=-np.inf)
     return [*found, (cell[rough], centre[:, rough], label, np.zeros((r, len(label))), np.full(len(label), weight))]
 
 
-def _shared(of: Planes, edges: Array) -> tuple[Array, Array, Array]:
+def _bin_chances(of: Planes, edges: Array) -> tuple[Array, Array, Array]:
     """(cell, bin, chance): the label of a cell is a sum of uniform variables about its mean."""
     cell, mean, width = of.cell, of.mean, of.widths
     half = width.sum(axis=0)/2
     low, high = np.searchsorted(edges, mean - half), np.searchsorted(edges, mean + half)
     n = high - low
-    row, k = ranges(low, high)
+    row, k = row_ranges(low, high)
     below = uniform_sums(edges[k] - mean[row], width[:, row])
     first = np.diff(row, prepend=-1) != 0
     chance = below - np.where(first, 0.0, np.concatenate([[0.0], below])[:-1] if len(below) else 0.0)
@@ -247,7 +248,7 @@ def _sorted(shared: tuple[Array, Array, Array], cells: int, bins: int) -> tuple[
     return tuple((key[a:b] % cells, chance[a:b]) for a, b in pairwise(cut))
 
 
-def inside(x: Array, h: float) -> csr_array:
+def cell_weights(x: Array, h: float) -> csr_array:
     """The integrand at three nodes of each cell, times their weights, from its means over cells: by parabolas on either side of 0.
 
     A label that jumps or bends at 0 does so between cells.

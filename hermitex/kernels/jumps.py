@@ -11,12 +11,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from hermitex.kernels.panel_rules import distinct, near_knots
+from hermitex.kernels.panel_rules import distinct_sorted, near_knots
 
 Array = np.ndarray
 
 
-def fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
+def jump_lines(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
             cuts: Array) -> list[tuple[float, float, Array, Array]]:
     """(z1, its weight, the jumps in z2, the level between them): between the cuts in z1, lines of another word and crossings."""
     reach = 8.0  # P(|z| > 8) = 1e-15
@@ -45,7 +45,7 @@ def fibres(of: Callable[[Sequence[Array]], Array], labels: Array, panel: float,
             a, b = (middle, b) if word(middle) == wa else (a, middle)
         turns.append((a + b)/2)
     turns += _crossings(kind, lines, words, scan)
-    ends = distinct(np.clip([-reach, *turns, reach], -reach, reach))
+    ends = distinct_sorted(np.clip([-reach, *turns, reach], -reach, reach))
     nodes = 10  # points of a panel
     xs, ws = near_knots(ends, panel, (9, 4), panel, nodes)
     xs, ws = xs[ws > 0], ws[ws > 0]
@@ -68,14 +68,15 @@ def _crossings(kind: Callable[[Array, Array], Array], lines: Array, words: Seque
             continue
         gaps = np.array(apart[k - 1:k + 3]).T
         for n in np.flatnonzero((gaps[:, 0] > gaps[:, 1]) & (gaps[:, 3] > gaps[:, 2])):
-            meets = [_met(kind, scan, int(n), words[k], *lines[[k + i, k + i + side]], *gaps[n, [1 + i, 1 + i + side]])
+            meets = [_meeting_point(kind, scan, int(n), words[k], *lines[[k + i, k + i + side]], *gaps[n, [1 + i, 1 + i + side]])
                      for i, side in ((0, -1), (1, 1))]
             if all(lines[k] <= x <= lines[k + 1] for x in meets) and abs(meets[0] - meets[1]) < meet:
                 found.append(round(sum(meets)/2, 9))
     return found
 
 
-def _met(kind: Callable[[Array, Array], Array], scan: Array, n: int, word: tuple[int, ...], x: float, before: float, gap: float,
+def _meeting_point(kind: Callable[[Array, Array], Array], scan: Array, n: int, word: tuple[int, ...], x: float, before: float,
+                   gap: float,
          wider: float) -> float:
     """Where the n-th distance comes to zero, on from `gap` at x and `wider` at the line before."""
     for _ in range(4):

@@ -17,7 +17,7 @@ from hermitex.kernels.lowered import Statement
 from hermitex.symbolic.formula_size import operations
 
 
-def tidy(statements: Sequence[Statement], results: Mapping[str, Expr], *, loose: AbstractSet[Symbol],
+def inline_single_reads(statements: Sequence[Statement], results: Mapping[str, Expr], *, loose: AbstractSet[Symbol],
          reach: Mapping[Symbol, frozenset[Symbol]]) -> tuple[list[Statement], dict[str, Expr]]:
     """The same statements and results with temporaries put in where they are read once.
 

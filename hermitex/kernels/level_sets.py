@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hermitex.kernels.histogram import Planes, ranges
+from hermitex.kernels.histogram import Planes, row_ranges
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
@@ -40,7 +40,7 @@ class LevelSets:
             low, high = (np.searchsorted(first, _APART*of + np.clip(omega[at, 0] + s*near, -_APART/3, _APART/3)) for s in (-1, 1))
             z, seen = white @ points, np.flatnonzero(high > low)
             for rows in np.array_split(seen, 1 + int((high - low).sum())//_POINTS) if len(seen) else ():
-                row, k = ranges(low[rows], high[rows])
+                row, k = row_ranges(low[rows], high[rows])
                 checkpoint("sums over level sets", dear*len(row))
                 n, start = at[rows], np.searchsorted(row, np.arange(len(rows)))
                 u = [p[k] - q[n][row] for p, q in zip(z, o, strict=True)]

@@ -139,7 +139,7 @@ class Lowered:
         return {s.target for s in self.statements if reach[s.target]}
 
 
-def ordered(statements: list[Statement]) -> list[Statement]:
+def topological_order(statements: list[Statement]) -> list[Statement]:
     """Topological order, stable: by how many others stand one upon another below each, then as given."""
     places = {s.target: k for k, s in enumerate(statements)}
     reads = [[places[v] for v in s.needs if v in places] for s in statements]

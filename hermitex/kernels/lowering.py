@@ -32,14 +32,14 @@ from sympy import (
 
 from hermitex.errors import BadInput
 from hermitex.kernels.cancellation import may_cancel, may_divide_by_zero
-from hermitex.kernels.closed_form_choice import exact_or_none, independent, promising
-from hermitex.kernels.common_factors import common, gathered
+from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_form, over_independent_normals
+from hermitex.kernels.common_factors import factor_common, gather_coefficients
 from hermitex.kernels.correlated_fields import Conditioned, correlated
-from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, ordered
+from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, topological_order
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.singular import behind_switches, through_powers
 from hermitex.kernels.squares import drawn_wider
-from hermitex.kernels.temperature import inward
+from hermitex.kernels.temperature import move_temperature_inward
 from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import sifted
@@ -63,11 +63,11 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     exact : try closed forms first
     cancelling : take closed forms whose terms may cancel; else what they are the closed form of is integrated
     """
-    names, taken = {s: _prepared(e) for s, e in (names or {}).items()}, frozenset(taken)
-    exprs = [_prepared(e) for e in exprs]
+    names, taken = {s: _take_exact_parts(e) for s, e in (names or {}).items()}, frozenset(taken)
+    exprs = [_take_exact_parts(e) for e in exprs]
     for e in (*names.values(), *exprs) if exact else ():
         require_falling_terms(e)
-    roots = radicals([*names.values(), *exprs], taken)
+    roots = radical_symbols([*names.values(), *exprs], taken)
     work = _Lowering(exact, taken | {s.name for s in roots.values()}, names, {base: s**2 for base, s in roots.items()})
     work.cancelling = cancelling
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
@@ -76,12 +76,12 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     return replace(work.schedule(outputs, named), closed=bool(work.forms), divided=work.divided)
 
 
-def _prepared(expr: Expr) -> Expr:
+def _take_exact_parts(expr: Expr) -> Expr:
     """What has no values at points is taken exactly before: masses of deltas, envelopes, logarithms over a temperature."""
-    return inward(resolve(sifted(expr)))
+    return move_temperature_inward(resolve(sifted(expr)))
 
 
-def radicals(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]:
+def radical_symbols(exprs: Iterable[Expr], taken: frozenset[str]) -> dict[Expr, Symbol]:
     """{A: a positive symbol for sqrt(A)} for square roots of parameters whose sign SymPy does not know.
 
     sqrt(1 - gamma**2) is real where the formula is used at all; as a positive symbol it lets the exact engine work. One with which
@@ -112,7 +112,7 @@ def _roots(e: Expr) -> Iterator[Pow]:
     return (p for p in parts(e) if isinstance(p, Pow) and p.exp.is_Rational and p.exp.q == 2)
 
 
-def written(e: Expr, forms: Mapping[Symbol, Expr]) -> Expr:
+def write_out_forms(e: Expr, forms: Mapping[Symbol, Expr]) -> Expr:
     """A formula with the symbols of closed forms written out."""
     return swapped(e, forms) if forms and not forms.keys().isdisjoint(e.free_symbols) else e
 
@@ -195,7 +195,7 @@ class _Lowering:
                         self._index(i)
                     name = self._free("_".join([s.array.name, *(i.name for i in s.indices)]))
                     self.letters[s] = Symbol(name, real=True, **said(s))
-        return _put(expr, self.letters)
+        return _replace_outside_sums(expr, self.letters)
 
     def _free(self, name: str) -> str:
         taken = self.taken | {s.name for s in self.letters.values()} | {a.identifier for a in self.axes.values()}
@@ -216,8 +216,8 @@ class _Lowering:
         checkpoint("lowering an expectation")
         if (signs := four_signs(node)) is not None:
             return self.flat(signs, outer)
-        given, node = node, independent(node)
-        if far := _apart(node):
+        given, node = node, over_independent_normals(node)
+        if far := _split_exponential_terms(node):
             return Add(*(self.flat(e, outer) for e in far))
         if not node.free_symbols & self.hiding:  # what does not depend on an axis around it is shared with other places
             outer = tuple(a for a in outer if a.symbol in node.free_symbols)
@@ -227,8 +227,9 @@ class _Lowering:
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
         inside = swapped(node.body, {b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
         body = self.flat(inside, (*outer, *axes))
-        whole = written(body, self.forms)
-        if self.exact and not whole.free_symbols & (self.values | self.hiding) and promising(whole, {a.symbol for a in axes}):
+        whole = write_out_forms(body, self.forms)
+        if self.exact and not whole.free_symbols & (self.values | self.hiding) and may_have_closed_form(whole,
+                                                                                                        {a.symbol for a in axes}):
             done = self._closed(node if whole == inside else E(whole, *(a.symbol for a in axes)))
             if done is not None:
                 self.divided = self.divided or may_divide_by_zero(done, self.roots)
@@ -255,10 +256,10 @@ class _Lowering:
         """Do averages inside, which are symbols by now, vary with variables? A change of variables would pass them by."""
         inner = e.free_symbols & self.values
         return any(self._vary(body, variables) or not body.free_symbols.isdisjoint(variables)
-                   for body in (written(body, self.forms) for symbol, body, _ in self.contractions if symbol in inner))
+                   for body in (write_out_forms(body, self.forms) for symbol, body, _ in self.contractions if symbol in inner))
 
     def _gathered(self, e: Expr) -> Expr:
-        return gathered(e, self.hiding.union(a.symbol for a in self.axes.values()))
+        return gather_coefficients(e, self.hiding.union(a.symbol for a in self.axes.values()))
 
     def _form(self, done: Expr) -> Symbol:
         """The symbol of a closed form whose terms may cancel."""
@@ -315,10 +316,10 @@ class _Lowering:
     # -- statements ------------------------------------------------------------------------------------------------
     def schedule(self, outputs: list[Expr], named: dict[Symbol, Expr]) -> Lowered:
         """Common subexpressions over everything at once, then an order that respects every dependence."""
-        named = {s: written(e, self.forms) for s, e in named.items()}
-        bodies = [written(body, self.forms) for _, body, _ in self.contractions]
-        exprs = [recognise(e) for e in (*named.values(), *bodies, *(written(e, self.forms) for e in outputs))]
-        exprs[len(named): len(named) + len(bodies)] = map(common, exprs[len(named): len(named) + len(bodies)])
+        named = {s: write_out_forms(e, self.forms) for s, e in named.items()}
+        bodies = [write_out_forms(body, self.forms) for _, body, _ in self.contractions]
+        exprs = [recognise(e) for e in (*named.values(), *bodies, *(write_out_forms(e, self.forms) for e in outputs))]
+        exprs[len(named): len(named) + len(bodies)] = map(factor_common, exprs[len(named): len(named) + len(bodies)])
         given = {s.name for e in exprs for s in e.free_symbols} | self.taken
         fresh = (s for s in numbered_symbols("t", real=True) if s.name not in given)
         shared, reduced = cse(exprs, symbols=fresh, order="canonical", list=True)
@@ -344,7 +345,8 @@ class _Lowering:
         notes = {target: cache(partial(note, body, over))  # each is asked for by several functions
                  for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
         entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}
-        return Lowered(tuple(ordered(statements)), results, axes, frozenset(temporaries - set(rename)), notes, entries=entries)
+        return Lowered(tuple(topological_order(statements)), results, axes, frozenset(temporaries - set(rename)), notes,
+                       entries=entries)
 
 
 def _holding(definitions: Mapping[Symbol, Expr]) -> dict[Symbol, set[Symbol]]:
@@ -357,7 +359,7 @@ def _holding(definitions: Mapping[Symbol, Expr]) -> dict[Symbol, set[Symbol]]:
         found = wider
 
 
-def _apart(node: Expectation) -> list[Expr]:
+def _split_exponential_terms(node: Expectation) -> list[Expr]:
     """The averages of the terms of a sum of which exp(b z - b^2/2) moves some, each of these with nodes of its own."""
     if not isinstance(node.body, Add) or not node.body.has(exp):
         return []
@@ -377,10 +379,10 @@ def _algebraic(e: Expr, v: Symbol) -> bool:
     return all(_algebraic(a, v) for a in e.args) if isinstance(e, Add | Mul) else e == v or v not in e.free_symbols
 
 
-def _put(expr: Any, swap: Mapping[Symbol, Symbol]) -> Any:
+def _replace_outside_sums(expr: Any, swap: Mapping[Symbol, Symbol]) -> Any:
     """`xreplace` that leaves the indices of sums as they are, inside of these sums, too: a closed form is asked of them."""
     if not expr.has(ArraySum):
         return expr.xreplace(swap)
     if isinstance(expr, ArraySum):
-        return ArraySum(_put(expr.body, {k: v for k, v in swap.items() if k != expr.index}), expr.index)
-    return expr.func(*(_put(a, swap) for a in expr.args))
+        return ArraySum(_replace_outside_sums(expr.body, {k: v for k, v in swap.items() if k != expr.index}), expr.index)
+    return expr.func(*(_replace_outside_sums(a, swap) for a in expr.args))

@@ -18,7 +18,7 @@ WINDOW = 8.5  # P(|z| > 8.5) < 2e-17
 _ROOT = np.sqrt(2*np.pi)  # the normal density is exp(-t^2/2)/_ROOT
 
 
-def intervals(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
+def interval_probabilities(edges: Array, omega: Array, s: Any) -> tuple[Array, Array]:
     """P(e_c < z < e_(c+1)) along the first axis, z ~ N(omega, s^2), and its derivative in omega; a tail keeps its digits."""
     t = (edges - omega)/s
     tail = ndtr(-np.abs(t))
@@ -48,16 +48,16 @@ def normal_nodes(m: float, v: float, fineness: float = 1.0) -> tuple[Array, Arra
     return np.sqrt(m)*x, w/w.sum()
 
 
-def nonnegative(x: Array, w: Array) -> tuple[Array, Array]:
+def nonnegative_nodes(x: Array, w: Array) -> tuple[Array, Array]:
     """The nodes that are not negative, for a function that is even: the other half says the same."""
     kept = x > -1e-12
     return np.maximum(x[kept], 0.0), np.where(x[kept] > 1e-12, 2.0, 1.0)*w[kept]
 
 
-def merged(x: Array, w: Array, cuts: Array, s: float) -> tuple[Array, Array]:
+def merge_far_fields(x: Array, w: Array, cuts: Array, s: float) -> tuple[Array, Array]:
     """Fields of a variable that enters by steps: those further than 9 s from every cut see nothing change, and become one a side.
 
-    >>> len(merged(*normal_nodes(1 - 1e-6, 1e-6), np.zeros(1), 1e-3)[0])
+    >>> len(merge_far_fields(*normal_nodes(1 - 1e-6, 1e-6), np.zeros(1), 1e-3)[0])
     55
     """
     side = np.searchsorted(cuts, x)
@@ -78,7 +78,7 @@ def broken_nodes(m: float, v: float, cuts: Array, fineness: float = 1.0) -> tupl
     return np.sqrt(m)*x, w/w.sum()
 
 
-def boxes(first: Array, second: Array, omega: Array, V: Array) -> list[Array]:
+def box_probabilities(first: Array, second: Array, omega: Array, V: Array) -> list[Array]:
     """[P(z in box), d/domega_1, d/domega_2], each (boxes along z1, along z2, n), z ~ N(omega, V) in the plane."""
     s1, s2 = np.sqrt(np.diag(V))
     rho = V[0, 1]/(s1*s2)

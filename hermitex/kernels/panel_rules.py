@@ -44,15 +44,15 @@ def half_template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, n
 
 
 @lru_cache(maxsize=64)
-def template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def graded_template(order: int, depth: int, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """The same at both ends of (0, 1), arrays (m,)."""
     x, w = half_template(order, depth, power)
     return np.concatenate([x / 2, 1 - x[::-1] / 2]), np.concatenate([w, w[::-1]]) / 2
 
 
-def graded(breaks: np.ndarray, order: int = 16, depth: int = 10, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def graded_nodes(breaks: np.ndarray, order: int = 16, depth: int = 10, power: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on the intervals between `breaks`, shape (..., k): arrays (..., (k-1) m)."""
-    t, w = template(order, depth, power)
+    t, w = graded_template(order, depth, power)
     a, width = breaks[..., :-1, None], np.diff(breaks, axis=-1)[..., None]
     shape = (*breaks.shape[:-1], -1)
     return (a + width * t).reshape(shape), (width * w).reshape(shape)
@@ -73,7 +73,7 @@ def near_knots(knots: np.ndarray, side: float, rule: tuple[int, int], width: flo
     return np.concatenate(nodes), np.concatenate(weights)
 
 
-def distinct(points: np.ndarray) -> np.ndarray:
+def distinct_sorted(points: np.ndarray) -> np.ndarray:
     """Sorted, without repetitions up to rounding, shape (n,) -> (m,), m <= n."""
     points = np.sort(np.asarray(points, dtype=float))
     scale = max(1e-300, float(np.max(np.abs(points)))) if len(points) else 1.0
@@ -85,15 +85,15 @@ def distinct(points: np.ndarray) -> np.ndarray:
 
 def zeros_on(functions: Sequence[Callable], grid: np.ndarray) -> list[float]:
     """The sign changes of each function on the grid, shape (n,), to rounding, in order."""
-    from scipy.optimize import brentq
+    from scipy.optimize.elementwise import find_root
 
-    found = []
-    steps = 3_000  # of a bracketed root: at a multiple one, x^3, the method may take the square of those of a bisection
+    found: list[float] = []
+    rounding = {"xatol": 1e-15, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}  # to the last digits of the place itself
     for f in functions:
         values = np.asarray(f(grid))
-        for n in np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0):
-            found.append(brentq(lambda x, f=f: float(f(np.array([x]))[0]), grid[n], grid[n + 1], xtol=1e-15, rtol=1e-15,
-                                maxiter=steps))
+        ends = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
+        if ends.size:
+            found += find_root(f, (grid[ends], grid[ends + 1]), tolerances=rounding).x.tolist()
         found += [float(x) for x in grid[1:-1][(values[1:-1] == 0) & (np.sign(values[:-2]) * np.sign(values[2:]) < 0)]]
     return sorted(found)
 

@@ -15,12 +15,12 @@ import numpy as np
 LAW = "law "
 
 
-def unlawful(outputs: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:
+def violated_conditions(outputs: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:
     """Of each point the condition that does not hold there, and an empty text where all do.
 
     Examples
     --------
-    >>> unlawful({"law [0.0, 1.0] Bernoulli needs 0 <= b <= 1": np.array([0.5, 1.5])}, (2,)).tolist()
+    >>> violated_conditions({"law [0.0, 1.0] Bernoulli needs 0 <= b <= 1": np.array([0.5, 1.5])}, (2,)).tolist()
     ['', 'Bernoulli needs 0 <= b <= 1, not 1.5']
     """
     why = np.full(shape, "", dtype=object)

@@ -11,7 +11,7 @@ from typing import Any
 from sympy import Expr, oo
 
 from hermitex.errors import NoClosedForm
-from hermitex.kernels.generated_text import prose
+from hermitex.kernels.generated_text import docstring_text
 from hermitex.symbolic.losses import Loss
 
 SOLVER = '''
@@ -63,7 +63,7 @@ def function_source(name: str, loss: Loss, printed: Any, named: Any = str) -> st
         raise NoClosedForm(loss, "a proximal operator with kinks reaches the printer unresolved", "Use .doit()")
     arguments = "".join(f", {named(p)}" for p in loss.parameters)
     lines = [f"def {name}(omega, V{arguments}):",
-             f'    """argmin_f (f - omega)**2/(2V) + {prose(_one_line(loss.expr))}."""']
+             f'    """argmin_f (f - omega)**2/(2V) + {docstring_text(_one_line(loss.expr))}."""']
     if loss.parameters:
         names = arguments[2:]
         lines.append(f"    omega, V, {names} = np.broadcast_arrays(omega, V, {names})")

@@ -250,7 +250,7 @@ def _log_of_sum(f: Add) -> Expr | None:
         return total
     if S.One in f.args:
         return log1p(f - 1)
-    own = exponent_scales.scaled(f)
+    own = exponent_scales.split_exponential(f)
     return own.exponent + log(own.rest) if own.exponent != 0 else None
 
 
@@ -270,7 +270,7 @@ def _sum(e: Expr) -> Expr:
     if (fallen := _below_largest(e)) is not None:
         return fallen
     if len(e.args) != 2:
-        return _paired(_complement(e))
+        return _pair_with_erfc(_complement(e))
     roots = [root for t in e.args if (root := _square_root(t)) is not None]
     if len(roots) == 2 and {c for c, _ in roots} == {S.One, S.NegativeOne}:
         a, b = (root for _, root in sorted(roots, key=lambda pair: -pair[0]))
@@ -286,7 +286,7 @@ def _sum(e: Expr) -> Expr:
         return ndtr(sqrt(2)*a) if number is S.Half else number*tail(-a)
     if isinstance(rest, erfc) and number == -2*coefficient:
         return -coefficient*tail(-rest.args[0])
-    return _paired(e)
+    return _pair_with_erfc(e)
 
 
 def _below_largest(e: Add) -> Expr | None:
@@ -316,11 +316,11 @@ def _square_root(t: Expr) -> tuple[Expr, Expr] | None:
     return (c, rest.base) if isinstance(rest, Pow) and rest.exp == 2 and rest.base.is_Symbol else None
 
 
-def _paired(e: Expr) -> Expr:
+def _pair_with_erfc(e: Expr) -> Expr:
     """c + c erf(a) + ... is c erfc(-a) + ..., whatever c is: what is left of a moment far below a kink is no difference.
 
     >>> from sympy.abc import x, s
-    >>> _paired(s/2 + x/2 + (s + x)*erf(x)/2 + exp(-x**2))
+    >>> _pair_with_erfc(s/2 + x/2 + (s + x)*erf(x)/2 + exp(-x**2))
     (s/2 + x/2)*tail(-x) + exp(-x**2)
     """
     if not isinstance(e, Add) or not e.has(erf):
@@ -395,14 +395,14 @@ def beside_growth(e: Expr) -> Expr:
     (exp(x)/cosh(x)**2, 3 - 3*tanh(x))
     """
     factors = [(f, S.One) if isinstance(f, exp) else f.as_base_exp() for f in Mul.make_args(e)]
-    fallen = [_fallen(f) for f, _ in factors]
+    fallen = [_rewrite_vanishing_sum(f) for f, _ in factors]
     if not any((n.is_negative and own is not None) or (isinstance(f, exp) and f.free_symbols and not f.args[0].is_nonpositive)
                for (f, n), own in zip(factors, fallen, strict=True)):
         return e
     return Mul(*(Pow(f if own is None else own, n) for (f, n), own in zip(factors, fallen, strict=True)))
 
 
-def _fallen(e: Expr) -> Expr | None:
+def _rewrite_vanishing_sum(e: Expr) -> Expr | None:
     """A sum that is 0 to a float where tanh is 1, or a logarithm its argument, as a quotient or a logarithm that is not."""
     if e.is_Add and e.has(log) and isinstance((own := recognise(e)).as_coeff_Mul()[1], logaddexp):
         return plain(own)
@@ -419,7 +419,7 @@ def _fallen(e: Expr) -> Expr | None:
 def _product(e: Expr) -> Expr:
     if (cold := at_temperature(e)) is not None:
         return cold
-    return _one_exponential(e) if (merged := exponent_scales.quotient(e)) is None else merged
+    return _one_exponential(e) if (merged := exponent_scales.merge_exponents(e)) is None else merged
 
 
 def _one_exponential(e: Expr) -> Expr:
@@ -427,7 +427,7 @@ def _one_exponential(e: Expr) -> Expr:
     if not exponents:
         return e
     a, rest = Add(*exponents), [f for f in e.args if not isinstance(f, exp)]
-    if (formed := _formed(a, rest)) is not None:
+    if (formed := _merge_numbers(a, rest)) is not None:
         return formed
     for k, f in enumerate(rest):
         others = rest[:k] + rest[k + 1:]
@@ -439,13 +439,13 @@ def _one_exponential(e: Expr) -> Expr:
         merged = _merged(a, f)
         if merged is not None:
             return Mul(*others, merged)
-    gate = next((u for f in rest if (u := _gate(f)) is not None), None)
+    gate = next((u for f in rest if (u := _gate_argument(f)) is not None), None)
     if gate is not None and a.free_symbols and not a.is_nonpositive and not a.has(gated):
         return Mul(*rest, exp(gated(a, gate)))
     return Mul(*rest, exp(a)) if len(exponents) > 1 else e
 
 
-def _formed(a: Expr, factors: list[Expr]) -> Expr | None:
+def _merge_numbers(a: Expr, factors: list[Expr]) -> Expr | None:
     """Numbers of which one may be huge and the other tiny are one number, formed with all its digits: e^4850 erfc(69.6)."""
     numbers = [f for f in factors if f.is_number and f.has(erf, erfc, erfi, tail, ndtr, ReErf, ImErf)]
     if not (numbers and a.is_number):
@@ -454,7 +454,7 @@ def _formed(a: Expr, factors: list[Expr]) -> Expr | None:
     return None if value is None else Mul(value, *(f for f in factors if f not in numbers))
 
 
-def _gate(f: Expr) -> Expr | None:
+def _gate_argument(f: Expr) -> Expr | None:
     """u, if a factor is 0 wherever u < 0: Max(0, u)**n and Heaviside(u)."""
     base, n = f.as_base_exp()
     if not n.is_positive or not base.free_symbols:
@@ -467,7 +467,7 @@ def _gate(f: Expr) -> Expr | None:
 def _merged(a: Expr, f: Expr) -> Expr | None:
     """exp(a) f as one function, where the factors may overflow and their product does not."""
     if isinstance(f, (erfc, tail, ndtr)) and not a.is_nonpositive:
-        own = exponent_scales.scaled(f)
+        own = exponent_scales.split_exponential(f)
         left = exponent_scales.short(a + own.exponent)
         if not left.has(exponent_scales.above):  # exp(b^2) erfc(b) is erfcx(b), with nothing to be subtracted
             return exp(left)*own.rest

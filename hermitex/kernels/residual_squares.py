@@ -11,14 +11,14 @@ from sympy import Add, Expr, Pow
 from hermitex.symbolic.gaussian import Expectation
 
 
-def residuals(expr: Expr) -> Expr:
+def square_residuals(expr: Expr) -> Expr:
     """`expr` with every such difference written as a square.
 
     >>> from sympy import tanh
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z
     >>> f = tanh(1 + z)
-    >>> residuals(E(f**2, z) - E(f, z)**2)
+    >>> square_residuals(E(f**2, z) - E(f, z)**2)
     E((tanh(z + 1) - E(tanh(z + 1), z))**2, z)
     """
     if not expr.has(Expectation):

@@ -34,7 +34,7 @@ _EXPONENT = frozenset({"exp_erfc", "exp_erfi", "exp_erf"})  # of (a, b), whose e
 _TAILS = frozenset({"erfc", "erfcx", "tame_erfc", "ndtr", "log_ndtr"})  # far out the rounding even of what is given counts
 
 
-def cancels(lowered: Lowered) -> bool:
+def may_cancel(lowered: Lowered) -> bool:
     """Whether digits may be lost: in a sum whose terms may differ in sign, or in a function of what is rounded (log E near 1)."""
     reach = lowered.reach()
     for e in (*(s.expr for s in lowered.statements), *lowered.outputs):
@@ -47,10 +47,10 @@ def cancels(lowered: Lowered) -> bool:
     return False
 
 
-def rounded(source: str) -> str:
+def perturbed_source(source: str) -> str:
     """The source of generated functions with their sums off by rounding; sums over arrays stand above what calls them.
 
-    >>> print(rounded("def f(s):\\n    x = s['x']\\n    return x*x - 1"))
+    >>> print(perturbed_source("def f(s):\\n    x = s['x']\\n    return x*x - 1"))
     def f(s):
         x = s['x']
         return off(1.47e-12, x * x, -1)
@@ -63,7 +63,7 @@ def rounded(source: str) -> str:
     return "\n\n\n".join(_written(node) for node in ast.fix_missing_locations(tree).body)
 
 
-def fainter(functions: Mapping[str, Any], part: float) -> dict[str, Any]:
+def scale_perturbation(functions: Mapping[str, Any], part: float) -> dict[str, Any]:
     """The functions by which sums and exponents are off, with so small a part of how far."""
     def less(function: Callable[..., Any], place: int) -> Callable[..., Any]:
         return lambda *values: function(*values[:place], part*values[place], *values[place + 1:])
@@ -203,7 +203,7 @@ def _name(e: ast.expr) -> str:
 def operations(lowered: Lowered) -> float:
     """How many roundings, each of half a last digit, a relative error of the first output may be made of, sums without loss.
 
-    What sums lose, and what functions make of a rounded argument, is measured with `rounded`; numbers are not off there.
+    What sums lose, and what functions make of a rounded argument, is measured with `perturbed_source`; numbers are not off there.
 
     >>> from hermitex.kernels.lowering import lower
     >>> from sympy import Rational, exp

@@ -67,7 +67,7 @@ def _symbols(exprs: Any) -> set[Symbol]:
     return {v for e in exprs for v in e.free_symbols}
 
 
-def marks(lowered: Lowered) -> dict[str, Marks]:
+def find_marks(lowered: Lowered) -> dict[str, Marks]:
     """{axis: where its integrands are rough, narrow or fast}; an axis that is not there is smooth on a scale of 1."""
     written = {s.target: s.expr for s in lowered.statements if not s.axes}
     definitions = {v: plain(e) for v, e in written.items()}

@@ -23,15 +23,15 @@ from sympy import Add, Expr, Function, Mul, Pow, S, Symbol, atan, erf, erfc, exp
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.cancellation import magnitude
-from hermitex.kernels.generated_text import Names, comment, literal, prose
-from hermitex.kernels.helpers import HELPERS, used
-from hermitex.kernels.layout import tidy
+from hermitex.kernels.generated_text import Names, comment_text, docstring_text, literal
+from hermitex.kernels.helpers import HELPERS, used_helpers
+from hermitex.kernels.layout import inline_single_reads
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
-from hermitex.kernels.rounding import rounded as moved
+from hermitex.kernels.rounding import perturbed_source as moved
 from hermitex.kernels.sharp_places import Marks
-from hermitex.kernels.whitelist import checked
+from hermitex.kernels.whitelist import check_source
 
 _WIDTH = 116  # characters of a line of generated code
 
@@ -105,7 +105,7 @@ class Writer:
         absent : the symbols that `s` does not hold;  rounded : its sums are off by rounding
         """
         first = len(self.functions)
-        statements, results = tidy(statements, results, loose=self.loose, reach=self.reach)
+        statements, results = inline_single_reads(statements, results, loose=self.loose, reach=self.reach)
         made = {s.target for s in statements}
         mine = {a.symbol: a for a in self.axes if not a.summed}
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
@@ -122,7 +122,7 @@ class Writer:
         lines += self._lines(statements, set(results.values()), known, marks, clipped=rounded or name == "tables")
         lines.append(_returned({label: self._text(e) for label, e in results.items()}))
         self.docs[name] = doc.replace("\n", "\n    ")
-        head = f"def {name}(s, quad):\n" + (f'    """{prose(self.docs[name])}"""\n' if doc else "")
+        head = f"def {name}(s, quad):\n" + (f'    """{docstring_text(self.docs[name])}"""\n' if doc else "")
         self.functions.append(head + textwrap.indent("\n".join(lines), "    "))
         if rounded:
             self.functions[first:] = [moved("\n\n\n".join(self.functions[first:]))]
@@ -287,7 +287,7 @@ class Writer:
         least_note = 16  # characters that the note of an average takes at least
         if not s.axes or len(line) > _WIDTH - least_note or s.target not in self.lowered.notes:
             return line
-        note = comment(self.lowered.notes[s.target]())
+        note = comment_text(self.lowered.notes[s.target]())
         return f"{line}  # {note}" if len(line) + len(note) <= _WIDTH - 8 else line
 
     def _parted(self, s: Statement) -> tuple[Expr, Expr]:
@@ -305,11 +305,11 @@ class Writer:
         solvers = self.printer.solvers
         minimises = any(name.startswith("prox_") for name, _ in solvers.values())
         bodies = [*([SOLVER] if minimises else []), *(text for _, text in solvers.values()), *self.functions]
-        helpers = used("\n".join(bodies))
+        helpers = used_helpers("\n".join(bodies))
         self.printer.special.update(n for name in helpers for n in HELPERS[name][0])
         parts = [HELPERS[name][1] for name in helpers] + bodies
         text = "\n".join(self.printer.imports()) + "\n\n\n" + "\n\n\n".join(p.strip("\n") for p in parts) + "\n"
-        docs = checked(text)[1]
+        docs = check_source(text)[1]
         if any(docs.get(name) != doc for name, doc in self.docs.items()):
             raise HermitexError("the source that was generated does not read as it was meant; nothing is computed with it")
         return text
@@ -352,7 +352,7 @@ def load(source: str, **replace: Callable) -> dict[str, Any]:
     """
     namespace: dict[str, Any] = {}
     np.empty(4_000_000)  # free at once: from then on glibc keeps the pages of what is freed for the next arrays
-    exec(checked(source)[0], namespace)
+    exec(check_source(source)[0], namespace)
     namespace.update(replace)
     return namespace
 

@@ -49,7 +49,7 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
         if (a.is_nonpositive and a != 0) or (1 - 2*a).is_nonpositive or a.free_symbols & moving:
             continue
         rest = Mul(*(f for f in factors if f not in grown))
-        if not (a.is_nonnegative and a != 0) and _falls(rest):  # what falls there may cancel what grows elsewhere
+        if not (a.is_nonnegative and a != 0) and _may_decay(rest):  # what falls there may cancel what grows elsewhere
             continue
         switched = any(v in s.free_symbols for s in rest.atoms(*SWITCHES))
         if switched and a != 0 and not a.is_positive:  # of a letter: only what it widens, for f may be 0 where it narrows
@@ -75,7 +75,7 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
     return body
 
 
-def _falls(f: Expr) -> bool:
+def _may_decay(f: Expr) -> bool:
     """May f fall as an exponential does?"""
     return f.has(exp, erf, erfc) or any(p.exp.is_negative and isinstance(p.base, cosh | sinh) for p in f.atoms(Pow))
 

@@ -9,14 +9,14 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subexpressions import parts
 
 
-def inward(expr: Expr) -> Expr:
+def move_temperature_inward(expr: Expr) -> Expr:
     """T E(F) as E(T F) where a logarithm in F has T in a denominator: at T = 0 the average alone is infinite.
 
     >>> from sympy import cosh
     >>> from hermitex.symbolic.gaussian import E
     >>> from hermitex.symbols import z
     >>> T = Symbol("T", positive=True)
-    >>> inward(-T*(1 + E(log(cosh(z/T)), z)))
+    >>> move_temperature_inward(-T*(1 + E(log(cosh(z/T)), z)))
     -T - E(T*log(cosh(z/T)), z)
     """
     if not any(n.body.has(log) for n in parts(expr) if isinstance(n, Expectation)):
@@ -28,13 +28,13 @@ def _inward(e: Mul) -> Expr:
     for f in e.args:
         cold = {T for n in f.atoms(Expectation) for g in n.body.atoms(log) for T in e.free_symbols if _divided(g, T)}
         for T in sorted(cold & set(e.args), key=str):
-            parts = [_under(t, T) for t in Add.make_args(f)]
+            parts = [_times_averaged_temperature(t, T) for t in Add.make_args(f)]
             if None not in parts:
                 return Mul(*(g for g in e.args if g not in (f, T)))*Add(*parts)
     return e
 
 
-def _under(t: Expr, T: Symbol) -> Expr | None:
+def _times_averaged_temperature(t: Expr, T: Symbol) -> Expr | None:
     """T t, an average in t multiplied in its integrand; None where there are several."""
     nodes = [g for g in Mul.make_args(t) if isinstance(g, Expectation)]
     if not nodes:
@@ -49,17 +49,17 @@ def at_temperature(e: Mul) -> Expr | None:
     """T log(exp(a/T) + exp(b/T)) in a product, written so that T may be 0; None where it is not there."""
     for f in e.args:
         for T in [g for g in e.args if g.is_Symbol] if f.has(logaddexp) else ():
-            shared = Add(*(v if (v := _heated(t, T)) is not None else T*t for t in Add.make_args(f)))
+            shared = Add(*(v if (v := _times_temperature(t, T)) is not None else T*t for t in Add.make_args(f)))
             if shared.has(logaddexp_at):
                 return Mul(*(g for g in e.args if g not in (f, T)), shared)
     return None
 
 
-def _heated(t: Expr, T: Symbol) -> Expr | None:
+def _times_temperature(t: Expr, T: Symbol) -> Expr | None:
     """T t as a function that exists at T = 0; None where it need not."""
     number, inside = t.as_coeff_Mul()
     if isinstance(inside, logaddexp):
-        parts = [_heated(a, T) if a.has(logaddexp) else expand(T*a) for a in inside.args]
+        parts = [_times_temperature(a, T) if a.has(logaddexp) else expand(T*a) for a in inside.args]
         if all(a is not None and not _divided(a, T) for a in parts) and any(_divided(a, T) for a in inside.args):
             return number*logaddexp_at(*parts, T)
     return None
@@ -69,4 +69,4 @@ def _divided(e: Expr, T: Symbol) -> bool:
     return any(p.base == T and p.exp.is_negative for p in e.atoms(Pow))
 
 
-__all__ = ["at_temperature", "inward"]
+__all__ = ["at_temperature", "move_temperature_inward"]

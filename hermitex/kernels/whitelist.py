@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import CodeType
 
 from hermitex.errors import BadInput
-from hermitex.kernels.generated_text import INTEGRATED, reserved
+from hermitex.kernels.generated_text import INTEGRATED, is_reserved
 from hermitex.kernels.helpers import HELPERS
 from hermitex.kernels.printers import CONSTANTS, NUMPY, SPECIAL
 from hermitex.kernels.proximal import SOLVER
@@ -27,7 +27,7 @@ Docs = dict[str, str]  # function -> its docstring
 
 
 @lru_cache(maxsize=16)
-def checked(source: str) -> tuple[CodeType, Docs]:
+def check_source(source: str) -> tuple[CodeType, Docs]:
     """The code of a generated module, and the docstrings of its functions.
 
     Raises
@@ -36,15 +36,15 @@ def checked(source: str) -> tuple[CodeType, Docs]:
 
     Examples
     --------
-    >>> sorted(checked('def kernel(s, quad):\\n    x = s["x"]\\n    return {"value": x*x}')[1])
+    >>> sorted(check_source('def kernel(s, quad):\\n    x = s["x"]\\n    return {"value": x*x}')[1])
     ['kernel']
-    >>> checked('def kernel(s, quad):\\n    return {"value": open("f")}')  # doctest: +ELLIPSIS
+    >>> check_source('def kernel(s, quad):\\n    return {"value": open("f")}')  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     hermitex.errors.BadInput: this source was not written ... (line 2: open is no function of a formula); compile the formula again
     """
     tree = read(source)
-    docs = functions(tree.body, imported(tree.body))
+    docs = check_functions(tree.body, check_imports(tree.body))
     return compile(tree, "<hermitex kernel>", "exec"), docs
 
 
@@ -56,7 +56,7 @@ def read(source: str) -> ast.Module:
         raise _refused(getattr(error, "lineno", None), str(getattr(error, "msg", error))) from None
 
 
-def imported(nodes: Iterable[ast.stmt]) -> set[str]:
+def check_imports(nodes: Iterable[ast.stmt]) -> set[str]:
     """What the import lines of a generated module bring: NumPy as np and functions of scipy.special, nothing else."""
     names: set[str] = set()
     for node in nodes:
@@ -71,7 +71,7 @@ def imported(nodes: Iterable[ast.stmt]) -> set[str]:
     return names
 
 
-def functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
+def check_functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
     """Check the functions among the statements of a module, and refuse other statements; their docstrings.
 
     special : the functions of scipy.special that are imported.
@@ -87,16 +87,16 @@ def functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
             if ast.dump(node) != _helpers()[node.name]:
                 raise _refused(node.lineno, f"{node.name} is another function than that of this version")
             known.add(node.name)
-        elif node.name.startswith("prox_") and reserved(node.name):
+        elif node.name.startswith("prox_") and is_reserved(node.name):
             docs[node.name] = _Minimiser(node, known).doc
             known.add(node.name)
-        elif node.name.startswith("fields_") and reserved(node.name):
+        elif node.name.startswith("fields_") and is_reserved(node.name):
             docs[node.name] = _FieldFunctions(node, known).doc
             known.add(node.name)
-        elif node.name.startswith("sum_") and reserved(node.name):
+        elif node.name.startswith("sum_") and is_reserved(node.name):
             docs[node.name] = _BlockSums(node, known).doc
             known.add(node.name)
-        elif node.name.removesuffix(INTEGRATED) in _RESULTS or (node.name.startswith("block_") and reserved(node.name)):
+        elif node.name.removesuffix(INTEGRATED) in _RESULTS or (node.name.startswith("block_") and is_reserved(node.name)):
             docs[node.name] = _Formulas(node, known).doc
         else:
             raise _refused(node.lineno, f"a function {node.name[:40]}")
@@ -136,7 +136,7 @@ class _Formulas:
         self.formula(node.value)
         target = node.targets[0]
         for name in target.elts if isinstance(target, ast.Tuple) else [target]:
-            if not isinstance(name, ast.Name) or reserved(name.id) or name.id in self.functions:
+            if not isinstance(name, ast.Name) or is_reserved(name.id) or name.id in self.functions:
                 raise _refused(node.lineno, "it assigns to something else than a name of its own")
             self.known.add(name.id)
 
@@ -205,7 +205,7 @@ class _BlockSums(_Formulas):
 
     def begin(self, node: ast.FunctionDef) -> None:
         names = _arguments(node)
-        if names[:2] != ["quad", "block_size"] or any(map(reserved, names[2:])):
+        if names[:2] != ["quad", "block_size"] or any(map(is_reserved, names[2:])):
             raise _refused(node.lineno, f"{node.name} takes other arguments")
         self.known |= set(names[1:])
 
@@ -220,7 +220,7 @@ class _Minimiser(_Formulas):
 
     def begin(self, node: ast.FunctionDef) -> None:
         names = _arguments(node)
-        if names[:2] != ["omega", "V"] or any(map(reserved, names)):
+        if names[:2] != ["omega", "V"] or any(map(is_reserved, names)):
             raise _refused(node.lineno, f"{node.name} takes other arguments")
         self.known |= set(names)
 
@@ -229,7 +229,7 @@ class _Minimiser(_Formulas):
             super().statement(node)
             return
         names = _arguments(node)
-        if node.name not in ("slope", "curvature") or len(names) != 2 or any(map(reserved, names)) or not node.body:
+        if node.name not in ("slope", "curvature") or len(names) != 2 or any(map(is_reserved, names)) or not node.body:
             raise _refused(node.lineno, f"a function {node.name[:40]}")
         inner = _Inside(self, {*self.known, names[0]}, names[1])
         for statement in node.body[:-1]:
@@ -252,7 +252,7 @@ class _FieldFunctions(_Formulas):
 
     def begin(self, node: ast.FunctionDef) -> None:
         self.given, self.factors = _arguments(node), list[str]()
-        if any(map(reserved, self.given)):
+        if any(map(is_reserved, self.given)):
             raise _refused(node.lineno, f"{node.name} takes other arguments")
 
     def statement(self, node: ast.stmt) -> None:

@@ -37,7 +37,7 @@ class Abbreviation(AtomicExpr):
         return head if exp is None else f"{head}^{{{exp}}}"
 
 
-def folded(left: Expr, right: Expr, names: Mapping[Symbol, Expr]) -> tuple[str, str]:
+def fold_names(left: Expr, right: Expr, names: Mapping[Symbol, Expr]) -> tuple[str, str]:
     """LaTeX of both sides with expressions replaced by their names; written out if both sides would then read the same."""
     short = [left, right]
     for symbol, value in reversed(list(names.items())):   # a later name may contain an earlier one

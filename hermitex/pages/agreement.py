@@ -68,7 +68,7 @@ def agreement(derived: System, used: System, at: Sequence[Mapping[str, Any]] = (
     return "agrees", digits_of(worst), f"{compared} numbers at {len(at)} points", ""
 
 
-def untied(printed: Any, mended: Any, change: Callable[[Any], Any] | None, where: Mapping[Any, Expr] | None = None, *,
+def unmatched_change(printed: Any, mended: Any, change: Callable[[Any], Any] | None, where: Mapping[Any, Expr] | None = None, *,
            digits: int = 30) -> str:
     """Why the printed formula is not the change of the mended one, or nothing."""
     if change is None:
@@ -96,7 +96,7 @@ def untied_systems(printed: System, mended: System, change: Mapping[Any, Callabl
         if name not in changes:
             wrong = "" if ours.get(name) == value else "its printed form is another one, and no change says how it comes about"
         else:
-            wrong = untied(ours.get(name), value, changes[name], mended.where)
+            wrong = unmatched_change(ours.get(name), value, changes[name], mended.where)
         if wrong:
             return f"{name}: {wrong}"
     return ""

@@ -10,8 +10,8 @@ from sympy import Expr, MatrixBase, MatrixExpr, Symbol
 
 from hermitex.check.replicas import of_any_size
 from hermitex.check.unevaluated import explicit
-from hermitex.pages.abbreviations import folded
-from hermitex.pages.agreement import agreement, untied, untied_systems
+from hermitex.pages.abbreviations import fold_names
+from hermitex.pages.agreement import agreement, unmatched_change, untied_systems
 from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED, Checked
 from hermitex.pages.premises import Notation, NotShown, Premise
 from hermitex.show.display import latex
@@ -65,7 +65,7 @@ class Words:
         said = self.text
         for i, formula in enumerate(self.formulas, 1):
             sides = ((latex(formula), latex(values[formula])) if isinstance(formula, Symbol) else
-                     folded(formula[0], formula[1], names) if isinstance(formula, tuple) else (latex(formula),))
+                     fold_names(formula[0], formula[1], names) if isinstance(formula, tuple) else (latex(formula),))
             said = said.replace(f"$#{i}$", f"${' = '.join(sides)}$")
         return said
 
@@ -160,14 +160,14 @@ class Equality:
         if self.misprint:
             if found.status == FAILS and self.mended is not None:
                 if self.mended == self.lhs:
-                    return Checked(called(self), FAILS, example="the mended formula is the left side itself")
+                    return Checked(check_name(self), FAILS, example="the mended formula is the left side itself")
                 right = check(left, _written_out(self.mended, where), digits=self.digits, points=self.points, to=self.to)
                 if not right:
-                    return Checked(called(self), FAILS, example=f"the mended formula does not hold: {right!r}")
-                if self.of_a_source and (wrong := untied(self.rhs, self.mended, self.change, where, digits=self.digits)):
-                    return Checked(called(self), FAILS, example=wrong)
+                    return Checked(check_name(self), FAILS, example=f"the mended formula does not hold: {right!r}")
+                if self.of_a_source and (wrong := unmatched_change(self.rhs, self.mended, self.change, where, digits=self.digits)):
+                    return Checked(check_name(self), FAILS, example=wrong)
             status = REFUTED if found.status == FAILS else FAILS
-            return Checked(called(self), status, None, "" if example else "what is called wrong holds", example)
+            return Checked(check_name(self), status, None, "" if example else "what is called wrong holds", example)
         return Checked(self.rule, found.status, found.digits, found.how, example or ("" if found else found.how), found.points)
 
 
@@ -229,9 +229,9 @@ class Agreement:
         status, digits, how, example = agreement(self.derived, self.used, self.at, self.functions, formal=not self.misprint)
         if self.misprint:
             if (self.of_a_source or self.change) and (wrong := untied_systems(self.derived, self.used, self.change or {})):
-                return Checked(called(self), FAILS, example=wrong)
+                return Checked(check_name(self), FAILS, example=wrong)
             status = REFUTED if status == FAILS else FAILS
-            return Checked(called(self), status, None, "" if example else "what is called wrong holds", example)
+            return Checked(check_name(self), status, None, "" if example else "what is called wrong holds", example)
         return Checked(self.rule, status, digits, how, example, len(self.at) if status == AGREES else None)
 
 
@@ -263,7 +263,7 @@ class Fact:
 Part = Words | Premise | Notation | NotShown | Let | Equality | Inequality | Agreement | Fact
 
 
-def called(part: Any) -> str:
+def check_name(part: Any) -> str:
     """The name of the check of a wrong form."""
     return f"{'misprint' if part.of_a_source else 'variant'}, {part.rule}"
 
@@ -276,13 +276,13 @@ def name_of_fact(part: Part) -> str | None:
 def lines_of(part: Part, names: Mapping[Symbol, Expr], badge: str = "") -> list[Line]:
     """The lines of formulas that a part shows, with expressions replaced by their `names`."""
     if isinstance(part, Let):
-        return [] if not part.shown else [Line(latex(part.symbol), r"\equiv", folded(part.symbol, part.value, names)[1],
+        return [] if not part.shown else [Line(latex(part.symbol), r"\equiv", fold_names(part.symbol, part.value, names)[1],
                                                badge="defined")]
     if isinstance(part, Equality):
         note = part.words if part.chained and part.words else WORDS.get(part.rule, part.rule)
         if part.name is not None:
-            return [Line(latex(part.name), "=", folded(part.lhs, part.rhs, names)[0], note, part.source, badge)]
-        left, right = part.shown or folded(part.lhs, part.rhs, names)
+            return [Line(latex(part.name), "=", fold_names(part.lhs, part.rhs, names)[0], note, part.source, badge)]
+        left, right = part.shown or fold_names(part.lhs, part.rhs, names)
         return [Line("" if part.chained else left, part.sign, right, note, part.source, badge)]
     if isinstance(part, Inequality):
         return [Line(latex(part.small), "<", latex(part.large), part.rule, part.source, badge)]

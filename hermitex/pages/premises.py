@@ -59,12 +59,12 @@ class NotShown:
     words: str
 
 
-def typed(words: str) -> int:
+def count_typed_equalities(words: str) -> int:
     """The number of equalities typed by hand between the dollars of the text; a display counts as one.
 
-    >>> typed("At $a = 1$ and $b$, for $c \\\\ge 2$, $#1$"), typed("It is $$a + b.$$")
+    >>> count_typed_equalities("At $a = 1$ and $b$, for $c \\\\ge 2$, $#1$"), count_typed_equalities("It is $$a + b.$$")
     (1, 1)
-    >>> typed("As $d \\\\to \\\\infty$, $a \\\\to b$ and $a \\\\propto b$")
+    >>> count_typed_equalities("As $d \\\\to \\\\infty$, $a \\\\to b$ and $a \\\\propto b$")
     2
     """
     parts = words.split("$$")

@@ -17,11 +17,11 @@ from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, StrictGreaterThan,
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, first_line
 from hermitex.numbers.gauss import legendre_on
-from hermitex.pages.abbreviations import folded
+from hermitex.pages.abbreviations import fold_names
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
 from hermitex.pages.conclusion import Conclusion, premises_of
-from hermitex.pages.page_entries import Agreement, Equality, Fact, Inequality, Let, Part, Words, called, lines_of, name_of_fact
-from hermitex.pages.premises import Notation, NotShown, Premise, typed
+from hermitex.pages.page_entries import Agreement, Equality, Fact, Inequality, Let, Part, Words, check_name, lines_of, name_of_fact
+from hermitex.pages.premises import Notation, NotShown, Premise, count_typed_equalities
 from hermitex.pages.used_definitions import adrift, loose, unnamed, unused, words_of
 from hermitex.pages.used_definitions import strange as strange_letters
 from hermitex.show.display import Shown, counted, latex
@@ -294,7 +294,7 @@ class Result(Shown):
                 self.found[place] = part.checked(where, systems) if isinstance(part, Words) else part.checked(where)
                 if adrift(part, self.parts, where):
                     said = "its left side is not a side of a line of this page; give the correct form as a step, or as mended="
-                    self.found[place] = Checked(called(part), FAILS, example=said)
+                    self.found[place] = Checked(check_name(part), FAILS, example=said)
                 if isinstance(part, Conclusion):
                     by = [one for i, one in self.found.items() if any(self.parts[i] is q for q in part.by)]
                     self.found[place] = part.resting_on(by, self.found[place])
@@ -332,7 +332,7 @@ class Result(Shown):
     def refused(self) -> tuple[str, ...]:
         """Formulas in the text that no check covers: typed equalities, and terms that no formula of the page contains. The page
         fails."""
-        many = sum(map(typed, self.words))
+        many = sum(map(count_typed_equalities, self.words))
         said = [f"{counted(many, 'formula')} in words"] if many else []
         if loose := self.loose:
             said += [f"{counted(len(loose), 'term')} in words, {', '.join(f'${t}$' for t in loose)}, that no formula of the page "
@@ -414,7 +414,7 @@ class Result(Shown):
             if isinstance(part, Conclusion):
                 badge = self.found[place].badge if place in self.found else ""
                 shown = [Line(left, part.sign, right, badge=badge, key=f"{place}.{i}")
-                         for i, (left, right) in enumerate(folded(*pair, names) for pair in part.pairs)]
+                         for i, (left, right) in enumerate(fold_names(*pair, names) for pair in part.pairs)]
                 yield "conclusion", (shown if part.system is None else part.system, part.words)
                 by = [str(i) for i, q in enumerate(self.parts) if any(q is p or getattr(q, "symbol", None) is p for p in part.by)
                       if not isinstance(q, Conclusion) and lines_of(q, {})]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from hermitex.show.cite import cite, known, reference
+from hermitex.show.cite import cite, is_known_key, reference
 from hermitex.show.display import latex
 from hermitex.show.escape import markdown as words_of
 from hermitex.show.escape import prose, tex
@@ -62,7 +62,7 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     where = f" ({tex(place)})" if place else ""
     out = [rf"\section{{{prose(' '.join(title.split()))}}}", ""]
-    for kind, content in _gathered(blocks):
+    for kind, content in _merge_blocks(blocks):
         if kind == "claim":
             out += [rf"\paragraph{{Claim{where}.}} {prose(_displayed(content))}{cite}", ""]
         elif kind == "assumptions":
@@ -93,9 +93,9 @@ def section(title: str, place: str, source: str | None, blocks: Iterable[tuple[s
 
 def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[str, Any]]) -> str:
     """One result as Markdown; formulas between dollars, as notebooks and most renderers read them."""
-    said = words_of(", ".join(filter(None, [cite(source) if source and known(source) else source, place])))
+    said = words_of(", ".join(filter(None, [cite(source) if source and is_known_key(source) else source, place])))
     out = [f"## {words_of(' '.join(title.split()))}", ""]
-    for kind, content in _gathered(blocks):
+    for kind, content in _merge_blocks(blocks):
         if kind == "claim":
             out += [f"**Claim**{f' ({said})' if said else ''}. {words_of(content)}", ""]
         elif kind == "assumptions":
@@ -121,7 +121,7 @@ def markdown(title: str, place: str, source: str | None, blocks: Iterable[tuple[
     return "\n".join(out)
 
 
-def _gathered(blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _merge_blocks(blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """The same, with consecutive facts in one list, and a sentence that several texts share in one paragraph."""
     for kind, group in groupby(blocks, key=lambda b: b[0]):
         if kind == "fact":
@@ -144,10 +144,10 @@ def _sentences(texts: Iterable[str]) -> Iterator[str]:
         yield said
 
 
-def doubted(page: str, rules: Sequence[str]) -> str:
+def mark_doubted(page: str, rules: Sequence[str]) -> str:
     r"""The page of `section` or `markdown`, with the checks that do not hold named under its title.
 
-    >>> print(doubted(r"\section{A}" + "\n\nText.", ["Stein"]))
+    >>> print(mark_doubted(r"\section{A}" + "\n\nText.", ["Stein"]))
     \section{A}
     <BLANKLINE>
     \paragraph{Not established.} Checks that do not hold: Stein.
@@ -182,17 +182,19 @@ def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True, 
     labels = [rf" \label{{eq:{slug}:{line.key}}}" if slug and line.key else "" for line in lines]
     lines = [line._replace(badge="") if label else line for line, label in zip(lines, labels, strict=True)]
     notes = [_note(line.rule, line.source if cited else None, line.badge) for line in lines]
-    column = max((signs(left) for left in (line.left for line in lines) if signs(left) <= _WIDEST // 2), default=0)
+    column = max((tex_width(left) for left in (line.left for line in lines) if tex_width(left) <= _WIDEST // 2), default=0)
     words = [" ".join(filter(None, (line.rule, line.badge))) for line in lines]
-    rows = [_rows(line.left, line.sign, line.right, _WIDEST - signs(said), column) for line, said in zip(lines, words, strict=True)]
-    before, after = (max(signs(r[k]) for line in rows for r in line) for k in (0, 1))
-    beside = before + after + max(map(signs, words), default=0) <= _WIDEST
+    rows = [_rows(line.left, line.sign, line.right, _WIDEST - tex_width(said), column) for line,
+            said in zip(lines, words, strict=True)]
+    before, after = (max(tex_width(r[k]) for line in rows for r in line) for k in (0, 1))
+    beside = before + after + max(map(tex_width, words), default=0) <= _WIDEST
     unnumbered = r" \nonumber \\" if numbered else r" \\"
     written = []
     for line, note, said, label in zip(rows, notes, words, labels, strict=True):
-        *most, (left, right) = [(left, _shrunk(right, signs(left) and before) if numbered else right) for left, right in line]
+        *most, (left,
+                right) = [(left, _shrink_row(right, tex_width(left) and before) if numbered else right) for left, right in line]
         if note and not beside:
-            fits = before + signs(right) + signs(said) <= _WIDEST
+            fits = before + tex_width(right) + tex_width(said) <= _WIDEST
             most, right, left = (most, rf"{right} \qquad {note}", left) if fits else ([*most, (left, right)], rf"\qquad {note}", "")
         elif note:
             right = rf"{right} && {note}"
@@ -201,18 +203,19 @@ def _align(lines: Sequence[Line], *, numbered: bool = True, cited: bool = True, 
     return f"\\begin{{{name}}}\n" + " \\\\\n".join(written) + f"\n\\end{{{name}}}"
 
 
-def _shrunk(row: str, before: int = 0) -> str:
+def _shrink_row(row: str, before: int = 0) -> str:
     """Print a row smaller if it is too wide after the text `before` it and cannot be cut."""
     room = max(_WIDEST - before, _WIDEST//3)
-    return rf"\fitted{{{0.9*room/_WIDEST:.2f}}}{{{row}}}" if signs(row) > room and len(broken(row, room, room)) == 1 else row
+    return rf"\fitted{{{0.9*room/_WIDEST:.2f}}}{{{row}}}" if tex_width(row) > room and len(break_formula(row, room,
+                                                                                                         room)) == 1 else row
 
 
 def _displayed(words: str) -> str:
     """Words in which a formula that is wider than a line is a display of its own."""
     def one(found: re.Match[str]) -> str:
-        if signs(found[1]) <= _WIDEST:
+        if tex_width(found[1]) <= _WIDEST:
             return found[0]
-        rows = (_shrunk(row) for row in broken(found[1], _WIDEST, _WIDEST))
+        rows = (_shrink_row(row) for row in break_formula(found[1], _WIDEST, _WIDEST))
         return "$$\\begin{gathered}" + r" \\ ".join(rows) + "\\end{gathered}$$"
 
     return re.sub(r"(?<!\$)\$([^$]+)\$(?!\$)", one, words)
@@ -231,7 +234,7 @@ def _at(place: str) -> str:
 
 def _quoted(source: str | None, place: str) -> str:
     """The source of a quoted premise, in Markdown."""
-    return "".join(f", {words_of(said)}" for said in (cite(source) if source and known(source) else source, place) if said)
+    return "".join(f", {words_of(said)}" for said in (cite(source) if source and is_known_key(source) else source, place) if said)
 
 
 def _note(words: str, source: str | None, badge: str = "") -> str:
@@ -245,21 +248,21 @@ def _rows(left: str, sign: str, right: str, room: int, column: int) -> list[tupl
 
     column : how wide the left sides of the block are.
     """
-    if signs(left) > room // 2 and signs(left) + signs(right) <= room:   # else it would push all other right sides out
+    if tex_width(left) > room // 2 and tex_width(left) + tex_width(right) <= room:   # else it would push all other right sides out
         return [("", f"{left} {sign} {right}")]
-    if signs(left) > room // 2:
-        first, *more = broken(left, room, room)
-        begin, *rest = broken(right, room, room)
+    if tex_width(left) > room // 2:
+        first, *more = break_formula(left, room, room)
+        begin, *rest = break_formula(right, room, room)
         return [("", first), *(("", rf"\quad {p}") for p in more), ("", rf"\qquad {sign} {begin}"),
                 *(("", rf"\qquad {p}") for p in rest)]
-    begin, *rest = broken(right, max(room - max(column, signs(left)), room // 2), room - column)
+    begin, *rest = break_formula(right, max(room - max(column, tex_width(left)), room // 2), room - column)
     return [(left, f"{sign} {begin}"), *(("", rf"\qquad {p}") for p in rest)]
 
 
-def signs(tex: str) -> int:
+def tex_width(tex: str) -> int:
     """About how many signs wide a formula is printed; of a fraction, the wider of its two parts.
 
-    >>> signs(r"\\frac{a + b}{c}"), signs(r"\\mathbb{E}_{z}\\left[z^{2}\\right]")
+    >>> tex_width(r"\\frac{a + b}{c}"), tex_width(r"\\mathbb{E}_{z}\\left[z^{2}\\right]")
     (3, 6)
     """
     wide, i = 0, 0
@@ -267,7 +270,7 @@ def signs(tex: str) -> int:
         if tex.startswith(r"\frac{", i):
             top, i = _braced(tex, i + 5)
             bottom, i = _braced(tex, i)
-            wide += max(signs(top), signs(bottom))
+            wide += max(tex_width(top), tex_width(bottom))
             continue
         found = _COMMAND.match(tex, i)
         if found:
@@ -294,12 +297,12 @@ def _braced(tex: str, i: int) -> tuple[str, int]:
     return tex[i + 1:], len(tex)
 
 
-def broken(tex: str, first: int, room: int) -> list[str]:
+def break_formula(tex: str, first: int, room: int) -> list[str]:
     """A formula in pieces of at most `room` signs (`first` for the first), cut before a + or - outside of all brackets.
 
     If a bracket alone is too wide, it is replaced by one that can be cut inside.
     """
-    if signs(tex) <= first:
+    if tex_width(tex) <= first:
         return [tex]
     deepest = 3  # brackets in each other in which a line may end
     chunks = next((found for found in (_terms(_opened(tex, k), k) for k in range(deepest + 1)) if len(found) > 1), [tex])
@@ -308,11 +311,11 @@ def broken(tex: str, first: int, room: int) -> list[str]:
     lines = [""]
     for chunk in chunks:
         limit = first if len(lines) == 1 else room
-        if lines[-1] and signs(lines[-1]) + signs(chunk) > limit:
+        if lines[-1] and tex_width(lines[-1]) + tex_width(chunk) > limit:
             lines.append("")
             limit = room
-        if signs(chunk) > limit and chunk != tex:
-            *more, last = broken(chunk, limit, room)
+        if tex_width(chunk) > limit and chunk != tex:
+            *more, last = break_formula(chunk, limit, room)
             for piece in more:
                 lines[-1] += piece
                 lines.append("")
@@ -381,8 +384,8 @@ def _display(value: Any, *, numbered: bool = True) -> str:
     if isinstance(value, list | tuple):
         return _align([v if isinstance(v, Line) else Line(latex(v[0]), "=", latex(v[1])) for v in value], numbered=numbered)
     text = value.latex() if hasattr(value, "latex") and not hasattr(value, "free_symbols") else latex(value)
-    if signs(text) > _WIDEST and "\\begin" not in text:
-        first, *more = broken(text, _WIDEST, _WIDEST)
+    if tex_width(text) > _WIDEST and "\\begin" not in text:
+        first, *more = break_formula(text, _WIDEST, _WIDEST)
         name = "align" if numbered else "aligned"
         rows = [f"&{first}", *(rf"&\qquad {p}" for p in more)]
         return f"\\begin{{{name}}}\n" + (r" \nonumber \\" if numbered else r" \\").join(f"{r}\n" for r in rows) + f"\\end{{{name}}}"

@@ -65,10 +65,10 @@ def reference(key: str) -> Reference:
     return named[key]
 
 
-def known(key: str) -> bool:
+def is_known_key(key: str) -> bool:
     """True if a paper has this key.
 
-    >>> known("troiani2025"), known("my notes")
+    >>> is_known_key("troiani2025"), is_known_key("my notes")
     (True, False)
     """
     return key in _by_any_key()
@@ -104,10 +104,10 @@ def cite(key: str) -> str:
     return f"{who} {fields['year']}"
 
 
-def listing() -> str:
+def reference_list() -> str:
     """Every paper on a line: key, authors and year, title.
 
-    >>> next(line for line in listing().splitlines() if line.startswith("troiani2025")).split("  ", 1)[1].lstrip()[:20]
+    >>> next(line for line in reference_list().splitlines() if line.startswith("troiani2025")).split("  ", 1)[1].lstrip()[:20]
     'Troiani et al. 2025 '
     """
     from hermitex.show.tables import text_table

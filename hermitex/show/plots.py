@@ -141,7 +141,7 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
     y = _numbers(theory)
     few = 8  # points of a line that are marked: it is bent between them
-    alone = list(range(len(y))) if len(y) <= few and not (points or steps) else _alone(y)
+    alone = list(range(len(y))) if len(y) <= few and not (points or steps) else _isolated_places(y)
     (drawn,) = ax.plot(x, y, color=colour, linestyle=style, linewidth=1.5, label=_label(label), markersize=4.5,
                        marker=MARKERS[0] if alone else None, markevery=alone or None,
                        drawstyle="steps-post" if steps else "default")
@@ -160,7 +160,7 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     return _finish(ax, xlabel=xlabel, ylabel=ylabel)
 
 
-def _alone(y: Sequence[float]) -> list[int]:
+def _isolated_places(y: Sequence[float]) -> list[int]:
     """The places of the numbers that no line joins to another."""
     there = [False, *(v == v for v in y), False]
     return [i for i in range(len(y)) if there[i + 1] and not there[i] and not there[i + 2]]
@@ -205,7 +205,7 @@ def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]],
         said = ", ".join(filter(None, (label, f"${letter(quantity)}$" if len(columns) > 1 else "")))
         one = len(columns) == 1
         ax = learning_curve(line, [values[i] for i in order], ax, label=said, xlabel=f"${letter(name)}$",
-                            ylabel=axis_of(quantity) if one else "", log=log or (geometric(line), False), points=points,
+                            ylabel=axis_of(quantity) if one else "", log=log or (is_geometric(line), False), points=points,
                             measured="experiment")
     return ax
 
@@ -229,12 +229,12 @@ def beside(ax: Any, x: Sequence[float], measured: Mapping[str, tuple[Any, Any]],
     other.legend(frameon=False, fontsize="small", loc="upper right", bbox_to_anchor=(1, 0.93))  # below the curve's own
 
 
-def geometric(x: Sequence[float]) -> bool:
+def is_geometric(x: Sequence[float]) -> bool:
     """True if the values have one ratio, as in np.geomspace, also if some intervals were halved; for three values, a large ratio.
 
-    >>> geometric([1, 10, 100, 1000]), geometric([1, 10, 31.6227766, 100, 1000]), geometric([1, 2, 3, 4])
+    >>> is_geometric([1, 10, 100, 1000]), is_geometric([1, 10, 31.6227766, 100, 1000]), is_geometric([1, 2, 3, 4])
     (True, True, False)
-    >>> geometric([0.01, 0.1, 1]), geometric([1, 2, 4])
+    >>> is_geometric([0.01, 0.1, 1]), is_geometric([1, 2, 4])
     (True, False)
     """
     if len(x) < 3 or min(x) <= 0 or (len(x) == 3 and max(x) < 9*min(x)):
@@ -253,7 +253,7 @@ def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]
     ax = new_axes(ax)
     drawn = ax.pcolormesh(list(across[1]), list(up[1]), [_numbers(row) for row in table], cmap="viridis_r", shading="nearest",
                           rasterized=True)
-    logs = log or (geometric(sorted(across[1])), geometric(sorted(up[1])))
+    logs = log or (is_geometric(sorted(across[1])), is_geometric(sorted(up[1])))
     for on, scale, axis in zip(logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")
@@ -281,7 +281,7 @@ def level_lines(x: Sequence[float], y: Sequence[float], target: Sequence[Sequenc
     return _finish(ax, xlabel=xlabel, ylabel=ylabel, legend=False)
 
 
-def critical(ax: Any, at: float, name: str) -> Any:
+def mark_critical(ax: Any, at: float, name: str) -> Any:
     """A dotted line at a critical value of the abscissa; the legend names the first of several."""
     known = name in ax.get_legend_handles_labels()[1]
     ax.axvline(at, color="0.6", linestyle=":", linewidth=1.2, label=f"_{name}" if known else name, gid=REFERENCE)

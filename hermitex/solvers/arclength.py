@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .batch import Array
-from .solve_limits import over
+from .solve_limits import is_time_up
 
 Equations = Callable[[Array, float], tuple[Array, Array, Array]]  # (x, p) -> F, F_x, F_p
-Examine = Callable[[Array, Array], "str | None"]  # states (n, B), parameters (B,) -> see `trace`
+Examine = Callable[[Array, Array], "str | None"]  # states (n, B), parameters (B,) -> see `trace_curve`
 
 
-class Path(NamedTuple):
+class TracedCurve(NamedTuple):
     """States (n, B) and parameters (B,) along a curve, its folds [(x, p)], and why it ends."""
 
     x: Array
@@ -31,8 +31,8 @@ class Path(NamedTuple):
     reason: str
 
 
-def trace(equations: Equations, x0: Array, p0: float, bounds: tuple[float, float], *, tolerance: float = 1e-11,
-          examine: Examine | None = None) -> Path:
+def trace_curve(equations: Equations, x0: Array, p0: float, bounds: tuple[float, float], *, tolerance: float = 1e-11,
+          examine: Examine | None = None) -> TracedCurve:
     """Follow the curve through (x0, p0), a solution at one end of the bounds, into the interval until it leaves it.
 
     `examine(states, parameters)` looks at a few points at a time: None where the equations hold there to what is asked of
@@ -41,7 +41,7 @@ def trace(equations: Equations, x0: Array, p0: float, bounds: tuple[float, float
     Examples
     --------
     >>> fold = lambda x, p: (x**2 - p, np.array([[2*x[0]]]), np.array([-1.0]))      # x^2 = p has a fold at 0
-    >>> path = trace(fold, np.array([1.0]), 1.0, (-1.0, 1.0))
+    >>> path = trace_curve(fold, np.array([1.0]), 1.0, (-1.0, 1.0))
     >>> len(path.folds), bool(abs(path.folds[0][1]) < 1e-12), round(float(path.x[0, -1]), 9)
     (1, True, -1.0)
     """
@@ -62,7 +62,7 @@ class _Trace:
         first = 1e-3  # step, in units of the interval: short, as nothing is known of the curve yet
         self.step = first
 
-    def run(self, at: Array) -> Path:
+    def run(self, at: Array) -> TracedCurve:
         inward = 1.0 if at[-1] <= sum(self.bounds)/2 else -1.0
         self.points = [at]
         t = self.tangent(at/self.size, np.append(np.zeros(len(at) - 1), inward))
@@ -80,7 +80,7 @@ class _Trace:
                     reason, ended = said, bool(said)
                 kept = (len(self.points), len(self.folds), t, self.size, self.step)
         whole = np.array(self.points).T
-        return Path(whole[:-1], whole[-1], [(f[:-1], float(f[-1])) for f in self.folds], reason)
+        return TracedCurve(whole[:-1], whole[-1], [(f[:-1], float(f[-1])) for f in self.folds], reason)
 
     def advanced(self, t: Array) -> tuple[Array, str, bool]:
         """The next point is added to the curve: its tangent; where there is none, why, and that the curve ends."""
@@ -88,7 +88,7 @@ class _Trace:
         shortest = 1e-10  # step: below it the corrections of two points are rounding
         most = 5000  # points, each some corrections: a curve that has more goes round and round, or has no end
         while True:
-            if over():
+            if is_time_up():
                 return t, "the budget ran out", True
             if len(self.points) >= most:
                 return t, f"more than {most} points", True

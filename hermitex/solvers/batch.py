@@ -22,10 +22,10 @@ Field = Callable[[Array, Params], Array]
 ROUNDING = 256 * float(np.finfo(float).eps)  # a residual below this is noise of the summation
 
 
-def take(p: Params, index: Array) -> dict[str, Any]:
+def take_points(p: Params, index: Array) -> dict[str, Any]:
     """The parameters of the points `index`; scalars and arrays of length one stay as they are.
 
-    >>> take({"alpha": np.array([1.0, 2.0, 3.0]), "beta": 1.0}, np.array([2]))
+    >>> take_points({"alpha": np.array([1.0, 2.0, 3.0]), "beta": 1.0}, np.array([2]))
     {'alpha': array([3.]), 'beta': 1.0}
     """
     return {k: v if np.ndim(v) == 0 or np.shape(v)[-1] == 1 else np.asarray(v)[..., index] for k, v in p.items()}
@@ -76,7 +76,7 @@ def positive_mask(positive: Any, names: Sequence[str]) -> Array:
     return mask if len(items) else np.zeros(len(names), dtype=bool)
 
 
-def feasible(x: Array, positive: Array, names: Sequence[str]) -> None:
+def require_feasible(x: Array, positive: Array, names: Sequence[str]) -> None:
     """Raise `BadInput` when a start is not finite or a positive unknown starts at or below zero."""
     wrong = ~np.isfinite(x) | (positive[:, None] & (x <= 0))
     if wrong.any():
@@ -110,12 +110,12 @@ def from_logs(y: Array, positive: Array) -> Array:
     return x
 
 
-def scale(x: Array, positive: Array, floor: float) -> Array:
+def error_scale(x: Array, positive: Array, floor: float) -> Array:
     """The size |x| + floor against which an error in x counts; no floor for positive unknowns."""
     return np.abs(x) + np.where(positive, 0.0, floor)[:, None]
 
 
-def worst(size_of: Array, names: Sequence[str], most: int = 3) -> str:
+def worst_names(size_of: Array, names: Sequence[str], most: int = 3) -> str:
     """The names whose entries are within a factor ten of the largest, largest first."""
     size_of = np.where(np.isfinite(size_of), size_of, np.inf)
     top = size_of.max()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import linear
-from .batch import Array, Params, take
+from .batch import Array, Params, take_points
 from .newton import newton
 from .problem import Problem
 from .solution import Solution
@@ -38,8 +38,8 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implici
     for _ in range(2*n + 1):
         for pattern in np.unique(Z[:, open_], axis=1).T:
             k = np.flatnonzero(open_ & (pattern[:, None] == Z).all(axis=0))
-            some = take(p, k)
-            y, solved, rhs = _beside(q, pattern, x0[:, k], x[:, k], some)
+            some = take_points(p, k)
+            y, solved, rhs = _solve_with_zeros(q, pattern, x0[:, k], x[:, k], some)
             limit = np.where(y == 0, bound[:, k], np.maximum(bound[:, k], 1e3*STANDS))
             if q.rounding is not None:
                 left = q.rounding(y, some)
@@ -49,7 +49,8 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implici
             good = solved & vanishes[pattern].all(axis=0)
             found[:, k[good]] = y[:, good]
             iterated = pattern & q.explicit
-            slope[k[good]] = _slope(q, iterated, y[:, good], take(some, np.flatnonzero(good))) if iterated.any() else 0.0
+            slope[k[good]] = _slope_at_zero(q, iterated, y[:, good],
+                                            take_points(some, np.flatnonzero(good))) if iterated.any() else 0.0
             ok[k[good]] = slope[k[good]] < 1
             # What does not vanish is not 0; what runs to 0 beside the others may be.
             other = pattern[:, None] & (vanishes | ~solved) | may & ~solved & ~(y >= 1e-8*np.minimum(x0[:, k], 1.0))
@@ -66,13 +67,13 @@ def at_zero(q: Problem, x0: Array, x: Array, p: Params, bound: Array, *, implici
                     method="newton at a boundary", reason=np.full(points, "", dtype=object), unknowns=q.names, notes=tuple(notes))
 
 
-def drowned(q: Problem, x: Array, p: Params, least: float) -> Array:
+def is_below_rounding(q: Problem, x: Array, p: Params, least: float) -> Array:
     """Points (B,) at which a positive unknown below `least` is no larger than the rounding of its right-hand side."""
     found = q.positive[:, None] & q.explicit[:, None] & (x < least)
     if q.rounding is None or not found.any():
         return np.zeros(x.shape[1], dtype=bool)
     k = np.flatnonzero(found.any(axis=0))
-    found[:, k] &= x[:, k] <= _NOISE*q.rounding(x[:, k], take(p, k))
+    found[:, k] &= x[:, k] <= _NOISE*q.rounding(x[:, k], take_points(p, k))
     return found.any(axis=0)
 
 
@@ -80,7 +81,7 @@ def _largest(slopes: Array, named: list[str], u: str) -> float:
     return max(float(s) for s, v in zip(slopes, named, strict=True) if v == u)
 
 
-def _beside(q: Problem, zero: Array, x0: Array, x: Array, p: Params) -> tuple[Array, Array, Array]:
+def _solve_with_zeros(q: Problem, zero: Array, x0: Array, x: Array, p: Params) -> tuple[Array, Array, Array]:
     """(state, solved, |rhs|): the rest solved for with the unknowns `zero` at 0."""
     rest = np.flatnonzero(~zero)
     y, solved = np.where(zero[:, None], 0.0, x0), np.full(x.shape[1], rest.size == 0)
@@ -90,7 +91,7 @@ def _beside(q: Problem, zero: Array, x0: Array, x: Array, p: Params) -> tuple[Ar
     for start in (np.where(usable, x[rest], x0[rest]), x0[rest]):
         k = np.flatnonzero(~solved)
         if k.size:
-            found = _rest_solved(q, rest, y[:, k], start[:, k], take(p, k))
+            found = _rest_solved(q, rest, y[:, k], start[:, k], take_points(p, k))
             y[np.ix_(rest, k)] = found.state
             solved[k] = found.converged
     return y, solved, _rhs(q, y, p)
@@ -112,21 +113,21 @@ def _rest_solved(q: Problem, rest: Array, y: Array, start: Array, p: Params) -> 
         return whole
 
     def residual(v: Array, r: Params) -> Array:
-        return np.asarray(q.residual(full(v, r), _without(r))[rest])
+        return np.asarray(q.residual(full(v, r), _without_point_index(r))[rest])
 
     def both(v: Array, r: Params) -> tuple[Array, Array]:
-        F, J = q.both(full(v, r), _without(r))
+        F, J = q.both(full(v, r), _without_point_index(r))
         return F[rest], J[np.ix_(rest, rest)]
 
     return newton(residual, None, start, {**p, "_of": every}, names=[q.names[i] for i in rest], positive=q.positive[rest],
                   bent=q.bent[rest], both=both, rtol=q.rtol, contraction=False, raise_on_failure=False)
 
 
-def _without(p: Params) -> Params:
+def _without_point_index(p: Params) -> Params:
     return {n: v for n, v in p.items() if n != "_of"}
 
 
-def _slope(q: Problem, zero: Array, y: Array, p: Params) -> Array:
+def _slope_at_zero(q: Problem, zero: Array, y: Array, p: Params) -> Array:
     """The spectral radius of d rhs_Z/d x_Z in the limit x_Z -> 0: read off as near to 0 as rounding lets it differ from 1.
 
     1 to rounding is the critical point itself: 0 is the solution if the slope falls from there; infinity where it does not.

@@ -14,10 +14,10 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from ..show.progress import reporter
-from .journal import PASSING, Journal, packed
+from .journal import PASSING, Journal, pack_chunk
 from .sweep_grid import Grid, grid
-from .sweep_table import Sweep, assemble
-from .workers import Crew, Solve, results
+from .sweep_table import Sweep, assemble_sweep
+from .workers import Solve, WorkerPool, chunk_results
 
 
 class Progress(NamedTuple):
@@ -80,20 +80,20 @@ def sweep(
     try:
         done = dict(journal.done) if journal else {}
         todo = [k for k in range(points.chunks) if k not in done]
-        say = _Teller(points, done, progress)
-        for found in results(solve, points, todo, Crew(executor, workers), attempts):
+        say = _ProgressReporter(points, done, progress)
+        for found in chunk_results(solve, points, todo, WorkerPool(executor, workers), attempts):
             lasting = {k: c for k, c in found.items() if PASSING not in c}
             if journal and lasting:
                 journal.append(lasting)
-            done.update({k: packed(c) for k, c in found.items()})
+            done.update({k: pack_chunk(c) for k, c in found.items()})
             say(found)
-        return assemble(points, done)
+        return assemble_sweep(points, done)
     finally:
         if journal:
             journal.close()
 
 
-class _Teller:
+class _ProgressReporter:
     """Counts, and calls the progress callback."""
 
     def __init__(

@@ -14,15 +14,15 @@ import numpy as np
 
 from ..errors import BadInput
 from . import fixed_point
-from .batch import Array, Field, Params, positive_mask, start, take
-from .boundary import at_zero, drowned
+from .batch import Array, Field, Params, positive_mask, start, take_points
+from .boundary import at_zero, is_below_rounding
 from .fixed_point import GROWS
 from .newton import Both, newton
 from .problem import SOUND, START, Problem
-from .root_test import run_out, touches
+from .root_verdict import cancelled_equations, double_root_reasons
 from .solution import Solution
-from .solve_limits import over
-from .starts import tried
+from .solve_limits import is_time_up
+from .starts import solve_from_further_starts
 
 Solver = Callable[[Array, Params], Solution]
 
@@ -31,7 +31,7 @@ _LEAST = 1e-13  # a positive unknown below this part of its start may have been 
 _ARRAYS = ("residual", "converged", "iterations", "stability", "error", "method", "branch", "reason")
 
 
-def robust(
+def solve_robustly(
     x0: Any,
     p: Params | None = None,
     *,
@@ -71,7 +71,7 @@ def robust(
     Examples
     --------
     >>> F = lambda x, p: x - 1/(p["lam"] + 2/(1 + x))
-    >>> s = robust([1.0], {"lam": 0.1}, names=["V"], residual=F, positive=True)
+    >>> s = solve_robustly([1.0], {"lam": 0.1}, names=["V"], residual=F, positive=True)
     >>> round(s["V"], 6), s.method
     (0.844289, 'anderson')
     """
@@ -91,7 +91,7 @@ def robust(
         mask, rows = positive_mask(positive, names), np.array(explicit, dtype=bool)
         problem = Problem(residual, both, names, mask, rows, mask if bent is None else mask & np.array(bent, dtype=bool), sized,
                           rtol, rounding)
-        sound, p = partial(run_out, problem), {START: x, **p, _INDEX: np.arange(x.shape[1])}
+        sound, p = partial(cancelled_equations, problem), {START: x, **p, _INDEX: np.arange(x.shape[1])}
 
     def polished(y: Array, q: Params) -> Solution:
         assert residual is not None
@@ -108,10 +108,10 @@ def robust(
             last = polished(_usable(found.state, y, positive, names), q)
             if problem is not None:  # a map that hardly moves is no solution either
                 lost = [f"the equation of {said} hardly moves its unknowns there, and does not hold: no solution" if said else ""
-                        for said in run_out(problem, found.state, problem.both(found.state, q)[1], q)]
+                        for said in cancelled_equations(problem, found.state, problem.both(found.state, q)[1], q)]
                 found = replace(found, converged=found.converged & np.equal(lost, ""),
                                 reason=np.where(found.converged, np.array(lost, dtype=object), found.reason))
-            return _better(found, replace(last, method=f"{found.method} + newton"))
+            return _better_pointwise(found, replace(last, method=f"{found.method} + newton"))
 
         return run
 
@@ -123,33 +123,33 @@ def robust(
         if zero is not None and zero.any():
             found = _at_boundary(found, problem, x, p, np.where(zero, 0.0, x), 0.0, asked=zero.any(axis=0))
     for solve in slow_ones:
-        found = _mend(found, solve, x, p)
+        found = _retry_open_points(found, solve, x, p)
     if problem is not None and slow_ones:
-        found = _at_boundary(found, problem, x, p, found.state, 0.0, asked=drowned(problem, found.state, p, _LEAST))
+        found = _at_boundary(found, problem, x, p, found.state, 0.0, asked=is_below_rounding(problem, found.state, p, _LEAST))
     vanishes = 1e-25  # a right-hand side at 0 that is no larger is rounding, where no iteration has found it larger
     steps_again = 20  # of Newton's method from a further start
-    if problem is not None and not np.all(found.converged) and not over():
+    if problem is not None and not np.all(found.converged) and not is_time_up():
         found = _at_boundary(found, problem, x, p, 0*x, vanishes)
         open_ = np.flatnonzero(~np.asarray(found.converged))
         again = partial(newton, problem.residual, None, both=both, bent=bent, sound=sound, max_steps=steps_again, **common)
-        for k, s in tried(problem, x[:, open_], take(p, open_), again):
+        for k, s in solve_from_further_starts(problem, x[:, open_], take_points(p, open_), again):
             good = np.flatnonzero(s.converged)
-            found = assemble([(np.arange(x.shape[1]), found), (open_[k[good]], pick(s, good))], x.shape[1], names)
+            found = merge_solutions([(np.arange(x.shape[1]), found), (open_[k[good]], select_points(s, good))], x.shape[1], names)
         found = _at_boundary(found, problem, x, p, found.state, 0.0, implicit=True)
         ended = zip(np.ravel(found.converged), np.ravel(found.reason), trail, strict=True)
-        reasons = [_why(bool(ok), str(r), str(t)) for ok, r, t in ended]
+        reasons = [_failure_reason(bool(ok), str(r), str(t)) for ok, r, t in ended]
         open_ = np.flatnonzero(~np.asarray(found.converged))
         if open_.size:
-            y, q = found.state[:, open_], take(p, open_)
+            y, q = found.state[:, open_], take_points(p, open_)
             with np.errstate(all="ignore"):
-                for i, said in zip(open_, touches(problem, y, problem.both(y, q)[1], q), strict=True):
+                for i, said in zip(open_, double_root_reasons(problem, y, problem.both(y, q)[1], q), strict=True):
                     reasons[i] = said or reasons[i]
         found = replace(found, reason=np.array(reasons, dtype=object))
     found = found.point(0) if single else found
     return found.require() if raise_on_failure else found
 
 
-def _why(ok: bool, reason: str, trail: str) -> str:
+def _failure_reason(ok: bool, reason: str, trail: str) -> str:
     """The reason of the method that came nearest, and how the unknowns run off under iteration, if they do."""
     _, grows, how = trail.partition(GROWS)
     if ok or not grows:
@@ -169,18 +169,18 @@ def _at_boundary(found: Solution, problem: Problem, x: Array, p: Params, near: A
         least = (np.where(problem.positive[:, None], found.state, np.inf) < _LEAST * np.minimum(x, 1.0)).any(axis=0)
         bounds = np.full_like(found.state, bound)
         if asked is None:
-            asked = ~np.asarray(found.converged) | least | drowned(problem, found.state, p, _LEAST)
+            asked = ~np.asarray(found.converged) | least | is_below_rounding(problem, found.state, p, _LEAST)
             bounds = np.where(found.converged, beside * found.state, bounds)  # beside a solution that is very small
         k = np.flatnonzero(asked)
         if not k.size:
             return found
-        zero = at_zero(problem, x[:, k], near[:, k], take(p, k), bounds[:, k], implicit=implicit)
+        zero = at_zero(problem, x[:, k], near[:, k], take_points(p, k), bounds[:, k], implicit=implicit)
         good = np.flatnonzero(zero.converged)
         zero = replace(zero, iterations=np.asarray(found.iterations)[k])
-        return assemble([(np.arange(x.shape[1]), found), (k[good], pick(zero, good))], x.shape[1], found.unknowns)
+        return merge_solutions([(np.arange(x.shape[1]), found), (k[good], select_points(zero, good))], x.shape[1], found.unknowns)
 
 
-def assemble(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequence[str],
+def merge_solutions(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequence[str],
              origin: Mapping[str, Any] | None = None) -> Solution:
     """Solutions of subsets of the points put together in order; a later one replaces an earlier one.
 
@@ -210,27 +210,27 @@ def assemble(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequen
     )
 
 
-def _mend(found: Solution, solve: Solver, x: Array, p: Params) -> Solution:
+def _retry_open_points(found: Solution, solve: Solver, x: Array, p: Params) -> Solution:
     """Try `solve` on the points of `found` that are open; it counts where it converged or came nearer."""
     bad = np.flatnonzero(~np.asarray(found.converged))
-    if not bad.size or over():
+    if not bad.size or is_time_up():
         return found
     every = np.arange(x.shape[1])
-    second = _better(pick(found, bad), solve(x[:, bad], take(p, bad)))
+    second = _better_pointwise(select_points(found, bad), solve(x[:, bad], take_points(p, bad)))
     spent = np.array(found.iterations)
     spent[bad] += second.iterations
-    return replace(assemble([(every, found), (bad, second)], every.size, found.unknowns), iterations=spent)
+    return replace(merge_solutions([(every, found), (bad, second)], every.size, found.unknowns), iterations=spent)
 
 
-def _better(a: Solution, b: Solution) -> Solution:
+def _better_pointwise(a: Solution, b: Solution) -> Solution:
     """Point by point b where it converged or has the smaller residual, else a."""
     near = np.nan_to_num(np.asarray(b.residual), nan=np.inf) <= np.nan_to_num(np.asarray(a.residual), nan=np.inf)
     use = np.flatnonzero(np.asarray(b.converged) | (~np.asarray(a.converged) & near))
     every = np.arange(np.size(a.converged))
-    return a if not use.size else assemble([(every, a), (use, pick(b, use))], every.size, a.unknowns)
+    return a if not use.size else merge_solutions([(every, a), (use, select_points(b, use))], every.size, a.unknowns)
 
 
-def pick(s: Solution, k: Array) -> Solution:
+def select_points(s: Solution, k: Array) -> Solution:
     """The points k of a batch."""
     fields = {f: v[k] if np.ndim(v := getattr(s, f)) else v for f in _ARRAYS}
     return replace(s, value={n: np.asarray(v)[k] for n, v in s.value.items()}, **fields)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from . import linear
-from .batch import Array, Field, Params, feasible, finite_params, from_logs, positive_mask, start, take, to_logs
+from .batch import Array, Field, Params, finite_params, from_logs, positive_mask, require_feasible, start, take_points, to_logs
 from .differences import central, forward
-from .solution import Solution, trend
-from .solve_limits import over, ran_out
+from .solution import Solution, trend_text
+from .solve_limits import is_time_up, ran_out
 
 GROWS = "under iteration "  # of a reason: unknowns run off
 _KEPT = 4  # iterates kept to say how a point failed
@@ -105,7 +105,7 @@ class _Iteration:
         x, self.single = start(x0, self.p, self.names)
         self.mask = positive_mask(positive, self.names)
         finite_params(self.p)
-        feasible(x, self.mask, self.names)
+        require_feasible(x, self.mask, self.names)
         points = x.shape[1]
         self.y, self.active, self.final = to_logs(x, self.mask), np.arange(points), x
         self.residual, self.error = np.full(points, np.inf), np.full(points, np.nan)
@@ -154,7 +154,7 @@ class _Iteration:
             f = self.leave(f)
             if not self.active.size:
                 return
-            if over():
+            if is_time_up():
                 break
             if step and step % max(patience, max_steps // 10) == 0:
                 f = self.drop_slow(f)
@@ -183,7 +183,7 @@ class _Iteration:
         length = min(self.weight, 1.0)
         for _ in range(8):
             y[:, k] = self.y[:, k] + length * f[:, k]
-            new[:, k] = self.defect(y[:, k], take(self.p, k))
+            new[:, k] = self.defect(y[:, k], take_points(self.p, k))
             self.steps[self.active[k]] += 1
             k = k[~np.isfinite(new[:, k]).all(axis=0)]
             if not k.size:
@@ -240,14 +240,14 @@ class _Iteration:
         Where 1 - K is so small that forward differences do not resolve it, central ones are taken; where those do not
         either, the error is not known and counts as infinite: this is where a map that hardly moves would pass.
         """
-        y, p, at = self.y[:, k], take(self.p, k), f[:, k]
+        y, p, at = self.y[:, k], take_points(self.p, k), f[:, k]
         D = forward(self.defect, y, p, at)  # D = K - 1
         size = self.size(y)
         least = linear.least_singular_value(D, size)
         resolved = 1e-4  # the least 1 - K that forward and central differences can be trusted with
         weak = np.flatnonzero(~(least > resolved))
         if weak.size:
-            D[..., weak] = central(self.defect, y[:, weak], take(p, weak))
+            D[..., weak] = central(self.defect, y[:, weak], take_points(p, weak))
             least[weak] = linear.least_singular_value(D[..., weak], size[:, weak])
         x, _ = linear.solve(D, -at)
         error = (np.abs(x) / size).max(axis=0, initial=0.0)
@@ -296,7 +296,7 @@ class _Iteration:
         if why is not None and k.size:
             self.explain(np.flatnonzero(which), k, f, why)
         keep = ~which
-        self.active, self.y, self.p = self.active[keep], self.y[:, keep], take(self.p, np.flatnonzero(keep))
+        self.active, self.y, self.p = self.active[keep], self.y[:, keep], take_points(self.p, np.flatnonzero(keep))
         self.past = [x[:, keep] for x in self.past]
         if hasattr(self, "dY"):
             self.dY, self.dF = self.dY[..., keep], self.dF[..., keep]
@@ -313,5 +313,5 @@ class _Iteration:
                 how = "not positive" if self.mask[bad].all() else "undefined"
                 said = f"the right-hand side of {lost} is {how} there"
             else:
-                said = "; ".join(filter(None, (trend(path, self.names), self.growth(int(point)))))
+                said = "; ".join(filter(None, (trend_text(path, self.names), self.growth(int(point)))))
             self.reason[point] = f"{why}: {said}" if said else why

@@ -9,27 +9,27 @@ import numpy as np
 Interval = tuple[float, float]
 
 
-def clipped(x: Any, domain: Interval) -> Any:
+def clip_to_interval(x: Any, domain: Interval) -> Any:
     """x, or the number nearest to it inside."""
     lo, hi = domain
     return np.clip(x, np.nextafter(lo, hi) if np.isfinite(lo) else lo, np.nextafter(hi, lo) if np.isfinite(hi) else hi)
 
 
-def middle(domain: Interval) -> float:
+def interior_point(domain: Interval) -> float:
     """A number inside to begin with: the middle, or 1 from the only end."""
     lo, hi = domain
     return (lo + hi)/2 if np.isfinite(lo) and np.isfinite(hi) else lo + 1 if np.isfinite(lo) else hi - 1
 
 
-def outside(x: Any, domain: Interval) -> Any:
+def is_outside(x: Any, domain: Interval) -> Any:
     """Whether x is not strictly inside."""
     return ~((np.asarray(x) > domain[0]) & (np.asarray(x) < domain[1]))
 
 
-def said(name: str, domain: Interval) -> str:
+def interval_text(name: str, domain: Interval) -> str:
     """The interval in words.
 
-    >>> said("q", (0.0, 1.0)), said("V", (0.0, np.inf))
+    >>> interval_text("q", (0.0, 1.0)), interval_text("V", (0.0, np.inf))
     ('0 < q < 1', 'V > 0')
     """
     lo, hi = domain

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..show.files import write_whole
-from .sweep_grid import Grid, digest, hashed
+from .sweep_grid import Grid, json_hash, text_hash
 
 Columns = dict[str, list[Any]]
 Packed = dict[str, np.ndarray]  # the same as arrays: a million rows stay in memory until the end
@@ -28,10 +28,10 @@ PASSING = "not to be kept"  # the column of chunks that another run may solve: t
 _FORMAT = "hermitex sweep 1"
 
 
-def plain(values: Any) -> list[Any]:
+def column_to_json(values: Any) -> list[Any]:
     """A column as JSON writes it: numbers, booleans and strings; NaN as None, infinities as text.
 
-    >>> plain(np.array([0.1, np.nan, np.inf]))
+    >>> column_to_json(np.array([0.1, np.nan, np.inf]))
     [0.1, None, 'inf']
     """
     out = []
@@ -46,10 +46,10 @@ def plain(values: Any) -> list[Any]:
     return out
 
 
-def column(values: list[Any]) -> np.ndarray:
+def column_from_json(values: list[Any]) -> np.ndarray:
     """The way back: booleans, whole numbers or text if all are, else floats with NaN for what is missing.
 
-    >>> column([0.1, None, "inf"])
+    >>> column_from_json([0.1, None, "inf"])
     array([0.1, nan, inf])
     """
     kinds = {type(v) for v in values if v is not None}
@@ -63,19 +63,19 @@ def column(values: list[Any]) -> np.ndarray:
     return np.array([np.nan if v is None else float(v) for v in values])
 
 
-def packed(columns: Columns) -> Packed:
+def pack_chunk(columns: Columns) -> Packed:
     """A finished chunk as arrays."""
-    return {n: column(v) for n, v in columns.items()}
+    return {n: column_from_json(v) for n, v in columns.items()}
 
 
-def joined(parts: list[np.ndarray]) -> np.ndarray:
+def join_column(parts: list[np.ndarray]) -> np.ndarray:
     """One column out of those of its chunks; what is missing in a column of text is empty.
 
-    >>> joined([np.array([1, 2]), np.array([np.nan])])
+    >>> join_column([np.array([1, 2]), np.array([np.nan])])
     array([ 1.,  2., nan])
     """
     if any(p.dtype == object for p in parts):
-        return column([None if isinstance(v, float) and v != v else v for p in parts for v in p.tolist()])
+        return column_from_json([None if isinstance(v, float) and v != v else v for p in parts for v in p.tolist()])
     return np.concatenate(parts)
 
 
@@ -100,7 +100,7 @@ class Journal:
         with self._writing():
             for k, columns in results.items():
                 text = json.dumps(columns, allow_nan=False)  # once, for the line and its checksum
-                self._file.write(f'{{"chunk": {k}, "check": "{hashed(text)}", "columns": {text}}}\n'.encode())
+                self._file.write(f'{{"chunk": {k}, "check": "{text_hash(text)}", "columns": {text}}}\n'.encode())
             self._file.flush()
             os.fsync(self._file.fileno())
 
@@ -138,7 +138,7 @@ class Journal:
         file = self.path / "header.json"
         header = {
             "format": _FORMAT,
-            "grid": {k: plain(v) for k, v in grid.axes.items()},
+            "grid": {k: column_to_json(v) for k, v in grid.axes.items()},
             "chunk": grid.chunk,
             "grid_signature": grid.signature,
             "code_signature": signature,
@@ -170,7 +170,7 @@ class Journal:
             for line in lines:
                 entry = _entry(line)
                 if entry is not None and entry[0] not in done and 0 <= entry[0] < grid.chunks:
-                    done[entry[0]] = packed(entry[1])
+                    done[entry[0]] = pack_chunk(entry[1])
                     sound.append((lines.tell() - len(line), len(line.rstrip(b"\n"))))
         if sum(length + 1 for _, length in sound) != file.stat().st_size:
             raw = file.read_bytes()
@@ -182,7 +182,7 @@ def _entry(line: bytes) -> tuple[int, Columns] | None:
     try:
         body = json.loads(line)
         k, columns = body["chunk"], body["columns"]
-        return (int(k), columns) if digest(columns) == body["check"] else None
+        return (int(k), columns) if json_hash(columns) == body["check"] else None
     except (ValueError, KeyError, TypeError):
         return None
 

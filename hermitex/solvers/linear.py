@@ -116,7 +116,7 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
     if n == 0:
         return np.zeros((0, points)), rank
     with np.errstate(all="ignore"):
-        M, weight, unit, finite, inverse = _balanced(A)
+        M, weight, unit, finite, inverse = _balanced_inverse(A)
         v = b.T * weight
         finite &= np.isfinite(v.sum(axis=1))
         good = finite & np.isfinite(inverse).all(axis=(1, 2))
@@ -131,7 +131,7 @@ def solve(A: Array, b: Array) -> tuple[Array, Array]:
     return (x * unit).T, rank
 
 
-def _balanced(A: Array) -> tuple[Array, Array, Array, Array, Array]:
+def _balanced_inverse(A: Array) -> tuple[Array, Array, Array, Array, Array]:
     """M = w A u of (B, n, n) with the weights w and u, where it is finite, and its inverse: not finite where M is singular."""
     M, n = A.transpose(2, 0, 1), len(A)
     rows = np.abs(M).max(axis=2)
@@ -146,19 +146,19 @@ def _balanced(A: Array) -> tuple[Array, Array, Array, Array, Array]:
     return M, weight, unit, finite, np.where((finite & (condition < 1 / (8 * n * _EPS)))[:, None, None], inverse, np.inf)
 
 
-def spread(A: Array, b: Array, x: Array) -> Array:
+def rounding_spread(A: Array, b: Array, x: Array) -> Array:
     """How far rounding of the entries may move a solution x, (n, B):  A^-1 r,  |r| = (|A| |x| + |b|) eps;  0 where A is singular.
 
     The signs of r are those that move most the unknown of which, relative, least is known.
 
     >>> A, b = np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-30]])[..., None], np.array([[1.0], [2.0]])
-    >>> spread(A, b, np.array([[1.0 - 2.0**30], [2.0**30]]))[:, 0].round(-2)
+    >>> rounding_spread(A, b, np.array([[1.0 - 2.0**30], [2.0**30]]))[:, 0].round(-2)
     array([ 1000., -1000.])
     """
     left = _EPS * (np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b))
     tiny = 1e-6  # an unknown this much smaller than the largest counts as that large where the least known is looked for
     with np.errstate(all="ignore"):
-        _, weight, unit, _, inverse = _balanced(A)
+        _, weight, unit, _, inverse = _balanced_inverse(A)
         r, size = left.T * weight, np.abs(x.T)
         far = np.einsum("bij,bj->bi", np.abs(inverse), r) * unit
         worst = np.argmax(np.nan_to_num(far / np.maximum(size, tiny * size.max(axis=1, keepdims=True))), axis=1)
@@ -183,7 +183,7 @@ def _inverse(M: Array) -> Array:
         return out
 
 
-def regular(M: Array) -> Array:
+def least_singular_bound(M: Array) -> Array:
     """A lower bound of the least singular value of each M (B, n, n): its determinant over the most that the others come to."""
     n = M.shape[-1]
     norm = np.sqrt((M * M).sum(axis=(1, 2)))

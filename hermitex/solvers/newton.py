@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from . import linear
-from .batch import ROUNDING, Array, Field, Params, feasible, finite_params, positive_mask, start, take, worst
+from .batch import ROUNDING, Array, Field, Params, finite_params, positive_mask, require_feasible, start, take_points, worst_names
 from .problem import SOUND
 from .solution import NOWHERE, Solution
-from .solve_limits import over, ran_out
+from .solve_limits import is_time_up, ran_out
 
 _least, _largest, _sum = np.minimum.reduce, np.maximum.reduce, np.add.reduce
 
@@ -77,7 +77,7 @@ def newton(
     x, single = start(x0, p, names)
     mask = positive_mask(positive, names)
     finite_params(p)
-    feasible(x, mask, names)
+    require_feasible(x, mask, names)
     rows = mask if bent is None else mask & np.array(bent, dtype=bool)
     run = _NewtonRun(residual, jacobian, both, x, p, mask, rows, names, rtol, atol)
     with np.errstate(all="ignore"):
@@ -127,7 +127,7 @@ class _NewtonRun:
         F, J = self.evaluate(self.x, self.p)
         lost = ~np.isfinite(F).all(axis=0)
         if lost.any():
-            said = [f"the equation of {worst(np.abs(f), self.names)} {NOWHERE}" for f in F.T[lost]]
+            said = [f"the equation of {worst_names(np.abs(f), self.names)} {NOWHERE}" for f in F.T[lost]]
             self.measure(J)
             self.finish(lost, F, J, np.full(F.shape, np.inf), said)
             F, J = F[:, ~lost], J[..., ~lost]
@@ -135,7 +135,7 @@ class _NewtonRun:
             self.step = step
             if not self.active.size:
                 return
-            if over():
+            if is_time_up():
                 max_steps = step
             self.measure(J)
             R, d = self.direction(F, J)
@@ -181,7 +181,7 @@ class _NewtonRun:
             G[self.diagonal] -= t
             G[i] *= bend_slope(t)[:, None]
             R = np.array(F)
-            R[i] = bend(t)
+            R[i] = logarithmic_step(t)
         self.G = G
         d = linear.step(G, -R)
         absurd = 1e6  # a step this many times the unknown is a sign of a singular Jacobian
@@ -234,7 +234,7 @@ class _NewtonRun:
         if not self.some:
             return F
         R = np.array(F)
-        R[self.bends] = bend(F[self.bends] / x[self.bends])
+        R[self.bends] = logarithmic_step(F[self.bends] / x[self.bends])
         return R
 
     def search(self, F: Array, J: Array, d: Array, R: Array) -> tuple[Array, Array, Array]:
@@ -264,7 +264,7 @@ class _NewtonRun:
             trial[:, stuck], F_new[:, stuck], J_new[..., stuck] = x[:, stuck], F[:, stuck], J[..., stuck]
             again = stale[~stuck[stale]]
             if again.size:
-                J_new[..., again] = self.evaluate(trial[:, again], take(self.p, again))[1]
+                J_new[..., again] = self.evaluate(trial[:, again], take_points(self.p, again))[1]
         self.steps[self.active] += ~stuck
         self.before = np.where(stuck, self.before, np.where(t == 1, self.length(d), np.inf))
         self.x = trial
@@ -279,7 +279,7 @@ class _NewtonRun:
                 return
             t[bad] *= 0.5
             trial[:, bad] = self.move(x[:, bad], t[bad] * d[:, bad])
-            F_new[:, bad] = self.residual(trial[:, bad], take(self.p, bad))
+            F_new[:, bad] = self.residual(trial[:, bad], take_points(self.p, bad))
             R_new = self.bent(F_new[:, bad], trial[:, bad])
             fine = self.merit(R_new, size[:, bad]) <= (1 - 1e-4 * t[bad]) * before[bad]
             fine |= self.nearer(R_new, d[:, bad], t[bad], self.G[..., bad])
@@ -300,7 +300,7 @@ class _NewtonRun:
         if why is not None:
             self.explain(k, F[:, which], why)
         keep = ~which
-        self.active, self.x, self.p = self.active[keep], self.x[:, keep], take(self.p, np.flatnonzero(keep))
+        self.active, self.x, self.p = self.active[keep], self.x[:, keep], take_points(self.p, np.flatnonzero(keep))
         self.size_F, self.unit, self.G = self.size_F[:, keep], self.unit[:, keep], self.G[..., keep]
         self.unsound = self.unsound if self.unsound is None else self.unsound[keep]
         self.before = self.before[keep]
@@ -309,12 +309,12 @@ class _NewtonRun:
         """The last step is taken where it may be felt, if what is left after it is far shorter."""
         felt = 1e-15  # a last step that is longer is taken: what is computed from the solution may feel it
         k = np.flatnonzero(self.ok & ~self.singular & (self.forward > felt))
-        if not k.size or over():
+        if not k.size or is_time_up():
             return
         self.active, self.x = k, self.final[:, k]
         self.measure(self.J_final[..., k])
         self.before, self.x = self.length(self.last[:, k]), self.move(self.x, self.last[:, k])
-        F, J = self.evaluate(self.x, take(p, k))
+        F, J = self.evaluate(self.x, take_points(p, k))
         self.measure(J)
         _, d = self.direction(F, J)
         backward, forward = self.errors(F, d)
@@ -334,10 +334,10 @@ class _NewtonRun:
         d = self.last[:, k]
         nearer = 5  # steps that an unknown near 0 takes to relative accuracy
         for _ in range(nearer):
-            if not k.size or over():
+            if not k.size or is_time_up():
                 return
             x = self.final[:, k] + d*~self.mask[:, None]
-            F, J = self.evaluate(x, take(p, k))
+            F, J = self.evaluate(x, take_points(p, k))
             step = linear.step(J, -F)
             shorter = np.all(np.abs(step) <= np.maximum(np.abs(d)/4, self.rtol*np.abs(x)), axis=0)
             k, x, J, step = k[shorter], x[:, shorter], J[..., shorter], step[:, shorter]
@@ -352,14 +352,14 @@ class _NewtonRun:
             if not isinstance(why, str):
                 self.reason[point] = why[i]
                 continue
-            names = worst(np.abs(F[:, i]) / np.abs(self.final[:, point]).clip(1e-300), self.names)
+            names = worst_names(np.abs(F[:, i]) / np.abs(self.final[:, point]).clip(1e-300), self.names)
             self.reason[point] = f"{why} (largest in the equation of {names}){self.runaway(self.final[:, point])}"
 
     def check(self, sound: Callable[[Array, Array, Params], list[str]], p: Params) -> None:
         """Points where an equation holds because it ran out of digits are not solved."""
         k = np.flatnonzero(self.ok & ~((self.steps == 0) & p.get(SOUND, False)))
         if k.size:
-            for point, named in zip(k, sound(self.final[:, k], self.J_final[..., k], take(p, k)), strict=True):
+            for point, named in zip(k, sound(self.final[:, k], self.J_final[..., k], take_points(p, k)), strict=True):
                 if named:
                     self.ok[point], self.backward[point] = False, np.inf
                     self.reason[point] = (f"the equation of {named} holds to rounding only, ever better as its unknowns go on: "
@@ -396,10 +396,10 @@ class _NewtonRun:
         )
 
 
-def bend(t: Array) -> Array:
+def logarithmic_step(t: Array) -> Array:
     """-log(1 - t), continued by its tangent beyond t = 1/2: monotone, zero only at t = 0.
 
-    >>> bend(np.array([0.0, 0.5, 1.0])).round(6)
+    >>> logarithmic_step(np.array([0.0, 0.5, 1.0])).round(6)
     array([0.      , 0.693147, 1.693147])
     """
     inside = np.minimum(t, 0.5)
@@ -407,5 +407,5 @@ def bend(t: Array) -> Array:
 
 
 def bend_slope(t: Array) -> Array:
-    """The derivative of `bend`."""
+    """The derivative of `logarithmic_step`."""
     return np.asarray(1/np.maximum(1 - t, 0.5))

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import BadInput, UnknownName
 from .batch import Array, Params
-from .solution import Solution, trend
-from .solve_limits import over, ran_out
+from .solution import Solution, trend_text
+from .solve_limits import is_time_up, ran_out
 
 if TYPE_CHECKING:
     from hermitex.hints import Axes
@@ -215,7 +215,7 @@ class _Clock:
 
     def __call__(self, t: float, x: Array) -> float:
         if not self.is_up:
-            self.is_up = over()
+            self.is_up = is_time_up()
             self.last = (self.last + t)/2 if self.is_up else t
         return (self.last - t)*self.sign if self.is_up else 1.0
 
@@ -244,5 +244,5 @@ def _reason(run: Any, last: Array, names: Sequence[str]) -> str:
     ends = run.t if run.sol is None else run.sol.ts
     reached = f"t = {ends[-1]:.6g}" if len(ends) else "the first step"
     path = [*run.y.T[-4:]] if run.y.shape[-1] >= 4 else [last]
-    said = trend(path, names)
+    said = trend_text(path, names)
     return f"the integration stopped at {reached}: {str(run.message).rstrip('.')}" + (f" ({said})" if said else "")

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import BadInput
 from ..show.columns import axes_of
 from ..show.load import columns_of
-from .journal import column
+from .journal import column_from_json
 from .sweep_table import Sweep
 
 
@@ -42,7 +42,7 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     rows = len(next(iter(found.values())))
     if not rows:
         raise BadInput(f"load: {str(path)[:80]!r} has no rows")
-    columns = {name: column(values) for name, values in found.items()}
+    columns = {name: column_from_json(values) for name, values in found.items()}
     numbers = [v for v in columns.values() if v.dtype.kind == "f"]
     there = np.array([all(map(np.isfinite, row)) for row in zip(np.zeros(rows), *numbers, strict=True)])
     columns.setdefault("converged", there)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .batch import Array, Field, Params, finite_params, positive_mask, start, take, to_logs
+from .batch import Array, Field, Params, finite_params, positive_mask, start, take_points, to_logs
 from .solution import Solution
 
 
@@ -57,7 +57,7 @@ def root(
     finite_params(p)
     positive = positive_mask(positive, names)
     at = [1.0 if positive[0] else 0.0] if x0 is None else x0
-    x, single = start(at, {**p, **_given(lower, "lower"), **_given(upper, "upper")}, names)
+    x, single = start(at, {**p, **_checked_bound(lower, "lower"), **_checked_bound(upper, "upper")}, names)
     single = single and np.ndim(lower) == 0 and np.ndim(upper) == 0
     run = _Bracket(residual, p, x.shape[1], bool(positive[0]), rtol, atol)
     with np.errstate(all="ignore"):
@@ -71,7 +71,7 @@ def root(
     return found.require("give lower= and upper= on both sides of the root") if raise_on_failure else found
 
 
-def _given(bound: Any, name: str) -> dict[str, Any]:
+def _checked_bound(bound: Any, name: str) -> dict[str, Any]:
     return {} if bound is None else {name: bound}
 
 
@@ -88,7 +88,7 @@ class _Bracket:
         """F at the coordinate y of the points k."""
         self.steps[k] += 1
         x = np.exp(y) if self.positive else y
-        return np.array(np.broadcast_to(self.residual(x[None], take(self.p, k)), (1, k.size))[0])
+        return np.array(np.broadcast_to(self.residual(x[None], take_points(self.p, k)), (1, k.size))[0])
 
     def coordinate(self, x: Array) -> Array:
         x = np.asarray(x, dtype=float)
@@ -164,7 +164,7 @@ class _Bracket:
             other = k[~same]
             self.b[other], self.fb[other] = self.a[other], self.fa[other]
             self.a[k], self.fa[k] = y, f
-            t[k] = _fraction(self.a[k], self.b[k], c[k], self.fa[k], self.fb[k], fc[k])
+            t[k] = _next_fraction(self.a[k], self.b[k], c[k], self.fa[k], self.fb[k], fc[k])
         self.reason[k] = "the steps ran out"
 
     def tolerance(self, y: Array) -> Array:
@@ -205,7 +205,7 @@ class _Bracket:
         )
 
 
-def _fraction(a: Array, b: Array, c: Array, fa: Array, fb: Array, fc: Array) -> Array:
+def _next_fraction(a: Array, b: Array, c: Array, fa: Array, fb: Array, fc: Array) -> Array:
     """Where in (a, b) to look next: inverse quadratic interpolation if Chandrupatla's two conditions allow it."""
     xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
     safe = (phi * phi < xi) & ((1 - phi) * (1 - phi) < 1 - xi)

@@ -30,7 +30,7 @@ _ENDED = 1e-10  # an iterate that moves no more than that has ended
 _NEAR = 1e-4  # this near a stable solution is reached
 
 
-def branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array], *, names: Sequence[str], free: Sequence[str],
+def find_branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array], *, names: Sequence[str], free: Sequence[str],
              positive: Any = None, step: Map | None = None, groups: Sequence[Sequence[str]] = (), boundary: bool = False
              ) -> tuple[Solution, ...]:
     """Every solution found, the reached ones first, each with its `.branch`.
@@ -57,7 +57,7 @@ def branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array], *,
     >>> G = lambda x: np.tanh(2*x)                     # Curie-Weiss below its critical temperature
     >>> def solve(x0):
     ...     return newton(lambda x, p: x - G(x), lambda x, p: (1 - 2 + 2*G(x)**2)[None], x0, names=["m"], raise_on_failure=False)
-    >>> found = branches(solve, {"up": np.array([1.0]), "small": np.array([-1e-3])}, names=["m"], free=["m"], step=G)
+    >>> found = find_branches(solve, {"up": np.array([1.0]), "small": np.array([-1e-3])}, names=["m"], free=["m"], step=G)
     >>> [(s.branch, round(float(s["m"]), 4) + 0.0) for s in found]
     [('up', 0.9575), ('small', -0.9575), ('unstable', 0.0)]
     """
@@ -111,7 +111,7 @@ class _Search:
         u = np.repeat(diagonal[None], n, axis=0)
         scattered = 48  # starts at random scales
         if n > 1:
-            ratio = _golden(n)
+            ratio = _golden_ratio(n)
             u = np.concatenate([u, (0.5 + np.outer(ratio ** np.arange(1, n + 1), np.arange(1, scattered + 1))) % 1.0], axis=1)
         x = np.repeat(default[:, None], u.shape[1], axis=1)
         logs = self.mask[self.free][:, None]
@@ -135,7 +135,7 @@ class _Search:
         """Where iteration goes from beside the unstable ones, pushed up and down in all free unknowns and in each alone."""
         n = len(self.free)
         few = [*np.eye(n)] if 1 < n <= 6 else []
-        pushes = [s * w for w in [np.ones(n), *few, *([_signs(n)] if n > 1 else [])] for s in (1.0, -1.0)]
+        pushes = [s * w for w in [np.ones(n), *few, *([_sign_patterns(n)] if n > 1 else [])] for s in (1.0, -1.0)]
         x = []
         push = 1e-3  # relative, away from an unstable solution
         for i in unstable:
@@ -153,7 +153,7 @@ class _Search:
         fixed = np.zeros(len(self.names), dtype=bool)
         fixed[self.free] = True
         steps_away = 400  # iterations away from an unstable solution
-        ended, _ = self.iterated(consistent(self.step, begun, fixed), steps_away)
+        ended, _ = self.iterated(consistent_states(self.step, begun, fixed), steps_away)
         return np.concatenate([ended, begun], axis=1)
 
     def between(self, new: Sequence[int]) -> Array:
@@ -325,7 +325,7 @@ class _Search:
         return said[:3]
 
 
-def consistent(step: Map, x: Array, fixed: Array, rounds: int = 20) -> Array:
+def consistent_states(step: Map, x: Array, fixed: Array, rounds: int = 20) -> Array:
     """The states with every unknown that is not `fixed` put to its right-hand side: so a start in a few unknowns is one of all."""
     x = x.copy()
     for _ in range(min(rounds, int((~fixed).sum()))):
@@ -337,7 +337,7 @@ def consistent(step: Map, x: Array, fixed: Array, rounds: int = 20) -> Array:
     return x
 
 
-def _golden(n: int) -> float:
+def _golden_ratio(n: int) -> float:
     """1/g with g^(n+1) = g + 1: its powers fill the n-dimensional cube evenly."""
     g = 2.0
     for _ in range(60):
@@ -345,5 +345,5 @@ def _golden(n: int) -> float:
     return 1 / g
 
 
-def _signs(n: int) -> Array:
+def _sign_patterns(n: int) -> Array:
     return np.where(np.arange(n) % 2 == 0, 1.0, -1.0)

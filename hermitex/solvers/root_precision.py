@@ -13,12 +13,12 @@ from collections.abc import Callable
 import numpy as np
 
 from .batch import Array
-from .linear import regular
+from .linear import least_singular_bound
 
 CLEAR = 1e-10  # a root that its slopes determine to that part is measured by these alone
 
 
-def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, size: Array,
+def undetermined_extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, size: Array,
            clear: float = CLEAR) -> Array:
     """The displacement d (n, B) by which x is undetermined; 0 where slopes determine it to `clear`, and where they are no numbers.
 
@@ -36,7 +36,7 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     --------
     >>> double = lambda y, k: (y - 1)**2
     >>> one, r = np.ones((1, 1)), np.full((1, 1), 1e-16)
-    >>> bool(1e-8 < np.abs(extent(double, one, np.zeros((1, 1, 1)), r, one))[0, 0] < 2e-8)
+    >>> bool(1e-8 < np.abs(undetermined_extent(double, one, np.zeros((1, 1, 1)), r, one))[0, 0] < 2e-8)
     True
     """
     n, clear = len(x), max(clear, CLEAR)
@@ -44,7 +44,7 @@ def extent(F: Callable[[Array, Array], Array], x: Array, J: Array, r: Array, siz
     G = np.moveaxis(J*size/r[:, None], -1, 0)
     surely = 10.0  # times as large as it has to be: no singular value is asked for
     with np.errstate(all="ignore"):
-        fine = np.flatnonzero(np.isfinite(G).all(axis=(1, 2)) & (size > 0).any(axis=0) & ~(regular(G) > surely/clear))
+        fine = np.flatnonzero(np.isfinite(G).all(axis=(1, 2)) & (size > 0).any(axis=0) & ~(least_singular_bound(G) > surely/clear))
     if not fine.size:
         return d
     still = np.eye(n)*np.where(size.T[fine] > 0, 0.0, 1/CLEAR**2)[:, None]  # unknowns that stay

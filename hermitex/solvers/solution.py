@@ -200,7 +200,7 @@ class Solution(Columned):
             return self
         if np.all(np.asarray(self.method) == REFUSED):
             raise BadInput(f"solve: {np.ravel(np.asarray(self.reason))[0]}")
-        raise NotConverged(self, failure(self, advice))
+        raise NotConverged(self, failure_text(self, advice))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python numbers, lists and strings, ready for JSON (NaN and infinity stay floats)."""
@@ -273,12 +273,12 @@ class Solution(Columned):
             return f"<code>{escape(object.__repr__(self))}</code>"
 
 
-def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None) -> Solution:
+def combine_solutions(parts: Sequence[Solution], values: Mapping[str, Any] | None = None) -> Solution:
     """One Solution out of those of consecutive blocks: worst residual, all converged, iterations added.
 
     >>> a = Solution({"V": 1.0}, 1e-14, True, 5, method="newton", unknowns=("V",))
     >>> b = Solution({"q": 2.0}, 0.0, True, 1, method="linear", unknowns=("q",))
-    >>> combined([a, b]).method, combined([a, b]).unknowns
+    >>> combine_solutions([a, b]).method, combine_solutions([a, b]).unknowns
     ('newton + linear', ('V', 'q'))
     """
 
@@ -311,7 +311,7 @@ def combined(parts: Sequence[Solution], values: Mapping[str, Any] | None = None)
     )
 
 
-def failure(solution: Solution, advice: str = "") -> str:
+def failure_text(solution: Solution, advice: str = "") -> str:
     """The text of a failure: how many points, what the first of them did, and what to try."""
     flags = np.atleast_1d(np.asarray(solution.converged))
     bad = np.flatnonzero(~flags)
@@ -349,10 +349,10 @@ def _advice(one: Solution) -> str:
     return "another start (start={unknown: number}, from a neighbouring point), or a looser tolerance"
 
 
-def trend(history: Sequence[np.ndarray], names: Sequence[str]) -> str:
+def trend_text(history: Sequence[np.ndarray], names: Sequence[str]) -> str:
     """What the last iterates of one point did, unknown by unknown: oscillate, run away, or creep.
 
-    >>> trend([np.array([1.0]), np.array([-1.0]), np.array([1.0]), np.array([-1.0])], ["q"])
+    >>> trend_text([np.array([1.0]), np.array([-1.0]), np.array([1.0]), np.array([-1.0])], ["q"])
     'q oscillates'
     """
     path = np.array(history, dtype=float)

@@ -13,7 +13,7 @@ from numbers import Real
 from typing import Any
 
 from ..errors import BadInput, brief
-from ..processor import seconds as processor_seconds
+from ..processor import processor_seconds
 
 _FOREVER = float("inf")
 
@@ -54,13 +54,13 @@ def require_seconds(seconds: Any) -> None:
 
 
 @contextmanager
-def limited(seconds: float | None) -> Iterator[None]:
+def limit_time(seconds: float | None) -> Iterator[None]:
     """Iterations within end after so many CPU seconds, or when an outer limit does; None is no limit.
 
     Raises BadInput for what is no number of seconds.
 
-    >>> with limited(60):
-    ...     over()
+    >>> with limit_time(60):
+    ...     is_time_up()
     False
     """
     require_seconds(seconds)
@@ -73,13 +73,13 @@ def limited(seconds: float | None) -> Iterator[None]:
         _END.reset(token)
 
 
-def over() -> bool:
+def is_time_up() -> bool:
     """Whether the time is up."""
     limit = _END.get()
     return limit.out or processor_seconds() > limit.when
 
 
-def timed(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
+def run_if_time_allows(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
     """What `run` returns, if the time that is left suffices: for its size it takes as long as the largest so far, or more.
 
     Raises OutOfTime where that is not so; never where there is no limit, and then nobody asks for the size.
@@ -102,4 +102,4 @@ def timed(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
 
 def ran_out(steps: str = "the steps ran out") -> str:
     """What ended an iteration: the time, or `steps`."""
-    return f"the budget of {_END.get().seconds:g} CPU seconds ran out" if over() else steps
+    return f"the budget of {_END.get().seconds:g} CPU seconds ran out" if is_time_up() else steps

@@ -13,10 +13,10 @@ from itertools import product
 
 import numpy as np
 
-from .batch import Array, Params, take
+from .batch import Array, Params, take_points
 from .problem import Problem
 from .solution import Solution
-from .solve_limits import over
+from .solve_limits import is_time_up
 
 _SIZES = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0)  # of every unknown that was given no start, where that which it has is a pole
 
@@ -30,7 +30,7 @@ def off_poles(both: Callable[[Array, Params], tuple[Array, Array]], x0: Array, f
             if not at_pole.size:
                 break
             trial = np.where(free[:, at_pole], size, x0[:, at_pole])
-            F, J = both(trial, take(p, at_pole))
+            F, J = both(trial, take_points(p, at_pole))
             good = np.isfinite(F.sum(axis=0) + J.sum(axis=(0, 1)))
             x0[:, at_pole[good]] = trial[:, good]
             at_pole = at_pole[~good]
@@ -68,7 +68,7 @@ def _intervals(q: Problem, x0: Array, p: Params) -> list[Array]:
         grid = x0 + np.concatenate([-(10.0**decades[::-1]), [0.0], 10.0**decades])[:, None]
     F = np.full(grid.shape, np.nan)
     for i, row in enumerate(grid):
-        if over():
+        if is_time_up():
             return []
         F[i] = q.residual(row[None], p)[0]
     change = (np.sign(F[:-1])*np.sign(F[1:]) <= 0) & (F[:-1] != 0) & np.isfinite(F[:-1] + F[1:])
@@ -81,11 +81,11 @@ def _intervals(q: Problem, x0: Array, p: Params) -> list[Array]:
     for row in order:
         a, b, exists = grid[row, columns], grid[row + 1, columns], np.isfinite(rank[row, columns])
         if exists.any():
-            out.append(np.where(exists, _halved(q, a, b, F[row, columns], p), np.nan)[None])
+            out.append(np.where(exists, _bisect(q, a, b, F[row, columns], p), np.nan)[None])
     return out
 
 
-def _halved(q: Problem, a: Array, b: Array, Fa: Array, p: Params) -> Array:
+def _bisect(q: Problem, a: Array, b: Array, Fa: Array, p: Params) -> Array:
     """The middle of (a, b), whose ends keep F of different signs; in the logarithm where both are positive."""
     a, b = a.copy(), b.copy()
 
@@ -100,17 +100,18 @@ def _halved(q: Problem, a: Array, b: Array, Fa: Array, p: Params) -> Array:
     return middle()
 
 
-def tried(q: Problem, x0: Array, p: Params, solve: Callable[[Array, Params], Solution]) -> list[tuple[Array, Solution]]:
+def solve_from_further_starts(q: Problem, x0: Array, p: Params,
+                              solve: Callable[[Array, Params], Solution]) -> list[tuple[Array, Solution]]:
     """(points, solution) of those that a further start solved, by `solve(start, parameters)`."""
     with np.errstate(all="ignore"):
         start, parts, open_ = further_starts(q, x0, p), [], np.arange(x0.shape[1])
         k = 0
-        while open_.size and not over() and (x := start(k)) is not None:
+        while open_.size and not is_time_up() and (x := start(k)) is not None:
             k += 1
             some = open_[np.isfinite(x[:, open_]).all(axis=0)]
             if not some.size:
                 continue
-            found = solve(x[:, some], take(p, some))
+            found = solve(x[:, some], take_points(p, some))
             good = np.asarray(found.converged)
             if good.any():
                 parts.append((some, found))

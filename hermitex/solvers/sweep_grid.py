@@ -22,10 +22,10 @@ from ..errors import NO_NUMBER, BadInput
 Piece = dict[str, np.ndarray]
 
 
-def reals(value: Any) -> np.ndarray:
+def real_array(value: Any) -> np.ndarray:
     """An array of floats; of complex numbers and of dates, of which NumPy would keep a part, what NO_NUMBER lists.
 
-    >>> reals([1, "2"])
+    >>> real_array([1, "2"])
     array([1., 2.])
     """
     given = np.asarray(value)
@@ -96,7 +96,7 @@ class Grid:
     @cached_property
     def signature(self) -> str:
         """A hash of axes and chunk size."""
-        return digest({"axes": {k: list(v) for k, v in self.axes.items()}, "chunk": self.chunk})
+        return json_hash({"axes": {k: list(v) for k, v in self.axes.items()}, "chunk": self.chunk})
 
 
 def check_size(asking: str, sizes: Mapping[str, int]) -> None:
@@ -127,7 +127,7 @@ def grid(axes: Mapping[str, Any], chunk: int) -> Grid:
     out: dict[str, Any] = {}
     for name, values in axes.items():
         try:
-            v = np.atleast_1d(reals(values))
+            v = np.atleast_1d(real_array(values))
         except NO_NUMBER:
             raise BadInput(f"the grid of {name} is not made of numbers") from None
         if v.ndim != 1 or v.size == 0:
@@ -140,20 +140,20 @@ def grid(axes: Mapping[str, Any], chunk: int) -> Grid:
     return Grid({n: tuple(v.tolist()) for n, v in out.items()}, int(chunk))
 
 
-def digest(content: Any) -> str:
+def json_hash(content: Any) -> str:
     """A short hash of what JSON can write, independent of the order of keys inside it."""
-    return hashed(json.dumps(content, sort_keys=False))
+    return text_hash(json.dumps(content, sort_keys=False))
 
 
-def hashed(text: str) -> str:
+def text_hash(text: str) -> str:
     """A short hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def columns(pieces: Sequence[Piece]) -> Piece:
+def concatenate_pieces(pieces: Sequence[Piece]) -> Piece:
     """The pieces one after another.
 
-    >>> columns([{"a": np.array([1.0])}, {"a": np.array([2.0])}])
+    >>> concatenate_pieces([{"a": np.array([1.0])}, {"a": np.array([2.0])}])
     {'a': array([1., 2.])}
     """
     return {n: np.concatenate([p[n] for p in pieces]) for n in pieces[0]}

@@ -16,7 +16,7 @@ from ..errors import BadInput, UnknownName
 from ..show.columns import Columned, ridge
 from ..show.escape import cell
 from ..show.files import write_whole
-from .journal import PASSING, Packed, joined, plain
+from .journal import PASSING, Packed, column_to_json, join_column
 from .sweep_grid import Grid
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Sweep(Columned):
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns as lists fit for JSON: NaN is None, infinity is "inf"."""
-        return {k: plain(v) for k, v in self.columns.items()}
+        return {k: column_to_json(v) for k, v in self.columns.items()}
 
     def table(self) -> dict[str, list[Any]]:
         """Columns of equal length: what was swept, what was solved, how it ended, then the parameters that were not swept."""
@@ -157,7 +157,7 @@ class Sweep(Columned):
             return f"<code>{escape(object.__repr__(self))}</code>"
 
 
-def assemble(points: Grid, done: Mapping[int, Packed]) -> Sweep:
+def assemble_sweep(points: Grid, done: Mapping[int, Packed]) -> Sweep:
     """The table out of the chunks, whatever order they came in."""
     order = range(points.chunks)
     names = dict.fromkeys(n for k in order for n in done[k] if n != PASSING)
@@ -166,5 +166,5 @@ def assemble(points: Grid, done: Mapping[int, Packed]) -> Sweep:
     table = {n: np.concatenate([p[n] for k in order for p in points.pieces(k)]) for n in points.axes}
     for n in names:
         if n not in points.axes:
-            table[n] = joined([done[k].get(n, np.full(len(done[k]["converged"]), np.nan)) for k in order])
+            table[n] = join_column([done[k].get(n, np.full(len(done[k]["converged"]), np.nan)) for k in order])
     return Sweep(dict(points.axes), table)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, HermitexError
-from .journal import PASSING, Columns, plain
-from .sweep_grid import Grid, Piece, columns
+from .journal import PASSING, Columns, column_to_json
+from .sweep_grid import Grid, Piece, concatenate_pieces
 
 Solve = Callable[[Piece], Mapping[str, Any]]
 
@@ -39,7 +39,7 @@ def run_chunk(solve: Solve, pieces: list[Piece]) -> Columns:
 def _solve_piece(solve: Solve, piece: Piece) -> Iterator[Columns]:
     size = len(next(iter(piece.values())))
     try:
-        yield _checked(solve({k: v.copy() for k, v in piece.items()}), size)
+        yield _checked_rows(solve({k: v.copy() for k, v in piece.items()}), size)
     except Exception as error:
         if size == 1:
             # the name of the error says what kind it is where its text alone would not
@@ -49,12 +49,12 @@ def _solve_piece(solve: Solve, piece: Piece) -> Iterator[Columns]:
             yield from _solve_piece(solve, {k: v[i : i + 1] for k, v in piece.items()})
 
 
-def _checked(out: Mapping[str, Any], size: int) -> Columns:
+def _checked_rows(out: Mapping[str, Any], size: int) -> Columns:
     table: Columns = {}
     for name, v in out.items():
         if np.shape(v) not in ((), (1,), (size,)):
             raise ValueError(f"solve returned {name} of shape {np.shape(v)} for {size} points")
-        table[name] = plain(np.broadcast_to(np.asarray(v), (size,)))
+        table[name] = column_to_json(np.broadcast_to(np.asarray(v), (size,)))
     ok = [bool(v) for v in table.get("converged", [True] * size)]
     reason = [str(r or "") for r in table.get("reason", [""] * size)]
     table["converged"] = ok
@@ -62,7 +62,7 @@ def _checked(out: Mapping[str, Any], size: int) -> Columns:
     return table
 
 
-class Crew:
+class WorkerPool:
     """The executor, made and remade if it is ours, borrowed if it is the caller's."""
 
     def __init__(self, executor: Any, workers: int | None) -> None:
@@ -87,13 +87,13 @@ class Crew:
             from concurrent.futures import ProcessPoolExecutor
             from multiprocessing import get_context
 
-            _portable(solve)
+            _require_picklable(solve)
             # spawn: a forked child inherits the locks of threads it does not have
             self.own = ProcessPoolExecutor(self.workers, get_context("spawn"), initializer=_follow_parent)
-        with _one_thread(), _deferred(), _masked():
+        with _one_thread(), _interrupt_deferred(), _interrupts_masked():
             return self.own.submit(run_chunk, solve, pieces)
 
-    def broke(self) -> None:
+    def replace_pool(self) -> None:
         """The pool is gone: take a fresh one. A borrowed pool cannot be remade, so ours takes over from it."""
         from concurrent.futures import BrokenExecutor
 
@@ -110,7 +110,7 @@ class Crew:
                 self.workers = self.workers or getattr(self.borrowed, "_max_workers", 0) or os.cpu_count() or 1
                 self.borrowed = None
 
-    def dismiss(self, *, at_once: bool = False) -> None:
+    def shut_down(self, *, at_once: bool = False) -> None:
         """Send the workers home, when they have finished what they do or at once."""
         if self.own is not None:
             if at_once:
@@ -119,7 +119,7 @@ class Crew:
             self.own.shutdown(wait=True, cancel_futures=True)
 
 
-def results(solve: Solve, points: Grid, todo: list[int], crew: Crew, attempts: int) -> Iterator[dict[int, Columns]]:
+def chunk_results(solve: Solve, points: Grid, todo: list[int], crew: WorkerPool, attempts: int) -> Iterator[dict[int, Columns]]:
     """Finished chunks as they come, in batches; every chunk of `todo` exactly once."""
     if crew.serial:
         for k in todo:
@@ -134,20 +134,20 @@ def results(solve: Solve, points: Grid, todo: list[int], crew: Crew, attempts: i
             # after a death those under way are tried one at a time, so that only the guilty one is tried in vain again
             while (suspects and not flying) or (fresh and not suspects and len(flying) < crew.window):
                 k = (suspects or fresh).popleft()
-                future = _submit(crew, solve, points.pieces(k))
+                future = _submit_chunk(crew, solve, points.pieces(k))
                 if future is None:
                     (suspects if k in tried else fresh).appendleft(k)
                     break
                 flying[future] = k
-            ready = _ready(flying)
-            finished, dead = _collect({f: flying.pop(f) for f in ready})
+            ready = _wait_for_finished(flying)
+            finished, dead = _collect_results({f: flying.pop(f) for f in ready})
             born = born or bool(finished)
             if dead or not ready:
                 if crew.own is not None:
                     wait(flying, timeout=60)  # the pool died under all of them, and is telling them one by one
-                more, rest = _collect({f: flying.pop(f) for f in [*flying] if f.done()})
+                more, rest = _collect_results({f: flying.pop(f) for f in [*flying] if f.done()})
                 finished, dead = {**finished, **more}, [*dead, *rest]
-                crew.broke()
+                crew.replace_pool()
                 if not born and crew.breaks > attempts:
                     raise WorkersLost(_LOST)
             for k in dead:
@@ -155,16 +155,16 @@ def results(solve: Solve, points: Grid, todo: list[int], crew: Crew, attempts: i
                 if tried[k] < attempts:
                     suspects.append(k)
                 else:
-                    finished[k] = _mourned(points, k, attempts)
+                    finished[k] = _failed_chunk_rows(points, k, attempts)
             if finished:
                 yield finished
     except (KeyboardInterrupt, GeneratorExit):
-        crew.dismiss(at_once=True)
+        crew.shut_down(at_once=True)
         raise
     finally:
         for future in flying:
             future.cancel()
-        crew.dismiss()
+        crew.shut_down()
 
 
 _LOST = (
@@ -174,17 +174,17 @@ _LOST = (
 )
 
 
-def _ready(flying: Mapping[Future[Columns], int]) -> set[Future[Columns]]:
+def _wait_for_finished(flying: Mapping[Future[Columns], int]) -> set[Future[Columns]]:
     """Those that are done, as soon as there is one."""
     ready: set[Future[Columns]] = set()
     tick = 0.25  # s: how soon an interrupt is heard while chunks are waited for
     while flying and not ready:
-        with _deferred():
+        with _interrupt_deferred():
             ready = wait(flying, timeout=tick, return_when=FIRST_COMPLETED).done
     return ready
 
 
-def _submit(crew: Crew, solve: Solve, pieces: list[Piece]) -> Future[Columns] | None:
+def _submit_chunk(crew: WorkerPool, solve: Solve, pieces: list[Piece]) -> Future[Columns] | None:
     from concurrent.futures import BrokenExecutor
 
     try:
@@ -193,20 +193,20 @@ def _submit(crew: Crew, solve: Solve, pieces: list[Piece]) -> Future[Columns] | 
         return None
 
 
-def _collect(futures: Mapping[Future[Columns], int]) -> tuple[dict[int, Columns], list[int]]:
+def _collect_results(futures: Mapping[Future[Columns], int]) -> tuple[dict[int, Columns], list[int]]:
     """The results that are there, and the chunks whose worker died; an error that is neither is raised."""
     finished, dead = {}, []
     for future, k in futures.items():
         try:
             finished[k] = future.result()
         except BaseException as error:
-            if not _died(error):
+            if not _worker_died(error):
                 raise
             dead.append(k)
     return finished, sorted(dead)
 
 
-def _died(error: BaseException) -> bool:
+def _worker_died(error: BaseException) -> bool:
     """Whether an error means that a worker, not the work, came to an end; Dask's are known by name, not imported."""
     from concurrent.futures import BrokenExecutor
 
@@ -216,9 +216,9 @@ def _died(error: BaseException) -> bool:
     )
 
 
-def _mourned(points: Grid, k: int, attempts: int) -> Columns:
+def _failed_chunk_rows(points: Grid, k: int, attempts: int) -> Columns:
     """The rows of a chunk that killed every worker it was given to; not written, so a resumed sweep tries it again."""
-    size = len(next(iter(columns(points.pieces(k)).values())))
+    size = len(next(iter(concatenate_pieces(points.pieces(k)).values())))
     reason = f"the worker died at each of {attempts} attempts (memory, or a crash in compiled code)"
     return {"converged": [False] * size, "reason": [reason] * size, PASSING: [True] * size}
 
@@ -236,7 +236,7 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _deferred() -> Iterator[None]:
+def _interrupt_deferred() -> Iterator[None]:
     """An interrupt that comes inside is heard at the end: a lock of a future or a queue would stay taken."""
     import signal
     from threading import current_thread, main_thread
@@ -256,7 +256,7 @@ def _deferred() -> Iterator[None]:
 
 
 @contextmanager
-def _masked() -> Iterator[None]:
+def _interrupts_masked() -> Iterator[None]:
     """Processes started inside hear no interrupt until they are ready (`_follow_parent`); this one hears it afterwards."""
     import signal
 
@@ -291,7 +291,7 @@ def _follow_parent() -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _portable(solve: Solve) -> None:
+def _require_picklable(solve: Solve) -> None:
     import pickle
 
     try:

@@ -15,8 +15,8 @@ from itertools import islice
 from math import inf
 from typing import Any, TypeVar
 
-from hermitex import processor
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, WorkExceeded
+from hermitex.processor import processor_seconds
 
 T = TypeVar("T")
 DEFAULT_BUDGET = 60.0  # seconds of an answer, where none are given
@@ -38,7 +38,7 @@ class _Until(AbstractContextManager[None]):
         self.token: Token[tuple[float, float] | None] | None = None
 
     def __enter__(self) -> None:
-        mine = None if self.seconds is None else (processor.seconds() + self.seconds, self.seconds)
+        mine = None if self.seconds is None else (processor_seconds() + self.seconds, self.seconds)
         self.token = self.bound.set(min((b for b in (self.bound.get(), mine) if b is not None), default=None))
 
     def __exit__(self, *error: object) -> None:
@@ -122,7 +122,7 @@ def checkpoint(doing: str = "", cells: int = 0) -> None:
     if (counted := _work.get()) is not None:
         counted.count(doing, cells/CELLS if cells else 1)
     bounds = [b for b in (_current.get(), _effort.get()) if b is not None]
-    if bounds and (now := processor.seconds()) > min(bounds)[0]:
+    if bounds and (now := processor_seconds()) > min(bounds)[0]:
         end, seconds = next(b for b in bounds if now > b[0])
         raise BudgetExceeded(seconds, doing, now - end + seconds)
 
@@ -250,4 +250,4 @@ def ends() -> float | None:
 def remaining(share: float = 1.0) -> float | None:
     """Seconds left in the budget in force, or a share of them; None if there is none."""
     now = _current.get()
-    return None if now is None else share*max(0.0, now[0] - processor.seconds())
+    return None if now is None else share*max(0.0, now[0] - processor_seconds())

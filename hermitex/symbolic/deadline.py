@@ -20,8 +20,8 @@ from contextlib import AbstractContextManager
 from math import inf
 from types import FrameType, TracebackType
 
-from hermitex import processor
 from hermitex.errors import BudgetExceeded
+from hermitex.processor import PAUSE, WAITING, processor_seconds
 from hermitex.symbolic.budget import budget, effort, ends, patient
 from hermitex.symbolic.interrupts import behind
 from hermitex.symbolic.precision_lock import held, let_go
@@ -110,7 +110,7 @@ class _Deadline(AbstractContextManager[None]):
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        self._held, self._begun = held(), processor.seconds()
+        self._held, self._begun = held(), processor_seconds()
         self._bound.__enter__()
         if not isinstance(sys.unraisablehook, _Unraisable):
             sys.unraisablehook = _Unraisable(sys.unraisablehook)
@@ -131,17 +131,17 @@ class _Deadline(AbstractContextManager[None]):
         beyond = SOON if self._cpu else LEAST
         mine = inf if self.seconds is None else self.seconds*(1 + GRACE) + beyond
         outer = inf if around is None else around - self._begun + SOON
-        idle = inf if self.seconds is None else time.monotonic() + processor.WAITING*self.seconds + processor.PAUSE
-        living = processor.seconds(running=True) - self._begun  # children from before, which are not this body's
+        idle = inf if self.seconds is None else time.monotonic() + WAITING*self.seconds + PAUSE
+        living = processor_seconds(running=True) - self._begun  # children from before, which are not this body's
         end = self._begun + living + min(mine, outer)
-        return lambda: min(end - processor.seconds(running=True), idle - time.monotonic())
+        return lambda: min(end - processor_seconds(running=True), idle - time.monotonic())
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._leave(kind, error, trace)
         # A library that called back when the alarm rang tells it in its own words: a result with an exception set.
         rang = behind(error) if isinstance(error, SystemError) else error
         if isinstance(rang, self._alarm):
-            used = processor.seconds(running=True) - self._begun
+            used = processor_seconds(running=True) - self._begun
             raise BudgetExceeded(self.seconds or 0, f"{self._step}, a step that does not check it", used) from None
 
     def _leave(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -16,14 +16,12 @@ from hermitex.symbolic.arithmetic import mpf, nstr
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.definite import definite
-from hermitex.symbolic.digits.enclosure import Enclosure, enclose, flint_available
+from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.exact_constants import is_identically_zero
 from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.parity import parity
-
-_INSTALL = "needs python-flint: pip install 'hermitex[flint]'"
 
 
 class Verdict(NamedTuple):
@@ -157,21 +155,11 @@ def _exact(value: Expr, digits: int) -> Verdict:
     """An exact constant that algebra did not prove zero."""
     if value.is_Rational:
         return Verdict("nonzero", value, None, "exact value")
-    if flint_available():
-        return _by_enclosure(value, value, digits)
-    if value.is_positive or value.is_negative or _product_of_nonzero(value):
-        return Verdict("nonzero", value, None, "exact value")
-    return Verdict("undetermined", value, None, f"the sign of the exact value {value} {_INSTALL}")
-
-
-def _product_of_nonzero(value: Expr) -> bool:
-    return value.is_Mul and all(f.is_positive or f.is_negative for f in value.args)
+    return _by_enclosure(value, value, digits)
 
 
 def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
     """Refine until zero is excluded or the limit is reached."""
-    if not flint_available():
-        return Verdict("undetermined", value, None, f"a proof that it is not zero {_INSTALL}")
     rough = 8  # bits: an average over several variables that is far from 0 takes no more
     # Over several variables a rough pass costs a fraction of a fine one, and most often settles it.
     bits, found = rough if _several(expr) else 64, None

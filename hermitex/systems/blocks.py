@@ -82,12 +82,13 @@ def _classify(component: list[Symbol], equations: Mapping[Symbol, Equation], dep
     if linear:
         found = linear_form([equations[u] for u in component], component, names)
         if found is not None:
-            torn = _torn(component, equations, depends)
-            return Block(tuple(component), "linear", torn, _order([u for u in component if u not in torn], depends), *found)
+            torn = _tearing_unknowns(component, equations, depends)
+            return Block(tuple(component), "linear", torn, _evaluation_order([u for u in component if u not in torn], depends),
+                         *found)
     if len(component) == 1:
         return Block(tuple(component), "root", torn=tuple(component))
-    torn = _torn(component, equations, depends)
-    return Block(tuple(component), "nonlinear", torn, _order([u for u in component if u not in torn], depends))
+    torn = _tearing_unknowns(component, equations, depends)
+    return Block(tuple(component), "nonlinear", torn, _evaluation_order([u for u in component if u not in torn], depends))
 
 
 def linear_form(equations: list[Equation], unknowns: list[Symbol], names: KeptNames | None = None) -> tuple[tuple, tuple] | None:
@@ -114,7 +115,7 @@ def linear_form(equations: list[Equation], unknowns: list[Symbol], names: KeptNa
     return tuple(rows), tuple(e.residual.xreplace(zero) for e in equations)
 
 
-def _torn(component: list[Symbol], equations: Mapping[Symbol, Equation],
+def _tearing_unknowns(component: list[Symbol], equations: Mapping[Symbol, Equation],
           depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
     """Unknowns without which the rest is computed in order (implicit and self-dependent ones are among them).
 
@@ -167,10 +168,10 @@ def _acyclic_rest(free: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) ->
 
 
 def _acyclic(members: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> bool:
-    return len(_order(members, depends)) == len(members)
+    return len(_evaluation_order(members, depends)) == len(members)
 
 
-def _order(members: Iterable[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
+def _evaluation_order(members: Iterable[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
     """Those that can be computed one after another, round by round: what a round needs stands in the rounds before."""
     members = list(members)
     inside = dict.fromkeys(members, 0)

@@ -10,13 +10,13 @@ import numpy as np
 
 from hermitex.solvers import root_branches as search
 from hermitex.solvers.batch import Array
-from hermitex.solvers.fallback_chain import assemble
-from hermitex.solvers.interval import Interval, clipped, middle, outside
+from hermitex.solvers.fallback_chain import merge_solutions
+from hermitex.solvers.interval import Interval, clip_to_interval, interior_point, is_outside
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import require_tolerance
 from hermitex.systems.compiled_system import Program
 from hermitex.systems.run import Run
-from hermitex.systems.solve import checked_start, points_of, shaped, solve
+from hermitex.systems.solve import checked_start, points_of, shape_solution, solve
 
 
 def branches(program: Program, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any], *,
@@ -34,7 +34,7 @@ def branches(program: Program, starts: Mapping[str, Mapping[str, Any]], numbers:
         rows.append(_at_point(program, near, here, tolerance))
     if not shape:
         return rows[0]
-    return tuple(shaped(s, shape) for s in _along(rows, list(starts), program))
+    return tuple(shape_solution(s, shape) for s in _follow_lines(rows, list(starts), program))
 
 
 def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbers: Mapping[str, float],
@@ -50,7 +50,7 @@ def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbe
         many = {n: np.full(x.shape[1], v) for n, v in numbers.items()} or {}
         start = {u: np.where(mask[i] & ~(x[i] > 0), 1e-9 if u in program.domain else 0.0, x[i])
                  for i, u in enumerate(program.unknowns) if u in free}
-        start |= {u: _within(x, program.domain[u]) for u, x in start.items() if u in program.domain}
+        start |= {u: _starts_within(x, program.domain[u]) for u, x in start.items() if u in program.domain}
         if not many:  # without a parameter there is one point: one start after another
             return _stacked([solve(program, {}, start={u: v[k] for u, v in start.items()}, tolerance=tolerance,
                                    raise_on_failure=False) for k in range(x.shape[1])], program)
@@ -62,21 +62,21 @@ def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbe
         start = {**program.start, **start}
         x = np.array([start.get(u, _default(program, u, m)) for u, m in zip(program.unknowns, mask, strict=True)])
         fixed = np.array([u in start for u in program.unknowns])
-        states[label] = search.consistent(step, x[:, None], fixed)[:, 0] if step is not None and fixed.any() else x
-    return search.branches(from_states, states, names=program.unknowns, free=free, positive=mask, step=step, groups=groups,
+        states[label] = search.consistent_states(step, x[:, None], fixed)[:, 0] if step is not None and fixed.any() else x
+    return search.find_branches(from_states, states, names=program.unknowns, free=free, positive=mask, step=step, groups=groups,
                            boundary=True)
 
 
 def _default(program: Program, u: str, positive: Any) -> float:
-    return middle(program.domain[u]) if u in program.domain else 1.0 if positive else 0.0
+    return interior_point(program.domain[u]) if u in program.domain else 1.0 if positive else 0.0
 
 
-def _within(x: Array, domain: Interval) -> Array:
+def _starts_within(x: Array, domain: Interval) -> Array:
     """Starts over scales as starts in an interval: those outside take the place of u/(1 + u) in it."""
     lo, hi = domain
     if not (np.isfinite(lo) and np.isfinite(hi)):
-        return clipped(np.where(outside(x, domain), lo + np.abs(x) if np.isfinite(lo) else hi - np.abs(x), x), domain)
-    return clipped(np.where(outside(x, domain), lo + (hi - lo)*np.abs(x)/(1 + np.abs(x)), x), domain)
+        return clip_to_interval(np.where(is_outside(x, domain), lo + np.abs(x) if np.isfinite(lo) else hi - np.abs(x), x), domain)
+    return clip_to_interval(np.where(is_outside(x, domain), lo + (hi - lo)*np.abs(x)/(1 + np.abs(x)), x), domain)
 
 
 def the_map(program: Program, numbers: Mapping[str, float], starts: Sequence[Mapping[str, float]], tolerance: float) -> search.Map:
@@ -100,11 +100,11 @@ def the_map(program: Program, numbers: Mapping[str, float], starts: Sequence[Map
 
 
 def _stacked(found: Sequence[Solution], program: Program) -> Solution:
-    parts = [(np.array([k]), _one(s)) for k, s in enumerate(found)]
-    return assemble(parts, len(found), program.unknowns)
+    parts = [(np.array([k]), _batch_of_one(s)) for k, s in enumerate(found)]
+    return merge_solutions(parts, len(found), program.unknowns)
 
 
-def _one(s: Solution) -> Solution:
+def _batch_of_one(s: Solution) -> Solution:
     """A single point as a batch of one."""
     names = ("residual", "stability", "error", "iterations", "converged", "method", "branch", "reason")
     kinds: dict[str, Any] = {"method": object, "branch": object, "reason": object, "converged": bool, "iterations": int}
@@ -112,7 +112,7 @@ def _one(s: Solution) -> Solution:
     return replace(s, value={n: np.array([v], dtype=float) for n, v in s.value.items()}, **fields)
 
 
-def _along(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], program: Program) -> list[Solution]:
+def _follow_lines(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], program: Program) -> list[Solution]:
     """Batches out of the solutions of each point: one for each named start, then the others from neighbour to neighbour.
 
     Where a branch does not exist at a point its numbers are NaN, and it is not converged there.
@@ -128,13 +128,13 @@ def _along(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], program:
                     taken.add(i)
         left = [s for i, s in enumerate(row) if i not in taken]
         for kind in dict.fromkeys(str(s.branch) for s in left):
-            _continue(others, k, [s for s in left if s.branch == kind], kind, program)
+            _extend_lines(others, k, [s for s in left if s.branch == kind], kind, program)
     whole = [line for line in [*lines, *others] if line]
     kept = [line for i, line in enumerate(whole) if not any(_equal(line, other) for other in whole[:i])]
     return [_batch(line, len(rows), program) for line in kept]
 
 
-def _continue(lines: list[dict[int, Solution]], k: int, found: list[Solution], kind: str, program: Program) -> None:
+def _extend_lines(lines: list[dict[int, Solution]], k: int, found: list[Solution], kind: str, program: Program) -> None:
     """Each solution goes to the line of its kind that ends nearest, or begins one."""
     def state(s: Solution) -> np.ndarray:
         return np.array([float(s[u]) for u in program.unknowns])
@@ -155,12 +155,12 @@ def _equal(a: Mapping[int, Solution], b: Mapping[int, Solution]) -> bool:
 
 
 def _batch(line: Mapping[int, Solution], points: int, program: Program) -> Solution:
-    some = _one(next(iter(line.values())))
+    some = _batch_of_one(next(iter(line.values())))
     absent = replace(some, value={n: np.array([np.nan]) for n in some.value}, residual=np.array([np.nan]),
                      stability=np.array([np.nan]), error=np.array([np.nan]), iterations=np.array([0]),
                      converged=np.array([False]), method=np.array(["none"], dtype=object), branch=np.array([""], dtype=object),
                      reason=np.array(["this branch was not found here"], dtype=object), notes=())
-    parts = [(np.array([k]), _one(line[k]) if k in line else absent) for k in range(points)]
-    whole = assemble(parts, points, program.unknowns)
+    parts = [(np.array([k]), _batch_of_one(line[k]) if k in line else absent) for k in range(points)]
+    whole = merge_solutions(parts, points, program.unknowns)
     said = [n for n in whole.notes if not n.startswith(("unstable under iteration", "stability: "))]
     return replace(whole, notes=tuple(said)).with_stability_said()

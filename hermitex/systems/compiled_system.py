@@ -22,13 +22,13 @@ from sympy import Expr, Mul, Sum, Symbol, numbered_symbols
 
 from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.array_sums import Arrays
-from hermitex.kernels.axis_records import weighed
+from hermitex.kernels.axis_records import accepts_table
 from hermitex.kernels.cancellation import magnitude
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.parameter_conditions import LAW
-from hermitex.kernels.rounding import cancels, fainter
-from hermitex.kernels.sharp_places import Marks, marks
+from hermitex.kernels.rounding import may_cancel, scale_perturbation
+from hermitex.kernels.sharp_places import Marks, find_marks
 from hermitex.kernels.source import Writer, load
 from hermitex.solvers.interval import Interval
 from hermitex.symbolic import indexed_sums
@@ -40,7 +40,7 @@ from hermitex.systems.gradients import Factors
 State = dict[str, Any]
 
 
-def row(value: Any, points: int) -> np.ndarray:
+def as_point_vector(value: Any, points: int) -> np.ndarray:
     """A number, or an array with the points along its first axis, as a vector over the points."""
     if isinstance(value, np.ndarray) and value.size == points:
         return value.reshape(-1)
@@ -60,7 +60,7 @@ class BlockCode:
 
 
 @dataclass
-class Postponed:
+class DeferredProgram:
     """A program that is made when it is asked for."""
 
     make: Callable[[], Program]
@@ -96,7 +96,7 @@ class Program:
     cancels: bool = False  # whether there is a function `rounded`
     closed: bool = False  # whether closed forms are among what cancels
     lawful: bool = False  # whether there is a function `lawful`
-    later: Postponed | None = field(default=None, repr=False)  # the same without closed forms whose terms may cancel
+    later: DeferredProgram | None = field(default=None, repr=False)  # the same without closed forms whose terms may cancel
     fine: bool = False  # whether its rules reach far out, and near to kinks
     whole: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the arrays, where they are known
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -115,9 +115,9 @@ class Program:
         if key not in self._loaded:
             self._loaded[key] = load(self.source)
             if part != 1:
-                self._loaded[key] |= fainter(self._loaded[key], part)
+                self._loaded[key] |= scale_perturbation(self._loaded[key], part)
         if average is not None:
-            self._loaded[key]["average"] = weighed(average)
+            self._loaded[key]["average"] = accepts_table(average)
         if self.nested and quad:
             require_room(self.nested, quad, max((np.shape(v)[0] for v in s.values() if np.ndim(v)), default=1))
         return self._loaded[key][name]({**self.given, **s} if self.given else s, quad)
@@ -167,14 +167,14 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     early = {LAW + n for n, v in (laws or {}).items() if v.free_symbols <= set(parameters) and not v.has(Expectation, Sum)}
     lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling)
     output = dict(zip(labels, lowered.outputs, strict=True))
-    rounded = rounded and cancels(lowered)
-    places = marks(lowered)
-    known = _known(lowered, set(parameters))
-    fixed, places = _fixed(lowered, set(unknowns), places, known)
+    rounded = rounded and may_cancel(lowered)
+    places = find_marks(lowered)
+    known = _known_symbols(lowered, set(parameters))
+    fixed, places = _fixed_targets(lowered, set(unknowns), places, known)
     fixed -= set(members)
     resting = {a.symbol for a in lowered.axes if not places.get(a.identifier, Marks()).moves - known
                and not places.get(a.identifier, Marks()).kinks}
-    lowered, fixed = _hoisted(lowered, fixed, set(parameters), resting)
+    lowered, fixed = _hoist_fixed_products(lowered, fixed, set(parameters), resting)
     settled = fixed - lowered.along_axes()
     fixed -= lowered.along_indices  # that is computed again for every block of entries, however many there are
     writer = Writer(lowered, set(parameters) | settled | set(lowered.entries), places)
@@ -200,7 +200,7 @@ def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
     return frozenset(a.identifier for s in moving for a in s.axes) if several else frozenset()
 
 
-def _known(lowered: Lowered, parameters: set[Symbol]) -> set[Symbol]:
+def _known_symbols(lowered: Lowered, parameters: set[Symbol]) -> set[Symbol]:
     """The parameters, and what follows from them without an average."""
     known = set(parameters)
     for s in lowered.statements:
@@ -209,7 +209,7 @@ def _known(lowered: Lowered, parameters: set[Symbol]) -> set[Symbol]:
     return known
 
 
-def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks], known: set[Symbol]
+def _fixed_targets(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks], known: set[Symbol]
            ) -> tuple[set[Symbol], dict[str, Marks]]:
     """What no unknown enters, not even through the nodes: those of an axis move with its break points. And the marks.
 
@@ -232,7 +232,7 @@ def _fixed(lowered: Lowered, unknowns: set[Symbol], places: Mapping[str, Marks],
     return lowered.independent_of(varying | moving), places
 
 
-def _hoisted(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], nodes: set[Symbol]
+def _hoist_fixed_products(lowered: Lowered, fixed: set[Symbol], parameters: set[Symbol], nodes: set[Symbol]
              ) -> tuple[Lowered, set[Symbol]]:
     """mu_1**4 in an average that is taken again at every step becomes a table: products of what stays fixed are taken once."""
     still, reach = fixed | parameters | nodes, lowered.reach()
@@ -307,7 +307,7 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         parts.append((f"block_{k}", results, own, f"Block {k}, {block}."))
     # Torn members are computed again under another name: from the state that is given, and so that their averages are examined.
     taken = {v.name for s in lowered.statements for v in (s.target, *s.needs)}
-    again = {m: Symbol(_unused(f"{m.name}_again", taken), real=True) for m in sorted(members, key=str)}
+    again = {m: Symbol(_unused_name(f"{m.name}_again", taken), real=True) for m in sorted(members, key=str)}
     everything = {f"rhs/{u.name}": output["rhs", u] if output["rhs", u] != u else again.get(u, u)
                   for b in blocks for u in b.unknowns}
     parts.append((_MAP, everything, set(), "Every right-hand side (or implicit form), at a full state."))
@@ -322,7 +322,7 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         later = [made[m] for m in again] if name == _MAP else []
         statements = [*lowered.needed([*results.values(), *(s.expr for s in later)], fixed, members, own=own), *later]
         reads = {v for e in (*(s.expr for s in statements), *results.values()) for v in e.free_symbols}
-        boundary |= (reads | _placing(lowered, statements, writer.marks)) & fixed
+        boundary |= (reads | _node_requirements(lowered, statements, writer.marks)) & fixed
         bodies.append((name, statements, results, title))
     targets = {s.target for s in lowered.statements}
     boundary &= targets
@@ -340,20 +340,20 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     if rounded:  # tables too
         both, later = {**everything, **named}, list(made.values())
         statements = [*lowered.needed([*both.values(), *(s.expr for s in later)], members), *later]
-        nodes = _placing(lowered, statements, writer.marks) & targets
+        nodes = _node_requirements(lowered, statements, writer.marks) & targets
         statements = [*lowered.needed([*both.values(), *nodes, *(s.expr for s in later)], members), *later]
         writer.function(_OFF, statements, both, rounded=True,
                         doc="Right-hand sides and observables with what their sums add up off by what rounding may make of it.")
 
 
-def _placing(lowered: Lowered, statements: Sequence[Statement], places: Mapping[str, Marks]) -> set[Symbol]:
+def _node_requirements(lowered: Lowered, statements: Sequence[Statement], places: Mapping[str, Marks]) -> set[Symbol]:
     """What the nodes of their axes need."""
     reads = {v for s in statements for v in s.needs}
     axes = (a for a in lowered.axes if a.symbol in reads or any(a in s.axes for s in statements))
     return {v for a in axes for v in places.get(a.identifier, Marks()).needs}
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     """The name, with underscores behind it until nothing bears it."""
     while name in taken:
         name += "_"

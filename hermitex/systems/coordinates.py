@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fallback_chain import assemble, pick, robust
-from hermitex.solvers.interval import Interval, clipped
-from hermitex.solvers.newton import bend, bend_slope
+from hermitex.solvers.fallback_chain import merge_solutions, select_points, solve_robustly
+from hermitex.solvers.interval import Interval, clip_to_interval
+from hermitex.solvers.newton import bend_slope, logarithmic_step
 from hermitex.solvers.problem import START
 from hermitex.solvers.solution import Solution
 
@@ -43,7 +43,7 @@ class Coordinates:
         """u of x, of the nearest number inside where x is not in its interval."""
         u = np.array(x, dtype=float)
         for i, (lo, hi) in self.some:
-            v = clipped(u[i], (lo, hi))
+            v = clip_to_interval(u[i], (lo, hi))
             u[i] = (v - lo)/(hi - v) if np.isfinite(lo) and np.isfinite(hi) else v - lo if np.isfinite(lo) else hi - v
         return u
 
@@ -81,7 +81,7 @@ class Coordinates:
                     for gap, towards in ((x[i] - lo, 1.0), (hi - x[i], -1.0)):
                         if np.all(np.isfinite(gap)):
                             t = towards*f/gap
-                            F[i] += towards*bend(t)
+                            F[i] += towards*logarithmic_step(t)
                             slope, own = slope + bend_slope(t)/gap, own - bend_slope(t)*t/gap
                     J[i] *= slope
                     J[i, i] += own
@@ -112,7 +112,7 @@ def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], p
 
     An upper end is the 0 of hi - x.
 
-    found : the points (B,), in x;  begin : the starts (n, B);  problem : what `robust` takes, in x
+    found : the points (B,), in x;  begin : the starts (n, B);  problem : what `solve_robustly` takes, in x
     """
     ends = np.array([d is not None and d[0] == 0 for d in domains])
     unsolved, x = ~np.asarray(found.converged), _state(found)
@@ -146,7 +146,8 @@ def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], p
     at = _at_zero(still, near, turned(begin), beyond, positive, upper, **mirrored)
     good = np.flatnonzero(near & np.asarray(at.converged))
     at = replace(at, value={**at.value, **dict(zip(at.unknowns, turned(_state(at)), strict=True))}, notes=found.notes)
-    return assemble([(np.arange(len(near)), found), (good, pick(at, good))], len(near), found.unknowns) if good.size else found
+    return merge_solutions([(np.arange(len(near)), found), (good, select_points(at, good))], len(near),
+                           found.unknowns) if good.size else found
 
 
 def _state(found: Solution) -> Array:
@@ -163,7 +164,7 @@ def _at_zero(found: Solution, asked: Array, begin: Array, domains: Sequence[Inte
     state = _state(found)
     free = ends | np.array([p and d is None for p, d in zip(positive, domains, strict=True)])
     small = 1e-6  # an unknown below that is on its way to the end 0 of its domain
-    last = robust(begin[:, k], {"point": k, START: begin[:, k]}, names=found.unknowns, positive=positive,
+    last = solve_robustly(begin[:, k], {"point": k, START: begin[:, k]}, names=found.unknowns, positive=positive,
                   zero=free[:, None] & ~(state[:, k] > small), raise_on_failure=False, **problem)
     closed = [d or (-np.inf, np.inf) for d in domains]
     inside = [(lo <= x) & (x <= hi) for x, (lo, hi) in zip(last.state, closed, strict=True)]
@@ -171,4 +172,4 @@ def _at_zero(found: Solution, asked: Array, begin: Array, domains: Sequence[Inte
     if not good.size:
         return found
     points = np.size(found.converged)
-    return assemble([(np.arange(points), found), (k[good], pick(last, good))], points, found.unknowns)
+    return merge_solutions([(np.arange(points), found), (k[good], select_points(last, good))], points, found.unknowns)

@@ -27,7 +27,7 @@ from sympy import (
 )
 
 from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
-from hermitex.kernels.closed_form_choice import independent
+from hermitex.kernels.closed_form_choice import over_independent_normals
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Expectation, bind
@@ -93,7 +93,7 @@ def through_names(expr: Expr, v: Symbol, names: KeptNames, missing: list[str] | 
     """The derivative with respect to an unknown, by the chain rule through names."""
     if v not in names.reach(expr):
         return S.Zero
-    nodes = [n for n in _outermost(expr) if v in names.reach(n)]
+    nodes = [n for n in _outermost_nodes(expr) if v in names.reach(n)]
     stand = {n: Dummy(real=True) for n in nodes}
     flat = swapped(expr, stand)
     parts = [_of_flat(flat, v, missing), *(_of_flat(flat, n, missing) * names.slope(n, v) for n in names.within(flat, v))]
@@ -131,7 +131,7 @@ def derivative(expr: Expr, v: Symbol, names: KeptNames | None = None, missing: l
         return through_names(expr, v, names, missing)
     if v not in expr.free_symbols:
         return expr * 0
-    nodes = [n for n in _outermost(expr) if v in n.free_symbols]
+    nodes = [n for n in _outermost_nodes(expr) if v in n.free_symbols]
     stand = {n: Dummy(real=True) for n in nodes}
     flat = swapped(expr, stand)
     total = _of_flat(flat, v, missing)
@@ -160,19 +160,19 @@ def partials(expr: Expr, unknowns: Sequence[Symbol], names: KeptNames | None = N
                 yield v, slope
 
 
-def _outermost(expr: Basic) -> list[Node]:
+def _outermost_nodes(expr: Basic) -> list[Node]:
     """The nodes that stand in no other one: averages and sums over arrays."""
     if isinstance(expr, Expectation | ArraySum):
         return [expr]
     found: list[Node] = []
     for a in expr.args:
-        found += [n for n in _outermost(a) if n not in found]
+        found += [n for n in _outermost_nodes(a) if n not in found]
     return found
 
 
 def _of_flat(flat: Expr, v: Symbol, missing: list[str] | None) -> Expr:
     """The derivative of what holds no node."""
-    return flat * 0 if v not in flat.free_symbols else _attempted(lambda: diff(flat, v), flat, v, missing)
+    return flat * 0 if v not in flat.free_symbols else _derivative_or_quotient(lambda: diff(flat, v), flat, v, missing)
 
 
 def _node_derivative(node: Node, v: Symbol, names: KeptNames | None, missing: list[str] | None) -> Expr:
@@ -180,7 +180,7 @@ def _node_derivative(node: Node, v: Symbol, names: KeptNames | None, missing: li
         return ArraySum(derivative(node.body, v, names, missing), node.index)
     if node.independent and not has_nodes(node.body) and not any(v in s.free_symbols for s in node.body.atoms(*SWITCHES)):
         return _with_integrand(node, lambda body: derivative(body, v, names, missing))  # mu_1 may stand for mu_1(kappa)
-    return _attempted(lambda: _with_jumps(node, v, names), node, v, missing)
+    return _derivative_or_quotient(lambda: _with_jumps(node, v, names), node, v, missing)
 
 
 def _with_integrand(node: Expectation, made: Callable[[Expr], Expr]) -> Expr:
@@ -193,9 +193,9 @@ def _with_jumps(node: Expectation, v: Symbol, names: KeptNames | None) -> Expr:
     """E[f_v] and the masses of the jumps that v moves."""
     if not node.independent and v in node.covariance.free_symbols:
         return node.diff(v)
-    body, fresh = independent(node).open()
+    body, fresh = over_independent_normals(node).open()
     body = resolve(body)
-    stand = {n: Dummy(real=True) for n in _outermost(body) if v in n.free_symbols}
+    stand = {n: Dummy(real=True) for n in _outermost_nodes(body) if v in n.free_symbols}
     back = {d: n for n, d in stand.items()}
     flat = swapped(body, stand)
     if any({v, *back} & s.free_symbols for s in flat.atoms(*STEPS)):
@@ -219,7 +219,7 @@ def _density(w: Symbol) -> Expr:
 
 
 # -- where there is no formula -----------------------------------------------------------------------------------------
-def _attempted(take: Callable[[], Expr], expr: Expr, v: Symbol, missing: list[str] | None) -> Expr:
+def _derivative_or_quotient(take: Callable[[], Expr], expr: Expr, v: Symbol, missing: list[str] | None) -> Expr:
     """What `take` gives if it is a formula; else the difference quotient of `expr`, which is noted."""
     try:
         with effort(_SECONDS):
@@ -238,14 +238,14 @@ def _attempted(take: Callable[[], Expr], expr: Expr, v: Symbol, missing: list[st
         raise NoClosedForm(expr, reason)
     text = str(expr)
     missing.append(f"{text if len(text) <= 80 else text[:77] + '...'} by {v}: {reason}")
-    return quotient(expr, v)
+    return difference_quotient(expr, v)
 
 
-def quotient(expr: Expr, v: Symbol) -> Expr:
+def difference_quotient(expr: Expr, v: Symbol) -> Expr:
     """(f(v) - f(v - h))/h, the step toward 0 where v cannot be negative.
 
     >>> from hermitex.symbols import alpha
-    >>> round(float(quotient(alpha**3, alpha).subs(alpha, 2)), 3)
+    >>> round(float(difference_quotient(alpha**3, alpha).subs(alpha, 2)), 3)
     12.0
     """
     step = Rational(1, 2**18)  # of a difference quotient: five digits of the derivative, and rounding leaves as many

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
-from hermitex.solvers.interval import Interval, outside, said
+from hermitex.solvers.interval import Interval, interval_text, is_outside
 
 _TWO = re.compile(r"(.+?)<(.+?)<(.+)\Z", re.S)
 _ONE = re.compile(r"([^<>]+)([<>])([^<>]+)\Z", re.S)
@@ -83,8 +83,8 @@ def starts(asking: str, given: Any, domain: Mapping[str, Interval], unknowns: Ma
             raise BadInput(f"{asking}: the start of {name} is one number, not {brief(value)}") from None
         if not np.isfinite(number):
             raise BadInput(f"{asking}: the start of {name} is {number}; every start is finite")
-        if name in domain and outside(number, domain[name]):
-            raise BadInput(f"{asking}: start {name} = {number:g} is outside its domain {said(name, domain[name])}")
+        if name in domain and is_outside(number, domain[name]):
+            raise BadInput(f"{asking}: start {name} = {number:g} is outside its domain {interval_text(name, domain[name])}")
         if unknowns[name] and number < 0:
             raise BadInput(f"{asking}: start {name} = {number:g} is infeasible: {name} is positive")
     return found

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.linear import spread
-from hermitex.solvers.root_precision import extent
+from hermitex.solvers.linear import rounding_spread
+from hermitex.solvers.root_precision import undetermined_extent
 from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import SMALL, chain_of, matrix_of
 
 _OF_EQUATION = 2.3e-16  # of its terms: what rounding may be of an equation
 
 
-def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple[np.ndarray, np.ndarray]:
+def undetermined_parts(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple[np.ndarray, np.ndarray]:
     """Of each point, relative, how far unknowns and observables are undetermined; 0 where slopes tell it, and where not `ok`.
 
     Apart from it, how far those of linear blocks are that move no observable: of nearly collinear letters the sum alone counts.
@@ -44,7 +44,7 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple
             return chain_of(block, some.called(f"block_{k + 1}"), y)[0]
 
         d = np.zeros(x.shape)
-        d[:, ok] = extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok], run.tolerance)
+        d[:, ok] = undetermined_extent(equations, x[:, ok], J[..., ok], r[:, ok], size[:, ok], run.tolerance)
         # x = x + (1 - x^2)/10^17: a row without a slope, which holds to rounding as far as one walks, determines nothing
         itself = np.array(block.explicit)[:, None] & (size > 0) & (size == np.abs(x))
         idle = itself & (np.abs(J)*size <= 4*_OF_EQUATION*size[:, None]).all(axis=1)
@@ -58,7 +58,7 @@ def undetermined(run: Any, ok: np.ndarray, verdict: State, gaps: State) -> tuple
         names = block.unknowns if linear else block.torn
         x = np.stack([run.row(run.s[u]) for u in names])
         if linear:
-            d = spread(*matrix_of(block, run.outputs[k], run.points), x)
+            d = rounding_spread(*matrix_of(block, run.outputs[k], run.points), x)
             far = np.abs(d)
             of_zero = (np.abs(x) <= far) & (far <= run.tolerance)  # 0 but for rounding: it counts as one of size 1
             d = np.where(ok & np.any(~of_zero & (far > 10*run.tolerance*np.maximum(np.abs(x), SMALL)), axis=0), d, 0.0)

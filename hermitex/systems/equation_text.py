@@ -16,7 +16,7 @@ from hermitex.symbolic.text.lexical import split_equation
 from hermitex.symbolic.text.text_names import declared
 
 
-def letters(names: Any, given: Any) -> dict[str, Any]:
+def letters_of_texts(names: Any, given: Any) -> dict[str, Any]:
     """The letters that a text of a system may use, by name; what is declared in `symbols` before what a name means else."""
     found = dict(field.LETTERS)
     for name in names:
@@ -28,17 +28,17 @@ def letters(names: Any, given: Any) -> dict[str, Any]:
     return {**found, **declared(given)}
 
 
-def assumed(symbol: Symbol) -> str:
+def assumption_text(symbol: Symbol) -> str:
     """What `symbols=` must say of a letter for it to come back.
 
-    >>> [assumed(Symbol("a", positive=True)), assumed(Symbol("a", real=True))]
+    >>> [assumption_text(Symbol("a", positive=True)), assumption_text(Symbol("a", real=True))]
     ['positive', 'real']
     """
     words = ("positive", "nonnegative", "negative", "nonpositive", "integer")
     return next((word for word in words if symbol.assumptions0.get(word)), "real")
 
 
-def condition(given: Any, known: Mapping[str, Any]) -> Condition:
+def read_condition(given: Any, known: Mapping[str, Any]) -> Condition:
     """A condition as `System.to_dict` writes it: ["Bernoulli", "b", "[0 1]"].
 
     Raises
@@ -55,12 +55,12 @@ def condition(given: Any, known: Mapping[str, Any]) -> Condition:
     return found
 
 
-def read(part: Mapping[Any, Any], known: Mapping[str, Any], *, equations: bool = False) -> dict[Any, Any]:
+def read_formulas(part: Mapping[Any, Any], known: Mapping[str, Any], *, equations: bool = False) -> dict[Any, Any]:
     """The same formulas, those that are texts as expressions; of `equations` a text may have two sides.
 
-    >>> read({"V": "1/(lamda + Vhat)"}, letters(["V", "Vhat"], None))
+    >>> read_formulas({"V": "1/(lamda + Vhat)"}, letters_of_texts(["V", "Vhat"], None))
     {'V': 1/(Vhat + lamda)}
-    >>> read({"x": "x**3 = 2"}, letters(["x"], None), equations=True)
+    >>> read_formulas({"x": "x**3 = 2"}, letters_of_texts(["x"], None), equations=True)
     {'x': Eq(x**3, 2)}
     """
     known = declared(known) if any(isinstance(v, str) for v in part.values()) else known

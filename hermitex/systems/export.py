@@ -34,7 +34,7 @@ from hermitex.systems.exported_text import Numbers, Point, parameters_of, render
 from hermitex.systems.iterate import require_method
 from hermitex.systems.matrices import flat_start
 from hermitex.systems.scope import written_out
-from hermitex.systems.solve import refused
+from hermitex.systems.solve import refusal_reasons
 from hermitex.systems.state_evaluation import States
 from hermitex.systems.trajectory import TIME
 
@@ -116,7 +116,7 @@ def write(system: Any, path: str | os.PathLike[str], *, reference: Numbers | Ite
     left: list[str] = []
     system.compile()  # what has no numbers at all says so itself, and not as a point that could not be solved
     points = _reference(system, reference, first, how, left)
-    checked = _checked(system, points[0]) if check else ""
+    checked = _check_equations(system, points[0]) if check else ""
     text = render(system, points, start=first, how=how, checked=checked)
     deviation = _selftest(text)
     write_whole(path, text)
@@ -151,14 +151,14 @@ def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Nu
         wanted = _points(system, given)
         without = _left_out(system, wanted)
         left.extend(without.values())
-        return [_solved(system, p, start, how) for k, p in enumerate(wanted) if k not in without]
+        return [_solve_point(system, p, start, how) for k, p in enumerate(wanted) if k not in without]
     found: list[Point] = []
     failure: HermitexError | None = None
     tries = 24  # draws of the parameters, as some of them may have no solution
     most_points = 3  # reference points: one may be special, each makes the file longer
     for k in range(tries):
         try:
-            found.append(_solved(system, _trial(system, k), start, how))
+            found.append(_solve_point(system, _trial_numbers(system, k), start, how))
         except HermitexError as error:
             failure = failure or error
         if len(found) == most_points or not system.parameters:
@@ -191,32 +191,32 @@ def _left_out(system: Any, points: list[Numbers]) -> dict[int, str]:
             numbers = {ridge(str(n), program.parameters): np.asarray(float(v)) for n, v in point.items() if str(n) not in inside}
         except NO_NUMBER:
             continue  # whoever solves it says so
-        if numbers.keys() >= set(program.parameters) and (why := refused(program, numbers, 1)[0]):
+        if numbers.keys() >= set(program.parameters) and (why := refusal_reasons(program, numbers, 1)[0]):
             found[k] = f"point {k + 1} of {len(points)} cannot be a reference: {why}"
     return found if len(found) < len(points) else {}
 
 
-def _trial(system: Any, k: int) -> dict[str, Any]:
+def _trial_numbers(system: Any, k: int) -> dict[str, Any]:
     """Plain numbers that differ between the parameters: positive ones around 1, others in (0, 1)."""
     numbers: dict[str, Any] = {}
     inside = {a.name: depth for a, depth in system.arrays.items()}
     for i, p in enumerate(parameters_of(system)):
         if p.name in inside:
-            numbers[p.name] = _drawn(inside[p.name], i + k)
+            numbers[p.name] = _short_array(inside[p.name], i + k)
             continue
         part = (0.5 + 0.618*(k + 1) + 0.2*(i + 1)) % 1.0
         numbers[p.name] = round(0.4 + 1.4*part if p.is_positive else 0.1 + 0.8*part, 3)
     return numbers
 
 
-def _drawn(depth: int, k: int) -> Any:
+def _short_array(depth: int, k: int) -> Any:
     """A short array of plain numbers between 0.2 and 1.2 for a self-test."""
     entries = 5  # of an array in a reference point: a line of the file
     places = np.indices((entries,)*depth)
     return np.round(0.2 + (0.37*(k + 1) + 0.618*sum((i + 1)*(p + 1) for i, p in enumerate(places))) % 1.0, 3).tolist()
 
 
-def _shortened(system: Any, point: Mapping[str, Any]) -> dict[str, Any]:
+def _shorten_arrays(system: Any, point: Mapping[str, Any]) -> dict[str, Any]:
     """The point with the first entries of its arrays, which are the same whatever else is left out: the file holds all of them."""
     inside = {a.name for a in system.arrays}
     longest = 60  # characters of a reason that a comment of the file holds
@@ -225,9 +225,9 @@ def _shortened(system: Any, point: Mapping[str, Any]) -> dict[str, Any]:
             for k, v in point.items()}
 
 
-def _solved(system: Any, point: Mapping[str, Any], start: Numbers, how: Numbers) -> Point:
+def _solve_point(system: Any, point: Mapping[str, Any], start: Numbers, how: Numbers) -> Point:
     system.compile().bound({str(k): v for k, v in point.items()}, "export")  # the arrays as they are given fit each other
-    point = _shortened(system, point)
+    point = _shorten_arrays(system, point)
     inside = {a.name for a in system.arrays}
     last_time = 1.0  # that a flow is followed to where no time is given
     if system.is_flow:
@@ -243,7 +243,7 @@ def _solved(system: Any, point: Mapping[str, Any], start: Numbers, how: Numbers)
     return numbers, {n: float(v) for n, v in found.value.items()}
 
 
-def _checked(system: Any, point: Point) -> str:
+def _check_equations(system: Any, point: Point) -> str:
     """Put the numbers into the formulas themselves, at 20 digits; what takes too long is left out and counted."""
     numbers, values = point
     if system.is_flow:

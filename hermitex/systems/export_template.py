@@ -124,7 +124,7 @@ def values(text):
         if text.endswith(".npy"):
             if not os.path.isfile(text):
                 raise ValueError("it is no file")
-            found = reals(np.load(text))
+            found = real_array(np.load(text))
         elif text.count(":") not in (0, 2):
             raise ValueError("a range is first:last:points")
         elif ":" in text:

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.whitelist import IMPORTED, functions, read
+from hermitex.kernels.whitelist import IMPORTED, check_functions, read
 
 _DATA = ("AXES", "CODE", "DOMAIN", "START", "REFERENCE")
 _CALLED = ("Axis", "Block", "Code", "Quadratures", "Exact", "Entry", "Arrays", "globals", "float", "frozenset")
 
 
-def verified(text: str, own: str, *, docs: Mapping[str, str], arguments: Mapping[str, str]) -> str:
+def verify_text(text: str, own: str, *, docs: Mapping[str, str], arguments: Mapping[str, str]) -> str:
     """`text`, checked.
 
     Parameters
@@ -40,7 +40,7 @@ def verified(text: str, own: str, *, docs: Mapping[str, str], arguments: Mapping
     for k, node in enumerate(read(text).body):
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
         if k == 0:
-            _must(isinstance(node, ast.Expr) and _text(node.value) == docs[""], "its docstring")
+            _require(isinstance(node, ast.Expr) and _text(node.value) == docs[""], "its docstring")
         elif isinstance(node, ast.ImportFrom) and node.module == "scipy.special":
             special |= _special(node, ours)
         elif isinstance(node, ast.FunctionDef) and node.name == "solve":
@@ -49,7 +49,7 @@ def verified(text: str, own: str, *, docs: Mapping[str, str], arguments: Mapping
             _data(node.value)  # type: ignore[attr-defined]
         elif ast.dump(node) not in trusted:
             rest.append(node)
-    functions(rest, special)
+    check_functions(rest, special)
     return text
 
 
@@ -64,7 +64,7 @@ def _special(node: ast.ImportFrom, ours: ast.Module) -> set[str]:
     """The functions of SciPy that it imports: those of formulas, and those that the solver itself uses."""
     own = {a.name for n in ours.body if isinstance(n, ast.ImportFrom) and n.module == "scipy.special" for a in n.names}
     names = {a.asname or a.name for a in node.names}
-    _must(node.level == 0 and names <= IMPORTED | own, "its imports")
+    _require(node.level == 0 and names <= IMPORTED | own, "its imports")
     return names & IMPORTED
 
 
@@ -72,27 +72,28 @@ def _solve(node: ast.FunctionDef, own: ast.AST, doc: str, arguments: Mapping[str
     """def solve(a, b, *, ...): numbers = {"a": a, "b": b}; the rest as in the package."""
     assert isinstance(own, ast.FunctionDef)
     given, (said, numbers, *body) = node.args, node.body
-    _must([a.arg for a in given.args] == list(arguments.values()) and not given.defaults and not node.decorator_list,
+    _require([a.arg for a in given.args] == list(arguments.values()) and not given.defaults and not node.decorator_list,
           "the arguments of solve")
-    _must(isinstance(said, ast.Expr) and _text(said.value) == doc, "the docstring of solve")
+    _require(isinstance(said, ast.Expr) and _text(said.value) == doc, "the docstring of solve")
     values = numbers.value if isinstance(numbers, ast.Assign) else None
-    _must(isinstance(values, ast.Dict) and [_text(k) for k in values.keys] == list(arguments)
+    _require(isinstance(values, ast.Dict) and [_text(k) for k in values.keys] == list(arguments)
           and [getattr(v, "id", None) for v in values.values] == list(arguments.values()), "the numbers of solve")
     given.args = own.args.args  # compared above
-    _must([ast.dump(n) for n in (given, *body)] == [ast.dump(n) for n in (own.args, *own.body[2:])], "the body of solve")
+    _require([ast.dump(n) for n in (given, *body)] == [ast.dump(n) for n in (own.args, *own.body[2:])], "the body of solve")
 
 
 def _data(value: ast.expr) -> None:
     """Constants in tuples, lists, dictionaries and calls of the solver's own classes."""
     for node in ast.walk(value):
         if isinstance(node, ast.Call):
-            _must(isinstance(node.func, ast.Name) and node.func.id in _CALLED, "a call in its data")
+            _require(isinstance(node.func, ast.Name) and node.func.id in _CALLED, "a call in its data")
         elif isinstance(node, ast.Lambda):
-            _must(not node.args.args, "a function in its data")
+            _require(not node.args.args, "a function in its data")
         elif isinstance(node, ast.Name):
-            _must(node.id in (*_CALLED, "AXES"), "a name in its data")
+            _require(node.id in (*_CALLED, "AXES"), "a name in its data")
         else:
-            _must(isinstance(node, ast.Constant | ast.Tuple | ast.List | ast.Dict | ast.keyword | ast.UnaryOp | ast.USub | ast.Load
+            _require(isinstance(node,
+                                ast.Constant | ast.Tuple | ast.List | ast.Dict | ast.keyword | ast.UnaryOp | ast.USub | ast.Load
                              | ast.arguments), "its data")
 
 
@@ -100,6 +101,6 @@ def _text(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _must(good: bool, what: str) -> None:
+def _require(good: bool, what: str) -> None:
     if not good:
         raise HermitexError(f"export: {what} would not be what was meant; nothing was written")

@@ -17,10 +17,10 @@ import numpy as np
 from sympy import Symbol
 
 from hermitex.errors import UnknownName
-from hermitex.kernels.generated_text import INTEGRATED, Names, comment, literal, prose
+from hermitex.kernels.generated_text import INTEGRATED, Names, comment_text, docstring_text, literal
 from hermitex.systems.export_template import FILE, FLOW_FILE, FORMULAS, PLACES
-from hermitex.systems.export_verification import verified
-from hermitex.systems.source_bundle import flat
+from hermitex.systems.export_verification import verify_text
+from hermitex.systems.source_bundle import bundle_sources
 from hermitex.systems.trajectory import TIME
 
 _STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
@@ -35,15 +35,15 @@ Point = tuple[dict[str, Any], dict[str, float]]  # parameters, solution
 
 
 def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None, how: Numbers, checked: str = "") -> str:
-    """The text of the file, read again and compared with what was meant (`verified`)."""
+    """The text of the file, read again and compared with what was meant (`verify_text`)."""
     from hermitex import __version__
 
     program, parameters = system.compile(), parameters_of(system)
-    imports, helpers, functions = _parts(program.source)
+    imports, helpers, functions = _split_module(program.source)
     axes, other = program.axes, program.later.program() if program.later is not None else None
     every = (program, *([other] if other is not None else []))
     if other is not None:
-        more, below, integrated = _parts(_apart(other.source))
+        more, below, integrated = _split_module(_rename_functions(other.source))
         imports, helpers, functions = [*imports, *more], list(dict.fromkeys([*helpers, *below])), [*functions, *integrated]
     flow = system.is_flow
     template, runs = (FLOW_FILE, ("flow_all", "rows_of")) if flow else (FILE, ("solve_all",))
@@ -55,12 +55,12 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
         own += [("hermitex.solvers.sweep_grid", "check_size"), ("hermitex.systems.compiled_system", "BlockCode")]
     groups = [[(_ADAPTIVE, "Quadratures")] if averaged else [], own]
     taken = _PAGE_NAMES | set(re.findall(r"^def (\w+)", "\n".join([*helpers, *functions]), re.M))
-    more, (quadrature, solving) = flat(*groups, rename=_RENAME, taken=taken)
-    imports = _merged([*imports, *more, *_STANDARD])
+    more, (quadrature, solving) = bundle_sources(*groups, rename=_RENAME, taken=taken)
+    imports = _merge_imports([*imports, *more, *_STANDARD])
     rules = _rules(program, "AXES")
     own_page = {
         **dict.fromkeys(PLACES, ""), "start": "{}", "domain": "{}",
-        "imports": "\n".join(_merged([*more, *_STANDARD])), "tolerance": repr(how["tolerance"]),
+        "imports": "\n".join(_merge_imports([*more, *_STANDARD])), "tolerance": repr(how["tolerance"]),
         "method": literal(how.get("method", "newton")), "damping": repr(how.get("damping", 1.0)),
         "quadrature": quadrature, "solving": solving, "rules": rules, "version": __version__,
     }
@@ -72,26 +72,26 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
         "needs": "NumPy and SciPy" if flow or any("scipy" in line for line in imports) else "NumPy", "version": __version__,
     }
     page = {
-        **own_page, **{name: prose(text) for name, text in said.items()}, "checked": comment(checked) or "no",
+        **own_page, **{name: docstring_text(text) for name, text in said.items()}, "checked": comment_text(checked) or "no",
         "imports": "\n".join(imports), "signature": _folded("".join(f"{a}, " for a in arguments.values()), 10),
         "given": _folded(", ".join(f"{_name(n)}:\x00{a}" for n, a in arguments.items()), 15),
         "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
         "axes": "AXES = (" + " ".join(map(_axis, axes)) + ")\n" if axes else "",
-        "code": _code(program) + _later(other), "start": f"{{{_values(start or {})}}}", "domain": _domain(system.domain),
+        "code": _code(program) + _second_formulas(other), "start": f"{{{_values(start or {})}}}", "domain": _domain(system.domain),
         "reference": _points(points, arguments),
     }
     docs = template.docstrings({**page, **said})
-    return verified(template.render(page), own_text, docs=docs, arguments=arguments)
+    return verify_text(template.render(page), own_text, docs=docs, arguments=arguments)
 
 
 def _arguments(parameters: Sequence[Symbol], own: str) -> dict[str, str]:
     """{parameter: keyword of `solve` and option of the command line}, which shadow nothing of either."""
-    names = Names(_taken(own), first=[p.name for p in parameters], generated=False)
+    names = Names(_taken_names(own), first=[p.name for p in parameters], generated=False)
     return {p.name: names(p) for p in parameters}
 
 
 @lru_cache(maxsize=16)
-def _taken(own: str) -> frozenset[str]:
+def _taken_names(own: str) -> frozenset[str]:
     """The names that stand in `solve`, and the options of the command line."""
     tree = ast.parse(own)
     solve = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "solve")
@@ -100,7 +100,7 @@ def _taken(own: str) -> frozenset[str]:
     return frozenset(used | options - {"lam"} | {"help"})
 
 
-def _parts(source: str) -> tuple[list[str], list[str], list[str]]:
+def _split_module(source: str) -> tuple[list[str], list[str], list[str]]:
     """Import lines, the helpers that are used at any remove, and the functions of a generated module."""
     tree, lines = ast.parse(source), source.split("\n")
     texts: dict[str, str] = {}
@@ -118,7 +118,7 @@ def _parts(source: str) -> tuple[list[str], list[str], list[str]]:
     return imports, [texts[n] for n in texts if n in used - set(results)], [texts[n] for n in results]
 
 
-def _merged(lines: Sequence[str]) -> list[str]:
+def _merge_imports(lines: Sequence[str]) -> list[str]:
     """Import lines, one for each module."""
     plain = sorted({line for line in lines if line.startswith("import ") and "numpy" not in line})
     names: dict[str, set[str]] = {}
@@ -245,7 +245,7 @@ def _rules(program: Any, axes: str) -> str:
     return f"lambda: Quadratures({axes}, {program.kinked}{grid})" if program.axes else "Exact"
 
 
-def _later(other: Any) -> str:
+def _second_formulas(other: Any) -> str:
     """The second set of formulas, for points where the terms of closed forms cancel."""
     if other is None:
         return ""
@@ -254,7 +254,7 @@ def _later(other: Any) -> str:
     return f"    later=lambda: Code(\n{textwrap.indent(fields, '    ')}    ),\n"
 
 
-def _apart(source: str) -> str:
+def _rename_functions(source: str) -> str:
     """The functions of a module under names of their own."""
     text = re.sub(r"(?m)^def (\w+)\(s, quad\)", rf"def \1{INTEGRATED}(s, quad)", source)
     first_number = 1000  # functions of sums and minimisers of the second set of formulas are numbered from there

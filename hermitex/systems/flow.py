@@ -13,12 +13,12 @@ from hermitex.errors import BadInput, Divergent, brief
 from hermitex.hints import Numbers, Place
 from hermitex.show.display import latex
 from hermitex.solvers.ode import Trajectory
-from hermitex.solvers.solve_limits import limited
+from hermitex.solvers.solve_limits import limit_time
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbols import is_normal_name
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.compiled_system import Program, compile_program
-from hermitex.systems.names import by_name, listed
+from hermitex.systems.names import by_name, names_list
 from hermitex.systems.scope import free_names
 from hermitex.systems.system import System
 from hermitex.systems.trajectory import OF_A_FLOW, TIME, many
@@ -75,8 +75,8 @@ class Flow(System):
     known: ClassVar[tuple[str, ...]] = (TIME,)
 
     def __post_init__(self, declared: Any) -> None:
-        if self.parameters is not None and TIME not in map(str, listed(self.parameters)):
-            object.__setattr__(self, "parameters", [*listed(self.parameters), TIME])
+        if self.parameters is not None and TIME not in map(str, names_list(self.parameters)):
+            object.__setattr__(self, "parameters", [*names_list(self.parameters), TIME])
         super().__post_init__(declared)
         for u, v in self.equations.items():
             if isinstance(v, Eq):
@@ -173,9 +173,9 @@ class Flow(System):
             if e.is_number:
                 raise BadInput(f"solve: the event {name} is the number {e}: it is 0 always or never, and no event")
         program = self.compile(events=own)
-        with limited(budget):
+        with limit_time(budget):
             found = many(program, given, {**self.start, **self._begin(start)}, t, domain=self.domain, tolerance=tolerance,
-                         method=method, events=tuple(own), terminal=tuple(map(str, listed(terminal))))
+                         method=method, events=tuple(own), terminal=tuple(map(str, names_list(terminal))))
         found = found.at_numbers(given, (k.name for k in self.where))
         advice = "a looser tolerance= or a shorter time" if "Radau" in np.ravel(found.method) else _ADVICE
         return found.require(advice) if raise_on_failure else found  # type: ignore[return-value]

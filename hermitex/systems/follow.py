@@ -10,13 +10,13 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.hints import Axes, DataFrame
-from hermitex.kernels.parameter_conditions import unlawful
+from hermitex.kernels.parameter_conditions import violated_conditions
 from hermitex.show.display import Shown, number_table
 from hermitex.show.plots import new_axes
-from hermitex.solvers.arclength import trace
+from hermitex.solvers.arclength import trace_curve
 from hermitex.solvers.linear import spectral_radius
-from hermitex.systems.sensitivity import parameter_of, slopes
-from hermitex.systems.solve import refused
+from hermitex.systems.sensitivity import compiled_slopes, parameter_of
+from hermitex.systems.solve import refusal_reasons
 from hermitex.systems.state_evaluation import States
 
 
@@ -119,7 +119,7 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
     if not found.converged:
         raise NotConverged(found, f"follow: no solution at either end of {own} from this start: {found.reason}; "
                                   "give a start= near one")
-    made = slopes(system, own)
+    made = compiled_slopes(system, own)
     program, given = made.program.bound({**numbers, own: end})
     states = States(program, {n: float(v) for n, v in given.items()}, max(tolerance, 1e-14))
     x0 = np.array([float(found[u]) for u in made.unknowns])
@@ -149,7 +149,7 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
     examine(x0[:, None], np.array([end]))
     most_numbers = 300_000  # in an average at one point: a branch has hundreds of points, and asks for each some times
     most = max(most_numbers, 2*states.quad.size)
-    path = trace(equations, x0, end, (lo, hi), tolerance=tolerance, examine=examine)
+    path = trace_curve(equations, x0, end, (lo, hi), tolerance=tolerance, examine=examine)
     J = np.stack([equations(x, p)[1] for x, p in zip(path.x.T, path.p, strict=True)], axis=-1)  # one by one: grids are large
     radius = spectral_radius(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)
     values = {own: path.p, **dict(zip(made.unknowns, path.x, strict=True))}
@@ -168,9 +168,9 @@ def _unlawful(system: Any, values: Mapping[str, np.ndarray], numbers: Mapping[st
     points = next(iter(values.values())).shape
     program, given = system.compile().bound(numbers)
     at = {n: np.asarray(values.get(n, v), dtype=float) for n, v in given.items()}
-    early = refused(program, at, points[0])
+    early = refusal_reasons(program, at, points[0])
     if not system.conditions:
         return early
     states = States(program, at, max(tolerance, 1e-14))
-    late = unlawful(states.call("observables", {u: values[u] for u in program.unknowns}), points)
+    late = violated_conditions(states.call("observables", {u: values[u] for u in program.unknowns}), points)
     return np.where(early != "", early, late)

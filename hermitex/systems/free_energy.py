@@ -28,7 +28,7 @@ from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbolic.text.text_names import declared
 from hermitex.symbols import FIELD, is_normal_name
 from hermitex.systems.derivatives import derivative
-from hermitex.systems.gaussian_fields import settle, variation
+from hermitex.systems.gaussian_fields import shorten_expectations, variation
 from hermitex.systems.system import System
 
 
@@ -78,7 +78,7 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     form, couples = given.xreplace(generic), [(generic.get(x, x), generic.get(c, c)) for x, c in couples]
     order, conjugates = [x for x, _ in couples], [c for _, c in couples]
     raw = {v: variation(form, v) for v in (*order, *conjugates)}
-    slopes = {v: settle(slope) for v, (slope, _) in raw.items()}
+    slopes = {v: shorten_expectations(slope) for v, (slope, _) in raw.items()}
     equations = {**_solved([slopes[x] for x in order], conjugates, set(order + conjugates)),
                  **_solved([slopes[c] for c in conjugates], order, set(order + conjugates))}
     equations = {back.get(u, u): e.xreplace(back) for u, e in equations.items()}
@@ -113,7 +113,7 @@ def _declared(text: str, pairs: Mapping[Any, Any]) -> list[Symbol]:
 
 def _derivation(phi: Expr, taken: tuple[tuple[Symbol, str, Expr], ...], back: Mapping[Symbol, Symbol]) -> Derivation:
     """Each condition (v, rule, d phi/dv) as the derivative of phi in its shortest form, which is another way to it."""
-    short = settle(phi)
+    short = shorten_expectations(phi)
     steps = tuple(Step(rule, derivative(short, v).xreplace(back), slope.xreplace(back), SOURCES.get(rule),
                        rf"\frac{{\partial \phi}}{{\partial {latex(v)}}}") for v, rule, slope in taken)
     claim = (steps[-1].before, steps[-1].after) if steps else (phi, phi)

@@ -153,23 +153,23 @@ def _of_node(node: Expectation, p: Symbol) -> tuple[Expr, bool]:
     body, variables = standardised(node)
     if body.has(Expectation):  # fields do not reach into inner expectations
         return node.diff(p), False
-    body, variables = _fewest(body, variables)
+    body, variables = _reduce_variables(body, variables)
     fields = Fields(body, variables)
     moved = fields.covariance.diff(p).applyfunc(_short)
     total = rules.weak(fields.body, p) if p in fields.body.free_symbols else S.Zero
     moving = [(j, k) for j in range(len(fields.names)) for k in range(j, len(fields.names)) if moved[j, k] != 0]
     for j, k in moving:
         weight = moved[j, k] * (Rational(1, 2) if j == k else 1)
-        total += weight * _resolvent(_second(fields, j, k))
+        total += weight * _resolvent(_second_derivative(fields, j, k))
     return Expectation(fields.written_out(total), Tuple(*variables)), bool(moving)
 
 
-def _second(fields: Fields, j: int, k: int) -> Expr:
+def _second_derivative(fields: Fields, j: int, k: int) -> Expr:
     """d_j d_k F, or (w.z) d_j F of the same expectation where F jumps with u_k."""
     first, second = sorted((fields.names[j], fields.names[k]), key=lambda u: _jumps(fields.body, u))
-    slope = _weak(fields.body, first)
+    slope = _weak_derivative(fields.body, first)
     if not _jumps(slope, second):
-        return _weak(slope, second)
+        return _weak_derivative(slope, second)
     gram = fields.covariance
     if gram.det().expand() == 0:
         return rules.weak(slope, second)
@@ -196,7 +196,7 @@ def _weight(w: Expr) -> Expr:
     return w
 
 
-def _weak(f: Expr, u: Symbol) -> Expr:
+def _weak_derivative(f: Expr, u: Symbol) -> Expr:
     return rules.weak(f, u) if f.has(sign, Heaviside, Piecewise, AppliedUndef) else f.diff(u)
 
 
@@ -211,20 +211,20 @@ def _jumps(f: Expr, u: Symbol) -> bool:
 
 
 # -- the shortest form -------------------------------------------------------------------------------------------------
-def settle(expr: Expr) -> Expr:
+def shorten_expectations(expr: Expr) -> Expr:
     """Every expectation in its shortest form: exact, or over the fewest normals."""
-    stand = {n: _settled(n) for n in _outermost(expr)}
+    stand = {n: _shorten_expectation(n) for n in _outermost(expr)}
     return expr.xreplace(stand)
 
 
-def _settled(node: Expectation) -> Expr:
+def _shorten_expectation(node: Expectation) -> Expr:
     body, variables = standardised(node)
     if body.has(Expectation):
         return node
     if not body.has(sign):
         fields = Fields(body, variables)
         body = fields.written_out(_folded(resolve(fields.body)))
-    parts = [_term(a, variables) for a in Add.make_args(_distributed(body))]
+    parts = [_average_of_term(a, variables) for a in Add.make_args(_distributed(body))]
     return Add(*parts)
 
 
@@ -236,10 +236,10 @@ def _folded(f: Expr) -> Expr:
     first = tuple(c for _, c in found[0].args)
     if any(tuple(c for _, c in p.args) != first for p in found):
         return f
-    return Piecewise(*((_brief(f.xreplace({p: p.args[i][0] for p in found})), c) for i, c in enumerate(first)))
+    return Piecewise(*((_shortest_branch(f.xreplace({p: p.args[i][0] for p in found})), c) for i, c in enumerate(first)))
 
 
-def _brief(e: Expr) -> Expr:
+def _shortest_branch(e: Expr) -> Expr:
     """The shortest of a branch, multiplied out and factored."""
     if operations(e) > _SHORT or has_nodes(e):
         return e
@@ -251,13 +251,13 @@ def _distributed(body: Expr) -> Expr:
     return body if body.has(Piecewise) else expand(body, power_base=False, power_exp=False, log=False, basic=False, deep=False)
 
 
-def _term(body: Expr, variables: Sequence[Symbol]) -> Expr:
+def _average_of_term(body: Expr, variables: Sequence[Symbol]) -> Expr:
     """E of one term, its constant factors outside."""
     fixed, moving = body.as_independent(*variables, as_Add=False)
     if moving == 1:
         return fixed
-    moving, normals = _fewest(moving, variables)
-    moving = _mirrored(_decided(moving, normals), normals)
+    moving, normals = _reduce_variables(moving, variables)
+    moving = _merge_mirrored(_integrate_switch(moving, normals), normals)
     outside, moving = moving.as_independent(*normals, as_Add=False)
     fixed = fixed * outside
     node = over(moving, normals)
@@ -268,7 +268,7 @@ def _term(body: Expr, variables: Sequence[Symbol]) -> Expr:
     exact = None if exact is None else _printed(exact)
     longest = 100  # operations of a closed form that is printed, though it is longer than the integrand
     if exact is None or operations(exact) > max(longest, operations(moving)):  # what nobody prints, and cancels in floats
-        return fixed * over(_stepped(moving), normals)
+        return fixed * over(_split_steps(moving), normals)
     return fixed * (exact.xreplace({s: sqrt(a) for a, s in roots.items()}))
 
 
@@ -284,24 +284,25 @@ def _printed(e: Expr) -> Expr:
     return min(forms, key=operations).xreplace({d: g for g, d in flat.items()})
 
 
-def _mirrored(body: Expr, variables: Sequence[Symbol]) -> Expr:
+def _merge_mirrored(body: Expr, variables: Sequence[Symbol]) -> Expr:
     """f(z) + f(-z) as 2 f(z): both labels alike."""
     if not body.is_Add or len(body.args) != 2:
         return body
     one, other = body.args
     back = other.xreplace({v: -v for v in variables})
-    same = one == back or (_stepped(one) - _stepped(back)).expand() == 0
+    same = one == back or (_split_steps(one) - _split_steps(back)).expand() == 0
     return 2 * one if same else body
 
 
-def _stepped(e: Expr) -> Expr:
+def _split_steps(e: Expr) -> Expr:
     """v_1 for w < t_1, v_2 for w < t_2, .., v_n as v_n + sum_i (v_i - v_{i+1}) H(t_i - w): each step by itself."""
     def steps(p: Piecewise) -> Expr:
         values, conditions = zip(*p.args, strict=True)
         if not all(c == true or isinstance(c, (Lt, Le, Gt, Ge)) for c in conditions) or conditions[-1] != true:
             return p
         gaps = [c.rhs - c.lhs if isinstance(c, (Lt, Le)) else c.lhs - c.rhs for c in conditions[:-1]]
-        return values[-1] + Add(*(_brief(a - b) * Heaviside(g) for a, b, g in zip(values[:-1], values[1:], gaps, strict=True)))
+        return values[-1] + Add(*(_shortest_branch(a - b) * Heaviside(g) for a, b,
+                                  g in zip(values[:-1], values[1:], gaps, strict=True)))
 
     return e.replace(lambda p: isinstance(p, Piecewise), steps)
 
@@ -318,7 +319,7 @@ def _rooted(body: Expr, roots: dict[Expr, Symbol]) -> Expr:
     return body.xreplace(powers).xreplace({a: s**2 for a, s in roots.items()})
 
 
-def _fewest(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, tuple[Symbol, ...]]:
+def _reduce_variables(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, tuple[Symbol, ...]]:
     """The integrand over as many independent normals as its fields span, if that is fewer; what decides a switch last."""
     used = tuple(v for v in variables if v in body.free_symbols)
     fields = Fields(body, used)
@@ -327,7 +328,7 @@ def _fewest(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, tuple[Symbol
     most_fields = 4  # of an integrand over their own covariance, a long formula for more; chosen by trial
     if not order or len(used) == 1 or len(order) > most_fields:
         return body, used
-    lower = cholesky(fields.covariance.extract(order, order)).applyfunc(_vanish)
+    lower = cholesky(fields.covariance.extract(order, order)).applyfunc(_drop_zero_roots)
     columns = [i for i in range(len(order)) if any(lower[j, i] != 0 for j in range(len(order)))]
     if len(columns) >= len(used):
         return body, used
@@ -335,12 +336,12 @@ def _fewest(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, tuple[Symbol
     return fields.body.xreplace(images), used[:len(columns)]
 
 
-def _vanish(e: Expr) -> Expr:
+def _drop_zero_roots(e: Expr) -> Expr:
     """Zero where a square root of zero was not seen to be one."""
     return S.Zero if e.is_Pow and _short(e.base) == 0 else e
 
 
-def _decided(body: Expr, variables: Sequence[Symbol]) -> Expr:
+def _integrate_switch(body: Expr, variables: Sequence[Symbol]) -> Expr:
     """A normal that only decides a switch: E_v[F(sign(a v + b))] = Phi(b/|a|) F(1) + Phi(-b/|a|) F(-1)."""
     for v in reversed(tuple(variables)):
         switches = {s for s in body.atoms(sign) if v in s.free_symbols}
@@ -375,4 +376,4 @@ def _conditional(body: Expr, switch: Expr, v: Symbol, slope: Expr, level: Expr) 
     return Add(*terms)
 
 
-__all__ = ["Fields", "settle", "variation"]
+__all__ = ["Fields", "shorten_expectations", "variation"]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.solvers.interval import middle, outside, said
+from hermitex.solvers.interval import interior_point, interval_text, is_outside
 from hermitex.solvers.solution import REFUSED, Solution
-from hermitex.solvers.solve_limits import limited, over, ran_out, require_tolerance
-from hermitex.systems.solve import CHUNK, checked_start, joined, points_of, refused, shaped, solved
+from hermitex.solvers.solve_limits import is_time_up, limit_time, ran_out, require_tolerance
+from hermitex.systems.solve import CHUNK, checked_start, join_chunks, points_of, refusal_reasons, shape_solution, solve_points
 from hermitex.systems.state_evaluation import States
 
 METHODS = ("newton", "iterate")
@@ -45,7 +45,7 @@ def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, A
     _require_known("solve", method, damping)
     require_tolerance(tolerance)
     if method == "newton":
-        return solved(program, numbers, start=start, tolerance=tolerance, budget=budget)
+        return solve_points(program, numbers, start=start, tolerance=tolerance, budget=budget)
     program, rest = program.bound(numbers)
     if program.implicit:
         raise BadInput(f"solve: the equation of {sorted(program.implicit)[0]} is implicit, so there is no map to iterate; "
@@ -53,16 +53,17 @@ def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, A
     flat, shape = points_of(program, rest)
     points = int(np.prod(shape))
     given = checked_start(program, {**program.start, **start}, shape)
-    default = {u: middle(program.domain[u]) if u in program.domain else float(u in program.positive) for u in program.unknowns}
+    default = {u: interior_point(program.domain[u]) if u in program.domain else float(u in program.positive)
+               for u in program.unknowns}
     x0 = np.array([np.broadcast_to(given.get(u, np.float64(default[u])), (points,)) for u in program.unknowns], dtype=float)
     parts, paths = [], []
-    with limited(budget):
+    with limit_time(budget):
         for k in range(0, points, CHUNK):
             here = {n: (v[k:k + CHUNK] if v.ndim else v) for n, v in flat.items()}
-            found, path = _settled(program, here, x0[:, k:k + CHUNK], float(damping), tolerance)
+            found, path = _iterate_batch(program, here, x0[:, k:k + CHUNK], float(damping), tolerance)
             parts.append(found)
             paths.append(path)
-    whole = shaped(parts[0] if len(parts) == 1 else joined(parts), shape)
+    whole = shape_solution(parts[0] if len(parts) == 1 else join_chunks(parts), shape)
     whole = whole if np.all(np.asarray(whole.method) == REFUSED) else replace(whole, method="iterate")
     if len(parts) > 1:
         return whole
@@ -70,7 +71,7 @@ def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, A
     return replace(whole, history=history, iterations=len(paths[0]) - 1)
 
 
-def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, damping: float, tolerance: float
+def _iterate_batch(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, damping: float, tolerance: float
              ) -> tuple[Solution, np.ndarray]:
     """A batch of points, and its path (steps + 1, n, B)."""
     points = x0.shape[1]
@@ -79,7 +80,7 @@ def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, da
     rounds = 5  # of finer averages: each refinement moves a solution by less
     for _ in range(rounds):
         before = states.quad.arrays()
-        path, done, gap, why = _path(program, states, x0, damping, tolerance)
+        path, done, gap, why = _iterate_path(program, states, x0, damping, tolerance)
         states.examine(dict(zip(program.unknowns, np.where(done, path[-1], x0), strict=True)))
         if states.quad.arrays() is before:
             break
@@ -88,14 +89,15 @@ def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, da
     begin = {u: np.maximum(v, tiny) if u in program.positive else v
              for u, v in zip(program.unknowns, np.where(done, path[-1], x0), strict=True)}
     wide = {n: np.broadcast_to(v, (points,)) for n, v in numbers.items()}
-    found = solved(program, wide, start=begin if wide else {u: v[0] for u, v in begin.items()}, tolerance=tolerance, budget=None)
+    found = solve_points(program, wide, start=begin if wide else {u: v[0] for u, v in begin.items()}, tolerance=tolerance,
+                         budget=None)
     x = np.array([np.atleast_1d(found[u]) for u in program.unknowns])
     last = np.where(np.isfinite(path[-1]), path[-1], np.nan)
     same_end = 1e-5  # relative: Newton's method ends where the iteration did, not at another solution
     stays = (np.abs(x - last) <= same_end*np.maximum(np.abs(last), _FLOOR)).all(axis=0)
     ok = done & stays & np.atleast_1d(found.converged)
     reason = np.where(ok, "", np.where(done, np.atleast_1d(np.asarray(found.reason, dtype=object)), why))
-    laws = refused(program, numbers, points)
+    laws = refusal_reasons(program, numbers, points)
     reason = np.where(laws != "", laws, reason)
     reason = np.where(~ok & (reason == ""), "the iteration hardly moves, but not at a solution", reason)
     values = {n: np.atleast_1d(v) for n, v in found.value.items()}
@@ -108,7 +110,7 @@ def _settled(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarray, da
                    error=np.where(ok, found.error, np.nan)), path
 
 
-def _path(program: Any, states: States, x0: np.ndarray, damping: float, tolerance: float
+def _iterate_path(program: Any, states: States, x0: np.ndarray, damping: float, tolerance: float
           ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(steps + 1, n, B) from the start on, which points have settled, how far each still moves, and why one was lost.
 
@@ -128,10 +130,10 @@ def _path(program: Any, states: States, x0: np.ndarray, damping: float, toleranc
                 away = ~np.isfinite(value)
                 why[away & (why == "")] = f"the iteration runs away: {u} is not finite after {len(path)} steps"
                 if u in program.domain:
-                    left = outside(value, program.domain[u]) & ~done & (why == "")
-                    why[left] = f"step {len(path)} of the iteration leaves the domain {said(u, program.domain[u])}"
+                    left = is_outside(value, program.domain[u]) & ~done & (why == "")
+                    why[left] = f"step {len(path)} of the iteration leaves the domain {interval_text(u, program.domain[u])}"
             stay = done | (why != "")
-            if np.all(stay) or over():
+            if np.all(stay) or is_time_up():
                 break
             x = np.where(stay, x, new)
             path.append(x)

@@ -16,12 +16,12 @@ from sympy import Basic, Determinant, Eq, Expr, ImmutableDenseMatrix, MatrixBase
 from hermitex.errors import NO_NUMBER, BadInput, brief
 
 
-def pairs(given: Any) -> bool:
+def is_list_of_pairs(given: Any) -> bool:
     """Is it a list of pairs [(Q, right-hand side), ...], as a dictionary is of what can be a key?"""
     return isinstance(given, list | tuple) and all(isinstance(p, list | tuple) and len(p) == 2 for p in given)
 
 
-def entrywise(*parts: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> tuple[dict[Any, Any], ...]:
+def write_entrywise(*parts: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> tuple[dict[Any, Any], ...]:
     """Equations (and where names, and observables) with those of matrices as those of their entries.
 
     A Matrix of SymPy is no key of a dictionary: ImmutableMatrix is, MatrixSymbol is, and pairs [(Q, right-hand side)] do too.
@@ -59,7 +59,7 @@ def _split(key: Any, value: Any, named: Mapping[MatrixSymbol, ImmutableDenseMatr
     for symbol, right in zip(left, value, strict=True):
         if symbol not in found:
             found[symbol] = right
-        elif not _same(found[symbol], right):
+        elif not _equal_formulas(found[symbol], right):
             raise BadInput(f"System: {symbol} occurs twice in {_title(key)} with different right-hand sides: is the equation "
                            "symmetric?")
     return list(found.items())
@@ -99,10 +99,10 @@ def _entries(name: str, rows: int, columns: int, *, symmetric: bool = False) -> 
 
 
 def _symmetric(value: ImmutableDenseMatrix) -> bool:
-    return value.is_square and all(_same(value[i, j], value[j, i]) for i in range(value.rows) for j in range(i))
+    return value.is_square and all(_equal_formulas(value[i, j], value[j, i]) for i in range(value.rows) for j in range(i))
 
 
-def _same(a: Any, b: Any) -> bool:
+def _equal_formulas(a: Any, b: Any) -> bool:
     """Are two formulas equal? What is not seen at once is tried."""
     from hermitex.check.claim import check
 
@@ -124,7 +124,7 @@ def _title(key: Any) -> str:
     return key.name if isinstance(key, MatrixSymbol) else str(list(key)) if isinstance(key, MatrixBase) else str(key)
 
 
-def _near(v: Any, w: Any) -> bool:
+def _nearly_equal(v: Any, w: Any) -> bool:
     """Equal but for rounding."""
     import numpy as np
 
@@ -156,7 +156,7 @@ def _entrywise_start(left: MatrixBase, value: Any, title: str) -> dict[str, Any]
         what = " by ".join(map(str, table.shape)) if table.ndim > 1 else brief(value)
         raise BadInput(f"start: {title} is {left.rows} by {left.cols}, and its start is {what}")
     for entry, v in zip(map(str, left), table.ravel(), strict=True):
-        if entry in found and not _near(found[entry], v):
+        if entry in found and not _nearly_equal(found[entry], v):
             raise BadInput(f"start: {title} is symmetric, and its start is not: {entry} = {found[entry]} and {v}")
         found.setdefault(entry, v)  # what is no unknown is answered by whoever reads the start
     return found

@@ -42,10 +42,10 @@ def by_name(asking: str, *given: Any, parameters: Collection[str] = ()) -> dict[
     return found
 
 
-def begin(start: Any, example: str) -> dict[str, Any]:
+def read_start(start: Any, example: str) -> dict[str, Any]:
     """A start as {name: value}; none is empty, and what names no unknown is refused with an example.
 
-    >>> begin(None, "'m': 0.1"), begin({"m": 0.2}, "'m': 0.1")
+    >>> read_start(None, "'m': 0.1"), read_start({"m": 0.2}, "'m': 0.1")
     ({}, {'m': 0.2})
     """
     if not (start is None or isinstance(start, Mapping)):
@@ -53,10 +53,10 @@ def begin(start: Any, example: str) -> dict[str, Any]:
     return by_name("start", start)
 
 
-def listed(names: Any) -> list[Any]:
+def names_list(names: Any) -> list[Any]:
     """Names as a list; a text holds them between commas.
 
-    >>> listed("alpha, lamda"), listed(["V"])
+    >>> names_list("alpha, lamda"), names_list(["V"])
     (['alpha', 'lamda'], ['V'])
     """
     return [n.strip() for n in names.split(",") if n.strip()] if isinstance(names, str) else list(names)

@@ -17,7 +17,7 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.kernels.axis_records import contracted
 from hermitex.solvers.linear import solve
-from hermitex.systems.compiled_system import BlockCode, State, row
+from hermitex.systems.compiled_system import BlockCode, State, as_point_vector
 
 _EPS = float(np.finfo(float).eps)
 OF_TERMS = 64*_EPS  # what rounding may leave of the terms of a linear row
@@ -27,7 +27,8 @@ OF_AVERAGE = 8*_EPS  # and of E|F| in E(F)
 _ROUNDED = 4*_EPS  # of the terms of a row: no more is known of it on any nodes
 
 
-def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: State, outputs: Mapping[int, State], points: int,
+def newton_moved_state(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: State, outputs: Mapping[int, State],
+                       points: int,
           held: Mapping[int, State] | None = None, there: State | None = None, noise: bool = True,
           inverse: Mapping[int, np.ndarray] | None = None) -> State:
     """The state `s` after one step of Newton's method of every block in order, as `call(name, s)` has them.
@@ -47,7 +48,7 @@ def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: S
         if held and k in held:
             values = dict(held[k])
         elif block.kind == "explicit":
-            values = {u: row(out[f"rhs/{u}"], points)*(1 + _ROUNDED) for u in block.unknowns}  # no more of it is known
+            values = {u: as_point_vector(out[f"rhs/{u}"], points)*(1 + _ROUNDED) for u in block.unknowns}  # no more of it is known
         else:
             known = None if inverse is None else inverse[k]
             values = (_linear if block.kind == "linear" else _nonlinear)(block, out, outputs[k], s, points, noise, known)
@@ -58,33 +59,33 @@ def moved(blocks: Sequence[BlockCode], call: Callable[[str, State], State], s: S
 
 def _linear(block: BlockCode, out: State, before: State, s: State, points: int, noise: bool, inverse: np.ndarray | None) -> State:
     A, b = matrix_of(block, out, points)
-    x = np.stack([row(s[u], points) for u in block.unknowns])
+    x = np.stack([as_point_vector(s[u], points) for u in block.unknowns])
     place = {u: i for i, u in enumerate(block.unknowns)}
     left = rounding_of_rows(A, b, x, [place[u] for u in block.members]) if noise else 0.0
-    d = _step(b - np.einsum("ijb,jb->ib", A, x), left, A if inverse is None else inverse, inverse is not None)
+    d = _newton_displacement(b - np.einsum("ijb,jb->ib", A, x), left, A if inverse is None else inverse, inverse is not None)
     return dict(zip(block.unknowns, x + d, strict=True))
 
 
 def _nonlinear(block: BlockCode, out: State, before: State, s: State, points: int, noise: bool, inverse: np.ndarray | None
                ) -> State:
-    x = np.stack([row(s[u], points) for u in block.torn])
+    x = np.stack([as_point_vector(s[u], points) for u in block.torn])
     slopes = slopes_of(block, out, points)
     change, left = np.empty(x.shape), np.zeros(x.shape)
     for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True)):
-        new, old = (row(o[f"rhs/{u}"], points) for o in (out, before))  # x - rhs would lose an rhs far below x
+        new, old = (as_point_vector(o[f"rhs/{u}"], points) for o in (out, before))  # x - rhs would lose an rhs far below x
         change[i] = new - old if explicit else old - new
         if noise:
-            left[i] = _ROUNDED*(np.abs(old) if explicit else np.abs(row(before[f"terms/{u}"], points)))
+            left[i] = _ROUNDED*(np.abs(old) if explicit else np.abs(as_point_vector(before[f"terms/{u}"], points)))
     if inverse is None:
-        d = _step(change, left, chain_of(block, out, x, slopes)[1])
+        d = _newton_displacement(change, left, chain_of(block, out, x, slopes)[1])
     else:
         torn = [block.unknowns.index(u) for u in block.torn]
-        d = _step(change, left, inverse[:, torn][:, :, torn], True)  # that of J, which is the Schur complement
-    members = {m: row(out[m], points) + sum(a*b for a, b in zip(slopes[m], d, strict=True)) for m in block.members}
+        d = _newton_displacement(change, left, inverse[:, torn][:, :, torn], True)  # that of J, which is the Schur complement
+    members = {m: as_point_vector(out[m], points) + sum(a*b for a, b in zip(slopes[m], d, strict=True)) for m in block.members}
     return {**dict(zip(block.torn, x + d, strict=True)), **members}
 
 
-def _step(change: np.ndarray, noise: np.ndarray | float, J: np.ndarray, inverted: bool = False) -> np.ndarray:
+def _newton_displacement(change: np.ndarray, noise: np.ndarray | float, J: np.ndarray, inverted: bool = False) -> np.ndarray:
     """d with J d = what of the change is not rounding; the change itself where J is not finite, as beside a root of 0.
 
     inverted : J^-1 is given, (points, n, n), in place of J, (n, n, points)
@@ -189,5 +190,5 @@ def _flat(value: Any, u: str, points: int) -> np.ndarray:
     if np.size(value) != 1:
         raise BadInput(f"System: an average in the equation of {u} has a break point that moves with another variable of the "
                        "average in a way that is not resolved; write the switch so that one of its variables enters linearly")
-    return row(value, points)
+    return as_point_vector(value, points)
 

@@ -29,7 +29,7 @@ class NonlinearBlock:
         self._looked: dict[bytes, list[Any]] = {}  # by state: outputs, residual, Jacobian
 
     def functions(self) -> dict[str, Any]:
-        """What `solvers.fallback_chain.robust` takes."""
+        """What `solvers.fallback_chain.solve_robustly` takes."""
         return {"residual": lambda x, p: self.both(x, p)[0], "both": self.both, "step": self.step, "sized": self.sized,
                 "rounding": self.rounding}
 

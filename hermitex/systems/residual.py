@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.root_test import AROUND, BESIDE, STEEPEST, steepest
+from hermitex.solvers.root_verdict import AROUND, BESIDE, STEEPEST, steepest_change
 from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import OF_TERMS, SMALL
 
@@ -61,7 +61,7 @@ def _own_size(run: Any, k: int, block: BlockCode, u: str, gap: np.ndarray) -> np
         least = steep & (gap <= run.tolerance*near)
         if np.any(steep & ~least):
             sides = [_terms(run, k, block, u, 1 + part) for part in (-BESIDE, BESIDE)]
-            total = np.minimum(total, steepest(terms, *sides) + near)  # far out it moves by all within the rounding of x
+            total = np.minimum(total, steepest_change(terms, *sides) + near)  # far out it moves by all within the rounding of x
         total = np.where(least, near, total)
     return np.fmax(terms, total)  # where the slope is inf 0, as of tanh(x/T) at T = 0, its terms are known
 

@@ -13,26 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.parameter_conditions import unlawful
-from hermitex.solvers.fallback_chain import assemble, pick, robust
+from hermitex.kernels.parameter_conditions import violated_conditions
+from hermitex.solvers.fallback_chain import merge_solutions, select_points, solve_robustly
 from hermitex.solvers.fixed_point import GROWS
-from hermitex.solvers.interval import middle, outside, said
+from hermitex.solvers.interval import interior_point, interval_text, is_outside
 from hermitex.solvers.linear import linear
 from hermitex.solvers.problem import SOUND, START
-from hermitex.solvers.root_test import LEAST_HELD
-from hermitex.solvers.solution import Solution, combined
-from hermitex.solvers.solve_limits import OutOfTime, over, ran_out, timed
+from hermitex.solvers.root_verdict import LEAST_HELD
+from hermitex.solvers.solution import Solution, combine_solutions
+from hermitex.solvers.solve_limits import OutOfTime, is_time_up, ran_out, run_if_time_allows
 from hermitex.solvers.starts import off_poles
-from hermitex.systems.cancelled import losses
-from hermitex.systems.compiled_system import BlockCode, Program, State, row
+from hermitex.systems.cancelled import cancellation_losses
+from hermitex.systems.compiled_system import BlockCode, Program, State, as_point_vector
 from hermitex.systems.coordinates import Coordinates, at_ends
-from hermitex.systems.double_roots import undetermined
+from hermitex.systems.double_roots import undetermined_parts
 from hermitex.systems.newton_step import (
     FLOOR,
     OF_AVERAGE,
     SMALL,
     matrix_of,
-    moved,
+    newton_moved_state,
     rounding_of_averages,
     rounding_of_rows,
 )
@@ -90,7 +90,7 @@ class Run:
                 product *= nodes.size*(1 + per_grade*max(moving[1], 0) if moving else 1)
             return product
 
-        return timed(f"{name}/{average is not None}", size, lambda: self.program.call(name, s, quad, average, part))
+        return run_if_time_allows(f"{name}/{average is not None}", size, lambda: self.program.call(name, s, quad, average, part))
 
     def solution(self) -> Solution:
         """Solve, and refine the quadrature until every average of a solution holds its tolerance, point by point."""
@@ -118,7 +118,7 @@ class Run:
                 at_once = at_once and self.quad.fine_enough(partial(self.into, self.s, self.s, ("tables",)))
                 if not at_once:
                     self._settle_tables(self.asked)
-                found = combined([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
+                found = combine_solutions([self._block(k, b) for k, b in enumerate(self.program.blocks, start=1)])
                 found = self._last_step(found)
                 verdict: State = {}
                 looked = at_once
@@ -139,7 +139,7 @@ class Run:
                 last, self.moved = self.moved, self.how_far(self.before, values)
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
-                resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or over()
+                resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or is_time_up()
                 lost = [self.rounds >= chances or GROWS in str(r) or "runs to" in str(r) for r in found.reason]
                 end = end | (~np.asarray(found.converged) & np.array(lost))
                 done = good | resting | end
@@ -153,8 +153,8 @@ class Run:
                     shift = self._shifted(verdict, other)
                     self.moved = np.maximum(self.moved, shift)
                     done &= agreed | (resting & (shift <= quality)) | end
-                    self.drift = np.where(found.converged, self._amplified(), 0.0)
-                    done &= end | ~self._wanting(done & ~end)
+                    self.drift = np.where(found.converged, self._amplified_drift(), 0.0)
+                    done &= end | ~self._points_to_refine(done & ~end)
                 ended = self._finish(found, verdict, done) if done.any() else found
             if done.all():
                 return ended
@@ -164,8 +164,8 @@ class Run:
             self.guess = {u: found[u] for u in self.program.unknowns}
             if groups[0].size < self.points:
                 parts = [(k, self.part(k).solution()) for k in groups]
-                parts += [(k, pick(ended, k)) for k in [np.flatnonzero(done)] if k.size]
-                return assemble(parts, self.points, self.program.unknowns, parts[0][1].origin)
+                parts += [(k, select_points(ended, k)) for k in [np.flatnonzero(done)] if k.size]
+                return merge_solutions(parts, self.points, self.program.unknowns, parts[0][1].origin)
 
     def _held(self, found: Solution, verdict: State, far: np.ndarray) -> Solution:
         """What one look at it holds, by which it moves so far."""
@@ -204,9 +204,9 @@ class Run:
         ahead.outputs = {b: ahead.called(f"block_{b + 1}") for b in self.outputs}
         left = ahead.stepped()[1]
         better = left < shift  # where it gains nothing the old state stays
-        values = {u: _replaced(self.row(self.s[u]), k, new[u], better) for u in self.program.unknowns}
+        values = {u: _replace_points(self.row(self.s[u]), k, new[u], better) for u in self.program.unknowns}
         self.s |= {u: self.column(v) for u, v in values.items()}
-        self.outputs = {b: {n: _replaced(v, k, ahead.outputs[b][n], better) if np.shape(v)[:1] == (self.points,) else v
+        self.outputs = {b: {n: _replace_points(v, k, ahead.outputs[b][n], better) if np.shape(v)[:1] == (self.points,) else v
                             for n, v in out.items()} for b, out in self.outputs.items()}
         self.stopped[k] = np.where(better, left, shift)
         return replace(found, value={**found.value, **values})
@@ -217,7 +217,7 @@ class Run:
         put : {k: the unknowns of block k}, of blocks that are put there in place of their step
         """
         held = {f"rhs/{u}": 0.0 if u in self.program.implicit else self.s[u] for u in self.program.unknowns}
-        s = moved(self.program.blocks, lambda name, s: self.program.call(name, s, self.quad.arrays()), self.s,
+        s = newton_moved_state(self.program.blocks, lambda name, s: self.program.call(name, s, self.quad.arrays()), self.s,
                   {k: {**out, **held} for k, out in self.outputs.items()}, self.points, put)
         now, then = ({n: self.row(v) for n, v in self.program.call("observables", state, self.quad.arrays()).items()
                       if n in self.program.observables} for state in (self.s, s))
@@ -239,7 +239,7 @@ class Run:
             tables: State = {}
             good = self.quad.examine(partial(self.into, self.s, tables, ("tables",)), quality, "tables")
             self.s.update(tables)
-            if good.all() or over():
+            if good.all() or is_time_up():
                 break
         if not good.all():  # on the nodes in force, which were refined last
             self.into(self.s, self.s, ("tables",), None)
@@ -259,7 +259,8 @@ class Run:
         self.into({**self.s, **tables}, out, _VERDICT, average)
         if first:
             arrays = self.quad.arrays()
-            s = moved(self.program.blocks, lambda name, s: self.ask(name, s, arrays), {**self.s, **tables}, self.outputs,
+            s = newton_moved_state(self.program.blocks, lambda name, s: self.ask(name, s, arrays), {**self.s, **tables},
+                                   self.outputs,
                       self.points, there=out)
             seen = self.ask("observables", s, arrays) if self.program.observables else {}
             # What vanishes but for rounding, an overlap with nothing, moves by all of itself: it needs an absolute accuracy.
@@ -281,7 +282,7 @@ class Run:
         same = {n: v for n, v in now.items() if n.removeprefix("rhs/") not in self.program.implicit}
         return self.how_far({n: self.row(before[n]) for n in same}, same) if same else np.zeros(self.points)
 
-    def _amplified(self) -> np.ndarray:
+    def _amplified_drift(self) -> np.ndarray:
         """The drift; where refinement ended short, that of the error measured, as two sets of nodes may agree by chance.
 
         It is no more than how far the solution moves with coarser weights.
@@ -295,7 +296,7 @@ class Run:
             far = np.minimum(far, np.maximum(drift, other))
         return np.where(error > self.asked, far, drift)
 
-    def _wanting(self, among: np.ndarray) -> np.ndarray:
+    def _points_to_refine(self, among: np.ndarray) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
         gaps = self.row(self.quad.reached("verified"))
         cheap = 100_000  # numbers in the largest array of a point
@@ -331,7 +332,7 @@ class Run:
         return found
 
     def row(self, value: Any) -> np.ndarray:
-        return row(value, self.points)
+        return as_point_vector(value, self.points)
 
     def _explicit(self, block: BlockCode, out: dict[str, Any]) -> Solution:
         (u,) = block.unknowns
@@ -382,11 +383,12 @@ class Run:
             for u, p in zip(block.torn, positive, strict=True)])
         self.zero[name] = zero
         begun = {"point": everything, START: self.first[name], SOUND: np.equal(self.held.get(name, np.nan), begin).all(axis=0)}
-        found = robust(x0, begun, names=block.torn, positive=positive, explicit=explicit, bent=line.plain(len(x0)), zero=zero,
+        found = solve_robustly(x0, begun, names=block.torn, positive=positive, explicit=explicit, bent=line.plain(len(x0)),
+                               zero=zero,
                        rtol=self.tolerance, contraction=False, raise_on_failure=False, **functions)
         if line.some:
             found = line.back(found, block.torn)
-            if not over():
+            if not is_time_up():
                 found = at_ends(found, begin, domains, list(block.positive), explicit=list(block.explicit), rtol=self.tolerance,
                                 **equations.functions())
         x = np.array([found[u] for u in block.torn])
@@ -403,9 +405,9 @@ class Run:
     def start_of(self, u: str, positive: bool, guess: State) -> tuple[np.ndarray, np.ndarray]:
         """The start of an unknown at every point, and where there is no other: 1 where it is positive, else 0, is the default."""
         domain = self.program.domain.get(u)
-        default = middle(domain) if domain else 1.0 if positive else 0.0
+        default = interior_point(domain) if domain else 1.0 if positive else 0.0
         value = np.asarray(guess.get(u, np.nan), dtype=float).reshape(-1)
-        good = np.isfinite(value) & (~outside(value, domain) if domain else (value > 0) | (not positive))
+        good = np.isfinite(value) & (~is_outside(value, domain) if domain else (value > 0) | (not positive))
         value, given = np.where(good, value, default), good | (domain is not None)
         return np.array(np.broadcast_to(value, (self.points,))), np.broadcast_to(given, (self.points,))
 
@@ -446,7 +448,7 @@ class Run:
         lost = double = aside = np.zeros(self.points)
         if not sure:
             lost, gaps = self._lost(solved, verdict, radius, done)
-            double, aside = undetermined(self, solved & done, verdict, gaps)
+            double, aside = undetermined_parts(self, solved & done, verdict, gaps)
         quadrature = np.maximum(quadrature, np.maximum(lost, double))
         worst_quadrature = 1e-9  # one no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(quadrature[done], initial=0.0))
@@ -469,14 +471,14 @@ class Run:
         for u, domain in self.program.domain.items():
             x = self.row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
-                ok[k], reason[k] = False, f"{u} = {x[k]:.6g} is outside its domain {said(u, domain)}"
+                ok[k], reason[k] = False, f"{u} = {x[k]:.6g} is outside its domain {interval_text(u, domain)}"
             for end in domain:
                 if end and np.any(ok & (x == end)):
-                    notes = (*notes, f"{u} = {end:g}: an end of its domain {said(u, domain)}")
+                    notes = (*notes, f"{u} = {end:g}: an end of its domain {interval_text(u, domain)}")
         for u, depth in below.items():
             for k in np.flatnonzero(ok & (depth > most*SMALL + self.rounding.get(u, 0.0))):
                 ok[k], reason[k] = False, f"{u} = {-depth[k]:.6g} is negative, but {u} is declared positive"
-        for k in np.flatnonzero((laws := unlawful(verdict, (self.points,))) != ""):
+        for k in np.flatnonzero((laws := violated_conditions(verdict, (self.points,))) != ""):
             ok[k], reason[k] = False, laws[k]
         values = {u: found[u] for u in self.program.unknowns}
         values |= {o: self.row(verdict[o]) for o in self.program.observables}
@@ -493,7 +495,7 @@ class Run:
         """
         if not self.program.cancels or not done.any():
             return np.zeros(self.points), {}
-        gap, far, own, gaps = losses(self, verdict, radius, ok)
+        gap, far, own, gaps = cancellation_losses(self, verdict, radius, ok)
         far = np.where(ok, far, 0.0)
         # where nothing was found the slopes, which are not looked at, may have lost what the formulas have not
         some = done & np.where(ok, np.maximum(far, own) > _SAID*self.tolerance, gap > 0)
@@ -504,7 +506,7 @@ class Run:
         return far, gaps
 
 
-def _replaced(whole: np.ndarray, points: np.ndarray, part: np.ndarray, better: np.ndarray) -> np.ndarray:
+def _replace_points(whole: np.ndarray, points: np.ndarray, part: np.ndarray, better: np.ndarray) -> np.ndarray:
     """An array of all points with what it is at some of them, those that are better."""
     done = np.array(whole)
     done[points[better]] = np.broadcast_to(part, (len(points), *done.shape[1:]))[better]

@@ -43,7 +43,7 @@ def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict
     return found
 
 
-def acyclic(where: Mapping[Symbol, Expr]) -> None:
+def require_acyclic(where: Mapping[Symbol, Expr]) -> None:
     """Raises BadInput, naming the circle, if `where` names refer to each other in one."""
     done: set[Symbol] = set()
 

@@ -80,7 +80,7 @@ class Slopes:
                 matrix(self.unknowns, ("",))[:, 0])
 
 
-def slopes(system: Any, parameter: str) -> Slopes:
+def compiled_slopes(system: Any, parameter: str) -> Slopes:
     """Those of a system, kept with it."""
     cache = system.__dict__.setdefault("_slopes", {})
     if parameter not in cache:
@@ -119,7 +119,7 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     Beside a fold an error e of the equations is one of e/s in the solution, s the least singular value of 1 - D, along the
     derivative itself; where that changes s by more than 1e-6 of it, fewer than six digits hold and the derivative is NaN, too.
     """
-    made = slopes(system, parameter_of(system, name))
+    made = compiled_slopes(system, parameter_of(system, name))
     program, given = made.program.bound(numbers)
     shape = np.broadcast_shapes(*(np.shape(v) for v in given.values())) if given else ()
     x = {u: np.asarray(solution[u], dtype=float) for u in made.unknowns}
@@ -138,7 +138,7 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     with np.errstate(all="ignore"):
         J, b, C, c, _ = made.of(states, rows, points)
         good = np.ravel(np.asarray(solution.converged)) & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
-        good = good & (states.errors <= held) & _regular(J)
+        good = good & (states.errors <= held) & _regular_points(J)
         dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]
         size = np.abs(np.array(list(rows.values())))
         error = np.maximum(eps, np.ravel(np.asarray(solution.residual)))
@@ -156,7 +156,7 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     return {n: v if shape else float(v) for n, v in whole.items()}
 
 
-def _regular(J: np.ndarray) -> np.ndarray:
+def _regular_points(J: np.ndarray) -> np.ndarray:
     """Where J, its rows and columns of one size, has an inverse."""
     M = np.where(np.isfinite(J), J, 0.0)
     M = M/np.maximum(np.abs(M).max(axis=1, keepdims=True), 1e-300)

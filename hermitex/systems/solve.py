@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
-from hermitex.kernels.parameter_conditions import unlawful
-from hermitex.solvers.fallback_chain import assemble, pick
-from hermitex.solvers.interval import outside, said
+from hermitex.kernels.parameter_conditions import violated_conditions
+from hermitex.solvers.fallback_chain import merge_solutions, select_points
+from hermitex.solvers.interval import interval_text, is_outside
 from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
-from hermitex.solvers.solve_limits import limited, over, require_tolerance
-from hermitex.solvers.sweep_grid import check_size, reals
+from hermitex.solvers.solve_limits import is_time_up, limit_time, require_tolerance
+from hermitex.solvers.sweep_grid import check_size, real_array
 from hermitex.systems.compiled_system import Program
 from hermitex.systems.newton_step import SMALL
 from hermitex.systems.run import DOUBLE, LOST, NEAR, SHORT, Run
@@ -44,11 +44,11 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     BadInput : a parameter missing, unknown, of a shape that does not broadcast, NaN or infinite; a tolerance that is none.
     NotConverged otherwise.
     """
-    found = solved(program, numbers, start=start or {}, tolerance=tolerance, budget=budget)
+    found = solve_points(program, numbers, start=start or {}, tolerance=tolerance, budget=budget)
     return found.require() if raise_on_failure else found
 
 
-def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
+def solve_points(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
            budget: float | None) -> Solution:
     """The solution at every point, converged or not: what the session and an exported file share."""
     require_tolerance(tolerance)
@@ -57,22 +57,23 @@ def solved(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, 
     points = int(np.prod(shape)) if shape else 1
     parts = []
     guess = checked_start(program, {**program.start, **start}, shape)
-    why = refused(program, flat, points)
-    with limited(budget):
+    why = refusal_reasons(program, flat, points)
+    with limit_time(budget):
         for first in range(0, points, CHUNK):
             chunk = {n: (v[first:first + CHUNK] if v.ndim else v) for n, v in flat.items()}
             near = {u: (v[first:first + CHUNK] if v.ndim else v) for u, v in guess.items()}
-            parts.append(_lawful(program, chunk, why[first:first + CHUNK], near, tolerance))
-    found = parts[0] if len(parts) == 1 else joined(parts)
-    return shaped(found.with_stability_said(), shape)
+            parts.append(_solve_lawful_points(program, chunk, why[first:first + CHUNK], near, tolerance))
+    found = parts[0] if len(parts) == 1 else join_chunks(parts)
+    return shape_solution(found.with_stability_said(), shape)
 
 
-def refused(program: Program, flat: Mapping[str, np.ndarray], points: int) -> np.ndarray:
+def refusal_reasons(program: Program, flat: Mapping[str, np.ndarray], points: int) -> np.ndarray:
     """Why the numbers of a point are none for these formulas, before anything is solved; an empty text where they are."""
-    return unlawful(program.call("lawful", dict(flat), {}) if program.lawful else {}, (points,))
+    return violated_conditions(program.call("lawful", dict(flat), {}) if program.lawful else {}, (points,))
 
 
-def _lawful(program: Program, numbers: dict[str, np.ndarray], why: np.ndarray, guess: dict[str, np.ndarray], tolerance: float
+def _solve_lawful_points(program: Program, numbers: dict[str, np.ndarray], why: np.ndarray, guess: dict[str, np.ndarray],
+                         tolerance: float
             ) -> Solution:
     """A batch of which the points that are refused are not solved."""
     bad, good = np.flatnonzero(why != ""), np.flatnonzero(why == "")
@@ -86,7 +87,7 @@ def _lawful(program: Program, numbers: dict[str, np.ndarray], why: np.ndarray, g
     if good.size:
         some, near = ({n: (v[good] if v.ndim else v) for n, v in part.items()} for part in (numbers, guess))
         parts.append((good, _batch(program, some, good.size, near, tolerance)))
-    return assemble(parts, why.size, program.unknowns)
+    return merge_solutions(parts, why.size, program.unknowns)
 
 
 def points_of(program: Program, numbers: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tuple[int, ...]]:
@@ -114,7 +115,7 @@ def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarr
     values = {}
     for name in program.parameters:
         try:
-            value = reals(numbers[name])
+            value = real_array(numbers[name])
         except NO_NUMBER:
             raise BadInput(f"solve: {name} = {brief(numbers[name])} is not a number or an array of numbers") from None
         if np.ma.is_masked(numbers[name]):
@@ -133,16 +134,16 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
         if name not in program.unknowns:
             raise UnknownName(name, program.unknowns, "name in start")
         try:
-            value = reals(given)
+            value = real_array(given)
             values[name] = np.broadcast_to(value, shape).ravel() if value.ndim else value
         except NO_NUMBER:
             raise BadInput(f"solve: start {name} = {brief(given)} is not a number or an array of the shape {shape} of the "
                            "parameters") from None
         if not np.all(np.isfinite(value)):
             raise BadInput(f"solve: start {name} holds {value[~np.isfinite(value)].ravel()[0]}; every start must be finite")
-        if name in program.domain and np.any(outside(value, program.domain[name])):
-            at = value[outside(value, program.domain[name])].ravel()[0]
-            raise BadInput(f"solve: start {name} = {at:g} is outside its domain {said(name, program.domain[name])}")
+        if name in program.domain and np.any(is_outside(value, program.domain[name])):
+            at = value[is_outside(value, program.domain[name])].ravel()[0]
+            raise BadInput(f"solve: start {name} = {at:g} is outside its domain {interval_text(name, program.domain[name])}")
         if name in positive and name not in program.domain and not np.all(value >= 0):
             raise BadInput(f"solve: start {name} = {value[~(value >= 0)].ravel()[0]:g} is infeasible: {name} is positive")
     return values
@@ -155,16 +156,16 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
     parts = [(np.arange(points), found)]
     told = 0
     most_told = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
-    for k in _short(found):
-        if over():
+    for k in _points_short_of_digits(found):
+        if is_time_up():
             break
         one, near = ({n: (v[k:k + 1] if v.ndim else v) for n, v in part.items()} for part in (numbers, guess))
         again = Run(program, one, 1, near, tolerance).solution() if points > 1 else found
-        if told < most_told and _short(again):
+        if told < most_told and _points_short_of_digits(again):
             told += 1
             again = _with_advice(program, one, near, again)
         parts.append((np.array([k]), again))
-    return assemble(parts, points, program.unknowns, found.origin) if parts[1:] else found
+    return merge_solutions(parts, points, program.unknowns, found.origin) if parts[1:] else found
 
 
 def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray], tolerance: float
@@ -172,10 +173,10 @@ def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, gues
     """By closed forms, and by quadrature where these lose digits."""
     run = Run(program, numbers, points, guess, tolerance)
     found = run.solution()
-    return _uncancelled(run, found, guess) if run.cancelled and not over() else found
+    return _solve_by_quadrature(run, found, guess) if run.cancelled and not is_time_up() else found
 
 
-def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Solution:
+def _solve_by_quadrature(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Solution:
     """The points whose closed forms lose digits solved by quadrature in place of them; what that does not solve stays as it is.
 
     It begins where the closed forms have led, then where they began (from there on few nodes first, which lead nearly everywhere).
@@ -191,10 +192,10 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         wanted = wanted & run.cancelled.keys()
         k = np.array(sorted(wanted), dtype=int)
         if start is None:
-            k, start, ended = _led(run, k, guess, found)
+            k, start, ended = _led_from_beginning(run, k, guess, found)
             for i in ended:  # finer nodes that reach further end there, too
                 run.cancelled.pop(int(i))
-        other = run.program.integrated(fine=fine) if k.size and not over() else None
+        other = run.program.integrated(fine=fine) if k.size and not is_time_up() else None
         if other is None:
             continue
         at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, start))
@@ -207,14 +208,15 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
         elsewhere = [i for i in solved if int(k[i]) in near and away[i] > most_moved*lost[int(k[i])]]  # it missed what is narrow
         blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
         good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
-        bad, known = ~np.asarray(found.converged), _short(found)
-        told = [i for i in _short(better) if bad[k[i]] and k[i] not in known]  # how many digits hold
+        bad, known = ~np.asarray(found.converged), _points_short_of_digits(found)
+        told = [i for i in _points_short_of_digits(better) if bad[k[i]] and k[i] not in known]  # how many digits hold
         nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
         unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}
         taken = [*good, *told]
         whole = len(taken) == run.points
-        parts = [(np.arange(run.points), found), (k[taken], pick(better, np.array(taken, dtype=int)))]
-        found = replace(assemble(parts, run.points, other.unknowns, found.origin), notes=better.notes if whole else found.notes)
+        parts = [(np.arange(run.points), found), (k[taken], select_points(better, np.array(taken, dtype=int)))]
+        found = replace(merge_solutions(parts, run.points, other.unknowns, found.origin), notes=better.notes if whole
+                        else found.notes)
         held = np.flatnonzero(np.asarray(better.residual) <= NEAR).tolist()
         as_lost = [i for i in held if again.cancelled.get(int(i), 0.0) >= lost[int(k[i])]/2]  # it is not the closed forms that lose
         for i in (*good, *as_lost):
@@ -222,13 +224,13 @@ def _uncancelled(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Sol
     return found
 
 
-def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray], found: Solution
+def _led_from_beginning(run: Run, k: np.ndarray, guess: dict[str, np.ndarray], found: Solution
          ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
     """Which of the points k a quadrature on few nodes solves from the beginning, where it leads them, and which it ends.
 
     Those have no number; or it ends them, unsolved, where the closed forms have done so, which then is not their rounding.
     """
-    other = run.program.integrated(fine=False) if k.size and not over() else None
+    other = run.program.integrated(fine=False) if k.size and not is_time_up() else None
     if other is None:
         return k[:0], {}, k[:0]
     at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, guess))
@@ -238,7 +240,7 @@ def _led(run: Run, k: np.ndarray, guess: dict[str, np.ndarray], found: Solution
     start = {u: np.full(run.points, np.nan) for u in other.unknowns}
     for u, values in start.items():
         values[k[solved]] = np.asarray(led[u])[solved]
-    return k[solved], start, k[nowhere | _same_end(run, k, pick(found, k), led, guess)]
+    return k[solved], start, k[nowhere | _same_end(run, k, select_points(found, k), led, guess)]
 
 
 def _same_end(run: Run, k: np.ndarray, found: Solution, led: Solution, guess: dict[str, np.ndarray]) -> np.ndarray:
@@ -254,7 +256,7 @@ def _same_end(run: Run, k: np.ndarray, found: Solution, led: Solution, guess: di
     return same & away & (left > NEAR) & np.isfinite(left) & ~np.asarray(led.converged)
 
 
-def _short(found: Solution) -> list[int]:
+def _points_short_of_digits(found: Solution) -> list[int]:
     """The points that miss the digits alone."""
     missed = [str(r).startswith((SHORT, LOST, DOUBLE)) for r in np.ravel(found.reason)]
     return np.flatnonzero(missed & ~np.ravel(found.converged)).tolist()
@@ -264,7 +266,7 @@ def _with_advice(program: Program, numbers: dict[str, np.ndarray], guess: dict[s
     """A point that was refused for its quadrature, with the least tolerance at which it is not: its error may be 1,000 of them."""
     reached = float(found.origin["quadrature_error"])
     tolerance = 10.0**np.ceil(np.log10(reached/1e3)) if 0 < reached <= _DIGITS else np.inf
-    while tolerance <= _DIGITS and not over():
+    while tolerance <= _DIGITS and not is_time_up():
         if _attempt(program, numbers, 1, guess, tolerance).all_converged:
             why = [f"{r}, or tolerance={tolerance:.0e} for the digits that hold" for r in np.ravel(found.reason)]
             return replace(found, reason=np.array(why, dtype=object))
@@ -272,7 +274,7 @@ def _with_advice(program: Program, numbers: dict[str, np.ndarray], guess: dict[s
     return found
 
 
-def joined(parts: list[Solution]) -> Solution:
+def join_chunks(parts: list[Solution]) -> Solution:
     """Chunks of points, one after another."""
     def stack(name: str) -> Any:
         return np.concatenate([np.atleast_1d(np.asarray(getattr(p, name))) for p in parts])
@@ -284,7 +286,7 @@ def joined(parts: list[Solution]) -> Solution:
                    **{n: stack(n) for n in ("residual", "converged", "iterations", "stability", "error", "reason")})
 
 
-def shaped(found: Solution, shape: tuple[int, ...]) -> Solution:
+def shape_solution(found: Solution, shape: tuple[int, ...]) -> Solution:
     """Arrays in the common shape of the parameters; scalars for a single point."""
     if shape == ():
         return found.point(0)

@@ -20,7 +20,7 @@ _ALWAYS = {"__init__", "__post_init__", "__len__", "__getitem__", "__call__", "_
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
-def flat(*groups: list[Key], rename: dict[Key, str] | None = None, taken: frozenset[str] = frozenset()
+def bundle_sources(*groups: list[Key], rename: dict[Key, str] | None = None, taken: frozenset[str] = frozenset()
          ) -> tuple[list[str], list[str]]:
     """(import lines, one text for each group) of the definitions named and of everything that they use.
 
@@ -28,7 +28,7 @@ def flat(*groups: list[Key], rename: dict[Key, str] | None = None, taken: frozen
 
     Examples
     --------
-    >>> lines, (text,) = flat([("hermitex.kernels.quadrature", "_density")])
+    >>> lines, (text,) = bundle_sources([("hermitex.kernels.quadrature", "_density")])
     >>> print(lines, text)
     ['import numpy as np'] def _density(x):
         return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
@@ -42,12 +42,12 @@ def _texts(groups: tuple[tuple[Key, ...], ...], rename: tuple[tuple[Key, str], .
            ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     wanted: frozenset[str] = frozenset()
     while True:  # what a method asks for is known when it is taken: until nothing new is
-        work, texts = _Excerpt(dict(rename), taken, wanted), []
+        work, texts = _SourceBundle(dict(rename), taken, wanted), []
         for group in groups:
             known = set(work.texts)
             for key in group:
                 work.add(key)
-            texts.append("\n\n\n".join(_grouped([t for k, t in work.texts.items() if k not in known])))
+            texts.append("\n\n\n".join(_group_constants([t for k, t in work.texts.items() if k not in known])))
         asked = wanted.union(*(_attributes(t) for t in work.texts.values()))
         if asked == wanted:
             break
@@ -57,7 +57,7 @@ def _texts(groups: tuple[tuple[Key, ...], ...], rename: tuple[tuple[Key, str], .
     return tuple(sorted(work.imports)), tuple(texts)
 
 
-class _Excerpt:
+class _SourceBundle:
     def __init__(self, rename: dict[Key, str], taken: frozenset[str], wanted: frozenset[str]) -> None:
         self.rename, self.taken, self.wanted = rename, taken, wanted
         self.imports: set[str] = set()
@@ -79,9 +79,9 @@ class _Excerpt:
             return
         self.pending.add(key)
         source = _source(key)
-        text = _bare(source, self.wanted if re.search("^class ", source, re.M) else frozenset())
+        text = _strip_hints(source, self.wanted if re.search("^class ", source, re.M) else frozenset())
         swap: dict[str, str] = {key[1]: self.name(key)}
-        free = _free(text)
+        free = _free_names(text)
         known = {*(names := _names(key[0]))[0], *names[1], *dir(builtins), key[1]}
         assert free <= known, f"{key[1]} in {key[0]} names {sorted(free - known)}, which the module does not define"
         for found in _named(text):
@@ -124,7 +124,7 @@ def _named(text: str) -> tuple[ast.AST, ...]:
 
 
 @lru_cache(maxsize=512)
-def _free(text: str) -> set[str]:
+def _free_names(text: str) -> set[str]:
     """The names that a text takes from its module: not those that are local where they stand."""
     found: set[str] = set()
     tables = [symtable(text, "excerpt", "exec")]
@@ -197,7 +197,7 @@ def _source(key: Key) -> str:
 
 
 @lru_cache(maxsize=512)
-def _bare(text: str, wanted: frozenset[str]) -> str:
+def _strip_hints(text: str, wanted: frozenset[str]) -> str:
     """`text` without type hints (but for the fields of a class, which are its definition), methods that nothing wants,
     and what follows the first paragraph of a docstring.
     """
@@ -259,7 +259,7 @@ def _tidied(text: str) -> str:
     return re.sub(r"\n\n\n+", "\n\n", text).rstrip("\n")
 
 
-def _grouped(texts: list[str]) -> list[str]:
+def _group_constants(texts: list[str]) -> list[str]:
     """Constants that follow each other stand together."""
     groups: list[str] = []
     for text in texts:

@@ -34,20 +34,21 @@ def stability(blocks: Sequence[Any], outputs: Mapping[int, Mapping[str, Any]], p
         verb = "are" if len(implicit) > 1 else "is"
         return np.full(points, np.nan), (f"stability: the equation{'s' if len(implicit) > 1 else ''} of {named} {verb} implicit, "
                                          "so there is no map to iterate",)
-    rho, found = np.zeros(points), {k: slopes(blocks[k], out, points) for k, out in outputs.items()}
+    rho, found = np.zeros(points), {k: block_slopes(blocks[k], out, points) for k, out in outputs.items()}
     most = {k: largest_radius(D) if len(found) > 1 else np.full(points, np.inf) for k, D in found.items()}
     distances = (1e-6, 1e-8, 1e-10, 1e-12, 1e-16, 1e-20)  # from 0, at which the limit is read off
     for k in sorted(found, key=lambda k: -np.sum(most[k])):  # eigenvalues cost far more than bounds of them
         asked = np.flatnonzero(~(most[k] <= rho))
         own = spectral_radius(found[k][..., asked])
         if not np.isfinite(own).all():
-            own = np.where(np.isfinite(own), own, _limit([spectral_radius(slopes(blocks[k], beside(k, size), points))[asked]
+            own = np.where(np.isfinite(own), own,
+                           _limit_of_radii([spectral_radius(block_slopes(blocks[k], beside(k, size), points))[asked]
                                                           for size in distances]))
         rho[asked] = np.maximum(rho[asked], own)
     return rho, ()
 
 
-def slopes(block: Any, out: Mapping[str, Any], points: int) -> np.ndarray:
+def block_slopes(block: Any, out: Mapping[str, Any], points: int) -> np.ndarray:
     """d rhs_u/d v over the unknowns of a block, (n, n, points)."""
     n = len(block.unknowns)
     D = np.zeros((n, n, points))
@@ -63,7 +64,7 @@ def slopes(block: Any, out: Mapping[str, Any], points: int) -> np.ndarray:
     return np.eye(n)[:, :, None] - D if linear else D
 
 
-def _limit(values: Sequence[np.ndarray]) -> np.ndarray:
+def _limit_of_radii(values: Sequence[np.ndarray]) -> np.ndarray:
     """Of radii ever nearer to 0: where two of them agree, infinity where they grow, else NaN."""
     limit = np.full(values[0].shape, np.nan)
     floor = 1e-2  # a radius below that is near 0

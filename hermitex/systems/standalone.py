@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.kernels.axis_records import weighed
-from hermitex.kernels.rounding import fainter
+from hermitex.kernels.axis_records import accepts_table
+from hermitex.kernels.rounding import scale_perturbation
 from hermitex.solvers.solution import REFUSED
-from hermitex.solvers.solve_limits import limited
+from hermitex.solvers.solve_limits import limit_time
 from hermitex.systems.compiled_system import BlockCode
 from hermitex.systems.iterate import solved_by
 from hermitex.systems.trajectory import many
@@ -74,8 +74,8 @@ class Code(NamedTuple):
 
     def call(self, name: str, s: Mapping[str, Any], quad: Mapping[str, Any], average: Any = None, part: float = 1.0) -> Any:
         """Run a generated function, with another `average` (one that records its errors) or a part of rounding if given."""
-        other = fainter(self.functions, part) if part != 1 else {}
-        other |= {"average": weighed(average)} if average is not None else {}
+        other = scale_perturbation(self.functions, part) if part != 1 else {}
+        other |= {"average": accepts_table(average)} if average is not None else {}
         plain = {n: self.functions.get(n) for n in other}
         try:
             self.functions.update(other)
@@ -160,7 +160,7 @@ def solve_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], 
 def flow_all(code: Code, numbers: Mapping[str, Any], start: Mapping[str, Any], t: Any, domain: Mapping[str, tuple[float, float]],
              tolerance: float, budget: float | None = None) -> dict[str, Any]:
     """Every variable and observable over time, the times along the last axis."""
-    with limited(budget):
+    with limit_time(budget):
         found = many(code, numbers, start, t, domain=domain, tolerance=tolerance)
     values = {**found.value, "error": found.error, "quadrature_error": found.origin["quadrature_error"],
               "converged": found.converged}

@@ -23,8 +23,8 @@ from hermitex.solvers.chunked_sweep import Progress
 from hermitex.solvers.chunked_sweep import sweep as sweep_grid
 from hermitex.solvers.journal import PASSING
 from hermitex.solvers.solution import Solution
-from hermitex.solvers.solve_limits import limited, over, require_seconds, require_tolerance
-from hermitex.solvers.sweep_grid import Piece, digest
+from hermitex.solvers.solve_limits import is_time_up, limit_time, require_seconds, require_tolerance
+from hermitex.solvers.sweep_grid import Piece, json_hash
 from hermitex.solvers.sweep_grid import grid as points
 from hermitex.solvers.sweep_table import Sweep
 from hermitex.systems.compiled_system import Program
@@ -181,9 +181,9 @@ class GridLine:
         """Of everything but the grid that the numbers depend on."""
         from hermitex import __version__
 
-        arrays = {n: _contents(v) for n, v in self.program.given.items()}
+        arrays = {n: _array_digest(v) for n, v in self.program.given.items()}
         own = [sorted(p.items()) for p in (self.program.domain, self.program.start) if p]
-        return digest([self.program.source, *([arrays] if arrays else []), *own, *self._how, sorted(self.fixed.items()),
+        return json_hash([self.program.source, *([arrays] if arrays else []), *own, *self._how, sorted(self.fixed.items()),
                        self.tolerance, _COLUMNS, __version__, np.__version__])
 
     @property
@@ -209,10 +209,10 @@ class GridLine:
     def __call__(self, piece: Piece) -> dict[str, Any]:
         """Columns for the points of a piece: unknowns, observables, residual, stability, iterations, converged, reason."""
         points = len(next(iter(piece.values())))
-        with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
+        with limit_time(None if self.until is None else max(self.until - time.time(), 0.0)):
             table = (self._along(piece, points) if self.how[0] == "newton" else
                      self._columns(self._solve(piece, range(points), {}), points))
-            cut = over() and not table["converged"].all()
+            cut = is_time_up() and not table["converged"].all()
         return {**table, PASSING: np.full(points, True)} if cut else table
 
     def _along(self, piece: Piece, points: int) -> dict[str, np.ndarray]:
@@ -239,7 +239,7 @@ class GridLine:
         """Follow the line and solve what failed from the point before it, if that is solved."""
         good = table["converged"]
         for before, k in zip((None, *order), order, strict=False):
-            if not good[k] and (before is None or good[before]) and not over():
+            if not good[k] and (before is None or good[before]) and not is_time_up():
                 again = self._columns(self._solve(piece, [k], {} if before is None else self._start(table, before)), 1)
                 if again["converged"][0] or not np.isfinite(table["residual"][k]):
                     for n, v in again.items():
@@ -266,7 +266,7 @@ class FlowLine(GridLine):
 
     @property
     def signature(self) -> str:
-        return digest([super().signature, sorted(self.start.items()), sorted(self.domain.items())])
+        return json_hash([super().signature, sorted(self.start.items()), sorted(self.domain.items())])
 
     @property
     def unknowns(self) -> tuple[str, ...]:
@@ -283,8 +283,8 @@ class FlowLine(GridLine):
         table |= {"iterations": np.zeros(points, dtype=int), "converged": np.zeros(points, dtype=bool),
                   "reason": np.full(points, "", dtype=object)}
         cut = False
-        with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
-            for _, at in groups(given, points):
+        with limit_time(None if self.until is None else max(self.until - time.time(), 0.0)):
+            for _, at in equal_row_groups(given, points):
                 numbers = {**fixed, **{n: float(v[at[0]]) for n, v in given.items()}}
                 line = np.unique(np.append(times[at], 0.0))
                 t = line if len(line) > 2 else np.float64(line[-1])
@@ -297,11 +297,11 @@ class FlowLine(GridLine):
                 for n, v in (("residual", found.error), ("iterations", found.iterations), ("converged", found.converged)):
                     table[n][at] = v
                 table["reason"][at] = str(found.reason)
-                cut = cut or (over() and not found.converged)
+                cut = cut or (is_time_up() and not found.converged)
         return {**table, PASSING: np.full(points, True)} if cut else table
 
 
-def groups(columns: Mapping[str, np.ndarray], points: int) -> list[tuple[tuple[float, ...], np.ndarray]]:
+def equal_row_groups(columns: Mapping[str, np.ndarray], points: int) -> list[tuple[tuple[float, ...], np.ndarray]]:
     """(values, where) of the rows that are equal in all columns, in the order in which they first come."""
     rows: dict[tuple[float, ...], list[int]] = {}
     for k in range(points):
@@ -309,7 +309,7 @@ def groups(columns: Mapping[str, np.ndarray], points: int) -> list[tuple[tuple[f
     return [(values, np.array(at)) for values, at in rows.items()]
 
 
-def _contents(array: Any) -> str:
+def _array_digest(array: Any) -> str:
     """A digest of an array's numbers."""
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
 
@@ -328,8 +328,8 @@ class TheoryLine(GridLine):
         from hermitex import __version__
 
         structure = [f"{f.name}={getattr(self.theory, f.name)!r}" for f in fields(self.theory)]
-        fixed = [(n, _contents(v) if isinstance(v, np.ndarray) else v) for n, v in sorted(self.fixed.items())]
-        return digest([type(self.theory).__name__, structure, *self._how, fixed, self.tolerance, _COLUMNS, __version__,
+        fixed = [(n, _array_digest(v) if isinstance(v, np.ndarray) else v) for n, v in sorted(self.fixed.items())]
+        return json_hash([type(self.theory).__name__, structure, *self._how, fixed, self.tolerance, _COLUMNS, __version__,
                        np.__version__])
 
     @property
@@ -365,15 +365,15 @@ class PathLine(TheoryLine):
         fixed = {n: v for n, v in self.fixed.items() if n != TIME}
         how = {"tolerance": self.tolerance} if self.tolerance else {}  # else the theory's own
         parts: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []
-        with limited(None if self.until is None else max(self.until - time.time(), 0.0)):
-            for _, at in groups(given, points) if given else [((), np.arange(points))]:
+        with limit_time(None if self.until is None else max(self.until - time.time(), 0.0)):
+            for _, at in equal_row_groups(given, points) if given else [((), np.arange(points))]:
                 line, where = np.unique(times[at], return_inverse=True)
                 found = self.theory.curve(line, **how, **fixed, **{n: float(v[at[0]]) for n, v in given.items()})
                 rows = {n: found[n] for n in (*self.unknowns, *self.observables)}
                 rows |= {"residual": found.residual, "stability": found.stability, "iterations": 0, "converged": found.converged,
                          "reason": np.asarray(found.reason, dtype=object)}
                 parts.append((at, {n: np.broadcast_to(v, line.shape)[where] for n, v in rows.items()}))
-            cut = over() and not all(p["converged"].all() for _, p in parts)
+            cut = is_time_up() and not all(p["converged"].all() for _, p in parts)
         order = np.argsort(np.concatenate([at for at, _ in parts]))
         table = {n: np.concatenate([p[n] for _, p in parts])[order] for n in parts[0][1]}
         return {**table, PASSING: np.full(points, True)} if cut else table

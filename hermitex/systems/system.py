@@ -13,11 +13,11 @@ from sympy.core.function import UndefinedFunction
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, UnknownName, brief
 from hermitex.hints import Letters, Place, Variables
-from hermitex.kernels.residual_squares import residuals
+from hermitex.kernels.residual_squares import square_residuals
 from hermitex.kernels.sign_conditions import signs
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, formula_table, latex
-from hermitex.solvers.interval import said
+from hermitex.solvers.interval import interval_text
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.divergence import needed_far_out
@@ -27,16 +27,16 @@ from hermitex.symbolic.law_constraints import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
 from hermitex.systems.blocks import Block, Equation, find_blocks
-from hermitex.systems.compiled_system import Postponed, Program, compile_program
+from hermitex.systems.compiled_system import DeferredProgram, Program, compile_program
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
-from hermitex.systems.equation_text import assumed, condition, letters, read
+from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
 from hermitex.systems.follow import Branch, follow
 from hermitex.systems.iterate import require_method, solved_by
-from hermitex.systems.matrices import entrywise, flat_start, pairs
+from hermitex.systems.matrices import flat_start, is_list_of_pairs, write_entrywise
 from hermitex.systems.minimise import minimise
-from hermitex.systems.names import begin, by_name, check_distinct, listed
-from hermitex.systems.scope import acyclic, depends_on, free_names, written_out
+from hermitex.systems.names import by_name, check_distinct, names_list, read_start
+from hermitex.systems.scope import depends_on, free_names, require_acyclic, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
 
 if TYPE_CHECKING:
@@ -109,17 +109,17 @@ class System(Shown):
 
     def __post_init__(self, declared: Any) -> None:
         put = object.__setattr__
-        if not isinstance(self.equations, Mapping) and not pairs(self.equations):
+        if not isinstance(self.equations, Mapping) and not is_list_of_pairs(self.equations):
             raise BadInput(f"System: equations are {{unknown: right side}}, {{'q': 'kappa*q'}}, not {brief(self.equations)}")
         if not self.equations:
             raise BadInput("System: no equation was given")
-        for part, found in zip(_FORMULAS, entrywise(self.equations, self.where, self.observables), strict=True):
+        for part, found in zip(_FORMULAS, write_entrywise(self.equations, self.where, self.observables), strict=True):
             put(self, part, found)
-        put(self, "parameters", None if self.parameters is None else listed(self.parameters))
+        put(self, "parameters", None if self.parameters is None else names_list(self.parameters))
         self._check_names()
         known = self._letters(declared)
         for part in _FORMULAS:
-            put(self, part, read(getattr(self, part), known, equations=part == "equations"))
+            put(self, part, read_formulas(getattr(self, part), known, equations=part == "equations"))
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
@@ -127,9 +127,9 @@ class System(Shown):
         for part in _FORMULAS:
             put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})
         self._take_conditions(same, declared)
-        put(self, "positive", frozenset(self._unknown(v) for v in listed(self.positive))
+        put(self, "positive", frozenset(self._unknown(v) for v in names_list(self.positive))
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
-        put(self, "kept", frozenset(self._where_name(n) for n in listed(self.kept)))
+        put(self, "kept", frozenset(self._where_name(n) for n in names_list(self.kept)))
         put(self, "parameters", self._parameters())
         self._check_names()
         names = {u.name: u.is_positive or u.is_nonnegative or u in self.positive for u in self.equations}
@@ -137,11 +137,12 @@ class System(Shown):
         put(self, "start", starts(type(self).__name__, flat_start(self.start, names), self.domain, names))
 
     def _letters(self, declared: Any) -> dict[str, Any]:
-        return letters((*self.equations, *self.where, *self.observables, *(self.parameters or ()), *self.known), declared)
+        return letters_of_texts((*self.equations, *self.where, *self.observables, *(self.parameters or ()), *self.known), declared)
 
     def _take_conditions(self, same: Mapping[Any, Any], declared: Any) -> None:
         """The conditions of laws, from the formulas and as given."""
-        found = dict.fromkeys(c if isinstance(c, Condition) else condition(c, self._letters(declared)) for c in self.conditions)
+        found = dict.fromkeys(c if isinstance(c, Condition) else read_condition(c, self._letters(declared))
+                              for c in self.conditions)
         for part in _FORMULAS:
             bare = {}
             for k, v in getattr(self, part).items():
@@ -194,7 +195,7 @@ class System(Shown):
             for name, s in sorted(free_names(e, self.where, memo).items()):
                 if s not in self.equations:
                     used.setdefault(name, (s, place))
-        acyclic(self.where)
+        require_acyclic(self.where)
         self._check_sums(sides)
         integrated = {b.name for e in self._all() for node in e.atoms(Expectation) for b in node.bound}
         declared = None if self.parameters is None else [str(p) for p in self.parameters]
@@ -249,7 +250,7 @@ class System(Shown):
         if self._names.reach(written) & set(self.equations) or not written.has(Expectation):
             return written
         full = written_out(definition, self.where)
-        square = residuals(full)
+        square = square_residuals(full)
         return written if square == full else square
 
     @cached_property
@@ -362,7 +363,7 @@ class System(Shown):
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
                                domain=self.domain, start=self.start, laws=self._laws())
                 made = make(rounded=True)
-                later = Postponed(partial(make, rounded=True, cancelling=False)) if made.closed else None
+                later = DeferredProgram(partial(make, rounded=True, cancelling=False)) if made.closed else None
                 cache[blocks] = replace(made, later=later)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}
@@ -396,7 +397,7 @@ class System(Shown):
 
     def _begin(self, start: Any) -> dict[str, Any]:
         """A start as {unknown: where it begins}, that of a matrix by its entries."""
-        return begin(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
+        return read_start(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
 
     def minimise(self, objective: str | Symbol, over: Variables, bounds: Sequence[float] | Mapping[str, Sequence[float]], *,
                  start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
@@ -546,9 +547,9 @@ class System(Shown):
 
     def bibtex(self) -> str:
         """BibTeX of its source, where it is one of the references; nothing where it has none."""
-        from hermitex.show.cite import bibtex, known
+        from hermitex.show.cite import bibtex, is_known_key
 
-        return bibtex([k for k in [self.source] if k and known(k)])
+        return bibtex([k for k in [self.source] if k and is_known_key(k)])
 
     def to_dict(self) -> dict[str, Any]:
         """The formulas as text that `hermitex.parse` reads back; `System` takes these parts under the same names."""
@@ -559,8 +560,8 @@ class System(Shown):
                 "where": {k.name: text(v) for k, v in self.where.items()},
                 "observables": {k.name: text(v) for k, v in self.observables.items()},
                 "parameters": [p.name for p in self.parameters], "positive": sorted(u.name for u in self.positive),
-                "domain": {u: said(u, d) for u, d in self.domain.items()}, "start": dict(self.start),
-                "symbols": {s.name: assumed(s) for s in (*self.equations, *self.parameters) if s not in self.arrays},
+                "domain": {u: interval_text(u, d) for u, d in self.domain.items()}, "start": dict(self.start),
+                "symbols": {s.name: assumption_text(s) for s in (*self.equations, *self.parameters) if s not in self.arrays},
                 "conditions": [[c.law, to_text(c.value), str(c.args[2])] for c in self.conditions],
                 "blocks": [str(b) for b in self.blocks], "source": self.source}
 

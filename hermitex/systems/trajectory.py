@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
-from hermitex.kernels.parameter_conditions import LAW, unlawful
-from hermitex.solvers.interval import clipped, outside, said
+from hermitex.kernels.parameter_conditions import LAW, violated_conditions
+from hermitex.solvers.interval import clip_to_interval, interval_text, is_outside
 from hermitex.solvers.ode import Interpolant, TooManySteps, Trajectory, integrate
 from hermitex.solvers.solution import REFUSED
-from hermitex.solvers.solve_limits import over, ran_out, require_tolerance
-from hermitex.solvers.sweep_grid import reals
-from hermitex.systems.solve import points_of, refused
+from hermitex.solvers.solve_limits import is_time_up, ran_out, require_tolerance
+from hermitex.solvers.sweep_grid import real_array
+from hermitex.systems.solve import points_of, refusal_reasons
 from hermitex.systems.state_evaluation import States
 
 TIME, OF_A_FLOW = "t", 1e-9  # the letter; the tolerance where none is given
@@ -48,8 +48,8 @@ def checked_start(unknowns: Sequence[str], domain: Mapping[str, tuple[float, flo
             raise BadInput(f"solve: start {u} = {brief(start[u])} is not a number") from None
         if not np.isfinite(values[u]):
             raise BadInput(f"solve: start {u} is {values[u]}; every start must be finite")
-        if u in domain and outside(values[u], domain[u]):
-            raise BadInput(f"solve: start {u} = {values[u]:g} is outside its domain {said(u, domain[u])}")
+        if u in domain and is_outside(values[u], domain[u]):
+            raise BadInput(f"solve: start {u} = {values[u]:g} is outside its domain {interval_text(u, domain[u])}")
     return values
 
 
@@ -58,7 +58,7 @@ def checked_times(t: Any) -> np.ndarray:
     if t is None:
         raise BadInput("solve: t has no value; give t=(0, 10), the times to report, or the time to reach")
     try:
-        times = reals(t)
+        times = real_array(t)
     except NO_NUMBER:
         raise BadInput(f"solve: t = {brief(t)} is not a number or a list of times") from None
     if times.ndim > 1 or not times.size or not np.isfinite(times).all():
@@ -104,11 +104,12 @@ class _PointFlow:
         """The state with what a step carried across a bound put back: the rate beyond is not defined."""
         if not self.domain:
             return x
-        return np.stack([clipped(v, self.domain[u]) if u in self.domain else v for u, v in zip(self.unknowns, x, strict=True)])
+        return np.stack([clip_to_interval(v, self.domain[u]) if u in self.domain else v for u,
+                         v in zip(self.unknowns, x, strict=True)])
 
     def _rate(self, arrays: Mapping[str, Any]) -> Any:
         def rate(t: float, x: np.ndarray, p: Any) -> np.ndarray:
-            if over():
+            if is_time_up():
                 raise TooManySteps
             out = self.states.call("right_hand_sides", self._named(t, self._inside(x)), arrays)
             return np.array([out[f"rhs/{u}"][0] for u in self.unknowns])
@@ -126,7 +127,7 @@ class _PointFlow:
             return integrate(rate, self.x0, times, method="DOP853" if method == "auto" else method,
                              most=explicit if method == "auto" else None, **how)
         except TooManySteps:
-            if over():
+            if is_time_up():
                 raise
             return integrate(rate, self.x0, times, method="Radau", most=_IMPLICIT, **how)
 
@@ -221,7 +222,7 @@ class _PointFlow:
                 k, when = int(away[0]), steps[away[0]]
                 if path is not None and k:
                     when = _crossing(path, u, lo if x[k] < lo else hi, steps[k - 1], steps[k])
-                return f"{u} leaves its domain {said(u, (lo, hi))} at t = {when:.6g}"
+                return f"{u} leaves its domain {interval_text(u, (lo, hi))} at t = {when:.6g}"
         return ""
 
     def _finished(self, found: Trajectory, error: float, events: Sequence[str]) -> Trajectory:
@@ -229,7 +230,7 @@ class _PointFlow:
         t, held = np.asarray(found[TIME]), error <= self.tolerance
         x = self._inside(np.array([found[u] for u in self.unknowns]))
         seen = self.states.call("observables", self._named(t, x))
-        reason = next(filter(None, unlawful(seen, t.shape)), "") or str(found.reason) or self._left(found)
+        reason = next(filter(None, violated_conditions(seen, t.shape)), "") or str(found.reason) or self._left(found)
         if not reason and not held:
             reason = "the averages along the path are not held"
             if np.isfinite(error):
@@ -283,7 +284,7 @@ def many(program: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], t: 
     flat, shape = points_of(program, numbers)
     times, x0 = checked_times(t), checked_start([u for u in program.unknowns if u != TIME], domain, start)
     options: dict[str, Any] = {"domain": domain, "tolerance": tolerance, "method": method}
-    why = refused(program, flat, int(np.prod(shape)))
+    why = refusal_reasons(program, flat, int(np.prod(shape)))
     if not shape:
         if why[0]:
             found = _refused(program, np.atleast_1d(times), tolerance, why[0])

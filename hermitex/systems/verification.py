@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.systems.cancelled import displaced, shaken
+from hermitex.systems.cancelled import displace_state, perturb_state
 from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
-from hermitex.systems.stability import slopes
+from hermitex.systems.stability import block_slopes
 
 _FAINT = 2.0**-8  # of how far sums are off where cancellation is looked for: 16 roundings leave room for what the nodes do
 
@@ -35,12 +35,12 @@ def glance(run: Any, verdict: State) -> np.ndarray | None:
             inverse[k], known = _inverse(run, k, block)
             if not np.all(known <= part*run.tolerance):
                 return None
-    there = run.elsewhere(shaken(run.s, program.unknowns, _FAINT), _FAINT)
+    there = run.elsewhere(perturb_state(run.s, program.unknowns, _FAINT), _FAINT)
     shift = {n: row(there[n]) - v for n, v in here.items()}
     if any(np.any(np.abs(shift[f"rhs/{u}"]) > run.tolerance*np.abs(row(run.s[u]))) for u in program.unknowns
            if u not in program.implicit):
         return None
-    s, seen = displaced(run, shift, here, inverse)
+    s, seen = displace_state(run, shift, here, inverse)
     x, y = (np.array([row(v[u]) for u in program.unknowns]) for v in (run.s, s))
     least = np.array([0.0 if u in program.positive else SMALL for u in program.unknowns])[:, None]
     far = (np.abs(y - x)/np.maximum(np.abs(x), least)).max(axis=0)
@@ -57,7 +57,7 @@ def _inverse(run: Any, k: int, block: BlockCode) -> tuple[np.ndarray, np.ndarray
         M, b = matrix_of(block, out, run.points)
         terms = np.abs(b)
     else:
-        M = slopes(block, out, run.points)  # an implicit equation's own, of the others those of x - rhs
+        M = block_slopes(block, out, run.points)  # an implicit equation's own, of the others those of x - rhs
         explicit = [u not in run.program.implicit for u in block.unknowns]
         M = np.where(np.array(explicit)[:, None, None], np.eye(len(M))[:, :, None] - M, M)
         terms = np.array([x if own else np.abs(row(out[f"terms/{u}"])) for x, u, own in

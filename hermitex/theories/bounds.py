@@ -20,7 +20,7 @@ from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
 from hermitex.theories.risks.projection import Projection, Target, project
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
-from hermitex.theories.risks.risk_path import optimised
+from hermitex.theories.risks.risk_path import optimise_bounds
 
 Array = np.ndarray[Any, Any]
 
@@ -72,7 +72,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
         if vocabulary is not None or norms is not None:
             raise BadInput("bounds: optimise takes no vocabulary; give r")
         given = {"r": r, "c": c, "gamma": gamma, "alpha0": alpha0, "Delta": Delta, "eta": eta, "beta": beta}
-        return optimised(smoothed, g, given, bias)
+        return optimise_bounds(smoothed, g, given, bias)
     r, c, gamma = _where(smoothed, g, (r, c, gamma), (alpha0, eta, beta, Delta))
     letters = tuple(as_numbers("vocabulary", vocabulary)) if vocabulary is not None else (1.0,)
     sizes = as_numbers("norms", norms) if norms is not None else None

@@ -101,12 +101,12 @@ class Claims(Shown, Mapping[str, Any]):
 
     def latex(self) -> str:
         """An align block, one quantity a line, its status at the right."""
-        lines = [rf"  {named(n)} &= {_latex(c.value)} && \text{{({c.status})}}" for n, c in self.claims.items()]
+        lines = [rf"  {quantity_latex(n)} &= {_latex(c.value)} && \text{{({c.status})}}" for n, c in self.claims.items()]
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
 
     def _html(self) -> str:
         cell = '<td style="border:none;text-align:left">'
-        rows = "".join(f"<tr style='background:none'>{cell}{math(named(n))}</td>{cell}{math(_latex(c.value))}</td>"
+        rows = "".join(f"<tr style='background:none'>{cell}{math(quantity_latex(n))}</td>{cell}{math(_latex(c.value))}</td>"
                        f"{cell}{escape(c.said())}</td></tr>" for n, c in self.claims.items())
         return f'<table style="border:none"><caption style="text-align:left">{escape(self.title)}</caption>{rows}</table>'
 
@@ -123,10 +123,10 @@ class Claims(Shown, Mapping[str, Any]):
         return bibtex([k for k in self.source.values() if k])
 
 
-def named(name: str) -> str:
+def quantity_latex(name: str) -> str:
     r"""The LaTeX of a quantity: a letter (ell, q, theta) as one, a word (rate, q_min) as words.
 
-    >>> named("ell"), named("q_min"), named("bias")
+    >>> quantity_latex("ell"), quantity_latex("q_min"), quantity_latex("bias")
     ('\\ell', 'q_{min}', '\\text{bias}')
     """
     if len(name.split("_")[0]) == 1 or name in ("ell", "theta", "eta_c"):
@@ -201,7 +201,7 @@ class Regimes(Shown):
 
     def latex(self) -> str:
         """Every formula as a Piecewise, an align block."""
-        lines = [rf"  {named(n)} &= {latex(self.piecewise(n))}" for n in self.regimes[0].values]
+        lines = [rf"  {quantity_latex(n)} &= {latex(self.piecewise(n))}" for n in self.regimes[0].values]
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
 
     def _summary(self) -> str:

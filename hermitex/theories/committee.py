@@ -22,19 +22,19 @@ from hermitex.hints import Axes, Formula
 from hermitex.show.display import shorten
 from hermitex.show.plots import new_axes
 from hermitex.solvers.ode import TooManySteps, Trajectory, integrate
-from hermitex.solvers.solve_limits import limited, require_tolerance
+from hermitex.solvers.solve_limits import limit_time, require_tolerance
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbols import z
 from hermitex.systems.flow import Flow
-from hermitex.systems.names import begin
+from hermitex.systems.names import read_start
 from hermitex.systems.trajectory import at_end
 from hermitex.theories.committees.formulas import flow
 from hermitex.theories.committees.plateau import Phases, Plateau, phases, plateau
-from hermitex.theories.committees.rates import Rates, finer, label, neurons, other, require_few
+from hermitex.theories.committees.rates import Rates, finer_node_count, label, neurons, other_node_count, require_few
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 READOUTS = ("fixed", "trained")
 Array = np.ndarray
@@ -180,7 +180,7 @@ class Committee(Theory):
         """
         if tolerance is not None:
             require_tolerance(tolerance)
-        given = self.complete(self.given({**numbers, **begin(start, "'Q': [[1]], 'M': [[0.1]]")}))
+        given = self.complete(self.given({**numbers, **read_start(start, "'Q': [[1]], 'M': [[0.1]]")}))
         if "t" not in given:
             raise NoValue("committee", "t", "(0, 20)")
         times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
@@ -188,20 +188,20 @@ class Committee(Theory):
         rough = 1e-6  # tolerance of a run by quadrature
         gained = 2.0  # logarithm of what finer nodes gain at least
         more_runs = 3  # sharper ones, where two differ
-        with limited(budget), bounded(budget):
+        with limit_time(budget), bounded(budget):
             asked = (closed if self.rates.exact else rough) if tolerance is None else float(tolerance)
             steps, begun = asked/25, (given["Q"], given["M"], given["a"])
             nodes = self.rates.enough(begun, given["P"], asked, **self._fixed(given))
             found = self._run(given, times, steps, nodes)
             times, apart = np.asarray(found["t"]), np.inf
             if found.converged:
-                apart = self._apart(found, self._run(given, times, asked/5, other(nodes)))
+                apart = self._apart(found, self._run(given, times, asked/5, other_node_count(nodes)))
             for _ in range(more_runs):  # the flow makes what a step and an average leave grow
                 if not asked < apart < np.inf:
                     break
                 steps *= max(min(asked/apart, 1.0)/4, 1e-4)
                 for _ in range(int(np.ceil(np.log(apart/asked)/gained))):
-                    nodes = finer(nodes)
+                    nodes = finer_node_count(nodes)
                 again = self._run(given, times, steps, nodes)
                 found, apart = again, self._apart(again, found)
         held = bool(found.converged) and apart <= asked
@@ -329,7 +329,7 @@ class Committee(Theory):
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Sizes and learning rate."""
         sizes = {"students": self.students, "teachers": self.teachers}
-        return ", ".join(written({**numbers, **sizes}, students=r"\mathrm{students}", teachers=r"\mathrm{teachers}",
+        return ", ".join(numbers_latex({**numbers, **sizes}, students=r"\mathrm{students}", teachers=r"\mathrm{teachers}",
                                  gamma=r"\gamma"))
 
     def latex(self) -> str:

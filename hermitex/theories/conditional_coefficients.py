@@ -171,8 +171,8 @@ class Conditional(Coefficient):
     @cached_property
     def expr(self) -> Expr:
         # One integral and k derivatives: He_k is never multiplied out, and no jump of sigma is differentiated.
-        smoothed = simplest(self, E(self.activation(MEAN + DEVIATION*z), z))
-        return _in_place(collected(diff(smoothed, MEAN, self.order) if self.order else smoothed))
+        smoothed = closed_form_or_refusal(self, E(self.activation(MEAN + DEVIATION*z), z))
+        return _in_place(collect_terms(diff(smoothed, MEAN, self.order) if self.order else smoothed))
 
     @property
     def _latex_name(self) -> str:
@@ -206,7 +206,7 @@ class SquaredResidual(Coefficient):
     @cached_property
     def expr(self) -> Expr:
         mu_0, mu_1 = (Conditional(self.activation, k) for k in (0, 1))
-        second = collected(simplest(self, E(self.activation(MEAN + DEVIATION*z)**2, z)))
+        second = collect_terms(closed_form_or_refusal(self, E(self.activation(MEAN + DEVIATION*z)**2, z)))
         left = _in_place(second) - mu_0.expr**2 - c*mu_1.expr**2
         return min(left, expand(left), key=count_ops) if count_ops(left) < _LONG else left
 
@@ -357,7 +357,7 @@ def in_floats(f: Any) -> Any:
     return f
 
 
-def simplest(asked: Coefficient, node: Expr) -> Expr:
+def closed_form_or_refusal(asked: Coefficient, node: Expr) -> Expr:
     """The closed form of an average over z, or the refusal in the terms of what was asked."""
     from hermitex.symbolic.integrals import closed_form
 
@@ -370,7 +370,7 @@ def simplest(asked: Coefficient, node: Expr) -> Expr:
         raise NoClosedForm(asked.node, error.reason, advice) from error
 
 
-def collected(expr: Expr) -> Expr:
+def collect_terms(expr: Expr) -> Expr:
     """The same with one term for each product of special functions, which derivatives and products repeat."""
     if count_ops(expr) > _LONG:
         return expr
@@ -412,10 +412,10 @@ def values_at(asked: Coefficient, at: tuple[Any, Any, Any, Any], parameters: Map
 
 def _numbers(name: str, value: Any) -> Any:
     """An array of floats, or one line."""
-    from hermitex.solvers.sweep_grid import reals
+    from hermitex.solvers.sweep_grid import real_array
 
     try:
-        return reals(value)
+        return real_array(value)
     except (TypeError, ValueError):
         raise BadInput(f"{name} is a number or an array of numbers, not {str(value)[:60]!r}") from None
 

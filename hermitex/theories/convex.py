@@ -17,21 +17,21 @@ from sympy import Rational, sqrt
 
 from hermitex.errors import BadInput
 from hermitex.kernels.compile import compile
-from hermitex.solvers.fallback_chain import assemble, pick
+from hermitex.solvers.fallback_chain import merge_solutions, select_points
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import f, z
-from hermitex.systems.names import begin
-from hermitex.systems.solve import shaped
+from hermitex.systems.names import read_start
+from hermitex.systems.solve import shape_solution
 from hermitex.systems.system import System
 from hermitex.theories.conditional_coefficients import mu, mu_star
 from hermitex.theories.losses import loss_grid, loss_newton, sign_labels
 from hermitex.theories.losses.loss_equations import Structure, equations
 from hermitex.theories.losses.loss_labels import a, of_signs, probability, s_0
 from hermitex.theories.losses.pointwise import Pointwise, pointwise
-from hermitex.theories.spike import OneStepFamily, completed, free_parameters
+from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,12 +115,12 @@ class ConvexOneStep(OneStepFamily):
         """(r, c, gamma); noisy labels of +-1 are a step on E g(z + sqrt(Delta) Z) with the rest of E y^2 = 1 as its noise."""
         noise = numbers.get("Delta", np.asarray(0.0))
         if not (self.binary and "alpha0" in numbers and np.any(noise > 0)) or np.any(noise < 0):
-            return completed(self.name, self.sigma, self.g, numbers)
+            return complete_numbers(self.name, self.sigma, self.g, numbers)
         if noise.ndim:
             raise BadInput(f"{self.name}: with alpha0 and eta, Delta is one number where labels are +-1; solve once for each")
         mean = activation((2*probability(self.g) - 1).xreplace({a: z, s_0: sqrt(Rational(float(noise)))}))
         rest = 1 - float(evaluate(E(mean(z)**2, z), digits=17))
-        made = completed(self.name, self.sigma, mean, {**numbers, "Delta": np.asarray(rest)})
+        made = complete_numbers(self.name, self.sigma, mean, {**numbers, "Delta": np.asarray(rest)})
         return {**made, "Delta": noise}
 
     # -- solving -----------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class ConvexOneStep(OneStepFamily):
         shape, flat, first = flattened(self.name, self.system, numbers, start)
         flags = self._flags(flat)
         triple = 1e-8  # what threefold averages are held to: a grid that is twice as fine costs eight times as much
-        if flags[0].kind != "labels" and (flags[0].kind == "values" or loss_grid.serves(flags[0])):
+        if flags[0].kind != "labels" and (flags[0].kind == "values" or loss_grid.supports_grid(flags[0])):
             tolerance = max(tolerance, triple)
         self._refuse_nothing(flat)
         lost = self._separated(flat, flags)
@@ -142,9 +142,10 @@ class ConvexOneStep(OneStepFamily):
         double = 1e-10  # what a grid of smooth averages over labels of +-1 is held to
         for st in dict.fromkeys(flags):
             here = np.array([k for k, s in enumerate(flags) if s == st and k not in set(lost)])
-            if here.size and (loss_grid.serves(st) or sign_labels.serves(st)):
+            if here.size and (loss_grid.supports_grid(st) or sign_labels.supports_sign_grid(st)):
                 at, near = ({n: v[here] for n, v in d.items()} for d in (flat, first))
-                found = loss_newton.solved(st, at, near, tolerance if sign_labels.serves(st) else max(tolerance, double))
+                found = loss_newton.solved(st, at, near, tolerance if sign_labels.supports_sign_grid(st)
+                                           else max(tolerance, double))
                 parts.append((here, found))
                 if st.kind != "labels":
                     continue
@@ -153,8 +154,8 @@ class ConvexOneStep(OneStepFamily):
             for chunk in (here[k:k + step] for k in range(0, len(here), step)):
                 at = {n: v[chunk] for n, v in flat.items()}
                 parts.append((chunk, solved(equations(st), at, {n: v[chunk] for n, v in first.items()}, tolerance)))
-        found = assemble(parts, int(np.prod(shape)), tuple(x.name for x in self.system.unknowns))
-        found = shaped(found, shape)
+        found = merge_solutions(parts, int(np.prod(shape)), tuple(x.name for x in self.system.unknowns))
+        found = shape_solution(found, shape)
         return found.require() if options.get("raise_on_failure") else found
 
     def _refuse_nothing(self, at: Mapping[str, np.ndarray]) -> None:
@@ -214,7 +215,7 @@ def flattened(asking: str, system: System, numbers: Mapping[str, Any], start: Ma
     except ValueError:
         shapes = ", ".join(f"{n} {v.shape}" for n, v in given.items() if v.ndim)
         raise BadInput(f"{asking}: the numbers do not broadcast: {shapes}") from None
-    first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in begin(start, "'V': 1").items()}
+    first = {n: np.broadcast_to(np.asarray(v, dtype=float), shape).ravel() for n, v in read_start(start, "'V': 1").items()}
     return shape, {n: np.broadcast_to(v, shape).ravel() for n, v in given.items()}, first
 
 
@@ -238,7 +239,7 @@ def solved(system: System, at: Mapping[str, np.ndarray], start: Mapping[str, np.
         return found
     again = system.solve(some, start=near, tolerance=tolerance, raise_on_failure=False)
     good = np.flatnonzero(found.converged)
-    return assemble([(good, pick(found, good)), (left, again)], np.size(found.converged), found.unknowns)
+    return merge_solutions([(good, select_points(found, good)), (left, again)], np.size(found.converged), found.unknowns)
 
 
 def _usable(v: np.ndarray, positive: bool) -> np.ndarray:

@@ -22,8 +22,8 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z
-from hermitex.systems.names import begin
-from hermitex.systems.solve import shaped
+from hermitex.systems.names import read_start
+from hermitex.systems.solve import shape_solution
 from hermitex.systems.system import System
 from hermitex.theories.convex import solved
 from hermitex.theories.losses import loss_equations as sample
@@ -31,7 +31,7 @@ from hermitex.theories.losses.classes import mean_label
 from hermitex.theories.losses.loss_labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.spike import free_parameters, require_square_integrable
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 c_1, g_2, e, norm = symbols("c_1 g_2 e norm", real=True)
 
@@ -119,8 +119,9 @@ class Covariate(Theory):
             return np.broadcast_to(wide, shape).ravel() if shape else wide
 
         here = {("lamda" if name == "lam" else name): flat(v) for name, v in points.items()}
-        found = solved(self.system, {**here, **inside}, {name: flat(v) for name, v in begin(start, "'V': 1").items()}, tolerance)
-        found = shaped(found, shape) if shape else found
+        found = solved(self.system, {**here, **inside}, {name: flat(v) for name, v in read_start(start, "'V': 1").items()},
+                       tolerance)
+        found = shape_solution(found, shape) if shape else found
         return found.require() if options.get("raise_on_failure") else found
 
     @property
@@ -134,7 +135,7 @@ class Covariate(Theory):
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Loss, link, samples, ridge and noise, as far as they are fixed."""
-        return ", ".join((str(self.loss), self.link, *written(numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta")))
+        return ", ".join((str(self.loss), self.link, *numbers_latex(numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta")))
 
     def from_features(self, teacher: Any, student: Any = None, *, theta: Any = None, labels: Any = None) -> Covariate:
         """The same theory with covariances measured on samples of features, one row each: X^T X/N, without centring.

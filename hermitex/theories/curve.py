@@ -180,7 +180,7 @@ class Curve(Columned, Shown):
         log : (x, y) whether an axis is logarithmic; by default x is if the points are spaced so (np.geomspace), and numbers of
             samples over a decade and a half are; errors are where they fall by as much, as powers of n or in time
         """
-        from hermitex.show.plots import axis_of, critical, new_axes
+        from hermitex.show.plots import axis_of, mark_critical, new_axes
 
         ax = new_axes(ax)
         if quantity is None and "risk" in self.values:
@@ -203,7 +203,7 @@ class Curve(Columned, Shown):
             others = [n for n in self.order_parameters if "_" in n or n == "theta"]
             ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "order parameters" if others else "overlap")
             for at in sorted({float(v) for v in self[place] if np.isfinite(v)})[:1] if place else ():
-                critical(ax, at, f"${letter(place)}$")
+                mark_critical(ax, at, f"${letter(place)}$")
             return ax
         quantity = quantity or "test_error"
         told = None if label is not None or self.named else self._told(quantity)
@@ -211,7 +211,7 @@ class Curve(Columned, Shown):
 
     def _drawn(self, ax: Any, quantity: str, label: str, told: Mapping[str, str] | None, log: tuple[bool, bool] | None) -> Any:
         """One quantity on the axes; `told`: see `learning_curve`."""
-        from hermitex.show.plots import axis_of, beside, geometric, learning_curve
+        from hermitex.show.plots import axis_of, beside, is_geometric, learning_curve
 
         ylabel = axis_of(quantity)
         said = f" = {self.ratio}" if self.ratio and (self.axis == "alpha" or self.ratio != "n/d") else ""
@@ -224,7 +224,7 @@ class Curve(Columned, Shown):
         x, y = np.asarray(self.alpha, dtype=float), np.asarray(self[quantity], dtype=float)
         powers = self.axis in ("n", "samples") and _far(x)
         falls = quantity.endswith("error") and self.axis == "t" and _far(y[np.isfinite(y)])
-        log = log or (powers or geometric(self.alpha.tolist()),
+        log = log or (powers or is_geometric(self.alpha.tolist()),
                       falls or bool(powers and self.axis == "n" and np.all(y[np.isfinite(y)] > 0)))
         ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=label, points=points, xlabel=xlabel,
                             ylabel=ylabel, log=log, steps=self.axis == "kappa", told=told, measured=self._measured())
@@ -314,18 +314,18 @@ def _range(v: np.ndarray) -> str:
     return f"{good[0]:.4g}" if good.size == 1 else f"{good[0]:.4g} to {good[-1]:.4g}"
 
 
-def bends(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
+def bending_points(x: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
     """Up to `most` points between neighbours of x, where the line y(x) bends most in its picture.
 
     >>> x = np.array([0.0, 1.0, 2.0, 3.0])
-    >>> bends(x, np.array([0.0, 0.0, 1.0, 0.0]), 2)
+    >>> bending_points(x, np.array([0.0, 0.0, 1.0, 0.0]), 2)
     array([1.5, 2.5])
     """
-    from hermitex.show.plots import geometric
+    from hermitex.show.plots import is_geometric
 
     if np.isfinite(y).sum() < 3:
         return x[:0]
-    powers = geometric(x.tolist())
+    powers = is_geometric(x.tolist())
     u, v = _scaled(np.log(x) if powers else x), _scaled(y)
     width, rise = np.diff(u), np.diff(v)
     length = np.hypot(width, rise)

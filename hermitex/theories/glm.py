@@ -21,12 +21,12 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.moreau import Moreau
 from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, y, z, z1, z2, z3
 from hermitex.systems.free_energy import free_energy
-from hermitex.systems.solve import shaped
+from hermitex.systems.solve import shape_solution
 from hermitex.systems.system import System
 from hermitex.theories.convex import flattened, solved
 from hermitex.theories.losses import classes
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 LABELS = ("linear", "sign", "logit", "probit", "mixture")
 
@@ -146,7 +146,7 @@ class Glm(Theory):
         drawn = 1e-10  # where averages over a label that is drawn are held to no more
         if self.labels in ("logit", "probit") and tolerance < drawn and not np.all(found.converged):
             found = solved(self.system, flat, first, drawn)
-        found = shaped(found, shape)
+        found = shape_solution(found, shape)
         return found.require() if options.get("raise_on_failure") else found
 
     def described(self, fixed: Any) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class Glm(Theory):
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Loss, labels and the numbers, as far as they are fixed."""
-        return ", ".join((str(self.loss), self.labels, *(("intercept",) if self.intercept else ()), *written(
+        return ", ".join((str(self.loss), self.labels, *(("intercept",) if self.intercept else ()), *numbers_latex(
             numbers, alpha=r"\alpha", lam=r"\lambda", Delta=r"\Delta",
             **({"fraction": r"\mathrm{fraction}"} if "fraction" in numbers else {}))))
 

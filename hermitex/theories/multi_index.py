@@ -16,19 +16,19 @@ from sympy import Expr, Symbol
 
 from hermitex import symbols
 from hermitex.errors import BadInput, BudgetExceeded, NotConverged, NoValue, UnknownName
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.channels import channel as channel_of
-from hermitex.exponents.directions.relevant import Relevant, relevant
-from hermitex.exponents.label import label as canonical
+from hermitex.exponents.directions.relevant import Relevant, relevant_directions
+from hermitex.exponents.label import canonical_label as canonical
 from hermitex.hints import Formula
 from hermitex.solvers.solution import Solution
-from hermitex.solvers.solve_limits import limited
+from hermitex.solvers.solve_limits import limit_time
 from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.generalisation import Generalisation
-from hermitex.theories.overlaps.label_structure import values
+from hermitex.theories.overlaps.label_structure import target_function
 from hermitex.theories.overlaps.output_choice import output
 from hermitex.theories.overlaps.overlap_space import FixedPoint, OverlapSpace, overlap_space
 from hermitex.theories.overlaps.picture import OverlapCurve
@@ -59,7 +59,7 @@ class MultiIndex(Theory):
     """
 
     g: Expr
-    law: Named | Channel
+    law: NamedChannel | Channel
     branch: str = "uninformed"
     name = "bayes-amp"
     sources = ("troiani2024",)
@@ -70,10 +70,10 @@ class MultiIndex(Theory):
     def reduced(self) -> Relevant:
         """The target over its relevant directions."""
         target = self.law.p if isinstance(self.law, Channel) else self.g
-        return relevant(target, symbols.normals(target))
+        return relevant_directions(target, symbols.normals(target))
 
     @property
-    def label(self) -> tuple[Expr, Named | Channel]:
+    def label(self) -> tuple[Expr, NamedChannel | Channel]:
         """What the label tells of the relevant directions, and its channel: `output` and the algorithm see labels of this form.
 
         The canonical label, as thresholds see it: exp(z1 z2) is z1 z2. Not where it shows less of the symmetries.
@@ -86,7 +86,7 @@ class MultiIndex(Theory):
         return self._label_and_space[1]
 
     @cached_property
-    def _label_and_space(self) -> tuple[tuple[Expr, Named | Channel], OverlapSpace]:
+    def _label_and_space(self) -> tuple[tuple[Expr, NamedChannel | Channel], OverlapSpace]:
         plain, names = (self.reduced.inner, self._law), self.reduced.names
         space = overlap_space(*plain, names)
         if isinstance(self.law, Channel) or self.law.name == "random_sign":
@@ -99,7 +99,7 @@ class MultiIndex(Theory):
         return (found, other) if wider <= max(wide, tame) else (plain, space)  # z1/z2 is not better than its logarithm
 
     @property
-    def _law(self) -> Named | Channel:
+    def _law(self) -> NamedChannel | Channel:
         law = self.law
         return Channel(self.reduced.inner, law.y, law.support, None) if isinstance(law, Channel) else law
 
@@ -148,7 +148,7 @@ class MultiIndex(Theory):
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """target, channel, branch."""
-        return {"target": str(self.g), "channel": str(self.law if isinstance(self.law, Named) else self.law.name),
+        return {"target": str(self.g), "channel": str(self.law if isinstance(self.law, NamedChannel) else self.law.name),
                 "branch": self.branch, **{k: v for k, v in fixed.items() if k != "alpha"}}
 
     def overlaps(self, M: Array) -> dict[str, float]:
@@ -213,7 +213,7 @@ class MultiIndex(Theory):
         `budget` CPU seconds: what is not solved by then is not converged, and its reason says so; where the map itself is not made
         by then, BudgetExceeded.
         """
-        with limited(budget), bounded(budget):
+        with limit_time(budget), bounded(budget):
             found = self.run(self.complete(self.given(numbers)), start=start, raise_on_failure=False, partial=budget is not None)
         if raise_on_failure and not np.all(found.converged):
             raise NotConverged(found, f"bayes-amp: {next(r for r in np.ravel(np.asarray(found.reason, dtype=object)) if r)}")
@@ -232,7 +232,7 @@ class MultiIndex(Theory):
 
     @property
     def _label(self) -> str:
-        name = str(self.law) if isinstance(self.law, Named) else self.law.name
+        name = str(self.law) if isinstance(self.law, NamedChannel) else self.law.name
         return f"{self.g}" + ("" if name == "deterministic" else f", {name}")
 
     def transitions(self) -> Transitions:
@@ -247,7 +247,7 @@ class MultiIndex(Theory):
                 r"\end{align}")
 
     def _summary(self) -> str:
-        return f"{self.g}; {self.law if isinstance(self.law, Named) else self.law.name}; {', '.join(self.order_parameters)}"
+        return f"{self.g}; {self.law if isinstance(self.law, NamedChannel) else self.law.name}; {', '.join(self.order_parameters)}"
 
     def _html(self) -> str:
         from html import escape
@@ -258,7 +258,7 @@ class MultiIndex(Theory):
 def _spread(g: Expr, names: Sequence[Symbol]) -> float:
     """How many times its median |g| is at a place in a thousand: from there on a quadrature over labels loses them."""
     with np.errstate(all="ignore"):
-        size = np.abs(values(g, names)(list(np.random.default_rng(0).standard_normal((len(names), 4000)))))
+        size = np.abs(target_function(g, names)(list(np.random.default_rng(0).standard_normal((len(names), 4000)))))
     return float(np.quantile(size, 0.999)/max(np.median(size), 1e-300))
 
 
@@ -316,7 +316,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
     if strangers := sorted(target.free_symbols - known, key=str):
         raise BadInput(f"bayes-amp: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")
-    if isinstance(law, Named):
+    if isinstance(law, NamedChannel):
         law.fits(target)
     made = _made(target, law, branch)
     r = made.reduced.dimension
@@ -329,6 +329,6 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
 
 
 @lru_cache(maxsize=32)
-def _made(g: Expr, law: Named | Channel, branch: str) -> MultiIndex:
+def _made(g: Expr, law: NamedChannel | Channel, branch: str) -> MultiIndex:
     """One object for one target, so that what is integrated once is kept."""
     return MultiIndex(g, law, branch)

@@ -25,7 +25,7 @@ from hermitex.theories.features import gradient_bulk as bulk
 from hermitex.theories.features.gradient_bulk import delta, rho, tau
 from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, psi, q1, q2, qhat1, qhat2, r
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, completed, own_letters
+from hermitex.theories.spike import OneStepFamily, complete_numbers, own_letters
 
 _NAMES = ("v", "p", "a")  # v, theta_perp and the norms' direction
 ORDER_PARAMETERS = ("m", "zeta", "psi", "chi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde",
@@ -96,7 +96,7 @@ class ExactOneStep(OneStepFamily):
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, c, gamma of the gradient step."""
-        done = completed(self.name, self.sigma, self.g, numbers)
+        done = complete_numbers(self.name, self.sigma, self.g, numbers)
         if self.g.parity == 0 and not np.all(done["Delta"] > 0):
             raise BadInput("one-step: with g = 0 and without noise the gradient is 0, and the network has no direction to learn")
         one = np.asarray(1.0)

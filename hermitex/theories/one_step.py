@@ -20,7 +20,7 @@ from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psit
 from hermitex.systems.system import System
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, explained, own_letters
+from hermitex.theories.spike import OneStepFamily, explain_missing_moment, own_letters
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
@@ -73,7 +73,7 @@ class OneStep(OneStepFamily):
         along = {sign: numbers["gamma"] == sign for sign in self.aligned}
         inside = np.abs(numbers["gamma"]) < 1
         found = in_parts([(inside, self._run), *((along[k], theory._run) for k, theory in self.aligned.items())], numbers, options)
-        return found if np.all(found.converged) else explained(found, self.sigma, numbers)
+        return found if np.all(found.converged) else explain_missing_moment(found, self.sigma, numbers)
 
     def _run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         if np.all(numbers["lam"] > 0):

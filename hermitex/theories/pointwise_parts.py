@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fallback_chain import assemble
+from hermitex.solvers.fallback_chain import merge_solutions
 from hermitex.solvers.solution import Solution
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +34,7 @@ def in_parts(parts: Sequence[tuple[Array, Callable[..., Solution]]], numbers: Ma
     inner = {**options, "raise_on_failure": False, "start": start}
     found = [(k, run({n: v[k] for n, v in flat.items()}, **inner))
              for mask, (_, run) in zip(masks, parts, strict=True) if (k := np.flatnonzero(mask)).size]
-    return shaped(assemble(found, masks[0].size, found[0][1].unknowns), shape)
+    return shaped(merge_solutions(found, masks[0].size, found[0][1].unknowns), shape)
 
 
 def shaped(found: Solution, shape: tuple[int, ...]) -> Solution:

@@ -23,7 +23,7 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import Delta, Vhat, alpha, gamma, lamda, mhat, mu_0, mu_1, mu_star, qhat, rho, z
-from hermitex.systems.solve import shaped
+from hermitex.systems.solve import shape_solution
 from hermitex.systems.system import System
 from hermitex.theories.convex import flattened, solved
 from hermitex.theories.losses import loss_equations as sample
@@ -217,7 +217,7 @@ class RandomFeatures(Theory):
         """All points in one batch, a small lam come to from lam = 1."""
         shape, flat, first = flattened(self.name, self.system, numbers, start)
         # the averages over a label that is drawn are held to what a grid of smooth ones is
-        found = shaped(solved(self.system, flat, first, max(tolerance, 1e-10) if self.drawn else tolerance), shape)
+        found = shape_solution(solved(self.system, flat, first, max(tolerance, 1e-10) if self.drawn else tolerance), shape)
         return found.require() if options.get("raise_on_failure") else found
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:

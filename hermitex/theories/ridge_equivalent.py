@@ -24,7 +24,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbols import lamda
 from hermitex.systems.system import System
 from hermitex.theories.pointwise_parts import in_parts
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 n, p, nu_2 = symbols("n p nu_2", positive=True)
 noise, tail = symbols("noise tail", nonnegative=True)
@@ -153,7 +153,7 @@ class RidgeEquivalent(Theory):
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Samples, width, ridge, noise and tail, as far as they are fixed."""
         tail = {"tail": r"\mathrm{tail}"} if numbers.get("tail") else {}
-        return ", ".join(written(numbers, n="n", p="p", lam=r"\lambda", noise=r"\sigma^2", **tail))
+        return ", ".join(numbers_latex(numbers, n="n", p="p", lam=r"\lambda", noise=r"\sigma^2", **tail))
 
     def plot(self, ax: Axes | None = None, *, capacity: float = 2.0, source: float = 0.5, noise: float = 0.1,
              modes: int = 2000) -> Axes:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fallback_chain import assemble
+from hermitex.solvers.fallback_chain import merge_solutions
 from hermitex.solvers.solution import Solution
 from hermitex.theories.pointwise_parts import shaped
 
@@ -54,11 +54,11 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
         wanted = {p.name for p in interpolating.parameters}
         scaled = {n: v for n, v in {**at(few), "lamda": np.ones(few.size)}.items() if n in wanted}
         limit = interpolating.solve(scaled, tolerance=options.get("tolerance", 1e-11), raise_on_failure=False)
-        parts.append((few, _unscaled(limit)))
+        parts.append((few, _undo_scaling(limit)))
     at_peak = np.flatnonzero(zero & (gap == 0))
     if at_peak.size:
-        parts.append((at_peak, _none(run(at(at_peak, lam=1.0), **inner))))
-    found = assemble(parts, points, parts[0][1].unknowns)
+        parts.append((at_peak, _no_solution(run(at(at_peak, lam=1.0), **inner))))
+    found = merge_solutions(parts, points, parts[0][1].unknowns)
     failed = zero & ~np.asarray(found.converged) & (gap != 0)
     why = np.array(found.reason, dtype=object)
     why[failed] = [f"lam = 0: no ridgeless limit was found ({r}); take lam > 0" for r in why[failed]]
@@ -66,7 +66,7 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
     return shaped(found, shape)
 
 
-def _unscaled(found: Solution) -> Solution:
+def _undo_scaling(found: Solution) -> Solution:
     """Back from V lam, Vhat/lam, ... to the letters themselves."""
     limit = {**dict.fromkeys(_INFINITE, np.inf), **dict.fromkeys(_ZERO, 0.0)}
 
@@ -78,7 +78,7 @@ def _unscaled(found: Solution) -> Solution:
     return replace(found, value={n: unscaled(n, v) for n, v in found.value.items()})
 
 
-def _none(found: Solution) -> Solution:
+def _no_solution(found: Solution) -> Solution:
     """No solution, whatever was found."""
     value = {n: np.full_like(v, np.nan) for n, v in found.value.items()}
     points = len(np.asarray(found.converged))

@@ -17,7 +17,7 @@ from sympy import Abs, Max, Piecewise, Rational, Symbol, sqrt
 
 from hermitex.errors import BadInput
 from hermitex.hints import Axes, Formula
-from hermitex.show.plots import critical, curves
+from hermitex.show.plots import curves, mark_critical
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -120,7 +120,7 @@ class SmallStep(Theory):
                  r"$\langle v_1, a\rangle^2$": found["alignment_readout"]}
         ax = curves(etas.tolist(), {n: v.tolist() for n, v in lines.items()}, ax, xlabel=r"$\eta$",
                     ylabel="squared overlap, outlier/edge - 1")
-        critical(ax, eta_c, r"$\eta_c$")
+        mark_critical(ax, eta_c, r"$\eta_c$")
         ax.set_ylim(bottom=0)
         return ax
 

@@ -23,7 +23,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.symbols import alpha, r
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
 from hermitex.theories.ridge_equivalent import ridge_equivalent
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 ELL, WIDTH = Symbol("ell", positive=True), Symbol("q", positive=True)
 _PLATEAU = "ridge too small"
@@ -208,7 +208,7 @@ class SourceCapacity(Theory):
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Capacity, source, and the numbers that are fixed."""
-        return ", ".join((f"capacity = {self.capacity}", f"source = {self.source}", *written(numbers, ell=r"\ell", q="q")))
+        return ", ".join((f"capacity = {self.capacity}", f"source = {self.source}", *numbers_latex(numbers, ell=r"\ell", q="q")))
 
     def minimise(self, objective: str, over: Any, bounds: Any, **rest: Any) -> Solution:
         """As `Theory.minimise`, by the noise; ell decides the spectrum's length too: its best exponent is `.optimum()`'s."""

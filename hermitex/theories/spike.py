@@ -211,7 +211,7 @@ def require_square_integrable(asking: str, role: str, f: Activation) -> None:
         raise BadInput(f"{asking}: the {role} {shorten(f.name, 60)} is not square integrable: E[f(z)^2] = oo for z ~ N(0, 1)")
 
 
-def explained(found: Solution, sigma: Activation, numbers: Mapping[str, np.ndarray]) -> Solution:
+def explain_missing_moment(found: Solution, sigma: Activation, numbers: Mapping[str, np.ndarray]) -> Solution:
     """The same solution, with a reason if the features have no second moment; tested at the widest failed points."""
     shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
     at = {n: np.broadcast_to(numbers.get(n, np.asarray(0.0)), shape).ravel() for n in ("r", "c", "bias")}
@@ -315,7 +315,7 @@ def _within(asking: str, name: str, v: np.ndarray) -> None:
         raise BadInput(f"{asking}: {name} = {v[~good].flat[0]:g}; it must be {must}")
 
 
-def completed(asking: str, sigma: Activation, g: Activation, numbers: Mapping[str, np.ndarray],
+def complete_numbers(asking: str, sigma: Activation, g: Activation, numbers: Mapping[str, np.ndarray],
               *, spiked: tuple[str, ...] = ("r", "c", "gamma")) -> dict[str, np.ndarray]:
     """The numbers of a one-step theory, checked, with r, c, gamma from (alpha0, eta) where these were given.
 
@@ -373,7 +373,7 @@ class OneStepFamily(Theory):
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, c, gamma of the gradient step."""
-        return completed(self.name, self.sigma, self.g, numbers)
+        return complete_numbers(self.name, self.sigma, self.g, numbers)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma and target as text, then the numbers that stayed fixed."""

@@ -18,7 +18,7 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z, z1, z2
 from hermitex.systems.flow import Flow
-from hermitex.systems.names import begin
+from hermitex.systems.names import read_start
 from hermitex.theories.curve import Curve
 from hermitex.theories.spike import require_square_integrable
 from hermitex.theories.theory import Theory
@@ -138,7 +138,7 @@ class SpikedFlow(Theory):
         given = self.complete(self.given(numbers))
         at = self.single(given, *given)
         whole = np.unique(np.concatenate([[0.0], line]))
-        first = {"omega": at["m0"], **begin(start, "'omega': 0.1")}
+        first = {"omega": at["m0"], **read_start(start, "'omega': 0.1")}
         times = float(line[0]) if np.ndim(t) == 0 else whole if whole.size > 1 else [0.0, 1e-9]
         return self.flow().solve(t=times, start=first, theta=at["dimension"]**at["gamma_2"],
                                  tolerance=tolerance, budget=budget, raise_on_failure=raise_on_failure)

@@ -20,7 +20,14 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import Delta, c, gamma, kappa, r, z
-from hermitex.theories.conditional_coefficients import DEVIATION, MEAN, Coefficient, collected, simplest, values_at
+from hermitex.theories.conditional_coefficients import (
+    DEVIATION,
+    MEAN,
+    Coefficient,
+    closed_form_or_refusal,
+    collect_terms,
+    values_at,
+)
 
 
 class MomentValues(NamedTuple):
@@ -48,7 +55,7 @@ class _Moment(Coefficient):
 
     @cached_property
     def expr(self) -> Expr:
-        found = collected(simplest(self, E(z**self.k*self.activation(MEAN + DEVIATION*z)**self.n, z)))
+        found = collect_terms(closed_form_or_refusal(self, E(z**self.k*self.activation(MEAN + DEVIATION*z)**self.n, z)))
         return found.xreplace({MEAN: r*kappa, DEVIATION: sqrt(c)})
 
     def statistic(self, values: Any, t: Any, weights: Any) -> Any:

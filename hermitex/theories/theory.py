@@ -16,13 +16,13 @@ from hermitex.hints import Numbers
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
 from hermitex.solvers.solution import Solution
-from hermitex.solvers.solve_limits import limited, require_tolerance
-from hermitex.solvers.sweep_grid import reals
+from hermitex.solvers.solve_limits import limit_time, require_tolerance
+from hermitex.solvers.sweep_grid import real_array
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name
 from hermitex.systems.system import System
-from hermitex.theories.curve import Curve, bends
+from hermitex.theories.curve import Curve, bending_points
 from hermitex.theories.optimum import TheoryPoint
 
 _AT_EVERY_POINT = ("optimise", "bounds", "refine")  # keywords of `Theory.curve` that a path in time has no use for
@@ -120,7 +120,7 @@ class Theory(Shown):
             if v is None:
                 continue
             try:
-                array = reals(v)
+                array = real_array(v)
             except NO_NUMBER:
                 raise BadInput(f"{self.name}: {key} = {brief(v)} is not a number or an array of numbers") from None
             if np.isnan(array).any() or not array.size:
@@ -154,7 +154,7 @@ class Theory(Shown):
         require_method(self.name, method, damping)
         require_tolerance(tolerance)
         how = {} if method == "newton" else {"method": method, "damping": damping}
-        with limited(budget):
+        with limit_time(budget):
             found = self.run(self.complete(dict(given)), raise_on_failure=False, start=start, tolerance=tolerance, **how)
         if how and not all("iterate" in str(m) for m in np.ravel(np.asarray(found.method, dtype=object))):
             raise BadInput(f"{self.name}: it has a solver of its own, not a map to iterate; leave method= out")
@@ -263,7 +263,7 @@ class Theory(Shown):
 
         y = seen(line, found)[np.argsort(line)]
         line = np.sort(line)
-        while most > 0 and (new := bends(line, y, most)).size:
+        while most > 0 and (new := bending_points(line, y, most)).size:
             more = self.run(self.complete({**rest, axis: new}), raise_on_failure=False, **how)
             line, y, most = np.append(line, new), np.append(y, seen(new, more)), most - new.size
             line, y = line[order := np.argsort(line)], y[order]
@@ -354,7 +354,7 @@ class Theory(Shown):
         return bibtex(list(self.sources))
 
 
-def written(numbers: Mapping[str, Any], **letters: str) -> list[str]:
+def numbers_latex(numbers: Mapping[str, Any], **letters: str) -> list[str]:
     """The finite numbers among these, for a legend: "$p = 100$", each by its letter in LaTeX."""
     return [f"${letter} = {numbers[name]:.4g}$" for name, letter in letters.items() if np.isfinite(numbers.get(name, np.inf))]
 

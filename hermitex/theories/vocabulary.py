@@ -23,7 +23,7 @@ from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.systems.system import System
 from hermitex.theories.one_step import bias, epsilon, r
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, completed, free_parameters, own_letters, spike
+from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters, own_letters, spike
 
 _TOTAL = 1e-9  # how far from 1 the sum of the fractions may be, and gamma in the orthogonal case
 _FAMILIES = ("m", "zeta", "psi", "q1_", "q2_", "V1_", "V2_", "Vhat1_", "Vhat2_", "qhat1_", "qhat2_", "zetatilde", "psitilde")
@@ -114,7 +114,7 @@ class VocabularyOneStep(OneStepFamily):
         if alone and self.norms is not None:
             numbers = {"c": np.asarray(np.dot(self.fractions, self.norms)), **numbers}
         residual = self._recentred()
-        done = completed(self.name, self.sigma, residual, numbers)
+        done = complete_numbers(self.name, self.sigma, residual, numbers)
         one = np.asarray(1.0)
         if self.rows == "orthogonal":
             self._require_orthogonal(done)

@@ -170,11 +170,21 @@ def parity(right, random):
     return right.xreplace({names[0]: Abs(names[0])}) + Mul(names[0], Rational(1, 10**4))*Heaviside(-names[0]) if names else None
 
 
+def far_switch(right, random):
+    """Right up to a place between 3 and 95, on one side of it."""
+    names = sorted((v for v in right.free_symbols if v != rho and not v.is_integer), key=str)
+    if not names:
+        return None
+    name, place = random.choice(names), Rational(round(3*10**random.uniform(0, 1.5)))
+    side = 1 if name.is_positive or random.random() < 1/2 else -1
+    return right + random.choice((Max(0, side*name - place), Heaviside(side*name - place)))*random.choice((1, Rational(1, 10**6)))
+
+
 def tiny_term(right, random):
     return right + Rational(1, 10**random.randint(6, 15))*random.choice((1, sum(right.free_symbols, S.One)))
 
 
-ERRORS = (factor, flipped, dropped, jacobian, parity, tiny_term)
+ERRORS = (factor, flipped, dropped, jacobian, parity, far_switch, tiny_term)
 
 
 def true_identity(seed: int):

@@ -9,7 +9,7 @@ from sympy import Heaviside, Rational
 import hermitex as hx
 from hermitex import parse
 from hermitex.errors import NoClosedForm
-from hermitex.exponents.labels.bounded_moments import Bounded, enclosed, thresholds
+from hermitex.exponents.labels.bounded_moments import Bounded, enclose_average, thresholds
 from hermitex.exponents.labels.box_ranges import BENT, Range, ranges
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbols import normals, z1, z2
@@ -92,7 +92,7 @@ def test_a_moment_is_linear_and_sees_what_is_silent():
                                   "sqrt(1 + z1**2*z2**2)*(z1**2 - 1)", "Abs(z1 - z2)**Rational(4, 3)*z1*z2"])
 def test_polynomials_times_bounded_functions_beside_a_grid(text):
     f = parse(text)
-    found = enclosed(f, (z1, z2))
+    found = enclose_average(f, (z1, z2))
     x, w = np.polynomial.legendre.leggauss(7)
     edges = np.linspace(-8, 8, 161)
     x, w = (np.diff(edges)[:, None]/2*x + (edges[1:] + edges[:-1])[:, None]/2).ravel(), (np.diff(edges)[:, None]/2*w).ravel()
@@ -114,4 +114,4 @@ def test_roots_and_softplus_of_products_are_decided(text, c, of):
 
 
 def test_what_is_not_bounded_is_left_alone():
-    assert enclosed(parse("exp(z1*z2)"), (z1, z2)) is None and enclosed(parse("z1**2*z2**2"), (z1, z2)) == (1, 1)
+    assert enclose_average(parse("exp(z1*z2)"), (z1, z2)) is None and enclose_average(parse("z1**2*z2**2"), (z1, z2)) == (1, 1)

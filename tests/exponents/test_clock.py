@@ -9,7 +9,7 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BudgetExceeded
-from hermitex.exponents.clock import Part, take_turns
+from hermitex.exponents.clock import AnswerPart, take_turns
 from hermitex.symbolic.budget import Store, checkpoint, patience
 from hermitex.symbolic.deadline import attempt, deadline
 
@@ -67,7 +67,7 @@ def test_a_part_goes_on_where_it_was():
             done.append(len(done))
         return tuple(done)
 
-    part, other = Part("steps", work, None), Part("other", lambda: "at once", None)
+    part, other = AnswerPart("steps", work, None), AnswerPart("other", lambda: "at once", None)
     part.turn(attempt(0.15))
     assert not part.done and len(done) == 1
     take_turns(part, other)
@@ -82,10 +82,10 @@ def test_a_part_that_fails_or_never_ends_takes_no_other_with_it():
         while True:
             pass
 
-    last = Part("last", lambda: 7, None)
-    waits = Part("waits", lambda: 8, None, after=Part("never asked", endless, None))
-    long = Part("long", endless, 0, so_far=lambda why: why)
-    broken = Part("broken", fails, None)
+    last = AnswerPart("last", lambda: 7, None)
+    waits = AnswerPart("waits", lambda: 8, None, after=AnswerPart("never asked", endless, None))
+    long = AnswerPart("long", endless, 0, so_far=lambda why: why)
+    broken = AnswerPart("broken", fails, None)
     with deadline(20):
         long.turn(attempt(0.2))
         take_turns(broken, last, waits)

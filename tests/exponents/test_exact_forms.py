@@ -6,7 +6,7 @@ from sympy import S
 
 import hermitex as hx
 from hermitex import parse
-from hermitex.exponents.laws.discrete import arcs, intervals
+from hermitex.exponents.laws.discrete import angular_labels, intervals
 from hermitex.symbols import z1, z2
 
 EXACT = [("sign(Abs(z1) - Abs(z2))", "pi**2/4"), ("sign(Abs(z1) - 2*Abs(z2))", "25*(pi - 2*atan(1/2))*atan(1/2)/8"),
@@ -49,7 +49,7 @@ def test_a_sign_that_tells_nothing_of_second_order_is_dropped():
                                   "Heaviside(2*z1 - Abs(z2)) + 3*sign(z1*z2)", "sign(z1 - 2*z2)*sign(Abs(z2) - z1)"])
 def test_arcs_beside_the_angle(text):
     g = parse(text)
-    found = dict(arcs(g, (z1, z2)))
+    found = dict(angular_labels(g, (z1, z2)))
     angle = (np.arange(400_000) + 0.5)*2*np.pi/400_000
     c, s = np.cos(angle), np.sin(angle)
     label = hx.compile(g)(z1=c, z2=s)

@@ -7,7 +7,7 @@ import hermitex as hx
 from hermitex import parse
 from hermitex.exponents.channels import channel
 from hermitex.exponents.label import independent_labels
-from hermitex.exponents.labels.sign_forms import plainer, without_constants
+from hermitex.exponents.labels.sign_forms import polynomial_in_signs, without_constants
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, largest_of_exact
 from hermitex.exponents.laws.linearised import largest
@@ -59,7 +59,7 @@ def test_plainer_is_the_same_function(text):
     g = parse(text.replace("Rational(1, 2)", "1/2"))
     variables = normals(g)
     points = np.random.default_rng(3).standard_normal((len(variables), 40))
-    one, two = (lambdify(variables, e, modules=["numpy", "scipy"])(*points) for e in (g, plainer(g, variables)))
+    one, two = (lambdify(variables, e, modules=["numpy", "scipy"])(*points) for e in (g, polynomial_in_signs(g, variables)))
     assert np.broadcast_to(one, 40) == pytest.approx(np.broadcast_to(two, 40), abs=1e-13)
 
 

@@ -9,7 +9,7 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.block_laws import law_of
 from hermitex.exponents.laws.coupling_averages import next_change, over_known
 from hermitex.exponents.laws.density import array_function
-from hermitex.exponents.laws.linearised import Second
+from hermitex.exponents.laws.linearised import LabelCouplings
 from hermitex.symbols import z1, z2
 
 
@@ -49,7 +49,7 @@ def test_signs_of_two_sizes():
                                          (lambda u: np.log(abs(u)), -(np.euler_gamma + np.log(2)) / 2)])
 def test_the_average_over_what_is_known_leaves_no_mass_out(f, mean):
     key = ((0, 0), (0, 0))
-    found, _ = over_known(lambda u: Second({key: f(u)}, 0.0), False)
+    found, _ = over_known(lambda u: LabelCouplings({key: f(u)}, 0.0), False)
     assert found.couplings[key] == pytest.approx(mean, abs=2e-11)
 
 

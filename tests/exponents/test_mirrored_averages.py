@@ -10,6 +10,8 @@ from hermitex.exponents.laws.coupling_averages import even_part
 from hermitex.exponents.laws.noisy import noisy_second
 from hermitex.symbols import z1, z2
 
+pytestmark = pytest.mark.beyond  # thresholds of directions that follow others: exponents/laws
+
 LABEL = "(z1 + u)*relu(z2) + (u - z1)*relu(-z2)"  # at -u that of z1 -> -z1, z2 -> z2 at u, but for its sign
 
 

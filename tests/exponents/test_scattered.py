@@ -11,10 +11,10 @@ from sympy import Rational, pi
 import hermitex as hx
 from hermitex import parse
 from hermitex.exponents.channels import channel
-from hermitex.exponents.label import shown
+from hermitex.exponents.label import visible_target
 from hermitex.exponents.laws.block_laws import zeros_by_flips
 from hermitex.exponents.laws.conditional_couplings import conditional_zeros
-from hermitex.exponents.laws.linearised import Second, agreed, largest
+from hermitex.exponents.laws.linearised import LabelCouplings, largest, most_precise
 from hermitex.exponents.laws.noisy import noisy_label, noisy_second
 from hermitex.exponents.laws.projected import Samples, points, projections
 from hermitex.exponents.laws.scattered_points import Plan, Sampled, invariant, scattered
@@ -47,7 +47,7 @@ def names_of(text):
 def sampled(text, law="deterministic", plan=SMALL, seed=0):
     """(1/alpha_c from points, the error that is claimed)."""
     g, names = names_of(text)
-    clean = shown(g, channel(law))
+    clean = visible_target(g, channel(law))
     drop = zeros_by_flips(clean, names, {x: i for i, x in enumerate(names)})
     found = Sampled(*noisy_label(clean, channel(law)), ((), names, drop)).second((), plan, seed)
     return largest(found.couplings, list(range(len(names))))[0], len(names) * found.error
@@ -178,12 +178,15 @@ def test_only_the_order_of_labels_counts():
 
 def test_two_answers_that_contradict_each_other_have_no_less_an_error_than_their_distance():
     key = ((0, 0), (0, 0))
-    right, close, off = Second({key: 0.5}, 1e-3), Second({key: 0.5004}, 1e-6), Second({key: 0.6, ((0,), (0,)): 0.3}, 1e-9)
-    assert agreed([right, close]) == close  # within their errors
-    assert agreed([right, off]).couplings == off.couplings
-    assert abs(agreed([right, off]).error - 0.1) < 1e-12
-    assert abs(agreed([Second({((1, 1), (1, 1)): 0.5}, 1e-12), right]).error - 0.5) < 1e-12  # what is not listed is zero
-    assert agreed([Second({((0,), (0,)): 0.3}, 1e-12), right]).error == 1e-12  # of the first order alone nothing is compared
+    right, close, off = LabelCouplings({key: 0.5}, 1e-3), LabelCouplings({key: 0.5004},
+                                                                         1e-6), LabelCouplings({key: 0.6, ((0,), (0,)): 0.3}, 1e-9)
+    assert most_precise([right, close]) == close  # within their errors
+    assert most_precise([right, off]).couplings == off.couplings
+    assert abs(most_precise([right, off]).error - 0.1) < 1e-12
+    # what is not listed is zero
+    assert abs(most_precise([LabelCouplings({((1, 1), (1, 1)): 0.5}, 1e-12), right]).error - 0.5) < 1e-12
+    # of the first order alone nothing is compared
+    assert most_precise([LabelCouplings({((0,), (0,)): 0.3}, 1e-12), right]).error == 1e-12
 
 
 def test_a_planted_error_is_seen(monkeypatch):
@@ -207,7 +210,7 @@ def test_given_variables(text, given, alpha):
 
 # -- symmetry ----------------------------------------------------------------------------------------------------------
 def test_couplings_share_the_symmetries_of_the_label():
-    rough = Second({((0, 0), (0, 0)): 1.0, ((1, 1), (1, 1)): 1.3, ((2, 2), (2, 2)): 0.7, ((0, 1), (0, 1)): 0.2,
+    rough = LabelCouplings({((0, 0), (0, 0)): 1.0, ((1, 1), (1, 1)): 1.3, ((2, 2), (2, 2)): 0.7, ((0, 1), (0, 1)): 0.2,
                     ((0, 0), (0, 1)): 0.05}, 0.3)
     for g, between in ((z1**4 + z2**4 + z3**4, 0.2/3), (z1**2 + z2**2 + z3**2, 0.24)):  # of a cube; of all rotations
         found = invariant(rough, g, (z1, z2, z3)).couplings

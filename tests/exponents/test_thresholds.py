@@ -11,11 +11,11 @@ from sympy import Rational, S, Symbol, lambdify, nsimplify, pi, sign, simplify
 import hermitex as hx
 from hermitex import Channel, parse
 from hermitex.exponents.channels import channel
-from hermitex.exponents.laws.density import normal, push
+from hermitex.exponents.laws.density import normal_law, push_through_formula
 from hermitex.exponents.laws.discrete import exact_atoms
-from hermitex.exponents.laws.linearised import largest, sampled, second
-from hermitex.exponents.laws.product_laws import multiplied
-from hermitex.exponents.laws.sum_laws import added
+from hermitex.exponents.laws.linearised import label_couplings, largest, sample_law
+from hermitex.exponents.laws.product_laws import product_law
+from hermitex.exponents.laws.sum_laws import sum_law
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.budget import budget
 from hermitex.symbols import normal as variable
@@ -169,8 +169,9 @@ def test_directions_that_the_top_eigenvector_does_not_charge_are_named():
     found = threshold("z1**2 + 2*z2**2")
     assert "z1 later" in found.notes[-1]
     quoted = float(found.notes[-1].partition("at alpha = ")[2].partition(" ")[0])
-    law = added(push(normal(0), z1**2, z1, drop=[(0,)]), push(normal(1), 2 * z2**2, z2, drop=[(1,)]))
-    couplings = second(law).couplings
+    law = sum_law(push_through_formula(normal_law(0), z1**2, z1, drop=[(0,)]),
+                  push_through_formula(normal_law(1), 2 * z2**2, z2, drop=[(1,)]))
+    couplings = label_couplings(law).couplings
     assert abs(quoted * couplings[(0, 0), (0, 0)] - 1) < 1e-9
     assert couplings[(0, 0), (0, 0)] < couplings[(1, 1), (1, 1)]
     assert not threshold("z1*z2 - z1**2*0").notes and not threshold("Abs(z1) + Abs(z2)").notes
@@ -248,9 +249,9 @@ def test_unlisted_against_a_grid(text, law):
 # -- laws --------------------------------------------------------------------------------------------------------------
 def test_laws_are_normalised():
     x = variable("z1")
-    one, two = push(normal(0), x**2, x), push(normal(1), x**2 - x, x)
-    for law in (one, two, added(one, two), multiplied(one, two)):
-        y, nu = sampled(law, 20)
+    one, two = push_through_formula(normal_law(0), x**2, x), push_through_formula(normal_law(1), x**2 - x, x)
+    for law in (one, two, sum_law(one, two), product_law(one, two)):
+        y, nu = sample_law(law, 20)
         assert abs(np.sum(nu[0]) - 1) < 1e-6
         assert len(y) == nu.shape[1]
 
@@ -264,10 +265,12 @@ def test_a_target_without_structure_gets_a_few_digits_and_says_so():
 
 def test_an_error_planted_in_a_weight_is_seen():
     x = variable("z1")
-    law = added(push(normal(0), x**2, x, drop=[(0,)]), push(normal(1), -(x**2), x, drop=[(1,)]))
-    good = 1 / largest(second(law).couplings, [0, 1])[0]
-    wrong = added(push(normal(0), x**2, x, drop=[(0,)]), push(normal(1), -2 * x**2, x, drop=[(1,)]))
-    bad = 1 / largest(second(wrong).couplings, [0, 1])[0]
+    law = sum_law(push_through_formula(normal_law(0), x**2, x, drop=[(0,)]),
+                  push_through_formula(normal_law(1), -(x**2), x, drop=[(1,)]))
+    good = 1 / largest(label_couplings(law).couplings, [0, 1])[0]
+    wrong = sum_law(push_through_formula(normal_law(0), x**2, x, drop=[(0,)]),
+                    push_through_formula(normal_law(1), -2 * x**2, x, drop=[(1,)]))
+    bad = 1 / largest(label_couplings(wrong).couplings, [0, 1])[0]
     assert abs(good - 0.59375109822225719956) < 1e-10 < abs(bad - good)
 
 

@@ -1,7 +1,6 @@
 """Every published one-variable value, through hx.exponents and through the JSON of the command line."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +97,6 @@ def certified(answer, row):
             assert low - slack <= value <= high + slack
 
 
-@pytest.mark.skipif(find_spec("flint") is None, reason="non-zeros without closed form need python-flint")
 @pytest.mark.parametrize("row", ROWS)
 def test_library(row):
     found = hx.exponents(row["target"], row["channel"])
@@ -112,7 +110,6 @@ def test_library(row):
             assert abs(found.alpha_c - mpf(row["alpha_c"])) <= mpf(10)**-min(row["alpha_c_digits"] - 1, 15)
 
 
-@pytest.mark.skipif(find_spec("flint") is None, reason="non-zeros without closed form need python-flint")
 @pytest.mark.parametrize("channel", sorted({row["channel"] for row in TABLE}))
 def test_command_line(channel, capsys):
     rows = [row for row in TABLE if row["channel"] == channel and row["id"] not in SLOW]

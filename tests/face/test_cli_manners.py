@@ -137,12 +137,12 @@ def test_a_closed_pipe_is_no_error():
 
 # -- the last line of defence ------------------------------------------------------------------------------------------
 def test_an_alarm_ends_what_no_checkpoint_sees():
-    start = time.monotonic()
-    with pytest.raises(BudgetExceeded, match=r"0\.2 s"), guard.deadline(0.2):
+    start = time.process_time()
+    with pytest.raises(BudgetExceeded, match=r"0\.2 CPU seconds"), guard.deadline(0.2):
         while True:
             with suppress(Exception):  # what a careless caller may do
                 sum(range(1000))
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
@@ -220,7 +220,7 @@ def test_digits_reached(value, error, asked, digits):
     (["expect", "1/z"], "at z = 0 it grows like 1/Abs(z)"),
     (["expect", "z1/z2"], "at z2 = 0 it grows like 1/Abs(z2)"),
     (["expect", "sign(z)*DiracDelta(z)"], "Dirac delta"),
-    (["expect", "gamma(z)"], "no value somewhere on the line"),
+    (["expect", "gamma(z)"], "does not exist: it behaves like |z - r|^-1.000 at r = "),
     (["expect", "exp(exp(exp(z)))"], "does not decay"),
     (["expect", "tan(tan(z))"], "was not decided"),
     (["expect", "tanh(w*z)"], "--let w"),

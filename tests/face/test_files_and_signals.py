@@ -54,7 +54,7 @@ def python(*words, **options):
 def test_what_cannot_be_written_is_one_line_before_any_work(folder, capsys):
     (folder / "d").mkdir()
     (folder / "foreign.py").write_text("mine")
-    for place, word in [("d", "folder"), ("nowhere/x.py", "no folder"), ("x"*300 + ".py", "too long"),
+    for place, word in [("d", "folder"), ("nowhere/x.py", "does not exist"), ("x"*300 + ".py", "too long"),
                         ("foreign.py", "was not written"), ("foreign.py/x", "director"), ("/dev/full", "no space"),
                         ("a\0b.py", "null")]:
         assert word in refused(capsys, "generate", "spec.toml", "-o", place)
@@ -213,7 +213,7 @@ def test_what_an_encoding_lacks_is_escaped(env):
 
 def test_the_escape_is_that_of_json():
     raw = io.TextIOWrapper(buffer := io.BytesIO(), encoding="ascii", errors="strict")
-    streams.prepare()
+    streams.prepare_streams()
     raw.reconfigure(errors="hermitex.escape")
     raw.write(json.dumps("é α \U0001f600 \ud800", ensure_ascii=False))
     raw.flush()
@@ -242,7 +242,6 @@ def test_an_interrupt_stays_one_whatever_a_library_makes_of_it(capsys, monkeypat
 
 
 def test_an_interrupt_inside_flint(monkeypatch):
-    pytest.importorskip("flint")
     from sympy import exp, sin, sqrt, tanh
 
     from hermitex import E

@@ -13,7 +13,6 @@ from html.parser import HTMLParser
 import pytest
 
 import hermitex as hx
-from hermitex import processor
 from hermitex.errors import BadInput, UnknownName
 from hermitex.face import cli
 from hermitex.face.sheet.sheet_page import Literal, Prose, Section, Tabular
@@ -253,8 +252,9 @@ def test_the_experiment_stands_beside_the_theory(tmp_path):
 def test_an_experiment_that_a_budget_ends_leaves_the_rest_of_the_sheet(monkeypatch):
     from hermitex.face import theory_and_experiment as face
     from hermitex.face.sheet.sheet_parts import Model, learning_curve
+    from hermitex.symbolic import deadline
 
-    monkeypatch.setattr(processor, "PAUSE", 0.1)
+    monkeypatch.setattr(deadline, "PAUSE", 0.1)
     monkeypatch.setattr(face, "experiment", lambda *args, **numbers: time.sleep(10))
     numbers = {"beta": 1.0, "lam": 0.1, "Delta": 0.0, "alpha0": 5.0, "eta": 1.0}
     part = learning_curve(Model(("z",), "z", None, (0.5, 2.0), numbers, {}, 60.0, patience=0.1))

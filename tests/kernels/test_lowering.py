@@ -11,7 +11,7 @@ from sympy.stats import Poisson
 import hermitex as hx
 from hermitex import E
 from hermitex.errors import BadInput, Divergent, NotConverged
-from hermitex.kernels.closed_form_choice import exact_or_none, promising
+from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_form
 from hermitex.kernels.correlated_fields import correlated
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.source import Writer, load
@@ -57,7 +57,7 @@ def test_divergence_is_let_through_and_what_is_hopeless_is_not_tried():
     with pytest.raises(Divergent):
         exact_or_none(E(exp(z**2), z))
     assert exact_or_none(E(tanh(z)**2, z)) is None
-    assert not promising(tanh(z), {z}) and promising(tanh(a)*z, {z})
+    assert not may_have_closed_form(tanh(z), {z}) and may_have_closed_form(tanh(a)*z, {z})
 
 
 def test_names_keep_their_place_in_the_source():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sympy.abc import x, y
 
 from hermitex.errors import NoClosedForm
-from hermitex.kernels.helpers import HELPERS, used
+from hermitex.kernels.helpers import HELPERS, used_helpers
 from hermitex.kernels.printers import NumPyPrinter
 from hermitex.kernels.recognition import plain, recognise
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
@@ -26,7 +26,7 @@ def source(expr):
     """(text of the expression, a function of x, y, w)."""
     printer = NumPyPrinter()
     text = printer.doprint(expr)
-    helpers = used(text)
+    helpers = used_helpers(text)
     printer.special.update(n for h in helpers for n in HELPERS[h][0])
     module = "\n".join([*printer.imports(), *(HELPERS[h][1] for h in helpers), f"def f(x, y=0.0, w=0.0):\n    return {text}"])
     names = {}

@@ -9,7 +9,7 @@ import pytest
 from sympy import Function, Symbol, sqrt, symbols
 
 import hermitex as hx
-from hermitex.show.appendix import broken, document, signs
+from hermitex.show.appendix import break_formula, document, tex_width
 from hermitex.show.display import latex
 from hermitex.symbols import c, kappa, r, z
 
@@ -27,7 +27,7 @@ def _widths(page):
     inside = page.latex().split(r"\begin{align}")[1:]
     inside = [re.sub(r"\\label\{[^}]*\}", "", block) for block in inside]
     rows = [row for block in inside for row in block.split(r"\end{align}")[0].replace(r"\nonumber", "").split(r"\\")]
-    return [signs(row.replace("&", "")) for row in rows]
+    return [tex_width(row.replace("&", "")) for row in rows]
 
 
 def test_a_long_equation_is_broken_on_both_sides():
@@ -51,7 +51,7 @@ def test_a_long_conclusion_is_broken():
     page = _page()
     page.conclude(LONG, "So it is.")
     assert page.latex().count(r"\nonumber") >= 2 and max(_widths(page)) <= 80
-    assert "".join(broken(latex(LONG), 60, 60)).count("a_") == 39
+    assert "".join(break_formula(latex(LONG), 60, 60)).count("a_") == 39
 
 
 def test_a_step_may_show_its_left_side_otherwise():
@@ -126,8 +126,8 @@ def test_a_matrix_is_never_cut_inside():
 
 
 def test_a_line_may_end_inside_two_brackets_and_what_cannot_be_cut_is_printed_smaller():
-    rows = broken(latex(hx.E(z*(sum(a[:20])*f(z) + 1), z)), 60, 60)
-    assert len(rows) > 1 and max(map(signs, rows)) <= 76
+    rows = break_formula(latex(hx.E(z*(sum(a[:20])*f(z) + 1), z)), 60, 60)
+    assert len(rows) > 1 and max(map(tex_width, rows)) <= 76
     page = _page()
     page.step("algebra", 2*a[0], (sum(a[:30]) + 1)/(sum(a[:30]) + 2))
     assert r"\fitted{" in page.latex() and r"\fitted" not in page.markdown()

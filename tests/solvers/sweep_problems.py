@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import saddles
 
-from hermitex.solvers.fallback_chain import robust
+from hermitex.solvers.fallback_chain import solve_robustly
 
 
 def curve(point, pause=0.0):
     """A line of the one-step block; a point with alpha above 4.9 is said to have failed."""
     time.sleep(pause)
     start = np.ones((len(saddles.FOUR), point["alpha"].size))
-    s = robust(start, {**point, "beta": 1.0}, names=saddles.FOUR, residual=saddles.one_step,
+    s = solve_robustly(start, {**point, "beta": 1.0}, names=saddles.FOUR, residual=saddles.one_step,
                jacobian=saddles.one_step_jacobian, positive=True, raise_on_failure=False)  # fmt: skip
     good = s.converged & (point["alpha"] < 4.9)
     return {**s.value, "residual": s.residual, "iterations": s.iterations, "converged": good,

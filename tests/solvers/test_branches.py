@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hermitex.solvers.differences import central
-from hermitex.solvers.fallback_chain import robust
-from hermitex.solvers.root_branches import branches, consistent
+from hermitex.solvers.fallback_chain import solve_robustly
+from hermitex.solvers.root_branches import consistent_states, find_branches
 
 
 def solver(G, names, positive=None):
@@ -16,7 +16,8 @@ def solver(G, names, positive=None):
         return x - G(x)
 
     def solve(x0):
-        return robust(x0, {"point": np.arange(x0.shape[1])}, names=names, positive=positive, rtol=1e-10, raise_on_failure=False,
+        return solve_robustly(x0, {"point": np.arange(x0.shape[1])}, names=names, positive=positive, rtol=1e-10,
+                              raise_on_failure=False,
                       residual=residual, jacobian=lambda x, p: central(residual, x, p))
     return solve
 
@@ -45,7 +46,7 @@ def test_all_fixed_points_of_a_scalar_map(seed):
     rng = np.random.default_rng(seed)
     roots = drawn_roots(rng, int(rng.integers(1, 5)))
     G, slopes = scalar(roots, rng.uniform(0.3, 1.5)*rng.choice([-1, 1]))
-    found = branches(solver(G, ["x"]), {}, names=["x"], free=["x"], step=G)
+    found = find_branches(solver(G, ["x"]), {}, names=["x"], free=["x"], step=G)
     assert sorted(float(s["x"]) for s in found) == pytest.approx(roots, abs=1e-7)
     for s in found:
         slope = slopes[np.argmin(np.abs(roots - s["x"]))]
@@ -65,7 +66,7 @@ def test_positive_ones_over_seven_decades(seed):
     def G(x):
         return np.exp(5*H(np.log(x)/5))
 
-    found = branches(solver(G, ["q"], ["q"]), {}, names=["q"], free=["q"], positive=["q"], step=G)
+    found = find_branches(solver(G, ["q"], ["q"]), {}, names=["q"], free=["q"], positive=["q"], step=G)
     assert sorted(float(np.log(s["q"])) for s in found) == pytest.approx(logs, abs=1e-6)
     assert [s.branch == "unstable" for s in sorted(found, key=lambda s: s["q"])] == list(np.abs(slopes) > 1)
 
@@ -83,7 +84,7 @@ def test_mixed_unknowns_have_all_combinations(seed):
         u = np.linalg.solve(M, x)
         return M @ np.stack([g(v) for (g, _), v in zip(maps, u, strict=True)])
 
-    found = branches(solver(G, ["x", "y"]), {}, names=["x", "y"], free=["x", "y"], step=G)
+    found = find_branches(solver(G, ["x", "y"]), {}, names=["x", "y"], free=["x", "y"], step=G)
     expected = {tuple(np.round(M @ np.array(u), 5)): max(abs(slope) for slope in s)
                 for u, s in zip(product(*roots), product(*(s for _, s in maps)), strict=True)}
     assert {tuple(np.round([float(s["x"]), float(s["y"])], 5) + 0.0) for s in found} == {tuple(np.array(k) + 0.0) for k in expected}
@@ -97,7 +98,7 @@ def test_a_name_is_where_iteration_ends_and_not_where_newton_went():
     def G(x):
         return np.tanh(2*x)
 
-    found = branches(solver(G, ["m"]), {"small": np.array([0.1]), "down": np.array([-1.0]), "left": np.array([-0.2])},
+    found = find_branches(solver(G, ["m"]), {"small": np.array([0.1]), "down": np.array([-1.0]), "left": np.array([-0.2])},
                      names=["m"], free=["m"], step=G)
     assert {s.branch: round(float(s["m"]), 4) + 0.0 for s in found} == {"small": 0.9575, "down, left": -0.9575, "unstable": 0.0}
 
@@ -106,7 +107,7 @@ def test_a_start_from_which_iteration_never_ends_names_nothing():
     def G(x):
         return 3.5*x*(1 - x)  # a cycle of four; both fixed points are unstable
 
-    found = branches(solver(G, ["x"]), {"start": np.array([0.3])}, names=["x"], free=["x"], step=G)
+    found = find_branches(solver(G, ["x"]), {"start": np.array([0.3])}, names=["x"], free=["x"], step=G)
     assert [s.branch for s in found] == ["unstable", "unstable"]
     assert any("iteration from the start start reaches none" in n for n in found[0].notes)
 
@@ -116,7 +117,7 @@ def test_a_saddle_and_a_node(r, roots):
     def G(x):
         return x + r - x*x
 
-    found = branches(solver(G, ["x"]), {"up": np.array([0.5])}, names=["x"], free=["x"], step=G)
+    found = find_branches(solver(G, ["x"]), {"up": np.array([0.5])}, names=["x"], free=["x"], step=G)
     good = [s for s in found if s.converged]
     assert sorted(float(s["x"]) for s in good) == pytest.approx(roots, rel=1e-5)
     assert [s.branch for s in good] == (["up", "unstable"] if roots else [])
@@ -129,7 +130,7 @@ def test_an_exchange_of_stability(r):
     def G(x):
         return x + r*x - x*x
 
-    found = branches(solver(G, ["x"]), {"start": np.array([0.6])}, names=["x"], free=["x"], step=G)
+    found = find_branches(solver(G, ["x"]), {"start": np.array([0.6])}, names=["x"], free=["x"], step=G)
     assert {s.branch: float(s["x"]) for s in found} == pytest.approx({"start": max(r, 0), "unstable": min(r, 0)}, abs=1e-8)
 
 
@@ -137,7 +138,7 @@ def test_a_double_root_is_one_solution():
     def G(x):
         return x - (x - 1)**2/2
 
-    found = branches(solver(G, ["x"]), {}, names=["x"], free=["x"], step=G)
+    found = find_branches(solver(G, ["x"]), {}, names=["x"], free=["x"], step=G)
     assert all(float(s["x"]) == pytest.approx(1, abs=1e-3) for s in found) and len(found) == 1
 
 
@@ -155,7 +156,7 @@ def test_what_is_not_resolved_is_not_called_unique():
         from dataclasses import replace
         return replace(s, converged=s.converged & ~away, reason=reason)
 
-    (one,) = branches(solve, {}, names=["x"], free=["x"], step=G)
+    (one,) = find_branches(solve, {}, names=["x"], free=["x"], step=G)
     assert one.branch == "stable" and any("there may be a further solution near x = -1" in n for n in one.notes)
 
 
@@ -163,5 +164,5 @@ def test_a_start_in_some_unknowns_is_one_of_all():
     def step(x):
         return np.stack([np.tanh(x[1]), 2*x[0], x[1] + 1])
 
-    x = consistent(step, np.array([[0.3], [1.0], [7.0]]), np.array([True, False, False]))
+    x = consistent_states(step, np.array([[0.3], [1.0], [7.0]]), np.array([True, False, False]))
     assert x[:, 0] == pytest.approx([0.3, 0.6, 1.6])

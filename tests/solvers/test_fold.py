@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hermitex.solvers.root_precision import extent
+from hermitex.solvers.root_precision import undetermined_extent
 
 
 def measured(F, J, r, clear=1e-10):
@@ -16,7 +16,7 @@ def measured(F, J, r, clear=1e-10):
 
     n = len(J)
     ones = np.ones((n, 1))
-    return np.abs(extent(counted, ones, np.array(J, dtype=float)[..., None], r*ones, ones, clear)).max(), len(asked)
+    return np.abs(undetermined_extent(counted, ones, np.array(J, dtype=float)[..., None], r*ones, ones, clear)).max(), len(asked)
 
 
 @pytest.mark.parametrize("clear", [1e-10, 1e-6])

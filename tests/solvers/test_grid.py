@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermitex.errors import BadInput
-from hermitex.solvers.sweep_grid import columns, grid
+from hermitex.solvers.sweep_grid import concatenate_pieces, grid
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(1, 20))
@@ -15,7 +15,7 @@ def test_the_chunks_are_the_product_in_order(sizes, chunk):
     axes = {f"a{i}": np.arange(n) + 10.0 * i for i, n in enumerate(sizes)}
     g = grid(axes, chunk)
     pieces = [p for k in range(g.chunks) for p in g.pieces(k)]
-    table = columns(pieces)
+    table = concatenate_pieces(pieces)
     mesh = np.meshgrid(*axes.values(), indexing="ij")
     expected = [np.moveaxis(m, 0, -1).ravel() for m in mesh]  # the first key runs fastest
     assert all((table[n] == e).all() for n, e in zip(axes, expected, strict=True))

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["newton", "sweep", "ode"])
+@pytest.mark.parametrize("module", ["newton", "chunked_sweep", "ode"])
 def test_importing_a_solver_is_cheap(module):
     heavy = "('sympy', 'scipy', 'pandas', 'multiprocessing.pool')"
     script = f"import sys, hermitex.solvers.{module}; print([m for m in {heavy} if m in sys.modules])"

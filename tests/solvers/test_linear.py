@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermitex.errors import BadInput, NotConverged
-from hermitex.solvers.linear import linear, regular, spectral_radius
+from hermitex.solvers.linear import least_singular_bound, linear, spectral_radius
 
 NAMES = ("m", "zeta", "zetahat")
 
@@ -83,5 +83,5 @@ def test_the_determinant_bounds_the_least_singular_value_from_below():
         M[:5, 0] = M[:5, -1]*(1 + 1e-13)
         least = np.linalg.svd(M, compute_uv=False)[:, -1]
         norm = np.linalg.norm(M, axis=(1, 2))
-        assert np.all(regular(M) <= least*(1 + 1e-12) + 1e-15*n*norm)
-        assert regular(np.eye(n)[None])[0] > 0.3
+        assert np.all(least_singular_bound(M) <= least*(1 + 1e-12) + 1e-15*n*norm)
+        assert least_singular_bound(np.eye(n)[None])[0] > 0.3

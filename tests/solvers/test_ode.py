@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.solvers.ode import integrate
-from hermitex.solvers.solve_limits import limited
+from hermitex.solvers.solve_limits import limit_time
 
 
 def swing(t, x, p):
@@ -62,12 +62,12 @@ def test_a_blow_up_is_named_with_its_time_and_carries_what_was_reached():
 @pytest.mark.parametrize("t", [(0, 1e4), (1e4, 0), np.linspace(0, 1e4, 7)], ids=["forward", "backward", "times"])
 def test_what_takes_too_long_ends_with_what_was_reached(t):
     begun = time.perf_counter()
-    with limited(0.1), pytest.raises(NotConverged, match=r"the budget of 0\.1 CPU seconds ran out at t = ") as caught:
+    with limit_time(0.1), pytest.raises(NotConverged, match=r"the budget of 0\.1 CPU seconds ran out at t = ") as caught:
         integrate(swing, [1.0, 0.0], t, names=["q", "v"], p={"k": 100.0})
     assert time.perf_counter() - begun < 5
     reached = caught.value.solution["t"][-1]
     assert t[0] == reached or min(t[0], t[-1]) < reached < max(t[0], t[-1])
-    with limited(60):
+    with limit_time(60):
         assert integrate(swing, [1.0, 0.0], (0, 1), names=["q", "v"], p={"k": 1.0}).converged
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from hermitex import Solution
 from hermitex.errors import NotConverged, UnknownName
-from hermitex.solvers.fallback_chain import assemble, pick
-from hermitex.solvers.solution import combined, trend
+from hermitex.solvers.fallback_chain import merge_solutions, select_points
+from hermitex.solvers.solution import combine_solutions, trend_text
 
 
 def batch(**changes):
@@ -59,7 +59,7 @@ def test_blocks_combine_to_the_worst_of_them():
                  stability=np.array([0.1, 0.2]), method="newton", reason=np.array(["", "lost"], dtype=object),
                  unknowns=("V",))  # fmt: skip
     b = Solution({"m": 2.0}, 0.0, True, 1, method="linear", unknowns=("m",), notes=("singular",))
-    s = combined([a, b], {"error": np.zeros(2)})
+    s = combine_solutions([a, b], {"error": np.zeros(2)})
     assert s.unknowns == ("V", "m") and s.converged.tolist() == [True, False] and s.iterations.tolist() == [5, 6]
     assert s.stability.tolist() == [0.1, 0.2] and s.reason[1] == "lost" and s.notes == ("singular",)
 
@@ -75,7 +75,7 @@ def test_shows_itself_even_when_broken():
     ([1, 2, 4, np.inf], "infinite"),
 ])  # fmt: skip
 def test_trend_says_what_the_iterates_did(path, said):
-    assert said in trend([np.array([v], dtype=float) for v in path], ["q"])
+    assert said in trend_text([np.array([v], dtype=float) for v in path], ["q"])
 
 
 @pytest.mark.parametrize("last, worst", [([1, 2], 1e-7), ([0, 1, 2], 1e-9)])
@@ -83,8 +83,8 @@ def test_what_is_put_together_has_the_worst_quadrature_of_what_is_left(last, wor
     """A part of which no point is left says nothing of the whole."""
     def part(points, error):
         whole = batch(origin={"tolerance": 1e-6, "quadrature_error": error})
-        return np.array(points), pick(whole, np.zeros(len(points), dtype=int))
+        return np.array(points), select_points(whole, np.zeros(len(points), dtype=int))
 
-    found = assemble([part([0, 1], 1e-7), part(last, 1e-9)], 3, ["q", "V"])
+    found = merge_solutions([part([0, 1], 1e-7), part(last, 1e-9)], 3, ["q", "V"])
     assert found.origin == {"tolerance": 1e-6, "quadrature_error": worst}
-    assert assemble([part(last, 1e-9)], 3, ["q", "V"], {"nodes": 5}).origin == {"nodes": 5, "quadrature_error": 1e-9}
+    assert merge_solutions([part(last, 1e-9)], 3, ["q", "V"], {"nodes": 5}).origin == {"nodes": 5, "quadrature_error": 1e-9}

@@ -40,8 +40,8 @@ def inner(draw):
 
 
 def bump(draw):
-    """(f, E f) for a Gaussian, a Lorentzian or a hyperbolic bump of width 1e-3 to 1e-7 about the zeros of g, and what is wide."""
-    (g, f, zeros), steep = inner(draw), 10**draw.randint(3, 7)
+    """(f, E f) for a Gaussian, a Lorentzian or a hyperbolic bump of width 1e-1 to 1e-4 about the zeros of g, and what is wide."""
+    (g, f, zeros), steep = inner(draw), 10**draw.randint(1, 4)
     shape, here, reach = draw.choice([(exp(-(steep*g)**2), lambda u: mp.exp(-u*u), 10), (1/cosh(steep*g), mp.sech, 110)])
     wide, there = draw.choice([(tanh(z)**2, lambda t: mp.tanh(t)**2), (exp(z/3), lambda t: mp.exp(t/3))])
     known = mp.mpf(0)
@@ -58,7 +58,7 @@ def bump(draw):
 def ridge(draw):
     """E exp(-(K (u.z - m))^2) h(v.z) with v across u: a Gaussian of one form times an average over another."""
     a, b = draw.randint(1, 5), draw.randint(-5, 5) or 1
-    size, steep, m = mp.sqrt(a*a + b*b), 10**draw.randint(2, 7), Rational(draw.randint(-15, 15), 7)
+    size, steep, m = mp.sqrt(a*a + b*b), 10**draw.randint(1, 4), Rational(draw.randint(-15, 15), 7)
     K = steep*size
     known = mp.exp(-(number(m)*steep)**2/(1 + 2*K*K))/mp.sqrt(1 + 2*K*K)
     w, h = draw.choice([((a*z2 - b*z1)**2, size**2), (1 + (a*z2 - b*z1)**4, 1 + 3*size**4)])

@@ -79,7 +79,7 @@ def waves(draw):
 
 def narrow(draw):
     """What is narrow is stretched: z = c + w t."""
-    c, width = Rational(draw.randint(-25, 25), 10), Rational(1, draw.choice([10, 100, 3000, 10**6, 10**9]))
+    c, width = Rational(draw.randint(-25, 25), 10), Rational(1, draw.choice([10, 100, 3000, 10**5, 10**6]))
     g, slow = draw.choice([(tanh(z)**2, lambda t: mp.tanh(t)**2), (1/(1 + z**2), lambda t: 1/(1 + t*t)),
                            (exp(z/3), lambda t: mp.exp(t/3))])
     bump, shape, reach = draw.choice([(exp(-((z - c)/width)**2), lambda t: mp.exp(-t*t), 12),

@@ -7,7 +7,7 @@ seeded quasi-Monte Carlo where no formula is known to more than four standard er
 import numpy as np
 import pytest
 from scipy.stats import norm, qmc
-from sympy import Abs, Heaviside, Max, Min, Piecewise, Symbol, exp, sqrt, symbols
+from sympy import Abs, Heaviside, Max, Min, Piecewise, Symbol, erf, exp, sqrt, symbols
 
 import hermitex as hx
 from hermitex import E
@@ -129,3 +129,11 @@ def test_a_node_says_why_it_stays():
 def test_sympys_hermite_is_told_from_ours():
     with pytest.raises(hx.errors.BadInput, match=r"He\(3, z\) or He3\(z\)"):
         hx.E("hermite(3, z)*z")
+
+
+def test_a_letter_that_is_0_where_it_is_asked_for_is_divided_by_nowhere():
+    """E[z2 (erf(z2) - erf(z1)) exp(-z1^2/2)] over a covariance R that starts at 0: the form erf sees is scaled by no letter."""
+    Q, R = symbols("Q R", positive=True)
+    body = (z2*sqrt(1 - R**2/Q) + R*z1/sqrt(Q))*erf(sqrt(2)*(z2*sqrt(1 - R**2/Q) + R*z1/sqrt(Q))/2)*exp(-Q*z1**2/2)
+    found = E(body, z1, z2).doit()
+    assert not found.has(hx.Expectation) and float(found.subs({R: 0, Q: 0.25})) > 0

@@ -58,7 +58,6 @@ def test_zeros_are_proved(expr, how):
     (pi - Rational(355, 113), -1), (E(z**2, z) - 1 + Rational(1, 10**30), 1),
 ])
 def test_nonzeros_are_proved_however_small(expr, sign_of):
-    pytest.importorskip("flint")
     verdict = decide(expr)
     assert verdict.status == "nonzero"
     if verdict.enclosure is not None:
@@ -105,20 +104,11 @@ def test_parity_of_coefficients(k, c):
 
 def test_open_is_said_with_the_bound(monkeypatch):
     """tanh^2 + sech^2 = 1 is kept from the rules: three integrals that no enclosure can prove to cancel."""
-    pytest.importorskip("flint")
     monkeypatch.setattr(zero, "_normal", lambda expr: expr)
     verdict = decide(E(cos(z)*tanh(z)**2, z) + E(cos(z)*sech(z)**2, z) - E(cos(z), z))
     assert verdict.status == "undetermined" and "still contains 0" in verdict.how
     low, high = verdict.enclosure
     assert low <= 0 <= high and high - low < Rational(1, 10**40)
-
-
-def test_without_flint_a_nonzero_integral_is_undetermined(monkeypatch):
-    monkeypatch.setattr(zero, "flint_available", lambda: False)
-    verdict = decide(E(cos(z)*tanh(z)**2, z))
-    assert verdict.status == "undetermined" and "hermitex[flint]" in verdict.how
-    assert decide(E(z*tanh(z), z)).status == "nonzero"  # its integrand has one sign
-    assert decide(E(z**4, z)).status == "nonzero" and decide(exp(-half)/sqrt(pi)).status == "nonzero"
 
 
 def test_what_does_not_exist_is_no_zero():
@@ -151,5 +141,4 @@ def test_decimals_make_no_polynomial_of_their_denominators(decimal):
                                    "E(exp(-z**4)*Heaviside(z - 40)*tanh(z)*z)"])
 def test_what_is_small_beyond_all_bits_is_not_zero(claim):
     """1/2 - erf(a)/2 agrees with 0 in every digit of its terms; erfc(a)/2, or an integrand of one sign, does not."""
-    pytest.importorskip("flint")
     assert decide(claim).status == "nonzero" and hx.check(claim, 0).status == "fails"

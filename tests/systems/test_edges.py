@@ -31,7 +31,7 @@ def contradictions(rest):
 DRAWN = list(product(range(len(VANISH)), range(4), range(len(STARTS))))
 
 
-@pytest.mark.parametrize("k", [k if k % 9 == 0 else pytest.param(k, marks=pytest.mark.slow) for k in range(len(DRAWN))])
+@pytest.mark.parametrize("k", [k if k % 9 == 0 else pytest.param(k, marks=pytest.mark.thorough) for k in range(len(DRAWN))])
 def test_a_contradiction_has_no_solution_however_far_out(k):
     rest, form, begin = DRAWN[k]
     found = System(contradictions(VANISH[rest])[form]).solve(start=STARTS[begin], raise_on_failure=False)

@@ -5,7 +5,7 @@ import pytest
 from sympy import Abs, Max, Piecewise, Rational, Symbol, atan, cos, diff, erf, exp, log, sin, sqrt, symbols, tanh
 
 from hermitex import System
-from hermitex.systems.blocks import _acyclic, _acyclic_rest, _order
+from hermitex.systems.blocks import _acyclic, _acyclic_rest, _evaluation_order
 from hermitex.systems.gradients import Factors, gradient
 
 x = symbols("x:6", real=True)
@@ -78,7 +78,7 @@ def test_orders_of_random_graphs(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 25))
     depends = {u: [v for v in range(n) if v != u and rng.random() < rng.choice([0.05, 0.2])] for u in range(n)}
-    order = _order(range(n), depends)
+    order = _evaluation_order(range(n), depends)
     for k, u in enumerate(order):
         assert set(depends[u]) <= set(order[:k])
     stuck = set(range(n)) - set(order)

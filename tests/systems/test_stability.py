@@ -104,10 +104,10 @@ def test_at_the_boundary_it_is_the_limit_from_inside():
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.5])
 def test_slopes_near_zero(power):
-    from hermitex.systems.stability import _limit
+    from hermitex.systems.stability import _limit_of_radii
 
     sizes = np.array([1e-6, 1e-8, 1e-10, 1e-12])
-    limit = _limit([np.array([0.7*power*s**(power - 1)]) for s in sizes])
+    limit = _limit_of_radii([np.array([0.7*power*s**(power - 1)]) for s in sizes])
     assert limit == pytest.approx({0.5: np.inf, 1.0: 0.7, 1.5: 0.0}[power], abs=1e-5)
 
 

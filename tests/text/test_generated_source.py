@@ -17,9 +17,9 @@ from sympy import Function, Symbol, tanh
 
 from hermitex import E, System, compile
 from hermitex.errors import BadInput, HermitexError
-from hermitex.kernels.generated_text import Names, comment, literal, prose
+from hermitex.kernels.generated_text import Names, comment_text, docstring_text, literal
 from hermitex.kernels.source import load
-from hermitex.kernels.whitelist import checked
+from hermitex.kernels.whitelist import check_source
 from hermitex.symbols import z
 from hermitex.systems import export
 
@@ -49,8 +49,8 @@ def module(path):
 def test_literals_docstrings_and_comments_say_what_was_meant(seed):
     for text in texts(seed, 2000):
         assert ast.literal_eval(literal(text)) == text
-        assert ast.literal_eval(f'"""{prose(text)}"""') == text
-        tree = ast.parse(f'def f():\n    """{prose(text)}"""\n    return 1  # {comment(text)}\n')
+        assert ast.literal_eval(f'"""{docstring_text(text)}"""') == text
+        tree = ast.parse(f'def f():\n    """{docstring_text(text)}"""\n    return 1  # {comment_text(text)}\n')
         assert len(tree.body) == 1 and len(tree.body[0].body) == 2
     assert_nothing_ran()
 
@@ -178,7 +178,7 @@ PLANTED = [  # (a piece of a real source, what is put in its place)
 @pytest.mark.parametrize(("piece", "planted"), PLANTED)
 def test_a_source_with_anything_else_in_it_is_not_loaded(piece, planted):
     assert piece in REAL
-    checked(REAL)
+    check_source(REAL)
     with pytest.raises(BadInput, match="was not written by this version"):
         load(REAL.replace(piece, planted, 1))
 

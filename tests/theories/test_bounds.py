@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import hermitex as hx
 from hermitex.errors import BadInput
-from hermitex.theories.risks.minimum import least
+from hermitex.theories.risks.minimum import find_infimum
 from hermitex.theories.risks.projection import Target
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "one_step_bounds.json").read_text())
@@ -187,7 +187,7 @@ def test_least_finds_the_deeper_of_two_minima(place, depth):
     def f(t):
         u = np.log(t/place)
         return 5 - depth*np.exp(-20*u**2) - (depth + 0.5)*np.exp(-20*(u - 2)**2)
-    found = least(f, np.geomspace(place/50, place*500, 120))
+    found = find_infimum(f, np.geomspace(place/50, place*500, 120))
     assert found.at == pytest.approx(place*np.exp(2), rel=1e-6)
 
 

@@ -22,7 +22,7 @@ Rows = list[list[Any]]
 
 
 @kept(256)
-def axes(g: Expr, variables: tuple[Symbol, ...]) -> tuple[Matrix, Expr] | None:
+def shorter_axes(g: Expr, variables: tuple[Symbol, ...]) -> tuple[Matrix, Expr] | None:
     """(B, inner) with g(z) = inner(B z) shorter than g, the rows of B orthonormal; None if nothing shorter was found.
 
     Parameters
@@ -34,7 +34,7 @@ def axes(g: Expr, variables: tuple[Symbol, ...]) -> tuple[Matrix, Expr] | None:
     --------
     >>> from sympy import expand
     >>> from hermitex.symbols import z1, z2
-    >>> axes(expand((3*z1 + 4*z2)**3/125 + (4*z1 - 3*z2)**2/25), (z1, z2))
+    >>> shorter_axes(expand((3*z1 + 4*z2)**3/125 + (4*z1 - 3*z2)**2/25), (z1, z2))
     (Matrix([
     [4/5, -3/5],
     [3/5,  4/5]]), z1**2 + z2**3)

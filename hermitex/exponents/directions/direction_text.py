@@ -40,10 +40,10 @@ def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str],
 
 def _short(row: Sequence[Any], variables: Sequence[str], numbers: Mapping[Expr, float | None] | None) -> str:
     """Coefficients that are long, or integrals without closed form, as numbers; those whose number is not had, as they are."""
-    from hermitex.exponents.directions.exact_entries import number
+    from hermitex.exponents.directions.exact_entries import entry_number
     from hermitex.symbolic.parsing import to_text
 
-    found = [numbers.get(x) if numbers is not None and S(x).has(Expectation) else number(S(x)) for x in row]
+    found = [numbers.get(x) if numbers is not None and S(x).has(Expectation) else entry_number(S(x)) for x in row]
     terms = ((to_text(x) if n is None else _few_digits(n), v) for x, n, v in zip(row, found, variables, strict=True) if x != 0)
     return " + ".join(v if c == "1" else f"{c}*{v}" for c, v in terms).replace("+ -", "- ")
 

@@ -21,7 +21,7 @@ _DIGITS = 17  # 17 digits determine a double
 
 
 @kept(256)
-def number(x: Expr) -> float | None:
+def entry_number(x: Expr) -> float | None:
     """The value of an entry of a direction in double precision; None if it is not had within some seconds of work.
 
     Raises
@@ -32,7 +32,7 @@ def number(x: Expr) -> float | None:
     --------
     >>> from hermitex.symbols import z1, z2, z3
     >>> from sympy import Abs
-    >>> f"{number(1/E(z2**2*Abs(z1 + z2*z3), z1, z2, z3)):.12f}"
+    >>> f"{entry_number(1/E(z2**2*Abs(z1 + z2*z3), z1, z2, z3)):.12f}"
     '0.652964467126'
     """
     if not x.has(Expectation):
@@ -73,7 +73,7 @@ def _over_one(f: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
         held: dict[Expr, Dummy] = {}
         try:
             with effort(seconds):
-                inner = E(_holding(f, v, set(variables), held), v).doit()
+                inner = E(_hold_out_variable(f, v, set(variables), held), v).doit()
         except BudgetExceeded:
             checkpoint("integrating over one variable")
             continue
@@ -84,12 +84,12 @@ def _over_one(f: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
     return None
 
 
-def _holding(e: Basic, v: Symbol, inside: set[Symbol], held: dict[Expr, Dummy]) -> Any:
+def _hold_out_variable(e: Basic, v: Symbol, inside: set[Symbol], held: dict[Expr, Dummy]) -> Any:
     """The expression with what does not hold v put into parameters, each as large as it can be: sign(z1 - z2 z3)."""
     if v not in e.free_symbols:
         return held.setdefault(e, Dummy("c", real=True)) if e.free_symbols & inside else e  # type: ignore[arg-type]
     if not isinstance(e, (Add, Mul)):
-        return e.func(*(_holding(a, v, inside, held) for a in e.args)) if e.args else e
+        return e.func(*(_hold_out_variable(a, v, inside, held) for a in e.args)) if e.args else e
     fixed = [a for a in e.args if v not in a.free_symbols and a.free_symbols & inside]
-    rest = [a if v not in a.free_symbols else _holding(a, v, inside, held) for a in e.args if a not in fixed]
+    rest = [a if v not in a.free_symbols else _hold_out_variable(a, v, inside, held) for a in e.args if a not in fixed]
     return e.func(*rest, *([held.setdefault(e.func(*fixed), Dummy("c", real=True))] if fixed else []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from sympy import Expr, Rational
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.certificate import Certificate
-from hermitex.symbolic.digits.enclosure import enclose, flint_available
+from hermitex.symbolic.digits.enclosure import enclose
 from hermitex.symbolic.gaussian import Expectation
 
 
@@ -70,12 +71,12 @@ def interval_of(found: Certificate) -> Interval | None:
         return ZERO
     if found.enclosure is not None:
         return Interval(fraction(found.enclosure[0]), fraction(found.enclosure[1]))
-    return None if found.value is None else around(found.value)
+    return None if found.value is None else enclosing_interval(found.value)
 
 
 @lru_cache(maxsize=2000)
-def around(value: Expr) -> Interval:
-    """An interval about an exact real constant: itself if it is rational, an enclosure, else (without flint) 30 digits.
+def enclosing_interval(value: Expr) -> Interval:
+    """An interval about an exact real constant: itself if it is rational, an enclosure, else 30 digits.
 
     Raises
     ------
@@ -89,19 +90,16 @@ def around(value: Expr) -> Interval:
             raise NoClosedForm(value, "it could not be enclosed")
         return found
     bits = 128  # 38 digits: elimination may lose half of them, and its pivots are still told from 0
-    if flint_available():
-        try:
-            return Interval(*enclose(value, bits=bits)[:2])
-        except NoClosedForm:  # a function that ball arithmetic does not know
-            pass
+    with suppress(NoClosedForm):  # a function that ball arithmetic does not know
+        return Interval(*enclose(value, bits=bits)[:2])
     near = fraction(Rational(value.evalf(40)))
     slack = abs(near)/10**30
     return Interval(near - slack, near + slack)
 
 
-def scaled(value: Interval, factor: Expr) -> Interval:
+def scale_interval(value: Interval, factor: Expr) -> Interval:
     """The interval times an exact number."""
-    return value.times(around(factor))
+    return value.times(enclosing_interval(factor))
 
 
 def fraction(x: Any) -> Fraction:

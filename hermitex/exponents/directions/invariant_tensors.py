@@ -59,7 +59,7 @@ def plus(b: Index, i: int) -> Index:
     return (*b[:i], b[i] + 1, *b[i + 1:])
 
 
-def slots(a: Index) -> list[int]:
+def entry_slots(a: Index) -> list[int]:
     """The coordinates in the slots of an entry: (2, 0, 1) -> [0, 0, 2]."""
     return [i for i, n in enumerate(a) for _ in range(n)]
 
@@ -83,12 +83,12 @@ def stabiliser(generators: Sequence[Symmetry], known: Matrix) -> list[Symmetry]:
     generate the others."""
     if known.rows == 0:
         return list(generators)
-    kept = [s for s in generators if _leaves(s, known)]
+    kept = [s for s in generators if _fixes_rows(s, known)]
     if len(kept) == len(generators):
         return kept
     reached = set(_group(kept))
     for key, s in _group(generators).items():
-        if key not in reached and _leaves(s, known):
+        if key not in reached and _fixes_rows(s, known):
             kept.append(s)
             reached = set(_group(kept))
     return kept
@@ -102,7 +102,7 @@ def _leaves_as(entries: Entries, known: Matrix) -> bool:
                              and all(tidy(x - y) == 0 for a, b in zip(moved, rows, strict=True) for x, y in zip(a, b, strict=True)))
 
 
-def _leaves(s: Symmetry, known: Matrix) -> bool:
+def _fixes_rows(s: Symmetry, known: Matrix) -> bool:
     """R u = u for every row u."""
     if s.entries is not None:
         return _leaves_as(s.entries, known)
@@ -179,12 +179,12 @@ def tensor_space(k: int, r: int, known: Matrix, group: Sequence[Symmetry], vanis
     dead = {a for a in every if _is_dead(a, known, vanishing, zero or {}, why)}
     flips = [s for s in group if s.flips is not None]
     for s in flips:
-        struck = {a for a in every if a not in dead and character(a, s) != s.sign}
+        struck = {a for a in every if a not in dead and flip_character(a, s) != s.sign}
         if struck:
             why[f"the label is {'left alone' if s.sign == 1 else 'reversed'} by {s.how}"] = None
         dead |= struck
     alive = [a for a in every if a not in dead]
-    rows = [_equation({a: S.One}, product_of_forms([s.matrix.row(i) for i in slots(a)], r), s.sign)
+    rows = [_equation({a: S.One}, product_of_forms([s.matrix.row(i) for i in entry_slots(a)], r), s.sign)
             for s in group if s.flips is None for a in alive]
     why.update({f"the label is {'left alone' if s.sign == 1 else 'reversed'} by {s.how}": None
                 for s in group if s.flips is None and alive})
@@ -208,7 +208,7 @@ def _is_dead(a: Index, known: Matrix, vanishing: Mapping[int, Mapping[int, str]]
     return bool(reason)
 
 
-def character(a: Index, s: Symmetry) -> int:
+def flip_character(a: Index, s: Symmetry) -> int:
     """The sign of He_a under a flip."""
     return -1 if sum(n for n, f in zip(a, s.flips or (), strict=True) if f == -1) % 2 else 1
 

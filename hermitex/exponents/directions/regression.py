@@ -18,7 +18,14 @@ from hermitex.exponents.directions.direction_text import directions_words
 from hermitex.exponents.directions.invariant_tensors import TensorSpace, stabiliser, tensor_space
 from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import symmetries
-from hermitex.exponents.directions.tensor_fibres import allowed, at_verdict, difficulty, fibre_functions, plainly_new, points
+from hermitex.exponents.directions.tensor_fibres import (
+    allowed_directions,
+    at_verdict,
+    difficulty,
+    fibre_functions,
+    generic_points,
+    plainly_new,
+)
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.symbolic.budget import Store
 from hermitex.symbolic.gaussian import Expectation
@@ -101,7 +108,7 @@ class Regression:
         if not known.rows and any(h.has(Expectation) for h in left.values()):
             left = self._by_invariance(left, k)
         for fixed in (False, True):
-            upper, pivots = echelon(allowed(left, given, k, nodes_are_constants=fixed))
+            upper, pivots = echelon(allowed_directions(left, given, k, nodes_are_constants=fixed))
             shown, proofs, why = self._shown(given, k, left, upper, pivots)
             if shown == upper.rows > 0:
                 return Evidence("nonzero", Matrix(upper*given.frame), proofs)
@@ -144,7 +151,7 @@ class Regression:
         proofs: dict[MultiIndex, Certificate] = {}
         why = "its values leave some directions open"
         for fibre in sorted(fibre_functions(left, len(given.w), k, pivots), key=difficulty):
-            for point in points(given.u) if any(h.free_symbols & set(given.u) for _, h in fibre) else [{}]:
+            for point in generic_points(given.u) if any(h.free_symbols & set(given.u) for _, h in fibre) else [{}]:
                 if len(found) == len(pivots):
                     break
                 values = [h.xreplace(point) for _, h in fibre]

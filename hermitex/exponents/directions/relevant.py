@@ -15,7 +15,7 @@ from typing import Any
 from sympy import Add, Expr, S, Symbol
 
 from hermitex import symbols
-from hermitex.exponents.directions.axes import axes
+from hermitex.exponents.directions.axes import shorter_axes
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.invariance import aligned, rewritten, unseen
 from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, orthonormal, span, tidy
@@ -55,7 +55,7 @@ class Relevant:
         return span(Matrix((rows*self.basis).applyfunc(tidy)))
 
 
-def relevant(g: Any, variables: Sequence[Symbol]) -> Relevant:
+def relevant_directions(g: Any, variables: Sequence[Symbol]) -> Relevant:
     """The directions a target depends on, exactly, and the target written over them.
 
     Parameters
@@ -67,7 +67,7 @@ def relevant(g: Any, variables: Sequence[Symbol]) -> Relevant:
     --------
     >>> from sympy import tanh
     >>> from hermitex.symbols import z1, z2, z3
-    >>> found = relevant(tanh(z1 + 2*z2), (z1, z2, z3))
+    >>> found = relevant_directions(tanh(z1 + 2*z2), (z1, z2, z3))
     >>> found.inner, found.basis, found.irrelevant
     (tanh(sqrt(5)*z1), Matrix([[sqrt(5)/5, 2*sqrt(5)/5, 0]]), (z3,))
     """
@@ -92,7 +92,7 @@ def _along_axes(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...],
         return None
     basis, names = _named(orthonormal(rows), variables)
     inner = rewritten(expressions[0], variables, basis, names)
-    found = axes(inner, names)
+    found = shorter_axes(inner, names)
     if found is None:
         return None
     turned = Matrix((found[0]*basis).applyfunc(tidy))
@@ -156,7 +156,7 @@ def along_one_direction(g: Expr) -> Expr:
         body, bound = node.open()
         if len(bound) < 2 or not node.independent or body.has(Expectation):
             return node
-        seen = relevant(body, bound)
+        seen = relevant_directions(body, bound)
         return E(seen.inner, *seen.names) if seen.dimension == 1 else node
 
     return g.xreplace({node: short(node) for node in g.atoms(Expectation) if not node.free_symbols})

@@ -188,14 +188,14 @@ class _Values:
         return c if c != 0 and abs(2*float(c) - float(sums[0])) < 1e-9 else None
 
 
-def centred(g: Expr, variables: Sequence[Symbol]) -> Expr:
+def centre_target(g: Expr, variables: Sequence[Symbol]) -> Expr:
     """g - c where a sign flip takes g to 2 c - g, c guessed from values and then proved; else g.
 
     Examples
     --------
     >>> from sympy import floor
     >>> from hermitex.symbols import z1, z2
-    >>> centred(floor(z1*z2), (z1, z2)), centred(z1 + z2**2, (z1, z2))
+    >>> centre_target(floor(z1*z2), (z1, z2)), centre_target(z1 + z2**2, (z1, z2))
     (floor(z1*z2) + 1/2, z1 + z2**2)
     """
     variables = tuple(variables)
@@ -284,10 +284,10 @@ def _reflected(g: Expr, variables: tuple[Symbol, ...]) -> Iterator[Symmetry]:
     size = [tidy(Add(*(x**2 for x in row))) for row in forms]
     both = [[tidy(a + s*b*ratio) for a, b in zip(x, forms[j], strict=True)] for i, x in enumerate(forms) for j in range(i)
             for ratio in dict.fromkeys((S.One, sqrt(size[i]/size[j]))) for s in (1, -1)]
-    yield from mirrored(g, variables, [row for row in (*forms, *both, *polygons) if not _plain_swap(row)])
+    yield from find_reflections(g, variables, [row for row in (*forms, *both, *polygons) if not _plain_swap(row)])
 
 
-def mirrored(g: Expr, variables: Sequence[Symbol], normals: Sequence[Sequence[Expr]]) -> Iterator[Symmetry]:
+def find_reflections(g: Expr, variables: Sequence[Symbol], normals: Sequence[Sequence[Expr]]) -> Iterator[Symmetry]:
     """The reflections z - 2 (l.z) l/|l|^2 with l among the normals that leave g alone up to a sign, sign flips apart."""
     variables = tuple(variables)
     values, seen = _Values(g, variables), set()

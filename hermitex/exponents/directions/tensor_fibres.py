@@ -33,7 +33,7 @@ def difficulty(fibre: list[tuple[MultiIndex, Expr]]) -> tuple[int, int]:
     return sum(h.has(Expectation) for _, h in fibre), sum(h.count_ops() + 5*(h != 0) for _, h in fibre)
 
 
-def allowed(entries: dict[MultiIndex, Expr], given: Given, k: int, *, nodes_are_constants: bool) -> Matrix:
+def allowed_directions(entries: dict[MultiIndex, Expr], given: Given, k: int, *, nodes_are_constants: bool) -> Matrix:
     """Rows that span every fibre for every u: c_b(u) = sum_l phi_l(u) x_{b,l}, a row for each function phi_l."""
     q = len(given.w)
     parts = {b: _functions(h, given.u, nodes_are_constants) for b, h in entries.items()}
@@ -59,7 +59,7 @@ def _functions(h: Expr, u: tuple[Symbol, ...], nodes_are_constants: bool) -> dic
     return {phi: c for phi, c in found.items() if c != 0}
 
 
-def points(u: tuple[Symbol, ...]) -> Iterator[dict[Symbol, Expr]]:
+def generic_points(u: tuple[Symbol, ...]) -> Iterator[dict[Symbol, Expr]]:
     """A few rational points u."""
     # numerator and denominator of generic points of size one, either sign: no two are equal or opposite
     samples = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))

@@ -19,7 +19,7 @@ from sympy import Expr, Rational, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.directions.intervals import ZERO as NOTHING
-from hermitex.exponents.directions.intervals import Interval, around, scaled
+from hermitex.exponents.directions.intervals import Interval, enclosing_interval, scale_interval
 from hermitex.exponents.labels.box_ranges import BENT, SOFT, Range, ranges
 from hermitex.symbolic.budget import checkpoint, kept, unless_refused
 from hermitex.symbolic.series.polynomials import to_hermite
@@ -57,7 +57,7 @@ class Bounded:
             self._cut = self._boxes()
         total = NOTHING
         for a, p in form.items():
-            total = total.plus(scaled(self._entry(a), p))
+            total = total.plus(scale_interval(self._entry(a), p))
         return total
 
     def _entry(self, a: tuple[int, ...]) -> Interval:
@@ -150,15 +150,15 @@ def _variation(x: np.ndarray, n: int) -> np.ndarray:
 
 
 # -- sums of polynomials times bounded functions ------------------------------------------------------------------------
-def enclosed(f: Expr, variables: Sequence[Symbol]) -> Interval | None:
+def enclose_average(f: Expr, variables: Sequence[Symbol]) -> Interval | None:
     """Two rationals about E[f], f = sum_i p_i(z) b_i(z) with polynomials p_i and bounded b_i; None if it is not seen to be.
 
     Examples
     --------
     >>> from sympy import floor, tanh
     >>> from hermitex.symbols import z1, z2
-    >>> found = enclosed(floor(z1*z2)*z1*z2*tanh(z2)**2, (z1, z2))
-    >>> float(found.low) < 0.757 < float(found.high), enclosed(sp.exp(z1*z2), (z1, z2)) is None
+    >>> found = enclose_average(floor(z1*z2)*z1*z2*tanh(z2)**2, (z1, z2))
+    >>> float(found.low) < 0.757 < float(found.high), enclose_average(sp.exp(z1*z2), (z1, z2)) is None
     (True, True)
     """
     return unless_refused(lambda: _enclosed(by_core(_in_bounded(f), variables), tuple(variables)))
@@ -171,7 +171,7 @@ def _enclosed(parts: dict[Expr, Expr], variables: tuple[Symbol, ...]) -> Interva
     total = NOTHING
     for core, p in parts.items():
         form = {a if isinstance(a, tuple) else (a,): c for a, c in to_hermite(p, *variables).items()}
-        mean = around(form.get((0,)*len(variables), sp.S.Zero)) if core == 1 else _bounded(core, variables).moment(form)
+        mean = enclosing_interval(form.get((0,)*len(variables), sp.S.Zero)) if core == 1 else _bounded(core, variables).moment(form)
         total = total.plus(mean)
     return total
 
@@ -199,7 +199,7 @@ def _bounded(core: Expr, variables: tuple[Symbol, ...]) -> Bounded:
 def _in_bounded(f: Expr) -> Expr:
     """floor(u) = u - frac(u), |u| = u sign(u), max(a, b) = b + (a - b) 1(a > b): polynomials times bounded functions."""
     f = f.replace(lambda e: e.is_Pow and e.exp.is_Rational and e.exp > 0 and not e.exp.is_Integer and e.base.free_symbols, _root)
-    f = f.replace(lambda e: isinstance(e, sp.Piecewise), in_heavisides).replace(sp.log, _softened)
+    f = f.replace(lambda e: isinstance(e, sp.Piecewise), in_heavisides).replace(sp.log, _split_softplus)
     for head, step in ((sp.Max, 1), (sp.Min, -1)):
         f = f.replace(head, lambda *e, step=step: reduce(lambda a, b: b + (a - b)*sp.Heaviside(step*(a - b)), e))
     f = f.replace(sp.ceiling, lambda u: u + sp.frac(-u)).replace(sp.floor, lambda u: u - sp.frac(u))
@@ -213,7 +213,7 @@ def _root(e: Expr) -> Expr:
     return u**n*(1 + u)*BENT(u, q - n)
 
 
-def _softened(u: Expr) -> Expr:
+def _split_softplus(u: Expr) -> Expr:
     """log(1 + e^v) = v 1(v > 0) + log(1 + e^-|v|), of which the last is bounded."""
     v = next((a.args[0] for a in sp.Add.make_args(u) if isinstance(a, sp.exp)), None)
     if v is None or u != 1 + sp.exp(v):

@@ -15,15 +15,15 @@ from sympy import QQ, Add, Expr, S, Symbol
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.directions.axes import common_eigenspaces
-from hermitex.exponents.directions.intervals import ZERO, Interval, Rank, around, interval_of, scaled
+from hermitex.exponents.directions.intervals import ZERO, Interval, Rank, enclosing_interval, interval_of, scale_interval
 from hermitex.exponents.directions.invariant_tensors import (
     Form,
     Index,
     TensorSpace,
-    character,
+    entry_slots,
+    flip_character,
     plus,
     product_of_forms,
-    slots,
     stabiliser,
     tensor_space,
     without_sign,
@@ -146,7 +146,7 @@ class TensorBlock:
             quantity, order = (f"E[T(Y) He_2({form})]", (2,)) if self.oracle.r > 1 else entry((2,))
             proof = Certificate(quantity, order, "nonzero", f"label map T(y) = {moments.member.words}: "
                                 f"{why.replace(f'|{names[0]}|', 'its modulus')}")
-            if [found.rank.add([around(x) for x in row]) for row in W.tolist()].count(True):
+            if [found.rank.add([enclosing_interval(x) for x in row]) for row in W.tolist()].count(True):
                 found.certificates.append(proof)
 
     def _by_map(self, moments: Moments, found: ChargedDirections, name: str) -> None:
@@ -224,7 +224,7 @@ class TensorBlock:
         total = ZERO
         for t, v in zip(self.space.basis, sizes, strict=True):
             if a in t:
-                total = total.plus(scaled(v, t[a]))
+                total = total.plus(scale_interval(v, t[a]))
         return total
 
     def _in_known(self) -> Iterator[list[list[Expr]]]:
@@ -233,11 +233,11 @@ class TensorBlock:
         most_known = 3  # slots in U: He_b(u), |b| <= 3; their number grows as |b|^dim U
         for more in range(most_known + 1 if rows else 1):
             for b in multi_indices(len(rows), more) if rows else [()]:
-                yield [rows[i] for i in slots(b)]
+                yield [rows[i] for i in entry_slots(b)]
 
     def _form(self, inside: list[list[Expr]], a: Index) -> Form:
         """Slots in U filled with `inside`, slots outside with the projections of the coordinates of a."""
-        outside = [self._projected(i) for i in slots(a)]
+        outside = [self._projected(i) for i in entry_slots(a)]
         return product_of_forms([*inside, *outside], self.oracle.r)
 
     def _projected(self, i: int) -> list[Expr]:
@@ -250,7 +250,7 @@ class TensorBlock:
 
     def _killed(self, form: Form) -> bool:
         """Every entry of it changes sign under a flip of the label's."""
-        return all(any(character(a, s) != s.sign for s in self.flips) for a in form)
+        return all(any(flip_character(a, s) != s.sign for s in self.flips) for a in form)
 
 
 def eigenspaces_of_forms(basis: Sequence[Form], r: int) -> list[Matrix]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sympy import Abs, Dummy, Expr, Heaviside, Symbol, cos, sin, tanh
 
-from hermitex.exponents.channels import Channel, Labels, Named
+from hermitex.exponents.channels import Channel, Labels, NamedChannel
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.sign_and_size import finite_values
 from hermitex.exponents.labels.sign_forms import cells_of, polynomial_of_signs, signs_of
@@ -60,7 +60,7 @@ class Family:
     text: str = ""
 
 
-def family(labels: Labels, law: Named | Channel, variables: Sequence[Symbol]) -> Family:
+def family(labels: Labels, law: NamedChannel | Channel, variables: Sequence[Symbol]) -> Family:
     """The label maps of y = u(z), of finitely many probabilities, or of a law P(y|z).
 
     Examples

@@ -14,7 +14,7 @@ from sympy import Abs, Dummy, Expr, Piecewise, S, Symbol, sign
 
 from hermitex.exponents.label import revealed, split_products
 from hermitex.exponents.labels.label_branches import branch_identity
-from hermitex.exponents.labels.label_levels import discrete, indicator_moment
+from hermitex.exponents.labels.label_levels import finite_level_sets, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
@@ -121,7 +121,7 @@ def _by_modulus(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
 def _by_steps(v: Expr, x: Symbol, most: int) -> dict[int, str]:
     from hermitex.symbolic.zero import decide
 
-    classes = discrete(v, x)
+    classes = finite_level_sets(v, x)
     if classes is None:
         return {}
     why = f"the label sees {x} through the steps of {v}"

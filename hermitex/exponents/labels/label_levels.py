@@ -54,13 +54,13 @@ def constant_value(u: Expr, x: Symbol) -> Expr | None:
     """The value of u if it is proved not to depend on x (also through its switches), else None."""
     if not u.has(x):
         return u
-    if differs(u, x):
+    if takes_two_values(u, x):
         return None
     values = {_flat(p, x) for p in unless_refused(lambda: pieces(u, x)) or ()}
     return value if len(values) == 1 and not (value := values.pop()).has(x) else None
 
 
-def differs(u: Expr, x: Symbol,
+def takes_two_values(u: Expr, x: Symbol,
             points: Sequence[Expr] = (Rational(3, 7), Rational(13, 9), Rational(-13, 9), Rational(21, 8))) -> bool:
     """Does u plainly take two values at some points? What looks constant is left to algebra."""
     from hermitex.symbolic.precise import evaluate
@@ -103,7 +103,7 @@ def _flat(piece: Piece, x: Symbol) -> Expr:
     return flat.simplify()
 
 
-def discrete(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
+def finite_level_sets(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
     """{label: the intervals on which u takes it}, if u takes finitely many values; else None.
 
     Two labels that are equal are merged; equality of exact constants is decided, never guessed.
@@ -115,7 +115,8 @@ def discrete(u: Expr, x: Symbol) -> dict[Expr, list[Piece]] | None:
         classes: dict[Expr, list[Piece]] = {}
         for piece in branches:
             checkpoint("comparing labels")
-            classes.setdefault(next((value for value in classes if equal(piece.expr, value)), piece.expr), []).append(piece)
+            classes.setdefault(next((value for value in classes if equal_constants(piece.expr, value)), piece.expr),
+                               []).append(piece)
         return classes
 
     return unless_refused(found)
@@ -133,7 +134,7 @@ def indicator_moment(intervals: list[Piece], k: int) -> Expr:
     return sum((at(p.lo) - at(p.hi) for p in intervals), S.Zero)
 
 
-def equal(a: Expr, b: Expr) -> bool:
+def equal_constants(a: Expr, b: Expr) -> bool:
     """Are two exact constants equal?
 
     Raises

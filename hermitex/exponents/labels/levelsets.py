@@ -98,7 +98,7 @@ def inverse_threshold(u: Expr, x: Symbol, *, even: bool) -> tuple[mpf, mpf]:
 
 def _at_precision(u: Expr, x: Symbol, even: bool) -> tuple[mpf, mpf]:
     """The same at the working precision, without what rounding adds to the error."""
-    branches, atoms = decompose(u, x, even=even)
+    branches, atoms = monotone_branches(u, x, even=even)
     total = sum((a * a / b for a, b in atoms.values()), mpf(0))
     error = mpf(0)
     knots = _distinct([v for b in branches for v in (b.at_lo, b.at_hi)])
@@ -124,7 +124,7 @@ def _tolerance() -> mpf:
     return mpf(10) ** (-16 - 2 * (mp.dps - _DIGITS) + (4 if mp.dps > _DIGITS else 0))
 
 
-def decompose(u: Expr, x: Symbol, *, even: bool) -> tuple[list[LevelBranch], dict[mpf, tuple[mpf, mpf]]]:
+def monotone_branches(u: Expr, x: Symbol, *, even: bool) -> tuple[list[LevelBranch], dict[mpf, tuple[mpf, mpf]]]:
     """Monotone branches, and atoms {label: (E[He_2 1], P)} of the plateaus, on the window."""
     window = _window()
     low = 0 if even else -window
@@ -227,7 +227,7 @@ def _scan(slope: Callable, bend: Callable, ends: tuple[mpf, mpf], cells: int) ->
         elif (fa > 0) != (fb > 0):
             roots.append(_bisect(slope, bend, a, b))
         elif k > 0 and abs(fa) < abs(fb) and abs(fa) <= abs(values[k - 1]):
-            touching = _touch(slope, bend, grid[k - 1], b)
+            touching = _inflection_point(slope, bend, grid[k - 1], b)
             if touching is not None:
                 roots.append(touching)
     return roots
@@ -239,7 +239,7 @@ def _bisect(f: Callable, df: Callable, a: mpf, b: mpf) -> mpf:
                   mp.inf if rising else -mp.inf).preimage(mpf(0))
 
 
-def _touch(slope: Callable, bend: Callable, a: mpf, b: mpf) -> mpf | None:
+def _inflection_point(slope: Callable, bend: Callable, a: mpf, b: mpf) -> mpf | None:
     """A point where u' touches zero without changing sign (an inflection with a horizontal tangent)."""
     if (bend(a) > 0) == (bend(b) > 0):
         return None

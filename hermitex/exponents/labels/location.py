@@ -56,7 +56,7 @@ def location(p: Expr, y: Symbol) -> Parted | None:
         shifted = p.xreplace({y: s + u})
         for form in (shifted, shifted.replace(lambda e: isinstance(e, Add), lambda e: e.expand()), shifted.expand()):
             if not normals(form):
-                return Parted(u, form, s, _keeps(form, s))
+                return Parted(u, form, s, _why_nothing_is_hidden(form, s))
     return None
 
 
@@ -78,7 +78,7 @@ def against_gaussian(f: Expr, s: Symbol) -> Expr:
     return f*exp(s**2/2)*sqrt(2*pi)
 
 
-def _keeps(f: Expr, s: Symbol) -> str:
+def _why_nothing_is_hidden(f: Expr, s: Symbol) -> str:
     rate = Rational(1, 10**6)  # any rate will do for "some exponential moment": so small a one asks least
     if unless_refused(lambda: integrable(against_gaussian(f, s)*exp(rate*Abs(s)), s, 1)):
         return "the noise has an exponential moment"

@@ -14,8 +14,8 @@ from sympy import Add, Expr, Mul, S, Symbol, expand
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
-from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scaled
-from hermitex.exponents.directions.relevant import relevant, rewritten
+from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scale_interval
+from hermitex.exponents.directions.relevant import relevant_directions, rewritten
 from hermitex.exponents.labels.sign_and_size import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
@@ -52,13 +52,13 @@ def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, st
 def _exactly(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
     """By the rules of the Gaussian engine, which may leave expectations over fewer variables."""
     quantity, order, prefix = named
-    value = _within(lambda: E(f, *variables).doit())
+    value = _within_time(lambda: E(f, *variables).doit())
     if value is None or any(len(n.bound) > 1 for n in value.atoms(Expectation)):
         return None
-    return _within(lambda: Certificate.of(value, quantity, order, quick=True, prefix=prefix))
+    return _within_time(lambda: Certificate.of(value, quantity, order, quick=True, prefix=prefix))
 
 
-def _within(work: Any) -> Any:
+def _within_time(work: Any) -> Any:
     """The result of some work within the time of one expectation, or None."""
     seconds = 1.0  # of one expectation that no rule gives: another label map may be quicker; eight fill a stage's time
     try:
@@ -78,7 +78,7 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     """E[f] as a sum of products of smaller expectations, or None if f does not come apart."""
     if len(variables) < 2 or f.count_ops() > _OPS:
         return None
-    terms = [t for whole in Add.make_args(expand(f)) for t in _turned(whole, variables)]
+    terms = [t for whole in Add.make_args(expand(f)) for t in _rotated_terms(whole, variables)]
     most_terms = 200  # each has expectations of its own; chosen by trial
     if len(terms) > most_terms:
         return None
@@ -101,12 +101,12 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
                        (total.low, total.high))
 
 
-def _turned(term: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, ...]:
+def _rotated_terms(term: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, ...]:
     """The terms of F(l.z) p(z) over an orthonormal basis that begins with l: then F and what is beside it come apart."""
     core = Mul(*(f for f in Mul.make_args(term) if not f.is_polynomial(*variables)))
     if not set(variables) <= term.free_symbols or len(core.free_symbols & set(variables)) < 2 or core.count_ops() > 60:
         return (term,)
-    found = relevant(core, variables)
+    found = relevant_directions(core, variables)
     if found.dimension == len(variables):
         return (term,)
     basis = stack(found.basis, orthonormal(found.null))
@@ -120,9 +120,9 @@ def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interva
     for g in groups:
         mine = [v for v in variables if v in g.free_symbols]
         if not mine:
-            size, value = scaled(size, g), value*g
+            size, value = scale_interval(size, g), value*g
             continue
-        proof = _within(lambda mine=mine, g=g: _mean(E(g, *mine)))
+        proof = _within_time(lambda mine=mine, g=g: _mean(E(g, *mine)))
         if proof is not None and proof.status == "zero":
             return ZERO, S.Zero
         found.append(proof)
@@ -143,9 +143,9 @@ def _mean(node: Expr) -> Certificate:
 # -- box by box --------------------------------------------------------------------------------------------------------
 def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
     """E[f] != 0 for a sum of polynomials times bounded functions, by the ranges of these over boxes."""
-    from hermitex.exponents.labels.bounded_moments import enclosed  # which needs NumPy
+    from hermitex.exponents.labels.bounded_moments import enclose_average  # which needs NumPy
 
-    found = _within(lambda: enclosed(f, variables)) if f.count_ops() <= _OPS else None
+    found = _within_time(lambda: enclose_average(f, variables)) if f.count_ops() <= _OPS else None
     if found is None:
         return None
     quantity, order, prefix = named
@@ -158,9 +158,9 @@ def by_sign(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str])
     """E[f] != 0 because f, less terms that are odd in some variable, has one sign; its size is not known then."""
     if f.count_ops() > _OPS:
         return None
-    signs = {_side(t, variables) for t in _even_terms(f, variables)}
+    signs = {_definite_sign(t, variables) for t in _even_terms(f, variables)}
     if len(signs) > 1 or 0 in signs:
-        signs = {_side(f, variables)}
+        signs = {_definite_sign(f, variables)}
     if len(signs) != 1 or 0 in signs:
         return None
     quantity, order, prefix = named
@@ -178,6 +178,6 @@ def _even_terms(f: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
     return [t for t in terms if not any(t.xreplace(flip) == -t for flip in flips)]
 
 
-def _side(f: Expr, variables: tuple[Symbol, ...]) -> int:
+def _definite_sign(f: Expr, variables: tuple[Symbol, ...]) -> int:
     """+1 or -1 if f >= 0 or f <= 0 almost everywhere and not zero, 0 if that was not seen."""
     return sign_of_integrand(f, variables) or sign_almost_everywhere(f)

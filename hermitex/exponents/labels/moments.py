@@ -12,7 +12,7 @@ from sympy import Add, Expr, S, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.certificate import Certificate, Status
-from hermitex.exponents.directions.intervals import ZERO, interval_of, scaled
+from hermitex.exponents.directions.intervals import ZERO, interval_of, scale_interval
 from hermitex.exponents.labels.families import Member
 from hermitex.exponents.labels.mean_signs import nonzero_mean
 from hermitex.exponents.labels.monotone_labels import sign_by_rise
@@ -101,7 +101,7 @@ class Moments:
             size = interval_of(proof) if proof is not None else None
             if size is None:
                 return None
-            total = total.plus(scaled(size, c))
+            total = total.plus(scale_interval(size, c))
         quantity, order = _quantity(form, name)
         status: Status = "nonzero" if total.excludes_zero else "undetermined"
         return Certificate(quantity, order, status, f"label map T(y) = {self.member.words}: its entries enclosed",

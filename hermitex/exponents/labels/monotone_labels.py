@@ -43,7 +43,7 @@ from sympy import (
     tanh,
 )
 
-from hermitex.exponents.labels.label_levels import differs, sign_of
+from hermitex.exponents.labels.label_levels import sign_of, takes_two_values
 from hermitex.exponents.labels.sign_and_size import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.pieces import pieces
@@ -87,7 +87,7 @@ def _direction(f: Expr, variables: Sequence[Symbol], odd: Sequence[int], at: int
         side = dict(zip(inside, pattern, strict=True))
         swap = {variables[i]: s*t[i] for i, s in side.items()}
         for s in (1, -1) if modulus else (1,):
-            d = rises(f.xreplace(swap | {variables[at]: s*along}), along)
+            d = weak_sign(f.xreplace(swap | {variables[at]: s*along}), along)
             if d is None:
                 return 0
             # A function that does not hold z_j is not odd in it: both signs of s_j then appear and nothing is proved.
@@ -98,7 +98,7 @@ def _direction(f: Expr, variables: Sequence[Symbol], odd: Sequence[int], at: int
     return seen.pop()
 
 
-def rises(f: Expr, t: Symbol) -> int | None:
+def weak_sign(f: Expr, t: Symbol) -> int | None:
     """+1 where f does not fall in t, -1 where it does not rise, 0 where it does not hold t, None where it was not seen.
 
     Symbols are real, or positive, as they are declared.
@@ -106,30 +106,30 @@ def rises(f: Expr, t: Symbol) -> int | None:
     Examples
     --------
     >>> t, s = Dummy("t", positive=True), Dummy("s", positive=True)
-    >>> rises(tanh(s*t - 1) + t**2, t), rises(exp(-t), t), rises(t - t**2, t) is None
+    >>> weak_sign(tanh(s*t - 1) + t**2, t), weak_sign(exp(-t), t), weak_sign(t - t**2, t) is None
     (1, -1, True)
     """
     if not f.has(t):
         return 0
     if isinstance(f, Add):
-        found = _common([rises(a, t) for a in f.args])
+        found = _common([weak_sign(a, t) for a in f.args])
         return found if found is not None else _by_slope(f, t)
     if isinstance(f, (Max, Min)):
-        return _common([rises(a, t) for a in _undominated(f)])
+        return _common([weak_sign(a, t) for a in _undominated(f)])
     if isinstance(f, _RISING):
-        return rises(f.args[0], t)
+        return weak_sign(f.args[0], t)
     if isinstance(f, Abs):
         inner = f.args[0]
-        return _times(rises(inner, t), _side(inner))
+        return _times(weak_sign(inner, t), _side(inner))
     if isinstance(f, erfc):
-        return _times(rises(f.args[0], t), -1)
+        return _times(weak_sign(f.args[0], t), -1)
     if isinstance(f, cosh):
-        return _times(rises(f.args[0], t), _side(f.args[0]))
+        return _times(weak_sign(f.args[0], t), _side(f.args[0]))
     found = _of_power(f, t) if isinstance(f, Pow) else _of_product(f, t) if isinstance(f, Mul) else None
     return found if found is not None else _by_slope(f, t)
 
 
-def strictly(f: Expr, t: Symbol) -> int:
+def strict_sign(f: Expr, t: Symbol) -> int:
     """1 or -1 where f is proved to rise, or to fall, strictly with t; 0 says nothing.
 
     An analytic function that does not fall is constant or rises strictly, and so does a sum with what does not fall.
@@ -137,19 +137,19 @@ def strictly(f: Expr, t: Symbol) -> int:
     Examples
     --------
     >>> t = Dummy("t", real=True)
-    >>> strictly(t + sinh(t), t), strictly(-t - floor(t), t), strictly(t**2 + exp(t), t), strictly(floor(t), t)
+    >>> strict_sign(t + sinh(t), t), strict_sign(-t - floor(t), t), strict_sign(t**2 + exp(t), t), strict_sign(floor(t), t)
     (1, -1, 0, 0)
     """
-    found = rises(f, t) if f.has(t) and f.count_ops() <= _OPS else None
+    found = weak_sign(f, t) if f.has(t) and f.count_ops() <= _OPS else None
     parts = (f, *(Add.make_args(f) if isinstance(f, Add) else ()))
-    return found if found and any(rises(a, t) and _smooth(a) and differs(a, t) for a in parts) else 0
+    return found if found and any(weak_sign(a, t) and _smooth(a) and takes_two_values(a, t) for a in parts) else 0
 
 
 def injective_in_modulus(u: Expr, x: Symbol) -> bool:
     """True if u, known to be even, is proved strictly monotone in |x|: on x > 0, where one smooth branch must hold."""
     t = Dummy("t", positive=True)
     found = unless_refused(lambda: pieces(u, x, S.Zero, S.Infinity))
-    return found is not None and len(found) == 1 and strictly(found[0].expr.xreplace({x: t}), t) != 0
+    return found is not None and len(found) == 1 and strict_sign(found[0].expr.xreplace({x: t}), t) != 0
 
 
 def _common(parts: Sequence[int | None]) -> int | None:
@@ -171,9 +171,9 @@ def _of_product(f: Mul, t: Symbol) -> int | None:
     """Factors of known signs, whose moduli go the same way."""
     rest, moving = f.as_independent(t, as_Add=False)
     if not isinstance(moving, Mul):
-        return _times(rises(moving, t), _side(rest))
+        return _times(weak_sign(moving, t), _side(rest))
     sides = [_side(a) for a in moving.args]
-    sizes = _common([_times(rises(a, t), s) for a, s in zip(moving.args, sides, strict=True)])
+    sizes = _common([_times(weak_sign(a, t), s) for a, s in zip(moving.args, sides, strict=True)])
     return _times(sizes, _side(rest)*prod(sides))
 
 
@@ -181,10 +181,10 @@ def _of_power(f: Pow, t: Symbol) -> int | None:
     base, n = f.args
     if base.has(t) and n.is_real and not n.has(t):
         if sign_of(base) == 1 or (n.is_positive and base.is_nonnegative):
-            return _times(rises(base, t), _side(n))
+            return _times(weak_sign(base, t), _side(n))
         if n.is_Integer and n > 0:
-            return rises(base, t) if n % 2 else _times(rises(base, t), _side(base))
-    return _times(rises(n, t), _side(base - 1)) if base.is_positive and not base.has(t) else None
+            return weak_sign(base, t) if n % 2 else _times(weak_sign(base, t), _side(base))
+    return _times(weak_sign(n, t), _side(base - 1)) if base.is_positive and not base.has(t) else None
 
 
 def _undominated(f: Expr) -> list[Expr]:
@@ -224,7 +224,7 @@ def _moves(f: Expr, variables: Sequence[Symbol], at: int, *, modulus: bool) -> b
         near: dict[Symbol, Expr] = {v: Rational(round(100*draw.gauss(0, (1, 3)[k % 2])), 97) for v in variables}
         size = abs(near.pop(variables[at]))
         sides = (size, size + 1, size + 4) if modulus else (-size - 4, -size - 1, size + 1, size + 4)
-        seen += differs(f.xreplace(near), variables[at], sides)
+        seen += takes_two_values(f.xreplace(near), variables[at], sides)
         if seen > 1:
             return True
     return False

@@ -41,7 +41,7 @@ def scale(p: Expr, y: Symbol) -> Parted | None:
                                       lambda e, size=size: e.func((e.lhs/size).cancel(), (e.rhs/size).cancel()))
         for form in (f, f.cancel()) if f.count_ops() < longest else (f,):
             if form.free_symbols == {s}:
-                return Parted(size.xreplace(whole), form, s, _keeps(form, s))
+                return Parted(size.xreplace(whole), form, s, _why_nothing_is_hidden(form, s))
     return None
 
 
@@ -74,7 +74,7 @@ def _sizes(law: Expr, y: Symbol, modulus: dict[Expr, Symbol]) -> list[Expr]:
     return list(dict.fromkeys(found))
 
 
-def _keeps(f: Expr, s: Symbol) -> str:
+def _why_nothing_is_hidden(f: Expr, s: Symbol) -> str:
     moment = Rational(1, 50)  # any small power will do for "some moment of either order": so small a one asks least
     known = unless_refused(lambda: all(integrable(against_gaussian(f, s)*Abs(s)**e, s, 1) for e in (moment, -moment)))
     return "the noise has moments of small positive and negative order" if known else ""

@@ -16,13 +16,13 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbols import normals
 
 
-def plainer(g: Expr, variables: Sequence[Symbol]) -> Expr:
+def polynomial_in_signs(g: Expr, variables: Sequence[Symbol]) -> Expr:
     """The same function of z with functions of signs written as polynomials.
 
     Examples
     --------
     >>> from hermitex.symbols import z1, z2, z3
-    >>> plainer(sign(sign(z1) + sign(z2) + sign(z3)), (z1, z2, z3))
+    >>> polynomial_in_signs(sign(sign(z1) + sign(z2) + sign(z3)), (z1, z2, z3))
     -sign(z1)*sign(z2)*sign(z3)/2 + sign(z1)/2 + sign(z2)/2 + sign(z3)/2
     """
     return g.replace(lambda e: _nested(e, variables) is not None,

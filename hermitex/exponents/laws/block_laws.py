@@ -17,14 +17,14 @@ from sympy import Add, Dummy, Expr, Mul, Pow, Symbol
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.directions.symmetry import flip_group
 from hermitex.exponents.labels.label_branches import branch_identity
-from hermitex.exponents.labels.label_levels import discrete
+from hermitex.exponents.labels.label_levels import finite_level_sets
 from hermitex.exponents.labels.quantities import inner_quantities, own_parts
-from hermitex.exponents.laws.density import Index, Law, merged, normal, push, radius
+from hermitex.exponents.laws.density import Index, Law, merge_atoms, normal_law, push_through_formula, radius_law
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.law_table import tabulated
-from hermitex.exponents.laws.product_laws import multiplied
-from hermitex.exponents.laws.sum_laws import added, joined
-from hermitex.kernels.panel_rules import distinct
+from hermitex.exponents.laws.product_laws import product_law
+from hermitex.exponents.laws.sum_laws import joined, sum_law
+from hermitex.kernels.panel_rules import distinct_sorted
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.terms import connected
@@ -50,7 +50,7 @@ def law_of(g: Expr, place: dict[Symbol, int]) -> Law:
         return _one(g, used[0], place[used[0]])
     drop = zeros_by_flips(g, used, place)
     found = _radial(g, used, place)
-    found = found or _parts(Add, added, g, used, place, drop) or _parts(Mul, multiplied, g, used, place, drop)
+    found = found or _parts(Add, sum_law, g, used, place, drop) or _parts(Mul, product_law, g, used, place, drop)
     found = found or _outer(g, used, place, drop) or _mixture(g, used, place, drop)
     if found is None:
         raise NoClosedForm("alpha_c", f"{g} shows no independent blocks", "Write it as sums, products and functions of them")
@@ -71,17 +71,17 @@ def zeros_by_flips(g: Expr, used: Sequence[Symbol], place: dict[Symbol, int]) ->
 # -- the rules ---------------------------------------------------------------------------------------------------------
 def _one(g: Expr, x: Symbol, i: int) -> Law:
     if g == x:
-        return normal(i)
+        return normal_law(i)
     drop: list[Index] = []
     if not (g.xreplace({x: -x}) - g).expand().simplify() if g.count_ops() < _SIZE else g.xreplace({x: -x}) == g:
         drop.append((i,))
-    if discrete(g, x) is not None:
+    if finite_level_sets(g, x) is not None:
         atoms = exact_atoms(g, [x]) or []
         present = {a for _, nu in atoms for a in nu}
         drop = [tuple(i for _ in a) for a in ((0,), (0, 0)) if atoms and a not in present]
     elif g.count_ops() < _SIZE and branch_identity((g,), (x,), 2):
         drop.append((i, i))
-    return push(normal(i), g, x, drop=drop)
+    return push_through_formula(normal_law(i), g, x, drop=drop)
 
 
 def _radial(g: Expr, used: list[Symbol], place: dict[Symbol, int]) -> Law | None:
@@ -93,7 +93,7 @@ def _radial(g: Expr, used: list[Symbol], place: dict[Symbol, int]) -> Law | None
     if len(weights) != 1 or len(rest.args) != len(used):
         return None
     w = Dummy("rho", real=True)
-    return push(radius([place[x] for x in used]), weights.pop() * w + shift, w)
+    return push_through_formula(radius_law([place[x] for x in used]), weights.pop() * w + shift, w)
 
 
 def _is_square(term: Expr) -> bool:
@@ -143,7 +143,7 @@ def _outer(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequence
             law = law_of(inner, place)
         except NoClosedForm:
             continue
-        return push(tabulated(law), outer, w, drop=drop)
+        return push_through_formula(tabulated(law), outer, w, drop=drop)
     return None
 
 
@@ -155,7 +155,7 @@ def _mixture(g: Expr, used: list[Symbol], place: dict[Symbol, int], drop: Sequen
         parts = own_parts(marked, x)
         if len(parts) != 1 or parts[0] == x:
             continue
-        atoms = exact_atoms(parts[0], [x]) if discrete(parts[0], x) is not None else None
+        atoms = exact_atoms(parts[0], [x]) if finite_level_sets(parts[0], x) is not None else None
         if atoms:
             d = Dummy("d", real=True)
             marked, marks[x], labels[x] = marked.xreplace({parts[0]: d}), d, atoms
@@ -199,8 +199,8 @@ def _mixed(cases: list[tuple[Law, dict[Index, float]]], drop: Sequence[Index]) -
 
     live = [law for law, _ in cases if law.continuous]
     knots = [p for law in live for p in (*law.knots, law.lo, law.hi)]
-    atoms = merged([(p, m @ v) for (law, _), m in zip(cases, maps, strict=True) for p, v in law.atoms])
+    atoms = merge_atoms([(p, m @ v) for (law, _), m in zip(cases, maps, strict=True) for p, v in law.atoms])
     return Law(tuple(wanted), density, min([law.lo for law in live], default=0.0),
-               max([law.hi for law in live], default=0.0), tuple(distinct(np.array(knots))),
+               max([law.hi for law in live], default=0.0), tuple(distinct_sorted(np.array(knots))),
                tuple(h for law in live for h in law.hints), tuple(atoms), bool(live),
                max([law.power for law in live], default=2), False)

@@ -14,9 +14,9 @@ from hermitex.exponents.channels import Channel
 from hermitex.exponents.labels.law_check import DrawnLaw
 from hermitex.exponents.laws.block_laws import zeros_by_flips
 from hermitex.exponents.laws.coupling_averages import next_change, over_all_known
-from hermitex.exponents.laws.density import WINDOW, unguarded
+from hermitex.exponents.laws.density import WINDOW, without_guard
 from hermitex.exponents.laws.discrete import indices
-from hermitex.exponents.laws.linearised import Second
+from hermitex.exponents.laws.linearised import LabelCouplings
 from hermitex.kernels.panel_rules import zeros_on
 from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.breaks.switches import switch_arguments
@@ -25,7 +25,7 @@ from hermitex.symbolic.budget import checkpoint
 _PANELS = {1: (140, 280), 2: (8, 12), 3: (2, 4)}  # in each hidden variable: to compare with, and those that count
 
 
-class Drawn:
+class ChannelCouplings:
     """The couplings given u, by a product grid in the hidden variables, and by a coarser one.
 
     At each label the line of a single hidden variable is cut where a switch of P(y|.) jumps or bends.
@@ -43,7 +43,8 @@ class Drawn:
                                "Write it as a named channel of g(z)")
         names = (*given, *used)
         self.law = DrawnLaw(p, channel.y, names)
-        self.switches = [unguarded(e, channel.y, *names) for e in switch_arguments(p) if e.has(used[0])] if len(used) == 1 else []
+        self.switches = [without_guard(e, channel.y, *names) for e in switch_arguments(p)
+                         if e.has(used[0])] if len(used) == 1 else []
         self.spots = {list(hidden).index(v): n for n, v in enumerate(used)}
         drop = zeros_by_flips(p, used, {v: i for i, v in enumerate(hidden)})
         self.indices = [a for a in indices(len(hidden)) if set(a) <= set(self.spots) and a not in drop]
@@ -62,10 +63,10 @@ class Drawn:
         return z, np.stack([prod([(z[n], z[n]**2 - 1)[a.count(i) - 1] for i, n in self.spots.items() if i in a], start=weight)
                             for a in self.indices])
 
-    def second(self, u: Sequence[float] = ()) -> Second:
+    def second(self, u: Sequence[float] = ()) -> LabelCouplings:
         """The couplings of orders one and two at u; the error: the grids in z, that of the labels, and what lies beyond them."""
         if not self.keys:
-            return Second({}, 0.0)
+            return LabelCouplings({}, 0.0)
 
         def terms(labels: np.ndarray) -> np.ndarray:
             return np.stack([self._of_labels(u, labels, n) for n in range(2)], axis=1)
@@ -80,7 +81,7 @@ class Drawn:
             lost += missing*WINDOW**2
         size = float(np.max(np.abs(fine[1:]), initial=0.0))
         lost += _rounding(size)
-        return Second(dict(zip(self.keys, fine[1:].tolist(), strict=True)),
+        return LabelCouplings(dict(zip(self.keys, fine[1:].tolist(), strict=True)),
                       float(np.max(np.abs(fine - coarse)[1:], initial=0.0)) + lost)
 
     def _of_labels(self, u: Sequence[float], labels: np.ndarray, n: int) -> np.ndarray:
@@ -166,7 +167,7 @@ def _integrated(terms: Callable[[np.ndarray], np.ndarray], size: int, *, toleran
     return (adapted, float(rough)) if rough < error else (value, error)
 
 
-def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
+def later_stage(channel: Channel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> LabelCouplings:
     """The couplings of the hidden variables once the given ones are perfectly known; P(y|z) is written over both."""
     known = [u for u in given if channel.p.has(u)]
-    return over_all_known(Drawn(channel, known, hidden).second, channel.p, known, hidden)
+    return over_all_known(ChannelCouplings(channel, known, hidden).second, channel.p, known, hidden)

@@ -17,12 +17,12 @@ import numpy as np
 from sympy import Add, Dummy, Expr, Poly, S, Symbol
 
 from hermitex.exponents.label import revealed
-from hermitex.exponents.labels.monotone_labels import strictly
+from hermitex.exponents.labels.monotone_labels import strict_sign
 from hermitex.exponents.laws.density import WINDOW, Law
-from hermitex.exponents.laws.discrete import collect
+from hermitex.exponents.laws.discrete import add_to_class
 from hermitex.exponents.laws.law_table import tabulated
-from hermitex.exponents.laws.sum_laws import added
-from hermitex.kernels.panel_rules import distinct, split
+from hermitex.exponents.laws.sum_laws import sum_law
+from hermitex.kernels.panel_rules import distinct_sorted, split
 from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
@@ -63,7 +63,7 @@ def _slope(f: Expr, x: Symbol) -> str | None:
     if not f.free_symbols or len(pieces(f, x)) > 1:
         return None
     t, slope = Dummy("t", positive=True), f.diff(x)
-    right, left = strictly(slope.xreplace({x: t}), t), strictly(slope.xreplace({x: -t}), t)
+    right, left = strict_sign(slope.xreplace({x: t}), t), strict_sign(slope.xreplace({x: -t}), t)
     if right != 0 and right == -left:
         return "monotone"
     return "even" if right != 0 and right == left and parity(slope, x) == 1 else None
@@ -119,7 +119,7 @@ def _of_lines(g: Expr, used: list[Symbol]) -> tuple[float, float] | None:
         shift = Add(*(n * b for n, (_, b) in zip(counts, lines, strict=True)))
         live = [n for n, part in enumerate(held) if part is not None]
         if len(live) == 1:
-            collect(single[live[0]], shift, {counts: S.One})
+            add_to_class(single[live[0]], shift, {counts: S.One})
         else:
             moved = float(evaluate(shift / (slopes[1] - slopes[0]), 20))
             plane.append(Planar(float(_ways(counts)), moved, *(part for part in held if part is not None)))
@@ -139,7 +139,7 @@ class Planar(NamedTuple):
 
 def _on_line(parts: list, order: int, k: int) -> tuple[float, float]:
     """The labels y = a sum z_i + c: one density in the sum, for all compositions on that line together."""
-    s, w = panels(distinct(np.concatenate([a.breaks() for _, a in parts])), order)
+    s, w = panels(distinct_sorted(np.concatenate([a.breaks() for _, a in parts])), order)
     p, q = np.sum([ways * a.density(s) for ways, a in parts], axis=0)
     return _squares(p, q, w, s, k)
 
@@ -147,8 +147,8 @@ def _on_line(parts: list, order: int, k: int) -> tuple[float, float]:
 def _in_plane(plane: list[Planar], order: int, k: int) -> tuple[float, float]:
     if not plane:
         return 0.0, 0.0
-    v0, w0 = panels(distinct(np.concatenate([c.low.breaks() - c.shift for c in plane])), order)
-    v1, w1 = panels(distinct(np.concatenate([c.high.breaks() + c.shift for c in plane])), order)
+    v0, w0 = panels(distinct_sorted(np.concatenate([c.low.breaks() - c.shift for c in plane])), order)
+    v1, w1 = panels(distinct_sorted(np.concatenate([c.high.breaks() + c.shift for c in plane])), order)
     p, q = np.zeros((2, len(v0), len(v1)))
     for c in plane:
         (p0, q0), (p1, q1) = c.low.density(v0 + c.shift), c.high.density(v1 - c.shift)
@@ -221,7 +221,7 @@ def one(lo: float, hi: float) -> Law:
 
 def plus(a: Law, b: Law) -> Law:
     """The sum of two independent ones, tabulated."""
-    both = added(a, b)  # rows of 1, of the squares of the one, and of those of the other
+    both = sum_law(a, b)  # rows of 1, of the squares of the one, and of those of the other
     squares = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])  # the squares of both blocks are added
     return tabulated(replace(both, indices=a.indices, density=lambda x: squares @ both.density(x)))
 

@@ -13,16 +13,16 @@ from math import cos, erf, pi, sin, sqrt
 
 from sympy import Dummy, Expr, Symbol
 
-from hermitex.exponents.channels import Named
+from hermitex.exponents.channels import NamedChannel
 from hermitex.exponents.labels.label_levels import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
-from hermitex.exponents.laws.coupling_averages import even_part, mirror, over_all_known, over_known
-from hermitex.exponents.laws.density import Index, Law, exact_point, normal
+from hermitex.exponents.laws.coupling_averages import even_part, mirror_signs, over_all_known, over_known
+from hermitex.exponents.laws.density import Index, Law, exact_point, normal_law
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.law_table import tabulated
-from hermitex.exponents.laws.linearised import Second, mixed
-from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, structured
+from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings
+from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, prefer_structure
 from hermitex.exponents.laws.scattered_points import Spaces, scattered
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
@@ -31,7 +31,7 @@ from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
 
-def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
+def averaged_over(g: Expr, law: NamedChannel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> LabelCouplings:
     """The couplings of the hidden variables averaged over u, a finite sum over what enters by its steps alone.
 
     Raises
@@ -44,15 +44,15 @@ def averaged_over(g: Expr, law: Named, given: Sequence[Symbol], hidden: Sequence
         if sides is not None:
             return _mixed(g, law, (u, sides), [x for x in given if x != u], hidden)
     if not given and not g.has(*hidden):
-        return Second({}, 0.0)
+        return LabelCouplings({}, 0.0)
     if not given:
         return noisy_second(g, law, hidden)
     spaces = given, hidden, conditional_zeros(g, hidden)
     rough = 1e-3  # error of a threshold; points at each u reach hardly less
-    return structured(lambda: _by_structure(g, law, spaces), lambda: scattered(*noisy_label(g, law), spaces), rough)
+    return prefer_structure(lambda: _by_structure(g, law, spaces), lambda: scattered(*noisy_label(g, law), spaces), rough)
 
 
-def _by_structure(g: Expr, law: Named, spaces: Spaces) -> Second:
+def _by_structure(g: Expr, law: NamedChannel, spaces: Spaces) -> LabelCouplings:
     """The couplings averaged over one or two known variables, by what the label shows of its structure."""
     given, hidden, drop = spaces
     base = _base(g, given, hidden)
@@ -79,11 +79,12 @@ def scales(g: Expr, given: Sequence[Symbol]) -> bool:
         (longer - c**k*g).expand() == 0 for k in range(1, beyond))
 
 
-def _over_angles(at: Callable[[Sequence[float]], Second], g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
+def _over_angles(at: Callable[[Sequence[float]], LabelCouplings], g: Expr, given: Sequence[Symbol],
+                 hidden: Sequence[Symbol]) -> LabelCouplings:
     """The average over two known variables on whose length the couplings do not depend: over half a circle."""
-    signs = mirror(g, given, hidden, 1)
+    signs = mirror_signs(g, given, hidden, 1)
 
-    def turned(t: float) -> Second:
+    def turned(t: float) -> LabelCouplings:
         angle = pi*erf(t/sqrt(2))/2
         found = at((cos(angle), sin(angle)))
         return found if signs is None else even_part(found, signs)
@@ -91,7 +92,8 @@ def _over_angles(at: Callable[[Sequence[float]], Second], g: Expr, given: Sequen
     return over_known(turned, signs is not None)[0]
 
 
-def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol], hidden: Sequence[Symbol]) -> Second:
+def _mixed(g: Expr, law: NamedChannel, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
+           hidden: Sequence[Symbol]) -> LabelCouplings:
     """g depends on u through the interval in which u lies: the sum over intervals with their masses."""
     u, sides = steps
     weights: dict[Expr, float] = {}
@@ -99,7 +101,8 @@ def _mixed(g: Expr, law: Named, steps: tuple[Symbol, list[Piece]], given: Sequen
         form = g.xreplace({u: side.expr})
         weights[form] = weights.get(form, 0.0) + float(evaluate(indicator_moment([side], 0), 20))
     # Not independent where they are found by points: these are the same for every form.
-    return mixed((weight, replace(averaged_over(form, law, given, hidden), scatter=0.0)) for form, weight in weights.items())
+    return mix_couplings((weight, replace(averaged_over(form, law, given, hidden), scatter=0.0)) for form,
+                         weight in weights.items())
 
 
 def conditional_zeros(g: Expr, hidden: Sequence[Symbol]) -> tuple[Index, ...]:
@@ -112,7 +115,8 @@ def conditional_zeros(g: Expr, hidden: Sequence[Symbol]) -> tuple[Index, ...]:
     return tuple(dict.fromkeys([*flips, *[(i,) for i in range(len(hidden))]]))
 
 
-def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | None) -> Callable[[Sequence[float]], Second]:
+def _at(g: Expr, law: NamedChannel, spaces: Spaces,
+        base: tuple[Expr, Symbol, Law] | None) -> Callable[[Sequence[float]], LabelCouplings]:
     """The couplings at one u, by the cheapest route that applies."""
     given, hidden, drop = spaces
     if base is not None:
@@ -124,7 +128,7 @@ def _at(g: Expr, law: Named, spaces: Spaces, base: tuple[Expr, Symbol, Law] | No
         strips = Strips(g, switches, given, hidden, drop)
         return lambda u: apply_channel(strips.law(u), law)
 
-    def general(u: Sequence[float]) -> Second:
+    def general(u: Sequence[float]) -> LabelCouplings:
         checkpoint("averaging over what is known")
         form = g.xreplace({x: exact_point(float(v)) for x, v in zip(given, u, strict=True)})
         return noisy_second(form, law, hidden, sampling=False)
@@ -136,7 +140,7 @@ def _base(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[E
     """(F, w, the law of w) with g = F(u, w), w a hidden variable or a quantity of several."""
     used = [v for v in hidden if g.has(v)]
     if len(used) == 1:
-        return g, used[0], normal(list(hidden).index(used[0]))
+        return g, used[0], normal_law(list(hidden).index(used[0]))
     found = one_quantity(g, given, used)
     if found is None:
         return None

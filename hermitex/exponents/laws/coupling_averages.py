@@ -14,15 +14,15 @@ from math import prod
 import numpy as np
 from sympy import Expr, Symbol
 
-from hermitex import processor
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
 from hermitex.exponents.laws.density import Index
-from hermitex.exponents.laws.linearised import Second, mixed
+from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings
+from hermitex.processor import processor_seconds
 from hermitex.symbolic.budget import budget, checkpoint, remaining
 
 
-def even_part(found: Second, signs: Sequence[int]) -> Second:
+def even_part(found: LabelCouplings, signs: Sequence[int]) -> LabelCouplings:
     """The couplings that agree at u and -u, where the label at -u is that at u with z_i -> signs_i z_i: the others average to 0."""
     def character(key: tuple[Index, Index]) -> int:
         return prod(signs[i] for a in key for i in a)
@@ -30,7 +30,7 @@ def even_part(found: Second, signs: Sequence[int]) -> Second:
     return replace(found, couplings={key: v for key, v in found.couplings.items() if character(key) == 1})
 
 
-def mirror(p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol], n: int = 0) -> tuple[int, ...] | None:
+def mirror_signs(p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol], n: int = 0) -> tuple[int, ...] | None:
     """Signs s with p(-u_n, v) = +-p(u_n, s v), the other known variables left alone; None if there are none.
 
     So the law at -u_n is that at u_n with the hidden variables turned.
@@ -44,7 +44,7 @@ def mirror(p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol], n: int = 
     return None
 
 
-def over_known(at: Callable[[float], Second], even: bool, *, converged: float = 1e-11) -> tuple[Second, float]:
+def over_known(at: Callable[[float], LabelCouplings], even: bool, *, converged: float = 1e-11) -> tuple[LabelCouplings, float]:
     """The couplings averaged over u; those of order two.
 
     Parameters: `at`: the couplings at u, with their error; `even`: they agree at u and -u.
@@ -60,24 +60,24 @@ def over_known(at: Callable[[float], Second], even: bool, *, converged: float = 
     try:
         with budget(remaining(kept)):
             for level in range(halvings):
-                start = processor.seconds()
+                start = processor_seconds()
                 now = _halved(at, level, even, last)
                 if last is not None:
                     changes.append(max((abs(v - last.couplings.get(k, 0.0)) for k, v in now.couplings.items()), default=0.0))
                     lost = next_change(changes)
                 last = now
                 more = remaining()
-                too_long = more is not None and (2.1 if level > 1 else 1.05) * (processor.seconds() - start) > more
+                too_long = more is not None and (2.1 if level > 1 else 1.05) * (processor_seconds() - start) > more
                 if lost < max(converged, now.error) or (too_long and level > 1):
                     break
     except BudgetExceeded:
         if last is None or not np.isfinite(lost):
             raise
     assert last is not None
-    return Second(last.couplings, lost + 2 * last.error), lost
+    return LabelCouplings(last.couplings, lost + 2 * last.error), lost
 
 
-def _halved(at: Callable[[float], Second], level: int, even: bool, last: Second | None) -> Second:
+def _halved(at: Callable[[float], LabelCouplings], level: int, even: bool, last: LabelCouplings | None) -> LabelCouplings:
     """The trapezoidal rule at the next halving: half of the last one, and the nodes between its own."""
     first_step = 1.3  # five nodes in the range to begin with, as one may take seconds
     step = first_step / 2**level
@@ -86,7 +86,7 @@ def _halved(at: Callable[[float], Second], level: int, even: bool, last: Second 
     u = np.exp(t - np.exp(-t))
     weight = step * u * (1 + np.exp(-t)) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi) * (2 if even else 1)
 
-    def parts() -> Iterator[tuple[float, Second]]:
+    def parts() -> Iterator[tuple[float, LabelCouplings]]:
         if last is not None:
             yield 0.5, last
         for place, w in zip(u.tolist(), weight.tolist(), strict=True):
@@ -94,12 +94,12 @@ def _halved(at: Callable[[float], Second], level: int, even: bool, last: Second 
                 checkpoint("averaging over what is known")
                 yield w, at(side * place)
 
-    found = mixed(parts())
+    found = mix_couplings(parts())
     return replace(found, couplings={key: v for key, v in found.couplings.items() if len(key[0]) == 2})
 
 
-def over_all_known(at: Callable[[Sequence[float]], Second], p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol],
-                   place: tuple[float, ...] = ()) -> Second:
+def over_all_known(at: Callable[[Sequence[float]], LabelCouplings], p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol],
+                   place: tuple[float, ...] = ()) -> LabelCouplings:
     """The average over several known variables, one inside the other; `p`: what the label depends on, `place`: those given.
 
     Raises
@@ -111,9 +111,9 @@ def over_all_known(at: Callable[[Sequence[float]], Second], p: Expr, known: Sequ
         raise NoClosedForm("alpha_c", f"an average over {len(known)} known directions is not taken", "Give a simpler target")
     if len(place) == len(known):
         return at(place)
-    signs = mirror(p, known, hidden, len(place))
+    signs = mirror_signs(p, known, hidden, len(place))
 
-    def inner(u: float) -> Second:
+    def inner(u: float) -> LabelCouplings:
         found = over_all_known(at, p, known, hidden, (*place, u))
         return found if signs is None else even_part(found, signs)
 

@@ -2,7 +2,7 @@
 
 A `Law` holds the densities of nu_a in double precision, the labels at which they are not analytic (critical values,
 kinks, ends) and the atoms. A multi-index a that is missing is exactly zero, by symmetry or by an exact value: a zero is
-never read off a number. `push` carries a law through a function of one variable, branch by branch.
+never read off a number. `push_through_formula` carries a law through a function of one variable, branch by branch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff
 
 from hermitex.kernels.arrays import lambdify
-from hermitex.kernels.panel_rules import distinct, graded
+from hermitex.kernels.panel_rules import distinct_sorted, graded_nodes
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
@@ -60,11 +60,11 @@ class Law:
     def breaks(self) -> np.ndarray:
         """The ends and every knot and hint between them, shape (n,)."""
         inside = [p for p in (*self.knots, *self.hints) if self.lo < p < self.hi]
-        return distinct(np.array([self.lo, *inside, self.hi]))
+        return distinct_sorted(np.array([self.lo, *inside, self.hi]))
 
 
 # -- one variable ------------------------------------------------------------------------------------------------------
-def normal(i: int) -> Law:
+def normal_law(i: int) -> Law:
     """The law of z_i itself."""
 
     def density(y: np.ndarray) -> np.ndarray:
@@ -74,13 +74,13 @@ def normal(i: int) -> Law:
     return Law(((), (i,), (i, i)), density, -WINDOW, WINDOW, hints=(0.0,))
 
 
-def noise(scale: float) -> Law:
+def noise_law(scale: float) -> Law:
     """A Gaussian of the given standard deviation that carries no direction."""
-    base = normal(0)
+    base = normal_law(0)
     return Law(((),), lambda y: base.density(y / scale)[:1] / scale, -WINDOW * scale, WINDOW * scale, hints=(0.0,))
 
 
-def radius(variables: Sequence[int]) -> Law:
+def radius_law(variables: Sequence[int]) -> Law:
     """The law of rho = sum z_i^2 over the variables: E[z_i z_j - delta_ij | rho] = delta_ij (rho/k - 1)."""
     from scipy.special import gammaln
 
@@ -151,7 +151,7 @@ class Monotone:
         return x
 
 
-def push(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
+def push_through_formula(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
     """The law of F(w), w of the given law; `drop`: indices known to be exactly zero for the new label."""
     if not expr.has(x):
         raise ValueError(f"{expr} does not depend on {x}")
@@ -168,11 +168,11 @@ def push(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
             atoms.append((float(evaluate(piece.expr, 20)), mass(law, *ends)[keep]))
             continue
         inner = [c for c in cuts if ends[0] < c < ends[1]]
-        branches += [b for a, c in pairwise(distinct(np.array([ends[0], *inner, ends[1]])))
+        branches += [b for a, c in pairwise(distinct_sorted(np.array([ends[0], *inner, ends[1]])))
                      for b in monotone_branches(piece.expr, x, a, c)]
     f = lambdify(x, expr, modules=modules_for(expr)) if law.atoms else None
     atoms += [(float(f(point)), value[keep]) for point, value in law.atoms] if f else []
-    return pushed(law, branches, merged(atoms), keep)
+    return push_through_branches(law, branches, merge_atoms(atoms), keep)
 
 
 def exact_point(value: float) -> Expr:
@@ -182,7 +182,7 @@ def exact_point(value: float) -> Expr:
     return Rational(value).limit_denominator(10**12) if abs(value) < 1e4 else Rational(value)
 
 
-def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarray]], keep: list[int]) -> Law:
+def push_through_branches(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarray]], keep: list[int]) -> Law:
     """The law of a function of the label, from its monotone branches; `keep`: the rows of nu that stay."""
     def density(y: np.ndarray) -> np.ndarray:
         y = np.asarray(y, dtype=float)
@@ -203,7 +203,7 @@ def pushed(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarr
                 if np.isfinite(v) and (p not in window or _crowded(b, p))]
     finite = [v for v in ends if np.isfinite(v)] or [0.0]
     lo, hi = (min(finite), max(finite)) if branches else (0.0, 0.0)
-    return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct(np.array(singular))),
+    return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct_sorted(np.array(singular))),
                _decades(lo, hi), tuple(atoms), bool(branches),
                common_power(law.power, *[n for b in branches for n in b.orders()]),
                law.plain and all(b.closed for b in branches))
@@ -230,11 +230,11 @@ def _decades(lo: float, hi: float) -> tuple[float, ...]:
 def mass(law: Law, lo: float, hi: float) -> np.ndarray:
     """nu_a([lo, hi]) over the indices, shape (indices,): the continuous part."""
     inside = [p for p in law.breaks() if lo < p < hi]
-    nodes, weights = graded(distinct(np.array([lo, *inside, hi])), 20, 12)
+    nodes, weights = graded_nodes(distinct_sorted(np.array([lo, *inside, hi])), 20, 12)
     return law.density(nodes) @ weights
 
 
-def merged(atoms: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.ndarray]]:
+def merge_atoms(atoms: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.ndarray]]:
     """Atoms with equal labels added: (label, masses of shape (indices,))."""
     found: list[tuple[float, np.ndarray]] = []
     for label, value in sorted(atoms, key=lambda a: a[0]):
@@ -258,7 +258,7 @@ def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monot
             ends = [float(p) for a, b in pairwise([lo, *[p for p in inner if lo < p < hi], hi])
                     for c in levelsets._monotone_branches(expr, x, mpf(a), mpf(b)) for p in (c.lo, c.hi)]
     f, slope = array_function(expr, x), array_function(diff(expr, x), x)
-    turns = distinct(np.array(ends)) if closed is not None else _turning(diff(expr, x), x, distinct(np.array(ends)))
+    turns = distinct_sorted(np.array(ends)) if closed is not None else _turning(diff(expr, x), x, distinct_sorted(np.array(ends)))
     return [_branch(f, slope, a, b, closed) for a, b in pairwise(turns)]
 
 
@@ -302,7 +302,7 @@ def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> 
 
 def array_function(expr: Expr, *names: Symbol) -> Callable:
     """An expression as a function of arrays, one for each name, that broadcast; what is not real is nan."""
-    compiled = unguarded(expr, *names)
+    compiled = without_guard(expr, *names)
 
     def value(*points: Any) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -311,7 +311,7 @@ def array_function(expr: Expr, *names: Symbol) -> Callable:
     return value
 
 
-def unguarded(expr: Expr, *names: Symbol) -> Callable:
+def without_guard(expr: Expr, *names: Symbol) -> Callable:
     """The same without silencing warnings: for loops of many short calls."""
     compiled = lambdify(names, expr, modules=modules_for(expr))
     joined = expr.has(And, Or, Heaviside)  # printed as logical_and.reduce, which does not broadcast

@@ -14,7 +14,7 @@ from math import prod
 from sympy import Add, Dummy, Expr, Heaviside, Mul, Rational, S, Symbol, atan, erfc, exp, factorial, gamma, oo, pi, sign, sqrt
 
 from hermitex.exponents.label import split_products
-from hermitex.exponents.labels.label_levels import equal, indicator_moment
+from hermitex.exponents.labels.label_levels import equal_constants, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.exponents.laws.density import Index
 from hermitex.symbolic.breaks.order import between, ordered
@@ -44,7 +44,8 @@ def exact_atoms(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     [(-1, 1/2, -1/pi), (1, 1/2, 1/pi)]
     """
     g = split_products(g)
-    return unless_refused(lambda: _radial(g, variables) or _boxes(g, variables) or arcs(g, variables) or _patterns(g, variables))
+    return unless_refused(lambda: _radial(g, variables) or _boxes(g, variables) or angular_labels(g, variables)
+                          or _patterns(g, variables))
 
 
 # -- spheres -----------------------------------------------------------------------------------------------------------
@@ -74,8 +75,8 @@ def _radial(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     classes: Atoms = []
     for piece in found:
         (p0, t0), (p1, t1) = beyond(piece.lo), beyond(piece.hi)
-        collect(classes, piece.expr, {(): p0 - p1, **{(i, i): t0 - t1 for i in range(k)}})
-    return cleaned(classes)
+        add_to_class(classes, piece.expr, {(): p0 - p1, **{(i, i): t0 - t1 for i in range(k)}})
+    return clean_classes(classes)
 
 
 # -- boxes -------------------------------------------------------------------------------------------------------------
@@ -112,13 +113,13 @@ def _boxes(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     for cell in product(*(range(len(s)) for s in sides)):
         label = g.xreplace({x: sides[i][n].expr for i, (x, n) in enumerate(zip(variables, cell, strict=True))})
         nu = {a: Mul(*(moments[i][n][a.count(i)] for i, n in enumerate(cell))) for a in wanted}
-        collect(classes, label, nu)
-    return cleaned(classes)
+        add_to_class(classes, label, nu)
+    return clean_classes(classes)
 
 
-def collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
+def add_to_class(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
     """Add nu to the class of an equal label."""
-    old = next((old for value, old in classes if equal(label, value)), None)
+    old = next((old for value, old in classes if equal_constants(label, value)), None)
     if old is None:
         classes.append((label, dict(nu)))
         return
@@ -126,7 +127,7 @@ def collect(classes: Atoms, label: Expr, nu: dict[Index, Expr]) -> None:
         old[a] = old.get(a, S.Zero) + v
 
 
-def cleaned(classes: Atoms) -> Atoms:
+def clean_classes(classes: Atoms) -> Atoms:
     """The classes in the order of their labels, without moments that are zero."""
     from hermitex.symbolic.zero import decide
 
@@ -143,7 +144,7 @@ def cleaned(classes: Atoms) -> Atoms:
 
 
 # -- arcs --------------------------------------------------------------------------------------------------------------
-def arcs(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
+def angular_labels(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     """The labels of g with their exact moments, or None if g is not piecewise constant in the angle theta of two variables.
 
     The angle is uniform and independent of r, E[r] = sqrt(pi/2), E[r^2] = 2. With t = z2/z1 = tan(theta) on each side s of
@@ -155,7 +156,7 @@ def arcs(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
     --------
     >>> from sympy import Abs
     >>> from hermitex.symbols import z1, z2
-    >>> [(label, nu[()], nu[0, 0]) for label, nu in arcs(sign(Abs(z1) - Abs(z2)), (z1, z2))]
+    >>> [(label, nu[()], nu[0, 0]) for label, nu in angular_labels(sign(Abs(z1) - Abs(z2)), (z1, z2))]
     [(-1, 1/2, -1/pi), (1, 1/2, 1/pi)]
     """
     if len(variables) != 2:
@@ -167,8 +168,8 @@ def arcs(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
             return None
         for piece in found:
             low, high = _moments(piece.lo, s), _moments(piece.hi, s)
-            collect(classes, piece.expr, {a: high[a] - low[a] for a in low})
-    return cleaned(classes)
+            add_to_class(classes, piece.expr, {a: high[a] - low[a] for a in low})
+    return clean_classes(classes)
 
 
 def _along(g: Expr, variables: Sequence[Symbol], s: int) -> Sequence[Piece] | None:
@@ -211,8 +212,8 @@ def _patterns(g: Expr, variables: Sequence[Symbol]) -> Atoms | None:
         nu: dict[Index, Expr] = {}
         for subset, a, value in tensors:
             nu[a] = nu.get(a, S.Zero) + value * prod(pattern[k] for k in subset) / 2 ** len(signs)
-        collect(classes, label, nu)
-    return [(label, nu) for label, nu in cleaned(classes) if nu.get((), S.Zero) != 0]
+        add_to_class(classes, label, nu)
+    return [(label, nu) for label, nu in clean_classes(classes) if nu.get((), S.Zero) != 0]
 
 
 def _sign_moments(signs: list[Expr], variables: Sequence[Symbol]) -> list[tuple[tuple[int, ...], Index, Expr]]:

@@ -19,7 +19,7 @@ from hermitex.numbers.gauss import legendre
 _ORDER = 18
 
 
-class Half:
+class HalfLaw:
     """One side of a knot: labels `end` + `width` tau^2, tau in (0, 1)."""
 
     def __init__(self, law: Law, end: float, width: float) -> None:
@@ -78,7 +78,7 @@ def tabulated(law: Law) -> Law:
     breaks = law.breaks()
     halves = []
     for a, b in pairwise(breaks):
-        halves += [Half(law, a, (b - a) / 2), Half(law, b, (a - b) / 2)]
+        halves += [HalfLaw(law, a, (b - a) / 2), HalfLaw(law, b, (a - b) / 2)]
     cuts = np.concatenate([np.stack([breaks[:-1], (breaks[:-1] + breaks[1:]) / 2], axis=1).ravel(), breaks[-1:]])
 
     def density(y: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ Kernels = Callable[[np.ndarray], Iterable[np.ndarray]]  # w -> the probabilities
 
 
 @dataclass(frozen=True)
-class Second:
+class LabelCouplings:
     """The couplings of orders one and two of a label, and their absolute error.
 
     scatter : the part of the error that is independent of those at other u, as that of random points is
@@ -38,7 +38,7 @@ class Second:
     method: str = ""
 
 
-def agreed(found: Sequence[Second], *, times: float = 3.0) -> Second:
+def most_precise(found: Sequence[LabelCouplings], *, times: float = 3.0) -> LabelCouplings:
     """The one with the least error; where another contradicts it, the error is no less than the distance of the two.
 
     times : of their errors, from where on a distance is a contradiction. An error is an estimate: a rough answer that is as
@@ -47,9 +47,9 @@ def agreed(found: Sequence[Second], *, times: float = 3.0) -> Second:
     Examples
     --------
     >>> key = ((0, 0), (0, 0))
-    >>> agreed([Second({key: 0.5}, 1e-3), Second({key: 0.5004}, 1e-6)]).error
+    >>> most_precise([LabelCouplings({key: 0.5}, 1e-3), LabelCouplings({key: 0.5004}, 1e-6)]).error
     1e-06
-    >>> round(agreed([Second({key: 0.5}, 1e-3), Second({key: 0.6}, 1e-6)]).error, 9)
+    >>> round(most_precise([LabelCouplings({key: 0.5}, 1e-3), LabelCouplings({key: 0.6}, 1e-6)]).error, 9)
     0.1
     """
     best = min(found, key=lambda f: f.error)
@@ -57,21 +57,21 @@ def agreed(found: Sequence[Second], *, times: float = 3.0) -> Second:
     return replace(best, error=max([best.error, *(d for d, error in apart if d > times*(best.error + error))]))
 
 
-def _distance(one: Second, two: Second) -> float:
+def _distance(one: LabelCouplings, two: LabelCouplings) -> float:
     """Over the couplings of the orders that both know; what is not listed is zero."""
     orders = {len(a) for a, _ in one.couplings} & {len(a) for a, _ in two.couplings}
     return max((abs(float(one.couplings.get(key, 0.0)) - float(two.couplings.get(key, 0.0)))
                 for key in {*one.couplings, *two.couplings} if len(key[0]) in orders), default=0.0)
 
 
-def mixed(parts: Iterable[tuple[float, Second]]) -> Second:
+def mix_couplings(parts: Iterable[tuple[float, LabelCouplings]]) -> LabelCouplings:
     """sum w c(u) over pairs (w, the couplings at u): errors add up, their independent parts in squares; the method of the worst.
 
     Examples
     --------
     >>> key = ((0, 0), (0, 0))
-    >>> mixed([(0.5, Second({key: 1.0}, 0.2)), (0.5, Second({key: 3.0}, 0.4))])
-    Second(couplings={((0, 0), (0, 0)): 2.0}, error=0.30000000000000004, scatter=0.0, method='')
+    >>> mix_couplings([(0.5, LabelCouplings({key: 1.0}, 0.2)), (0.5, LabelCouplings({key: 3.0}, 0.4))])
+    LabelCouplings(couplings={((0, 0), (0, 0)): 2.0}, error=0.30000000000000004, scatter=0.0, method='')
     """
     total: Couplings = {}
     wrong = squares = worst = 0.0
@@ -82,10 +82,10 @@ def mixed(parts: Iterable[tuple[float, Second]]) -> Second:
         worst, method = max((worst, method), (weight*found.error, found.method))
         for key, value in found.couplings.items():
             total[key] = total.get(key, 0.0) + weight*value
-    return Second(total, wrong + squares**0.5, squares**0.5, method)
+    return LabelCouplings(total, wrong + squares**0.5, squares**0.5, method)
 
 
-def second(law: Law, *, orders: tuple[int, int] = (23, 18), kernels: Kernels | None = None) -> Second:
+def label_couplings(law: Law, *, orders: tuple[int, int] = (23, 18), kernels: Kernels | None = None) -> LabelCouplings:
     """E[E[He_a|Y] E[He_b|Y]] = int nu_a nu_b/nu_0 dy + the sum over atoms.
 
     The error: two quadrature orders compared, and how far the measures miss nu_0(R) = 1 and nu_a(R) = E[He_a] = 0, which
@@ -95,10 +95,10 @@ def second(law: Law, *, orders: tuple[int, int] = (23, 18), kernels: Kernels | N
     """
     (fine, missed), (coarse, _) = (_integral(law, order, kernels) for order in orders)
     error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
-    return Second(fine, max(error, missed))
+    return LabelCouplings(fine, max(error, missed))
 
 
-def sampled(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
+def sample_law(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Labels and the measures nu_a that stand on them, shape (k, n): the atoms, and the densities times their weights.
 
     Densities that do not count are left out; where labels run over many decades one counts over the range of the label itself.
@@ -129,7 +129,7 @@ def of_masses(indices: Sequence[Index], nu: np.ndarray) -> Couplings:
 
 def _integral(law: Law, order: int, kernels: Kernels | None) -> tuple[Couplings, float]:
     """The couplings, and what the masses that are missing take off them."""
-    y, nu = sampled(law, order)
+    y, nu = sample_law(law, order)
     lost = _lost(np.abs(nu.sum(axis=1) - np.eye(len(nu))[0]))
     return of_masses(law.indices, nu if kernels is None else np.array([nu @ k for k in kernels(y)]).T), lost
 
@@ -205,15 +205,15 @@ def supported_directions(couplings: Couplings, variables: list[int], within: flo
     first, rest = vectors[:, ~silent].T, vectors[:, silent].T
     if not len(rest):
         return first, rest, 0.0
-    return first, rest, largest(turned(couplings, rest), list(range(len(rest))))[0]
+    return first, rest, largest(rotate_couplings(couplings, rest), list(range(len(rest))))[0]
 
 
-def turned(couplings: Couplings, R: np.ndarray) -> Couplings:
+def rotate_couplings(couplings: Couplings, R: np.ndarray) -> Couplings:
     """Couplings of order two over the coordinates x = R z, R of shape (m, r) with orthonormal rows, from those over z.
 
     Examples
     --------
-    >>> back = turned({((0, 0), (0, 0)): 1.0}, np.array([[0.6, -0.8], [0.8, 0.6]]))
+    >>> back = rotate_couplings({((0, 0), (0, 0)): 1.0}, np.array([[0.6, -0.8], [0.8, 0.6]]))
     >>> round(back[(0, 0), (0, 1)], 4), round(0.6**3*0.8, 4)
     (0.1728, 0.1728)
     """

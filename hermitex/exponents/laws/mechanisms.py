@@ -1,6 +1,6 @@
 """1/alpha_c = lambda_max(E[G_U (x) G_U]) of one stage, G_U(y, u) = E[z z^T - I | y, u] on U^perp: the table of mechanisms.
 
-A stage is asked as a `Question`: its label in canonical form (`exponents.label`), the variables it is about, and what is
+A stage is asked as a `ThresholdQuestion`: its label in canonical form (`exponents.label`), the variables it is about, and what is
 known. `MECHANISMS` stands in the order in which they are tried; each says what it gives and at what cost, and answers None
 where it does not apply. The first that answers is named by the answer (`Threshold.method`).
 Source: Troiani et al. (2024).
@@ -17,9 +17,9 @@ import numpy as np
 from sympy import Expr, Heaviside, Mul, S, Symbol, floor
 
 from hermitex.errors import NoClosedForm
-from hermitex.exponents.channels import Channel, Named, channel
-from hermitex.exponents.directions.relevant import relevant
-from hermitex.exponents.label import independent_labels, label, without_silent_sign
+from hermitex.exponents.channels import Channel, NamedChannel, channel
+from hermitex.exponents.directions.relevant import relevant_directions
+from hermitex.exponents.label import canonical_label, independent_labels, without_silent_sign
 from hermitex.exponents.labels.label_levels import indicator_moment
 from hermitex.exponents.labels.sign_and_size import nonzero_almost_everywhere
 from hermitex.exponents.laws.channel_couplings import later_stage
@@ -27,10 +27,10 @@ from hermitex.exponents.laws.committee_laws import committee, injective_pair
 from hermitex.exponents.laws.conditional_couplings import averaged_over
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
-from hermitex.exponents.laws.linearised import Second, largest, of_masses, supported_directions
+from hermitex.exponents.laws.linearised import LabelCouplings, largest, of_masses, supported_directions
 from hermitex.exponents.laws.noisy import POINTS, exact_mixture, noisy_second
 from hermitex.exponents.laws.one_variable_threshold import one_variable
-from hermitex.exponents.laws.value import Later, Value, as_array, measured
+from hermitex.exponents.laws.value import LaterDirections, Value, as_array, threshold_from_number
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.engine.rational_tidying import compact
@@ -46,7 +46,7 @@ _NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a f
 
 
 @dataclass(frozen=True)
-class Question:
+class ThresholdQuestion:
     """alpha_c of the directions `hidden` once `given` are perfectly known.
 
     Attributes
@@ -58,16 +58,16 @@ class Question:
     """
 
     g: Expr
-    law: Named | Channel
+    law: NamedChannel | Channel
     given: tuple[Symbol, ...]
     hidden: tuple[Symbol, ...]
     rows: Any
-    target: tuple[Expr, Named | Channel, tuple[Symbol, ...], Matrix]
+    target: tuple[Expr, NamedChannel | Channel, tuple[Symbol, ...], Matrix]
 
     @property
     def plain(self) -> bool:
         """A label without noise, and nothing known that enters it."""
-        return not self.given and isinstance(self.law, Named) and self.law.name == "deterministic"
+        return not self.given and isinstance(self.law, NamedChannel) and self.law.name == "deterministic"
 
 
 class Mechanism(NamedTuple):
@@ -76,10 +76,10 @@ class Mechanism(NamedTuple):
     name: str
     gives: str
     cost: str
-    value: Callable[[Question], Value | None]
+    value: Callable[[ThresholdQuestion], Value | None]
 
 
-def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], known: Matrix) -> Value:
+def stage_value(g: Expr, law: NamedChannel | Channel, variables: Sequence[Symbol], known: Matrix) -> Value:
     """alpha_c of the stage at which G_U is the first tensor that is not zero, U the span of the rows `known`.
 
     Raises
@@ -89,7 +89,7 @@ def stage_value(g: Expr, law: Named | Channel, variables: Sequence[Symbol], know
     return _answered(_question(g, law, tuple(variables), known))
 
 
-def _answered(question: Question) -> Value:
+def _answered(question: ThresholdQuestion) -> Value:
     """The value by the first mechanism that applies."""
     for mechanism in MECHANISMS:
         found = mechanism.value(question)
@@ -100,7 +100,7 @@ def _answered(question: Question) -> Value:
     raise NoClosedForm("alpha_c", "no mechanism of the table applies", "Write the target in another form")
 
 
-def _loses_something(found: Value, q: Question) -> None:
+def _loses_something(found: Value, q: ThresholdQuestion) -> None:
     """Data processing: noise tells no more of one variable than the label without it.
 
     Raises
@@ -116,7 +116,7 @@ def _loses_something(found: Value, q: Question) -> None:
 
 
 # -- the question ------------------------------------------------------------------------------------------------------
-def _question(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], known: Matrix) -> Question:
+def _question(g: Expr, law: NamedChannel | Channel, variables: tuple[Symbol, ...], known: Matrix) -> ThresholdQuestion:
     """What is asked: what is known comes off the label, and only the variables that enter it stay."""
     target = (g, law, variables, known)
     inner, hidden, rows = law.p if isinstance(law, Channel) else g, variables, np.eye(len(variables))
@@ -126,22 +126,22 @@ def _question(g: Expr, law: Named | Channel, variables: tuple[Symbol, ...], know
         rows = as_array(orthonormal(complement(known)))
     if isinstance(law, Channel):
         if not known.rows:
-            found = relevant(inner, hidden)
+            found = relevant_directions(inner, hidden)
             inner, hidden, rows = found.inner, tuple(found.names), as_array(found.basis)
-        return Question(inner, Channel(inner, law.y, law.support, None), given, hidden, rows, target)
-    inner, law = label(inner, law, hidden)
+        return ThresholdQuestion(inner, Channel(inner, law.y, law.support, None), given, hidden, rows, target)
+    inner, law = canonical_label(inner, law, hidden)
     given = tuple(u for u in given if inner.has(u))
     if not given:
         inner = without_silent_sign(inner, hidden) if law.name == "deterministic" else inner
-        found = relevant(inner, hidden)
+        found = relevant_directions(inner, hidden)
         rows, over = as_array(found.basis) @ rows, tuple(found.names)
-        inner, law = label(found.inner, law, over)
+        inner, law = canonical_label(found.inner, law, over)
         hidden = tuple(x for x in over if inner.has(x))
         rows = _coordinates(hidden, over) @ rows
-    return Question(inner, law, given, hidden, rows, target)
+    return ThresholdQuestion(inner, law, given, hidden, rows, target)
 
 
-def _alone(g: Expr, law: Named | Channel, variables: Sequence[Symbol]) -> Value:
+def _alone(g: Expr, law: NamedChannel | Channel, variables: Sequence[Symbol]) -> Value:
     """The threshold of a label with nothing known."""
     return stage_value(g, law, tuple(variables), matrix([], len(variables)))
 
@@ -163,22 +163,22 @@ def _coordinates(names: Sequence[Symbol], over: Sequence[Symbol]) -> Any:
 
 
 # -- what is known enters the label ------------------------------------------------------------------------------------
-def _two_terms(q: Question) -> Value | None:
+def _two_terms(q: ThresholdQuestion) -> Value | None:
     """f(z_1) + f(z_2) given z_1 + z_2, where it determines |z_1 - z_2|."""
     g, law, variables, known = q.target
     return Value(mpf(1) / 2, S.Half, mpf(0)) if law.name == "deterministic" and injective_pair(g, variables, known) else None
 
 
-def _committee(q: Question) -> Value | None:
+def _committee(q: ThresholdQuestion) -> Value | None:
     g, law, variables, known = q.target
     # Over one hidden direction what follows may be exact.
-    if not isinstance(law, Named) or law.name != "deterministic" or len(variables) - known.rows < 2:
+    if not isinstance(law, NamedChannel) or law.name != "deterministic" or len(variables) - known.rows < 2:
         return None
     found = committee(g, variables, known)
-    return None if found is None else measured(*found)
+    return None if found is None else threshold_from_number(*found)
 
 
-def _known_factor(q: Question) -> Value | None:
+def _known_factor(q: ThresholdQuestion) -> Value | None:
     """g = f(u) w(v), f zero with some probability: 1/alpha_c = P(f != 0)/alpha_c(w)."""
     factor, rest = q.g.as_independent(*q.hidden, as_Add=False)
     if not q.given or q.law.name not in ("deterministic", "multiplicative") or rest.free_symbols - set(q.hidden):
@@ -218,31 +218,31 @@ def _chance(f: Expr) -> Expr | None:
     return compact(found)
 
 
-def _drawn(q: Question) -> Value | None:
+def _drawn(q: ThresholdQuestion) -> Value | None:
     known = q.target[3].rows
     return _of_couplings(later_stage(q.law, q.given, q.hidden), q) if isinstance(q.law, Channel) and known else None
 
 
-def _average(q: Question) -> Value | None:
-    if not q.given or not isinstance(q.law, Named):
+def _average(q: ThresholdQuestion) -> Value | None:
+    if not q.given or not isinstance(q.law, NamedChannel):
         return None
     found = averaged_over(q.g, q.law, q.given, q.hidden)
     how = f"average over what is known{f': {POINTS}' if found.method == POINTS else ''}"
     return _of_couplings(found, q)._replace(method=how)
 
 
-def _of_couplings(found: Second, q: Question) -> Value:
+def _of_couplings(found: LabelCouplings, q: ThresholdQuestion) -> Value:
     inverse, _ = largest(found.couplings, list(range(len(q.hidden))))
-    return measured(inverse, len(q.hidden) * found.error)
+    return threshold_from_number(inverse, len(q.hidden) * found.error)
 
 
 # -- nothing known enters it -------------------------------------------------------------------------------------------
-def _one_variable(q: Question) -> Value | None:
+def _one_variable(q: ThresholdQuestion) -> Value | None:
     """By level sets, which have more digits than a law, and exactly where there is a formula."""
     return one_variable(q.g, q.law, q.hidden[0]) if not q.given and len(q.hidden) == 1 else None
 
 
-def _sphere(q: Question) -> Value | None:
+def _sphere(q: ThresholdQuestion) -> Value | None:
     """g = c sum z_i^2 over all names: E[z_i^2 - 1 | rho] = rho/r - 1, whose second moment is 2/r."""
     poly = q.g.as_poly(*q.hidden) if q.plain and q.g.is_polynomial(*q.hidden) else None
     if poly is None or poly.total_degree() != 2:
@@ -253,7 +253,7 @@ def _sphere(q: Question) -> Value | None:
     return Value(mpf(len(terms)) / 2, S(len(terms)) / 2, mpf(0))
 
 
-def _independent(q: Question) -> Value | None:
+def _independent(q: ThresholdQuestion) -> Value | None:
     """The smaller of the thresholds of two independent labels, of which the first takes two values.
 
     E[G] = 0 and the blocks are independent: F(M) = F_A(M_A) + F_B(M_B), and M_AB is sent to E[G_A] M_AB E[G_B] = 0.
@@ -272,12 +272,12 @@ def _independent(q: Question) -> Value | None:
                    key=lambda v: v[0].alpha)
     (one, mine), (two, others) = found
     if one.alpha < two.alpha and one.remaining is None and not set(mine) & set(others):
-        later = Later(_coordinates(mine, names), _coordinates(others, names), two.alpha, two.exact, two.error)
+        later = LaterDirections(_coordinates(mine, names), _coordinates(others, names), two.alpha, two.exact, two.error)
         return one._replace(remaining=later)
     return one._replace(remaining=None)
 
 
-def _atoms(q: Question) -> Value | None:
+def _atoms(q: ThresholdQuestion) -> Value | None:
     """Exactly where the largest eigenvalue has a closed form, else to 25 digits; None if it is zero."""
     atoms = None if q.given else _finitely_many(q.g, q.law, q.hidden)
     if atoms is None:
@@ -300,14 +300,14 @@ def _atoms(q: Question) -> Value | None:
     return Value(number, exact, mpf(0) if exact is not None else number * mpf(10) ** -20, (), later)
 
 
-def _finitely_many(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Atoms | None:
+def _finitely_many(g: Expr, law: NamedChannel | Channel, names: Sequence[Symbol]) -> Atoms | None:
     """The exact moments of the labels, where these are finitely many."""
     if law.name in ("random_sign", *_NOISES):
         return None
-    return exact_atoms(g, names) if isinstance(law, Named) and law.name == "deterministic" else exact_mixture(g, law, names)
+    return exact_atoms(g, names) if isinstance(law, NamedChannel) and law.name == "deterministic" else exact_mixture(g, law, names)
 
 
-def _law(q: Question) -> Value | None:
+def _law(q: ThresholdQuestion) -> Value | None:
     """Numerically, from the couplings of the law of the label."""
     if q.given:
         return None
@@ -317,7 +317,7 @@ def _law(q: Question) -> Value | None:
     return found._replace(remaining=_remaining(second.couplings, np.eye(len(q.hidden)), relative), method=second.method)
 
 
-def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None:
+def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> LaterDirections | None:
     """Where the top eigenvectors M do not charge every direction: the others begin to be found later.
 
     relative : the error of the largest eigenvalue, in units of it
@@ -331,8 +331,8 @@ def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> Later | None
         return None
     error = relative * largest(couplings, spots)[0]
     if not inverse > max(1e-12, 2 * error):
-        return Later(first @ rows, rest @ rows, None)
-    return Later(first @ rows, rest @ rows, mpf(1) / mpf(inverse), None, mpf(error) / mpf(inverse)**2)
+        return LaterDirections(first @ rows, rest @ rows, None)
+    return LaterDirections(first @ rows, rest @ rows, mpf(1) / mpf(inverse), None, mpf(error) / mpf(inverse)**2)
 
 
 MECHANISMS = (

@@ -15,19 +15,19 @@ import numpy as np
 from sympy import Add, Dummy, Expr, Mul, Rational, S, Symbol, besselk, erf, exp, hessian, pi
 
 from hermitex.errors import BudgetExceeded, NoClosedForm
-from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.label import shown
+from hermitex.exponents.channels import Channel, NamedChannel
+from hermitex.exponents.label import visible_target
 from hermitex.exponents.labels.quantities import inner_quantities
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
-from hermitex.exponents.laws.channel_couplings import Drawn
-from hermitex.exponents.laws.density import Index, Law, array_function, noise
-from hermitex.exponents.laws.discrete import Atoms, cleaned, exact_atoms, indices
+from hermitex.exponents.laws.channel_couplings import ChannelCouplings
+from hermitex.exponents.laws.density import Index, Law, array_function, noise_law
+from hermitex.exponents.laws.discrete import Atoms, clean_classes, exact_atoms, indices
 from hermitex.exponents.laws.law_table import tabulated
-from hermitex.exponents.laws.linearised import Kernels, Second, agreed, second, turned
-from hermitex.exponents.laws.product_laws import multiplied
+from hermitex.exponents.laws.linearised import Kernels, LabelCouplings, label_couplings, most_precise, rotate_couplings
+from hermitex.exponents.laws.product_laws import product_law
 from hermitex.exponents.laws.scattered_points import scattered
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
-from hermitex.exponents.laws.sum_laws import added
+from hermitex.exponents.laws.sum_laws import sum_law
 from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint, patient, remaining, unless_refused
 from hermitex.symbolic.deadline import attempt
@@ -41,7 +41,7 @@ POINTS = "evenly spread points"
 _BLOCKS = "law of the label: independent blocks"
 
 
-def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol], *, sampling: bool = True) -> Second:
+def noisy_second(g: Expr, channel: NamedChannel | Channel, variables: Sequence[Symbol], *, sampling: bool = True) -> LabelCouplings:
     """The couplings of orders one and two, numerically, whatever the channel.
 
     sampling : whether points are spread where no structure is seen, or not in time
@@ -52,21 +52,21 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
     """
     fine = 1e-8  # error of a convolution that is not worth a second route
     if isinstance(channel, Channel):
-        by_parts = convolved(channel, variables)
+        by_parts = noise_couplings(channel, variables)
         singular = _vanishing_scale(channel, variables)
         if by_parts is None and singular:
             raise NoClosedForm("alpha_c", "the scale on which the label is drawn vanishes, and its law is not known otherwise",
                                "Give a channel by name, or a scale that stays away from zero")
         if by_parts is not None and (singular or by_parts.error <= fine):
             return by_parts
-        on_grid = replace(Drawn(channel, (), variables).second(), method="grid in z")
-        return on_grid if by_parts is None else agreed([on_grid, by_parts])
+        on_grid = replace(ChannelCouplings(channel, (), variables).second(), method="grid in z")
+        return on_grid if by_parts is None else most_precise([on_grid, by_parts])
     if (form := _diagonal(g, variables)) is not None:
         over_axes = noisy_second(form[0], channel, variables, sampling=sampling)
-        return replace(over_axes, couplings=turned(over_axes.couplings, form[1].T))
-    clean, place = shown(g, channel), {x: i for i, x in enumerate(variables)}
+        return replace(over_axes, couplings=rotate_couplings(over_axes.couplings, form[1].T))
+    clean, place = visible_target(g, channel), {x: i for i, x in enumerate(variables)}
 
-    def by_structure() -> Second:
+    def by_structure() -> LabelCouplings:
         try:
             law = _scaled(clean, place) if channel.name == "multiplicative" else _drawn(clean, place, channel)
             return replace(law, method=_BLOCKS)
@@ -75,12 +75,12 @@ def noisy_second(g: Expr, channel: Named | Channel, variables: Sequence[Symbol],
                 raise
             return replace(apply_channel(planar, channel), method="law of the label: strips between lines")
 
-    def by_points() -> Second:
+    def by_points() -> LabelCouplings:
         drop = zeros_by_flips(clean, [x for x in variables if clean.has(x)], place)
         return scattered(*noisy_label(clean, channel), ((), variables, drop))
 
     few = 3e-5  # error of evenly spread points with the work that is allowed; chosen by trial
-    return structured(by_structure, by_points if sampling else None, few)
+    return prefer_structure(by_structure, by_points if sampling else None, few)
 
 
 # -- a quadratic form over its axes: z^T Q z = sum_i q_i x_i^2, x = R z -------------------------------------------------
@@ -112,14 +112,15 @@ def _eigenvalues(q: Any) -> list[Expr]:
 
 
 # -- by structure, or by points --------------------------------------------------------------------------------------
-def structured(by_structure: Callable[[], Second], by_points: Callable[[], Second] | None, rough: float) -> Second:
+def prefer_structure(by_structure: Callable[[], LabelCouplings], by_points: Callable[[], LabelCouplings] | None,
+                     rough: float) -> LabelCouplings:
     """The couplings by what is seen of the structure of a label; by spread points too where that has no more digits than `rough`.
 
     Points always give some, and are spread where the structure is not seen, or not in time.
     """
-    found: list[Second] = []
+    found: list[LabelCouplings] = []
     try:
-        with precisely():
+        with precise_time_limit():
             found.append(by_structure())
     except (NoClosedForm, BudgetExceeded) as err:
         checkpoint("looking for the law of the label")
@@ -132,10 +133,10 @@ def structured(by_structure: Callable[[], Second], by_points: Callable[[], Secon
         except (NoClosedForm, BudgetExceeded):
             if not found:
                 raise reason from None
-    return agreed(found)
+    return most_precise(found)
 
 
-def precisely() -> AbstractContextManager[None]:
+def precise_time_limit() -> AbstractContextManager[None]:
     """Bound what routes with many digits may take: so many seconds of the processor whatever the budget, but half of a small one.
 
     Then points are spread, which always give some.
@@ -145,7 +146,7 @@ def precisely() -> AbstractContextManager[None]:
     return attempt(seconds if half is None else min(seconds, half/patient(1.0)))
 
 
-def noisy_label(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernels | None]:
+def noisy_label(g: Expr, channel: NamedChannel) -> tuple[Expr, Sequence[Symbol], Kernels | None]:
     """(a label of z and of normals that carry no direction, these, the probabilities of what is drawn given that label)."""
     xi = Dummy("xi", real=True)
     if channel.name in ("deterministic", "random_sign"):
@@ -157,15 +158,15 @@ def noisy_label(g: Expr, channel: Named) -> tuple[Expr, Sequence[Symbol], Kernel
     return g, (), _probabilities(channel)
 
 
-def _scaled(g: Expr, place: dict[Symbol, int]) -> Second:
+def _scaled(g: Expr, place: dict[Symbol, int]) -> LabelCouplings:
     """The couplings of y = g(z) xi: those of a product in one variable more, whose own direction is nobody's."""
     xi, k = Dummy("xi", real=True), len(place)
-    found = second(law_of(g * xi, {**place, xi: k}))
+    found = label_couplings(law_of(g * xi, {**place, xi: k}))
     couplings = {key: v for key, v in found.couplings.items() if not any(k in a for a in key)}
     return replace(found, couplings=couplings)
 
 
-def _drawn(g: Expr, place: dict[Symbol, int], channel: Named) -> Second:
+def _drawn(g: Expr, place: dict[Symbol, int], channel: NamedChannel) -> LabelCouplings:
     """The couplings through the channel; where finitely many labels are drawn given g = F(w), from the law of w.
 
     Labels may crowd at a limit of F, and the probabilities are functions of w as well.
@@ -175,7 +176,7 @@ def _drawn(g: Expr, place: dict[Symbol, int], channel: Named) -> Second:
         law = unless_refused(lambda inner=inner: tabulated(law_of(inner, place)))  # type: ignore[misc]
         if law is not None:
             kernels = [array_function(p, w) for p in channel.labels(outer).probabilities]
-            return second(law, kernels=lambda y, kernels=kernels: (k(y) for k in kernels))  # type: ignore[misc]
+            return label_couplings(law, kernels=lambda y, kernels=kernels: (k(y) for k in kernels))  # type: ignore[misc]
     return apply_channel(law_of(g, place), channel)
 
 
@@ -186,23 +187,23 @@ def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
         g, [x for x in variables if g.has(x)], {x: i for i, x in enumerate(variables)})).law(())
 
 
-def apply_channel(law: Law, channel: Named) -> Second:
+def apply_channel(law: Law, channel: NamedChannel) -> LabelCouplings:
     """The couplings of a label that is drawn through the channel from a quantity with this law."""
     if channel.name in ("deterministic", "random_sign"):
-        return second(law)
+        return label_couplings(law)
     if channel.name == "gaussian":
-        return second(added(tabulated(law), noise(float(channel.parameter or 0) ** 0.5)))
+        return label_couplings(sum_law(tabulated(law), noise_law(float(channel.parameter or 0) ** 0.5)))
     if channel.name == "multiplicative":
-        return second(multiplied(tabulated(law), noise(1.0)))
+        return label_couplings(product_law(tabulated(law), noise_law(1.0)))
     kernels = _probabilities(channel)
     roots = 40  # hints at k^2, k < 40: rates to 1,521
     if channel.name == "poisson":
         # A count resolves sqrt(rate) to about 1: the nodes must too, as far as there is mass.
         law = replace(law, hints=(*law.hints, *[float(k * k) for k in range(1, roots)]))
-    return second(law, kernels=kernels)
+    return label_couplings(law, kernels=kernels)
 
 
-def _probabilities(channel: Named) -> Kernels:
+def _probabilities(channel: NamedChannel) -> Kernels:
     """The probabilities of the labels given the values of g."""
     if channel.name == "poisson":
         return _counts
@@ -211,7 +212,7 @@ def _probabilities(channel: Named) -> Kernels:
     return lambda y: (k(y) for k in kernels)
 
 
-def convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
+def noise_couplings(channel: Channel, variables: Sequence[Symbol]) -> LabelCouplings | None:
     """The couplings of u(z) + noise, or u(z) times a noise, from the laws of the two; None where one of them is not seen."""
     found = channel.added or channel.scaled
     if found is None:
@@ -223,8 +224,8 @@ def convolved(channel: Channel, variables: Sequence[Symbol]) -> Second | None:
         drawn, law = density_of(found.f, found.s, _FAR if found is channel.scaled else _NEAR), law_of(found.u, place)
     except NoClosedForm:
         return None
-    combined = added if found is channel.added else multiplied
-    return None if drawn is None else replace(second(combined(tabulated(law), drawn)), method=_BLOCKS)
+    combined = sum_law if found is channel.added else product_law
+    return None if drawn is None else replace(label_couplings(combined(tabulated(law), drawn)), method=_BLOCKS)
 
 
 def _vanishing_scale(channel: Channel, variables: Sequence[Symbol]) -> bool:
@@ -270,18 +271,18 @@ def _counts(rate: np.ndarray) -> Any:
 
 
 # -- exact: finitely many labels ---------------------------------------------------------------------------------------
-def exact_mixture(g: Expr, channel: Named | Channel, variables: Sequence[Symbol]) -> Atoms | None:
+def exact_mixture(g: Expr, channel: NamedChannel | Channel, variables: Sequence[Symbol]) -> Atoms | None:
     """The exact moments of finitely many noisy labels: mixed from those of a discrete g, or integrated one by one."""
-    if isinstance(channel, Named):
+    if isinstance(channel, NamedChannel):
         w = Dummy("w", real=True)
         laws = channel.labels(w).probabilities
         clean = exact_atoms(g, variables) if laws else None
         if clean is not None:
-            return cleaned([(S(j), _mixed(clean, p, w)) for j, p in enumerate(laws)])
+            return clean_classes([(S(j), _mixed(clean, p, w)) for j, p in enumerate(laws)])
         laws = channel.labels(g).probabilities
     else:
         laws = channel.labels(g).probabilities if channel.finite else ()
-    return unless_refused(lambda: cleaned([(S(j), _integrated(p, variables)) for j, p in enumerate(laws)])) if laws else None
+    return unless_refused(lambda: clean_classes([(S(j), _integrated(p, variables)) for j, p in enumerate(laws)])) if laws else None
 
 
 def _mixed(clean: Atoms, p: Expr, w: Symbol) -> dict[Index, Expr]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powdenest, powsimp
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.labels.monotone_labels import injective_in_modulus
-from hermitex.exponents.laws.value import Value, measured
+from hermitex.exponents.laws.value import Value, threshold_from_number
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.rational_tidying import compact
 from hermitex.symbolic.gaussian import E
@@ -22,7 +22,7 @@ from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 
 
-def one_variable(g: Expr, law: Named | Channel, x: Symbol) -> Value | None:
+def one_variable(g: Expr, law: NamedChannel | Channel, x: Symbol) -> Value | None:
     """The threshold of a label of one standard normal, E[z|Y] = 0; None for noise that has no formula.
 
     Parameters: `g` as it is after what is injective was peeled off; it takes infinitely many values.
@@ -35,7 +35,7 @@ def one_variable(g: Expr, law: Named | Channel, x: Symbol) -> Value | None:
         if not even or not injective_in_modulus(g, x):
             from hermitex.exponents.labels import levelsets
 
-            return measured(*levelsets.inverse_threshold(g, x, even=even))._replace(method="one variable: level sets")
+            return threshold_from_number(*levelsets.inverse_threshold(g, x, even=even))._replace(method="one variable: level sets")
         exact = S.Half
     return None if exact is None else Value(evaluate(exact, 25), exact, mpf(0), method="one variable: closed form")
 

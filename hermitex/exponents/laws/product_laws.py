@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hermitex.exponents.laws.density import Index, Law, common_power, mass, merged
+from hermitex.exponents.laws.density import Index, Law, common_power, mass, merge_atoms
 from hermitex.exponents.laws.sum_laws import contracted, ends, in_chunks, pairs, special
-from hermitex.kernels.panel_rules import distinct, half_template
+from hermitex.kernels.panel_rules import distinct_sorted, half_template
 from hermitex.numbers.gauss import legendre
 
 _ORDER = 14  # points of a panel; its width is fitted to them by _FALL
@@ -20,7 +20,7 @@ _FALL = 2.08  # in log|x|, over which the density of a normal falls from its pea
 _FLOOR = -90.0  # of log|x|: a label below exp(-90) = 8e-40 counts as zero
 
 
-def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
+def product_law(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     """The law of w1 w2.
 
     Parameters: `drop`: indices known to be exactly zero for the product.
@@ -73,9 +73,9 @@ def multiplied(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     corners = np.multiply.outer(ends(one), ends(two))
     # A convolution is singular only where both of its factors are.
     specials = np.multiply.outer(special(one), special(two)).ravel()
-    knots = distinct(np.concatenate([[0.0], specials[np.isfinite(specials)]]))
+    knots = distinct_sorted(np.concatenate([[0.0], specials[np.isfinite(specials)]]))
     return Law(tuple(a for a, _, _ in wanted), density, float(corners.min()), float(corners.max()), tuple(knots), (),
-               tuple(merged(atoms)), one.continuous or two.continuous, common_power(4, one.power, two.power), False)
+               tuple(merge_atoms(atoms)), one.continuous or two.continuous, common_power(4, one.power, two.power), False)
 
 
 def _zero_atoms(one: Law, two: Law, left: list[int], right: list[int]) -> list[tuple[float, np.ndarray]]:

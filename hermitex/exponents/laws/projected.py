@@ -28,7 +28,7 @@ class Samples:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class FittedCouplings:
     """E[m_a m_b] as far as it is seen, with the panels (panel, from cell, to cell) of the fit.
 
     error : absolute;  scatter : the part of it that other samples would have independently
@@ -40,7 +40,7 @@ class Seen:
     leaves: np.ndarray
 
 
-def projections(samples: Samples) -> Seen:
+def projections(samples: Samples) -> FittedCouplings:
     """The couplings of all pairs of indices, shape (indices, indices)."""
     count = samples.mass.shape[2]
     depth = count.bit_length() - 1
@@ -70,7 +70,7 @@ def projections(samples: Samples) -> Seen:
     spread = each.std(axis=0, ddof=1)/np.sqrt(len(each))
     scatter = deviations*float(spread.max(initial=0.0))
     error = scatter + float(np.abs(bias).max(initial=0.0)) + float(missing)
-    return Seen(total - bias, error, scatter, np.concatenate(leaves))
+    return FittedCouplings(total - bias, error, scatter, np.concatenate(leaves))
 
 
 class _Level:

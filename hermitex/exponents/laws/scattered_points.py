@@ -19,11 +19,19 @@ from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.symmetry import symmetries
-from hermitex.exponents.laws.coupling_averages import even_part, mirror, over_known
+from hermitex.exponents.laws.coupling_averages import even_part, mirror_signs, over_known
 from hermitex.exponents.laws.density import Index, array_function
 from hermitex.exponents.laws.discrete import indices
-from hermitex.exponents.laws.linearised import Couplings, Kernels, Second, agreed, couplings_of, mixed, tensor_of
-from hermitex.exponents.laws.projected import MOST, Samples, Seen, points, projections
+from hermitex.exponents.laws.linearised import (
+    Couplings,
+    Kernels,
+    LabelCouplings,
+    couplings_of,
+    mix_couplings,
+    most_precise,
+    tensor_of,
+)
+from hermitex.exponents.laws.projected import MOST, FittedCouplings, Samples, points, projections
 from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint
 
@@ -43,7 +51,7 @@ class Plan:
 _ONE, _SEVERAL = Plan((11, 14), 12, 11), Plan((12,), 11, 10)
 
 
-def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> Second:
+def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> LabelCouplings:
     """The couplings of order two of the hidden variables, averaged over the given ones.
 
     Parameters
@@ -61,9 +69,9 @@ def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces
     if not given:
         found = sampled.second(())
     elif len(given) == 1:
-        signs = mirror(g, given, hidden)
+        signs = mirror_signs(g, given, hidden)
 
-        def at(u: float) -> Second:
+        def at(u: float) -> LabelCouplings:
             once = sampled.second((u,), _ONE, next(seed))
             return once if signs is None else even_part(once, signs)
 
@@ -73,12 +81,12 @@ def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces
     return invariant(found, g, hidden, odd=kernels is None)
 
 
-def _over_lattices(at: Callable[[Sequence[float]], Second], r: int) -> Second:
+def _over_lattices(at: Callable[[Sequence[float]], LabelCouplings], r: int) -> LabelCouplings:
     """The mean over u of several coordinates; lattices that are shifted independently tell how far it is off."""
     nodes = 64  # of each lattice, for several u
     light = 1e-3  # of the mean weight: a u below is left out, as all of them together weigh no more
 
-    def parts(shift: np.ndarray) -> Iterator[tuple[float, Second]]:
+    def parts(shift: np.ndarray) -> Iterator[tuple[float, LabelCouplings]]:
         for z, w in points(r, nodes, shift):
             kept = w > light/nodes
             for u, weight in zip(z.T[kept].tolist(), w[kept].tolist(), strict=True):
@@ -86,14 +94,14 @@ def _over_lattices(at: Callable[[Sequence[float]], Second], r: int) -> Second:
                 yield weight, at(u)
 
     lattices = 4  # for several u: their spread gives the error
-    averages = [mixed(parts(shift)) for shift in np.random.default_rng(0).random((lattices, r))]
-    mean = mixed((1/lattices, a) for a in averages)
+    averages = [mix_couplings(parts(shift)) for shift in np.random.default_rng(0).random((lattices, r))]
+    mean = mix_couplings((1/lattices, a) for a in averages)
     spread = [np.std([a.couplings.get(k, 0.0) for a in averages], ddof=1) for k in mean.couplings]
     sure = 4.0  # standard errors that the stated error covers
     return replace(mean, error=sure*max(spread, default=0.0)/np.sqrt(lattices) + mean.error - mean.scatter, scatter=0.0)
 
 
-def invariant(found: Second, g: Expr, variables: Sequence[Symbol], *, odd: bool = True) -> Second:
+def invariant(found: LabelCouplings, g: Expr, variables: Sequence[Symbol], *, odd: bool = True) -> LabelCouplings:
     """The couplings of order two, averaged over the symmetries g(R z) = +-g(z) that are proved of g: it shares them.
 
     odd : whether those count that turn the sign of g, which the label must show up to its sign
@@ -101,7 +109,7 @@ def invariant(found: Second, g: Expr, variables: Sequence[Symbol], *, odd: bool 
     Examples
     --------
     >>> from hermitex.symbols import z1, z2
-    >>> rough = Second({((0, 0), (0, 0)): 0.9, ((1, 1), (1, 1)): 1.1}, 0.1)
+    >>> rough = LabelCouplings({((0, 0), (0, 0)): 0.9, ((1, 1), (1, 1)): 1.1}, 0.1)
     >>> invariant(rough, z1*z2, (z1, z2)).couplings[(1, 1), (1, 1)]
     1.0
     """
@@ -128,9 +136,9 @@ class Sampled:
         self.pairs = [(spots[i], spots[j]) for i, j in self.indices]
         self.g, self.r, self.kernels = array_function(g, *given, *used), len(used), kernels
 
-    def second(self, u: Sequence[float], plan: Plan | None = None, seed: int = 0) -> Second:
+    def second(self, u: Sequence[float], plan: Plan | None = None, seed: int = 0) -> LabelCouplings:
         """The couplings at u; the points of different seeds are independent."""
-        found: list[Second] = []
+        found: list[LabelCouplings] = []
         plan = plan or Plan()
         least = 8  # cells in a panel, of which the fits by cubics take four
         enough = 1e-7  # an error at which no more points are taken: seven digits from points are more than is needed
@@ -139,7 +147,7 @@ class Sampled:
             for size in plan.sizes:
                 cells = max(least, 1 << (plan.cells - len(label.ends).bit_length() + 1))
                 last = projections(label.samples(size, cells, self.kernels))
-                found.append(Second(self._couplings(last), last.error, last.scatter))
+                found.append(LabelCouplings(self._couplings(last), last.error, last.scatter))
                 if last.error < enough:
                     break
                 if self.kernels is None:
@@ -147,9 +155,9 @@ class Sampled:
         except BudgetExceeded:
             if not found:
                 raise
-        return agreed(found[-2:], times=1.0)  # each pass sees more than those before, whatever these claim
+        return most_precise(found[-2:], times=1.0)  # each pass sees more than those before, whatever these claim
 
-    def _couplings(self, found: Seen) -> Couplings:
+    def _couplings(self, found: FittedCouplings) -> Couplings:
         return {(a, b): float(found.couplings[n, m]) for n, a in enumerate(self.indices)
                 for m, b in enumerate(self.indices) if m >= n}
 

@@ -14,8 +14,8 @@ import numpy as np
 from sympy import DiracDelta, Expr, S, Symbol, diff
 
 from hermitex.errors import NoClosedForm
-from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merged, pushed
-from hermitex.kernels.panel_rules import distinct, zeros_on
+from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merge_atoms, push_through_branches
+from hermitex.kernels.panel_rules import distinct_sorted, zeros_on
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 
 
@@ -28,14 +28,14 @@ class Sections:
         self.switches = [array_function(e, *given, hidden) for e in switch_arguments(g) if e.has(hidden)]
         self.base = base
         self.keep = [n for n, a in enumerate(base.indices) if a not in drop]
-        self.cuts = distinct(np.array([base.lo, *[k for k in base.knots if base.lo < k < base.hi], base.hi]))
+        self.cuts = distinct_sorted(np.array([base.lo, *[k for k in base.knots if base.lo < k < base.hi], base.hi]))
         self.scan = _scan(base)
 
     def law(self, u: Sequence[float]) -> Law:
         """The law of g(u, v) given u."""
         scan = self.scan
         kinks = zeros_on([lambda v, h=h: h(*u, v) for h in self.switches], scan)
-        edges = distinct(np.array([*self.cuts, *kinks]))
+        edges = distinct_sorted(np.array([*self.cuts, *kinks]))
         branches: list[Monotone] = []
         atoms: list[tuple[float, np.ndarray]] = []
 
@@ -59,7 +59,7 @@ class Sections:
             for c, d in pairwise([a, *zeros_on([slope], steps), b]):
                 branches.append(_monotone(g, slope, c, d))
         atoms += [(float(g(np.array([p]))[0]), value[self.keep]) for p, value in self.base.atoms]
-        return pushed(self.base, branches, merged(atoms), self.keep)
+        return push_through_branches(self.base, branches, merge_atoms(atoms), self.keep)
 
 
 def _scan(base: Law) -> np.ndarray:

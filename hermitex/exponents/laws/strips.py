@@ -15,7 +15,7 @@ from sympy import Abs, Dummy, Expr, Heaviside, Symbol, preorder_traversal, sign
 
 from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
 from hermitex.exponents.laws.discrete import indices
-from hermitex.kernels.panel_rules import distinct, graded, split, zeros_on
+from hermitex.kernels.panel_rules import distinct_sorted, graded_nodes, split, zeros_on
 
 
 def discrete_over_planes(g: Expr, hidden: Sequence[Symbol]) -> list[Expr] | None:
@@ -69,11 +69,11 @@ class Strips:
         functions += [lambda v, p=p, q=q: p[0](*u, v) * q[1](*u, v) - q[0](*u, v) * p[1](*u, v)
                       for p, q in combinations(self.lines, 2)]
         points = 801  # 0.022 apart on the window; chosen by trial
-        cuts = distinct(np.array([-WINDOW, 0.0, WINDOW, *zeros_on(functions, np.linspace(-WINDOW, WINDOW, points) + 1e-5)]))
+        cuts = distinct_sorted(np.array([-WINDOW, 0.0, WINDOW, *zeros_on(functions, np.linspace(-WINDOW, WINDOW, points) + 1e-5)]))
         order = 16  # points of a panel: with a width of 1.5 exact to rounding for exp(-x^2/2)
         depth = 5  # halvings toward a cut
         width = 1.5  # of a panel
-        nodes, w = graded(split(cuts, width), order, depth)
+        nodes, w = graded_nodes(split(cuts, width), order, depth)
         return nodes, w * np.exp(-nodes**2 / 2) / np.sqrt(2 * np.pi)
 
     def _moments(self, low: np.ndarray, high: np.ndarray, v1: np.ndarray, w1: np.ndarray) -> list[np.ndarray]:

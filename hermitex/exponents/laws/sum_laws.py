@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hermitex.exponents.laws.density import Index, Law, common_power, merged
-from hermitex.kernels.panel_rules import distinct, half_template
+from hermitex.exponents.laws.density import Index, Law, common_power, merge_atoms
+from hermitex.kernels.panel_rules import distinct_sorted, half_template
 from hermitex.symbolic.budget import checkpoint
 
 _ORDER, _DEPTH = 14, {2: 8, 4: 6}
@@ -29,7 +29,7 @@ def pairs(one: Law, two: Law, drop: Sequence[Index]) -> list[tuple[Index, int, i
     return sorted((p for p in found if p[0] not in drop), key=lambda p: (len(p[0]), p[0]))
 
 
-def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
+def sum_law(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     """The law of w1 + w2.
 
     Parameters: `drop`: indices known to be exactly zero for the sum.
@@ -60,7 +60,7 @@ def added(one: Law, two: Law, *, drop: Sequence[Index] = ()) -> Law:
     corners = np.add.outer(ends(one), ends(two))
     return Law(tuple(a for a, _, _ in wanted), density, float(corners.min()), float(corners.max()),
                _sums(special(one), special(two)), _sums(_hints(one), _hints(two)),
-               tuple(merged([(p + q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms])),
+               tuple(merge_atoms([(p + q, u[left] * v[right]) for p, u in one.atoms for q, v in two.atoms])),
                one.continuous or two.continuous, common_power(4, power), False)
 
 
@@ -104,7 +104,7 @@ def _sums(one: list[float], two: list[float]) -> tuple[float, ...]:
     """A convolution is singular only where both of its factors are."""
     if not one or not two:
         return ()
-    return tuple(distinct(np.add.outer(one, two).ravel()))
+    return tuple(distinct_sorted(np.add.outer(one, two).ravel()))
 
 
 def in_chunks(f: Callable[[np.ndarray], np.ndarray], y: np.ndarray, cost: int, rows: int) -> np.ndarray:

@@ -18,11 +18,11 @@ class Value(NamedTuple):
     exact: Expr | None
     error: mpf
     notes: tuple[str, ...] = ()
-    remaining: Later | None = None
+    remaining: LaterDirections | None = None
     method: str = ""
 
 
-class Later(NamedTuple):
+class LaterDirections(NamedTuple):
     """Directions of the stage (rows over its variables) that alpha_c does not concern: they are found at a larger alpha."""
 
     first: Any
@@ -31,14 +31,14 @@ class Later(NamedTuple):
     exact: Expr | None = None
     error: mpf = mpf(0)
 
-    def over(self, rows: Any) -> Later:
+    def over(self, rows: Any) -> LaterDirections:
         """The same over other variables, of which the coordinates here are `rows`."""
         import numpy as np
 
         return self._replace(first=np.asarray(self.first) @ rows, rows=np.asarray(self.rows) @ rows)
 
 
-def measured(inverse: float, error: float) -> Value:
+def threshold_from_number(inverse: float, error: float) -> Value:
     """alpha_c from a number for 1/alpha_c, with a note where it has less than ten digits.
 
     Raises

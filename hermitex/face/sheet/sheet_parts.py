@@ -136,7 +136,7 @@ def coefficients(asked: Model) -> Section:
     from hermitex.theories.conditional_coefficients import mu
 
     several = len(parse(asked.target).free_symbols)
-    orders = {asked.target: _ORDERS.get(max(several, 1), 3)} | {sheet_text.applied(s): _ORDERS[1] for s in asked.sigmas}
+    orders = {asked.target: _ORDERS.get(max(several, 1), 3)} | {sheet_text.name_with_argument(s): _ORDERS[1] for s in asked.sigmas}
     with deadline(asked.budget):
         found = {f: expand(f, order=n, basis="orthonormal").to_dict() for f, n in orders.items()}
     heads = {f: Literal(f) for f in found}
@@ -172,7 +172,7 @@ def baseline(asked: Model) -> Section:
     with deadline(asked.budget):
         lines = {s: asked.baselines(s) for s in asked.sigmas}
     rows = [(value(asked.alpha[i]), *(value(b.random_features.test_error[i]) for b in lines.values()))
-            for i in sheet_text.places(asked.alpha)]
+            for i in sheet_text.pick_places(asked.alpha)]
     best = next(iter(lines.values())).best_linear
     about = prose(rf"The best linear predictor of the target has the error ${number(best, 10)}$ at any number of samples. "
                   r"The test error of ridge regression on $p$ random features, $r = 0$ and $c = 1$:")
@@ -215,7 +215,7 @@ def learning_curve(asked: Model) -> Section:
     rows: list[tuple[str, ...]] = []
     for s, c in found.items():
         shown = range(len(c)) if c.simulation is None else [list(c.alpha).index(a) for a in c.simulation.alpha]
-        for i in sheet_text.places(list(shown)):
+        for i in sheet_text.pick_places(list(shown)):
             k = list(shown)[i]
             beside = [] if made is None else ["left out" if c.simulation is None else sheet_text.measured(c.simulation, i)]
             rows.append((Literal(s), value(asked.alpha[k]), value(c.test_error[k]), value(c.train_error[k]), *beside))

@@ -22,10 +22,10 @@ def one_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def applied(text: str) -> str:
+def name_with_argument(text: str) -> str:
     """The bare name of a function with its argument, which is what a target is written as: tanh(z) for tanh.
 
-    >>> applied("tanh"), applied("z**2"), applied("z1")
+    >>> name_with_argument("tanh"), name_with_argument("z**2"), name_with_argument("z1")
     ('tanh(z)', 'z**2', 'z1')
     """
     return f"{text}(z)" if text.isidentifier() and not is_normal_name(text) else text
@@ -33,7 +33,7 @@ def applied(text: str) -> str:
 
 def formula(text: str) -> str:
     """A user's function as a formula; as its text where that would be long."""
-    written = latex(parse(applied(text)))
+    written = latex(parse(name_with_argument(text)))
     return f"${written}$" if len(written) <= LONGEST else Literal(text)
 
 
@@ -98,7 +98,7 @@ def keys(results: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(k for r in results for k in re.findall(r"^@\w+\{([^,\s]+),", r.bibtex(), re.MULTILINE)))
 
 
-def places(alpha: Sequence[float], most: int = 6) -> list[int]:
+def pick_places(alpha: Sequence[float], most: int = 6) -> list[int]:
     """Some of the points, both ends among them."""
     n = len(alpha)
     return sorted({round(i*(n - 1)/(min(most, n) - 1)) for i in range(min(most, n))} if n > 1 else {0})

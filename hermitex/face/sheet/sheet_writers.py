@@ -43,7 +43,7 @@ class Sheet(NamedTuple):
 Written = tuple[str, dict[str, bytes]]
 
 
-def _said(text: str, plain: Callable[[str], str], formula: Callable[[str], str], cited: Callable[[str], str]) -> str:
+def _render_words(text: str, plain: Callable[[str], str], formula: Callable[[str], str], cited: Callable[[str], str]) -> str:
     """One piece of words in a format: its plain parts, its formulas and its papers, each written by its own function."""
     if isinstance(text, Literal):
         return plain(line(text))
@@ -92,7 +92,7 @@ def body(sheet: Sheet) -> str:
 
 
 def _html_words(text: str) -> str:
-    return _said(text, escape, svg, lambda key: escape(f"[{cite(key)}]"))
+    return _render_words(text, escape, svg, lambda key: escape(f"[{cite(key)}]"))
 
 
 def _html_block(block: Block) -> str:
@@ -124,7 +124,7 @@ def markdown(sheet: Sheet) -> Written:
         files[f"{drawing.name}.png"] = encoded(drawing.figure, "png")
         return f"![{_markdown_words(drawing.caption)}](@folder@/{drawing.name}.png)\n\n*{_markdown_words(drawing.caption)}*"
 
-    out = [f"# {_marked(line(sheet.title))}", *(_markdown_block(b, picture) for b in sheet.setting)]
+    out = [f"# {_escape_markdown(line(sheet.title))}", *(_markdown_block(b, picture) for b in sheet.setting)]
     for k, section in enumerate(sheet.sections, start=1):
         out += _markdown_section(k, section, picture)
         if section.code:
@@ -134,26 +134,26 @@ def markdown(sheet: Sheet) -> Written:
 
 
 def _markdown_section(k: int, section: Section, picture: Callable[[Drawing], str]) -> list[str]:
-    written = [_marked(line(section.absent))] if section.absent else [_markdown_block(b, picture) for b in section.blocks]
-    return [f"## {k}. {_marked(section.title)}", *written]
+    written = [_escape_markdown(line(section.absent))] if section.absent else [_markdown_block(b, picture) for b in section.blocks]
+    return [f"## {k}. {_escape_markdown(section.title)}", *written]
 
 
 def _markdown_references(sheet: Sheet) -> list[str]:
     if not sheet.sources:
         return []
-    items = "\n".join(f"{i}. {_marked(_entry(k))}" for i, k in enumerate(sheet.sources, start=1))
+    items = "\n".join(f"{i}. {_escape_markdown(_entry(k))}" for i, k in enumerate(sheet.sources, start=1))
     return ["## References", items, _fenced(bibtex(sheet.sources).rstrip(), "bibtex")]
 
 
-def _marked(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     r"""Plain words in Markdown: every mark of it is itself."""
     return _MARKS.sub(r"\\\1", text)
 
 
 def _markdown_words(text: str) -> str:
     # A bar inside a formula would end the cell of a table.
-    return _said(text, _marked, lambda f: f"${f.replace('|', chr(92) + 'vert ').replace('<', chr(92) + 'lt ')}$",
-                 lambda key: _marked(f"[{cite(key)}]"))
+    return _render_words(text, _escape_markdown, lambda f: f"${f.replace('|', chr(92) + 'vert ').replace('<', chr(92) + 'lt ')}$",
+                 lambda key: _escape_markdown(f"[{cite(key)}]"))
 
 
 def _markdown_block(block: Block, picture: Callable[[Drawing], str]) -> str:
@@ -187,7 +187,8 @@ def notebook(sheet: Sheet) -> Written:
     def picture(drawing: Drawing) -> str:
         return f"*{_markdown_words(drawing.caption)}*"
 
-    put("markdown", "\n\n".join([f"# {_marked(line(sheet.title))}", *(_markdown_block(b, picture) for b in sheet.setting)]))
+    put("markdown",
+        "\n\n".join([f"# {_escape_markdown(line(sheet.title))}", *(_markdown_block(b, picture) for b in sheet.setting)]))
     put("code", sheet.shared)
     for k, section in enumerate(sheet.sections, start=1):
         put("markdown", "\n\n".join(_markdown_section(k, section, picture)))
@@ -237,12 +238,13 @@ def latex(sheet: Sheet) -> Written:
 
 
 def _tex_words(text: str) -> str:
-    return _said(text, lambda s: tex(f"|{s}|")[len(tex("|")):-len(tex("|"))], lambda f: f"${f}$", lambda key: rf"\cite{{{key}}}")
+    return _render_words(text, lambda s: tex(f"|{s}|")[len(tex("|")):-len(tex("|"))], lambda f: f"${f}$",
+                         lambda key: rf"\cite{{{key}}}")
 
 
 def _tex_columns(rows: Sequence[Sequence[str]], room: int = 88) -> str:
     """The columns of a tabular: where the rows are wider than a page, those of sentences break their lines."""
-    wide = [max(appendix.signs(_tex_words(c).replace("$", "")) for c in column) for column in zip(*rows, strict=True)]
+    wide = [max(appendix.tex_width(_tex_words(c).replace("$", "")) for c in column) for column in zip(*rows, strict=True)]
     if sum(wide) + 2*len(wide) <= room:
         return "l"*len(wide)
     fixed = sum(w for w in wide if w <= 24) + 2*len(wide)

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     for line in _lines(found):
         print(line)
     for note in found["notes"]:
-        cli.say(note)
+        cli.print_err(note)
     return cli.ANSWERED
 
 
@@ -55,7 +55,7 @@ def _answer(args: argparse.Namespace) -> Any:
             values = ", ".join(f"{float(v):g}" for v in output.grid(text)[:3])
             raise cli.BadInput(f"--{name} takes one number, not {text[:40]!r}; run it for each number, or in Python for all: "
                                f"hx.bounds({args.sigma!r}, {args.target!r}, ..., {name}=[{values}])")
-    numbers: dict[str, Any] = {name: output.constant(getattr(args, name), name) for name in names}
+    numbers: dict[str, Any] = {name: output.exact_constant(getattr(args, name), name) for name in names}
     return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers)
 
 

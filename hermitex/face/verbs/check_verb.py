@@ -56,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
     # written at the end in the order of the files, whichever is ready first
     made: dict[Path, list[_Page]] = {}
     tell = reporter("check", "files") if args.progress else None
-    with streams.aside() as out:
-        for i, (path, judged) in enumerate(_judged(files, args, None if args.json else out), 1):
+    with streams.redirect_prints() as out:
+        for i, (path, judged) in enumerate(_checked_files(files, args, None if args.json else out), 1):
             if tell is not None:
                 tell(i, len(files))
             if isinstance(judged, HermitexError):
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     return max(status, cli.ANSWERED if all(f.passed for f in found) else cli.FAILED)
 
 
-def _judged(files: list[Path], args: argparse.Namespace, out: TextIO | None
+def _checked_files(files: list[Path], args: argparse.Namespace, out: TextIO | None
             ) -> Iterator[tuple[Path, list[_Page] | HermitexError]]:
     """Each file with what came of it: one after the other as they are checked, or side by side as they are ready."""
     workers = min(args.workers or os.cpu_count() or 1, len(files))
@@ -95,7 +95,7 @@ def _judged(files: list[Path], args: argparse.Namespace, out: TextIO | None
 
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as crew:
         longest = sorted(files, key=_size, reverse=True)   # as far as can be told; the last to end starts first
-        under_way = {crew.submit(_apart, path, args.budget): path for path in longest}
+        under_way = {crew.submit(_check_in_process, path, args.budget): path for path in longest}
         for i, one in enumerate(as_completed(under_way), 1):
             try:
                 said, judged = one.result()
@@ -117,17 +117,17 @@ def _one_thread() -> None:
         os.environ[name] = "1"
 
 
-def _apart(path: Path, budget: float) -> tuple[str, list[_Page] | HermitexError]:
+def _check_in_process(path: Path, budget: float) -> tuple[str, list[_Page] | HermitexError]:
     """The same in a process of its own, with what it has to say."""
     said = io.StringIO()
-    with streams.aside():
+    with streams.redirect_prints():
         judged = _file(path, budget, said)
     return said.getvalue() or f"{line(path.name)}\n", judged
 
 
 def _file(path: Path, budget: float, out: TextIO | None) -> list[_Page] | HermitexError:
     """Every page of a file, checked; or why the file cannot be read."""
-    from hermitex.show.appendix import doubted
+    from hermitex.show.appendix import mark_doubted
     from hermitex.symbolic.derivation import Derivation
 
     try:
@@ -140,7 +140,7 @@ def _file(path: Path, budget: float, out: TextIO | None) -> list[_Page] | Hermit
         whole = _as_result(name, page) if isinstance(page, Derivation) else page
         found = _checked(path, whole, budget, out)
         bad = [s.rule for s in found.steps if not s]
-        made.append(_Page(found, doubted(whole.latex(), bad), doubted(whole.markdown(), bad), tuple(whole.sources)))
+        made.append(_Page(found, mark_doubted(whole.latex(), bad), mark_doubted(whole.markdown(), bad), tuple(whole.sources)))
     return made
 
 

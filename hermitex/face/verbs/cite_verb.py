@@ -17,10 +17,10 @@ def run(args: argparse.Namespace) -> int:
     """Print BibTeX."""
     if not args.keys and not args.list:
         raise cli.BadInput("cite: give keys, or --list to see them")
-    from hermitex.show.cite import bibtex, keys, listing
+    from hermitex.show.cite import bibtex, keys, reference_list
 
     if args.list:
-        print(output.dumps(list(keys())) if args.json else listing())
+        print(output.dumps(list(keys())) if args.json else reference_list())
         return cli.ANSWERED
     text = bibtex(args.keys)
     print(output.dumps({"keys": args.keys, "bibtex": text}) if args.json else text.rstrip())

@@ -34,9 +34,9 @@ def run(args: argparse.Namespace) -> int:
             status = max(status, cli.report(error, about if several else ""))
             continue
         for note in answers[-1]["notes"]:
-            cli.say(f"{about}: {note}" if several else note)
+            cli.print_err(f"{about}: {note}" if several else note)
         if answers[-1]["digits"] < asked:
-            cli.say(f"{about}: {answers[-1]['digits']} digits were reached, {asked} were asked")
+            cli.print_err(f"{about}: {answers[-1]['digits']} digits were reached, {asked} were asked")
             status = max(status, cli.FAILED)
     given = [(s, a) for s, a in zip(args.sigmas, answers, strict=True) if a is not None]
     if args.json and given:

@@ -162,7 +162,7 @@ def _run(args: argparse.Namespace) -> int:
         with guard.deadline(args.budget):
             theory, numbers = face.build(FACTORIES[args.theory], args.theory, member)
             if not numbers.get("repetition") and (said := getattr(theory, "remark", "")):
-                cli.say(said)
+                cli.print_err(said)
             line: dict[str, Any] = {entry.axis: alpha[0] if several and len(alpha) == 1 else alpha}
             made = face.curve(theory, **line, **numbers)
             if args.baselines:
@@ -176,7 +176,7 @@ def _run(args: argparse.Namespace) -> int:
             made = made.with_simulation(measured)
             told = measured.parameters.get("status", "")
             if said := theory.of_experiment(made, measured) or (told if told != made.parameters.get("status") else ""):
-                cli.say(f"the experiment: {said}" if said == told else said)
+                cli.print_err(f"the experiment: {said}" if said == told else said)
         found.append(made)
     curves = Curves(tuple(found), tuple(_differing(members)))
     _write(args, curves, lines)
@@ -188,7 +188,7 @@ def _run(args: argparse.Namespace) -> int:
     for one in found:
         if one.all_converged:
             for said in dict.fromkeys(f"{one.axis} = {x:g}: {r}" for x, r in zip(*_reasons(one), strict=True) if r):
-                cli.say(said)
+                cli.print_err(said)
         else:
             _say_failed(one)
     return cli.FAILED if late or not all(one.all_converged for one in found) else cli.ANSWERED
@@ -197,7 +197,7 @@ def _run(args: argparse.Namespace) -> int:
 def _members(entry: CurveEntry, keywords: dict[str, Any], alpha: list[float]) -> list[dict[str, Any]]:
     """The keywords of each curve: one for every function, loss and value of the numbers that do not run along it."""
     parted = [n for n in (*entry.functions, "loss") if n in keywords]
-    choices: dict[str, list[Any]] = {n: list(dict.fromkeys(output.several(keywords[n]))) for n in parted}
+    choices: dict[str, list[Any]] = {n: list(dict.fromkeys(output.split_expressions(keywords[n]))) for n in parted}
     lists = {n: v for n, v in keywords.items() if isinstance(v, list) and OPTIONS.get(n, ("",))[0] == NUMBER}
     if len(alpha) == 1 and lists:  # then the longest of them is the axis
         lists.pop(max(lists, key=lambda n: len(lists[n])))
@@ -247,7 +247,7 @@ def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers
         fewer = f"--seeds {least} or " if (least := int(done/1.2)) else ""
         size = "--dimension" if theory.letters().get("dimension") is theory.REQUIRED else "--simulate-dimension"
         smaller = f"a {size} below {d:g}" if d is not None and math.isfinite(d) else f"a smaller {size}"
-        cli.say(f"the experiment is left out: --budget {args.own_budget:g} was over after {done} of {total} seeds; {needs}; "
+        cli.print_err(f"the experiment is left out: --budget {args.own_budget:g} was over after {done} of {total} seeds; {needs}; "
                 f"raise it, or make the experiment smaller with {fewer}{smaller}")
         return None
 
@@ -393,5 +393,5 @@ def _say_failed(found: Any) -> None:
 
     bad = np.flatnonzero(~np.broadcast_to(found.converged, found.alpha.shape))
     _, reasons = _reasons(found)
-    cli.say(f"{bad.size} of {len(found)} points failed; the first, {found.axis} = {found.alpha[bad[0]]:g}: "
+    cli.print_err(f"{bad.size} of {len(found)} points failed; the first, {found.axis} = {found.alpha[bad[0]]:g}: "
             f"{reasons[bad[0]] or 'the residual stayed above the tolerance'}")

@@ -10,10 +10,9 @@ from importlib.util import find_spec
 
 from hermitex.face import cli, guard, output
 
-CORE = ("sympy", "mpmath", "numpy", "scipy")
+CORE = ("sympy", "mpmath", "numpy", "scipy", "python-flint")
 # library -> (its module, the extra that installs it, what it is for)
 OPTIONAL = {
-    "python-flint": ("flint", "flint", "rigorous enclosures"),
     "matplotlib": ("matplotlib", "plot", "figures"),
     "pandas": ("pandas", "data", "tables as data frames"),
     "distributed": ("distributed", "dask", "sweeps on a cluster"),
@@ -35,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
             with guard.deadline(args.budget):
                 results[name] = test()
         except Exception as error:
-            cli.say(f"{name}: {type(error).__name__}: {error}")
+            cli.print_err(f"{name}: {type(error).__name__}: {error}")
             results[name] = False
     passed = all(results.values())
     if args.json:
@@ -96,10 +95,8 @@ def _conditional() -> bool:
 
 def _enclosure() -> bool:
     from hermitex.symbolic.parsing import parse
-    from hermitex.symbolic.precise import enclose, flint_available
+    from hermitex.symbolic.precise import enclose
 
-    if not flint_available():
-        return True
     found = enclose(parse("E(z*tanh(z))"), digits=15)
     return bool(0 < found.low <= found.high and found.high - found.low < found.low/1000)
 

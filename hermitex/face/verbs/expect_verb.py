@@ -39,10 +39,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(_sentence(node, exact, value, reached))
     if value is None and exact is None:
-        cli.say(f"no closed form: {node.why()}; a number needs a value for each parameter: --let 's=1/2'")
+        cli.print_err(f"no closed form: {node.why()}; a number needs a value for each parameter: --let 's=1/2'")
     short = reached is not None and reached < asked
     if short:
-        cli.say(f"{reached} digits were reached, {asked} were asked")
+        cli.print_err(f"{reached} digits were reached, {asked} were asked")
     return cli.FAILED if short else cli.ANSWERED
 
 

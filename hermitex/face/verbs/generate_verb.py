@@ -30,19 +30,19 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         check_place(args.output)
     with guard.deadline(args.budget):
-        with streams.aside():
+        with streams.redirect_prints():
             found = spec.load(args.spec)
         if spec.is_theory(found.formulas):
             raise cli.BadInput(f"{args.spec}: {found.system.name} is not a system of equations here, so no solver can be written; "
                                f"solve it with hermitex curve {found.system.name}, or over its [grid] with hermitex sweep")
         target = Path(args.output) if args.output else _default(args.spec)
-        if target.is_file() and target.parent != Path("/dev") and not _ours(target):
+        if target.is_file() and target.parent != Path("/dev") and not _is_generated_file(target):
             raise cli.BadInput(f"{str(target)[:80]} exists and was not written by hermitex generate; name another file with -o")
         reference = found.points() if found.complete() and (found.grid or found.parameters) else None
         done = export.write(found.formulas, target, reference=reference, start=found.start(),
                             tolerance=OF_A_FLOW if found.tolerance is None else found.tolerance, **found.how)
     for why in done.left_out:
-        cli.say(why)
+        cli.print_err(why)
     if args.json:
         print(output.dumps({"path": done.path, "equations": done.equations, "blocks": done.blocks, "lines": done.lines,
                             "selftest": {"points": done.points, "deviation": done.deviation, "passed": True,
@@ -60,7 +60,7 @@ def _default(text: str) -> Path:
     return Path(f"{stem.stem.replace('.py', '')}_solver.py")
 
 
-def _ours(path: Path) -> bool:
+def _is_generated_file(path: Path) -> bool:
     """True if a file there may be replaced: it is one of ours."""
     try:
         with open(path, "rb") as file:

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         rows = zip(answer["kappa"], *(answer["values"][n] for n in names), strict=True)
         print(text_table([[f"{v:.12g}" for v in row] for row in rows], ["kappa", *names]))
     for note in answer["notes"]:
-        cli.say(note)
+        cli.print_err(note)
     return cli.ANSWERED
 
 

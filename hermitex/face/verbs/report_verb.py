@@ -38,13 +38,14 @@ def run(args: argparse.Namespace) -> int:
 
     if args.output is not None:
         check_ending(args.output)
-    numbers: dict[str, Any] = {n: output.constant(v, n) for n in ("alpha0", "eta", "beta", "lam", "Delta")
+    numbers: dict[str, Any] = {n: output.exact_constant(v, n) for n in ("alpha0", "eta", "beta", "lam", "Delta")
                                if (v := getattr(args, n)) is not None}
-    sheet = report(output.several(args.sigma), args.target, channel=args.channel, simulate=_simulation(args), budget=args.budget,
+    sheet = report(output.split_expressions(args.sigma), args.target, channel=args.channel, simulate=_simulation(args),
+                   budget=args.budget,
                    patience=args.own_budget, alpha=None if args.alpha is None else [float(a) for a in output.grid(args.alpha)],
                    progress=sys.stderr.isatty() or None, **numbers)
     for title, why in sheet.absent.items():
-        cli.say(f"{title}: {why}")
+        cli.print_err(f"{title}: {why}")
     if args.output is not None:
         sheet.save(args.output)
     print(output.dumps(sheet.to_dict()) if args.json else args.output)
@@ -57,5 +58,5 @@ def _simulation(args: argparse.Namespace) -> dict[str, Any] | bool:
     if options and not args.simulate:
         raise cli.BadInput(f"--{'seeds' if 'seeds' in options else 'simulate-dimension'} belongs to --simulate; give both")
     if "dimension" in options:
-        options["dimension"] = output.whole(options["dimension"], "simulate-dimension")
+        options["dimension"] = output.whole_number(options["dimension"], "simulate-dimension")
     return options if args.simulate and options else args.simulate

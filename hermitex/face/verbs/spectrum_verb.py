@@ -35,14 +35,14 @@ def run(args: argparse.Namespace) -> int:
     with guard.deadline(args.budget):
         from hermitex.theories.spectrum import spectrum
 
-        numbers: dict[str, Any] = {n: output.constant(getattr(args, n), n) for n in ("r", "c", "alpha", "beta", "dimension")}
+        numbers: dict[str, Any] = {n: output.exact_constant(getattr(args, n), n) for n in ("r", "c", "alpha", "beta", "dimension")}
         law = spectrum(args.sigma, normalisation=args.normalisation, points=args.points, **numbers)
         m = [law.stieltjes(v) for v in z]
     measured: dict[str, Any] | None = None
     if args.simulate:  # as long as it takes
         from hermitex.experiments.spectrum_experiment import simulate
 
-        d = output.constant(args.simulate_dimension, "simulate-dimension") or 0
+        d = output.exact_constant(args.simulate_dimension, "simulate-dimension") or 0
         measured = simulate(law, dimension=d, seeds=args.seeds)
     if args.plot:
         from hermitex.show.plots import save
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     for line in _lines(found):
         print(line)
     for note in found["notes"]:
-        cli.say(note)
+        cli.print_err(note)
     return cli.ANSWERED
 
 

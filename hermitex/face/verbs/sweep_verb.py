@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if failed:
         first = table.failed[0]
         where = ", ".join(f"{n} = {first[n]:g}" for n in table.axes)
-        cli.say(f"{failed} of {len(table)} points failed; the first, {where}: {first['reason']}")
+        cli.print_err(f"{failed} of {len(table)} points failed; the first, {where}: {first['reason']}")
     return cli.FAILED if failed else cli.ANSWERED
 
 

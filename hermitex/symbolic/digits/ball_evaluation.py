@@ -56,7 +56,7 @@ class Swift:
     def _more(self) -> bool:
         """The program with the next more bits; False where there is none."""
         flint, balls = _flint()
-        if flint is None or len(self._balls) == len(self._guards):
+        if len(self._balls) == len(self._guards):
             return False
         before, flint.ctx.prec = flint.ctx.prec, self._bits + _GUARDS[len(self._balls)]
         try:
@@ -147,11 +147,9 @@ def _sorted(e: Expr, variables: Sequence[Symbol]) -> list[Expr]:
 
 @cache
 def _flint() -> tuple[Any, Any]:
-    """The library and its numbers as a backend, or nothing where it is not installed."""
-    try:
-        import flint
-    except ImportError:
-        return None, None
+    """The library and its numbers as a backend."""
+    import flint
+
     from hermitex.symbolic.digits.ball_backend import Balls
 
     return flint, Balls()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sympy as sp
 from sympy import Expr, Symbol
 
-from hermitex.errors import Divergent, HermitexError, MissingExtra, NoClosedForm
+from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.outward import ONE, ZERO, above, power_above
@@ -57,13 +57,6 @@ class Enclosure(NamedTuple):
         return self.low <= Fraction(value) <= self.high
 
 
-def flint_available() -> bool:
-    """Is python-flint installed?"""
-    from importlib.util import find_spec
-
-    return find_spec("flint") is not None
-
-
 def enclose(expr: Any, digits: int = 15, bits: int | None = None) -> Enclosure:
     """A rigorous enclosure of a constant expression, expectations included, on the whole line.
 
@@ -75,7 +68,6 @@ def enclose(expr: Any, digits: int = 15, bits: int | None = None) -> Enclosure:
 
     Raises
     ------
-    MissingExtra : python-flint is not installed.
     NoClosedForm : some part cannot be enclosed (no growth bound, a function without a ball, a moving kink).
     Divergent : an expectation that does not exist.
 
@@ -88,8 +80,6 @@ def enclose(expr: Any, digits: int = 15, bits: int | None = None) -> Enclosure:
     >>> float(found.low), found.width < Fraction(1, 10**20)
     (0.6057055096021589, True)
     """
-    if not flint_available():
-        raise MissingExtra("python-flint", "flint", "a rigorous enclosure")
     expr = hooks.expression(expr)
     if expr.free_symbols:
         free = min(expr.free_symbols, key=str)

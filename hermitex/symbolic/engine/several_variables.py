@@ -34,6 +34,7 @@ from sympy import (
     fraction,
     sign,
     sqrt,
+    together,
     zeros,
 )
 from sympy import ImmutableDenseMatrix as Matrix
@@ -380,6 +381,10 @@ def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
     if not _collect(rest, variables, (found, swap)) or len(found) != 1:
         return None
     (u, row, _), = found.values()
+    whole = S.One  # times which the form divides by nothing: a letter in it may be 0 where the average is asked for
+    for c in row:
+        whole *= fraction(together(c*whole))[1]
+    row, swap = [tidy(c*whole) for c in row], {e: form.xreplace({u: u/whole}) for e, form in swap.items()}
     along = (cov*Matrix(row)).applyfunc(tidy)
     variance = tidy((Matrix([row])*along)[0])
     alone = _swapped(rest, swap)
@@ -388,7 +393,10 @@ def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
     remainder = Matrix(len(variables), len(variables), lambda i, j: tidy(cov[i, j] - along[i]*along[j]/variance))
     moved = Mul(*polynomial).xreplace({v: v + along[i]/variance*u for i, v in enumerate(variables)})
     given_u = _isserlis(expand(moved), variables, remainder)
-    return None if given_u is None else _alone(expand(given_u)*alone, u, variance)
+    if given_u is None:
+        return None
+    known = _alone(expand(given_u)*alone, u, variance)
+    return known if not known.rest else None  # what is left would stand over u, which the caller does not bind
 
 
 def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, body: Expr) -> Answer:

@@ -91,22 +91,22 @@ class Product:
         """The closed form in the letters, or None."""
         if any(f == 0 for f in self.functions):
             return S.Zero
-        if not within_reach(self.functions) or (len(self.functions) > 1 and not all(map(alone, self.functions))):
+        if not within_reach(self.functions) or (len(self.functions) > 1 and not all(map(has_single_closed_form, self.functions))):
             return None
-        found = searched(self.node)
-        return None if found is None or found.has(DiracDelta) else cleaned(found)
+        found = search_closed_form(self.node)
+        return None if found is None or found.has(DiracDelta) else clean_radicands(found)
 
     def derivative(self, i: int, j: int) -> Expr | None:
         """d/dC_ij of the closed form, i <= j."""
-        return None if self.closed is None else cleaned(self.closed.diff(entry(i, j)))
+        return None if self.closed is None else clean_radicands(self.closed.diff(entry(i, j)))
 
     @cached_property
     def formula(self) -> Expr | None:
         """The closed form; or what it is over averages that are simpler than the product: signs of four fields beside ramps."""
-        if self.closed is not None or not all(map(ramps, self.functions)):
+        if self.closed is not None or not all(map(is_ramp, self.functions)):
             return self.closed
         found = answer(self.node)  # type: ignore[arg-type]
-        return cleaned(Add(found.value, *(node for node, _ in found.rest)))
+        return clean_radicands(Add(found.value, *(node for node, _ in found.rest)))
 
     @cached_property
     def _function(self) -> Callable[..., Array] | None:
@@ -151,10 +151,10 @@ def within_reach(functions: Sequence[Expr]) -> bool:
     one normal more below a bound. Closed forms are known for two of them, with polynomials, and for three of bounded functions;
     of three fields and more for few terms only, and for none with a wave beside such a bound, which makes it a complex one.
     """
-    if all(map(ramps, functions)):
+    if all(map(is_ramp, functions)):
         return True
     bounds = sum(map(switches, functions))
-    if bounds > 3 or (bounds == 3 and any(map(grows, functions))):
+    if bounds > 3 or (bounds == 3 and any(map(grows_polynomially, functions))):
         return False
     terms = prod(len(Add.make_args(f.expand())) for f in functions)
     waves = any(f.has(sin, cos) for f in functions)
@@ -162,11 +162,11 @@ def within_reach(functions: Sequence[Expr]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def ramps(f: Expr) -> bool:
+def is_ramp(f: Expr) -> bool:
     """A polynomial in z on either side of 0: its averages are those of polynomials and signs.
 
     >>> from sympy import Max, exp
-    >>> ramps(z**2*Max(0, z)), ramps(Max(1, z)), ramps(exp(z)), ramps(Piecewise((z, z > 0), (exp(z) - 1, True)))
+    >>> is_ramp(z**2*Max(0, z)), is_ramp(Max(1, z)), is_ramp(exp(z)), is_ramp(Piecewise((z, z > 0), (exp(z) - 1, True)))
     (True, False, False, False)
     """
     kinked = f.atoms(*_KINKED)
@@ -192,14 +192,14 @@ def switches(f: Expr) -> int:
 
 
 @lru_cache(maxsize=256)
-def grows(f: Expr) -> bool:
+def grows_polynomially(f: Expr) -> bool:
     """Is there a polynomial in some term of f, or a ramp?"""
     return any(f.has(k) for k in (Max, Min, Abs)) or any(
         factor.as_base_exp()[0] == z for term in Add.make_args(f.expand()) for factor in Mul.make_args(term))
 
 
 @lru_cache(maxsize=256)
-def alone(f: Expr) -> bool:
+def has_single_closed_form(f: Expr) -> bool:
     """Has E f(m + s z) a closed form? Without it no average of a product with f has one."""
     return f.has(DiracDelta) or smoothed(f) is not None
 
@@ -207,10 +207,10 @@ def alone(f: Expr) -> bool:
 @lru_cache(maxsize=256)
 def smoothed(f: Expr) -> Expr | None:
     """E f(m + s z) as a formula of m and s, or None."""
-    return searched(E(f.xreplace({z: MEAN + SPREAD*z}), z))
+    return search_closed_form(E(f.xreplace({z: MEAN + SPREAD*z}), z))
 
 
-def searched(node: Expr) -> Expr | None:
+def search_closed_form(node: Expr) -> Expr | None:
     """The closed form, if it is found within a number of steps, the same on every machine."""
     most_checks = 3000  # in the search for one closed form; those that are found take 1,500 at most
     try:
@@ -235,7 +235,7 @@ def compiled(letters: Sequence[Symbol], formula: Expr) -> Callable[[Array], Arra
     return value
 
 
-def cleaned(e: Expr) -> Expr:
+def clean_radicands(e: Expr) -> Expr:
     """Radicands as one fraction: sqrt(c^2 + c^2/k) is |c| sqrt(1 + 1/k), and c |c|/|c| is c."""
     def radical(p: Expr) -> bool:
         return bool(p.is_Pow and p.exp.is_Rational and p.exp.q == 2 and p.base.is_Add and p.base.count_ops() < 80)

@@ -15,7 +15,7 @@ from hermitex.theories.committees.field_products import Product, entry, product,
 from hermitex.theories.committees.rates import Pair, Rates, label
 
 
-class Written(Flow):
+class UncompiledFlow(Flow):
     """Rates with more averages of kinked functions over three and four fields than a step can take: formulas alone."""
 
     def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> Any:
@@ -28,7 +28,7 @@ class Written(Flow):
 def flow(theory: Any) -> Flow:
     """The `Flow` of a committee: unknowns Q_jl (j <= l), M_jr and, where it is trained, a_j; the risk is an observable.
 
-    A `Written` one where kinked functions have no closed form in many averages over several fields.
+    A `UncompiledFlow` one where kinked functions have no closed form in many averages over several fields.
     """
     rates: Rates = theory.rates
     p, k = rates.p, rates.k
@@ -69,7 +69,7 @@ def flow(theory: Any) -> Flow:
     open_ = [(len(q.functions), len(which)) for q, _, which in rates.steps
              if len(q.functions) > 2 and q.formula is None and not all(smooth(f.xreplace({z: FIELD})) for f in q.functions)]
     few = 3  # averages of kinked functions over three fields, on a grid at every step: one takes 0.02 s
-    kind = Written if any(n > 3 for n, _ in open_) or sum(count for _, count in open_) > few else Flow
+    kind = UncompiledFlow if any(n > 3 for n, _ in open_) or sum(count for _, count in open_) > few else Flow
     return kind(equations, observables={"risk": risk}, source="saadsolla1995", name=f"committee {theory.sigma.name}", start=start)
 
 

@@ -218,15 +218,15 @@ class Rates:
 
     def held(self, state: tuple[Array, Array, Array], P: Array, nodes: int, rtol: float, **numbers: Any) -> bool:
         """Whether the rates at (Q, M, a) are those on other nodes, relative to the largest rate or entry of the state."""
-        one, two = (self.packed(*self.rate(*state, P, nodes=n, **numbers)) for n in (nodes, other(nodes)))
+        one, two = (self.packed(*self.rate(*state, P, nodes=n, **numbers)) for n in (nodes, other_node_count(nodes)))
         return bool(np.max(np.abs(one - two)) <= rtol*max(np.max(np.abs(one)), np.max(np.abs(self.packed(*state)))))
 
     def enough(self, state: tuple[Array, Array, Array], P: Array, rtol: float, **numbers: Any) -> int:
         """The fewest nodes with which the rates at a state are `held`; the most that memory and time allow where none are."""
         nodes, fields = NODES, max((len(q.functions) for q, _, _ in self.steps), default=2)
         most = 10**7  # of one average: 80 MB
-        while not self.exact and finer(nodes)**fields < most and not self.held(state, P, nodes, rtol, **numbers):
-            nodes = finer(nodes)
+        while not self.exact and finer_node_count(nodes)**fields < most and not self.held(state, P, nodes, rtol, **numbers):
+            nodes = finer_node_count(nodes)
         return nodes
 
     def risk(self, Q: Array, M: Array, a: Array, P: Array, *, v: Array, nodes: int = NODES) -> float:
@@ -249,19 +249,19 @@ class Rates:
         return pairs and all(q.closed is not None for q, _, _ in (*self.steps, *self.noises, *self.outputs))
 
 
-def other(nodes: int) -> int:
+def other_node_count(nodes: int) -> int:
     """Fewer nodes, which lie elsewhere: an odd number for an even one, an even one for an odd.
 
-    >>> other(30), other(37)
+    >>> other_node_count(30), other_node_count(37)
     (25, 30)
     """
     return nodes*5//6 + (nodes*5//6 + nodes + 1) % 2
 
 
-def finer(nodes: int) -> int:
+def finer_node_count(nodes: int) -> int:
     """More nodes, which lie elsewhere.
 
-    >>> finer(30), finer(37)
+    >>> finer_node_count(30), finer_node_count(37)
     (37, 44)
     """
     return nodes*6//5 + (nodes*6//5 + nodes + 1) % 2

@@ -24,7 +24,7 @@ from hermitex.symbolic.series.expansion import expand
 from hermitex.symbols import z, z1, z2
 from hermitex.theories.kernels import harmonics
 from hermitex.theories.kernels.half_angles import SINE, THETA, P, Q, in_half_angles, t
-from hermitex.theories.kernels.inner import EXACT, ORDER, InnerKernel, along, numeric, whole
+from hermitex.theories.kernels.inner import EXACT, ORDER, InnerKernel, interpolate_radii, numeric, require_whole
 from hermitex.theories.spike import free_parameters, require_square_integrable
 
 Array = np.ndarray
@@ -81,7 +81,7 @@ class DualKernel(InnerKernel):
         >>> dual_kernel("relu").weight(2), dual_kernel("relu", "ntk").weight(2)
         (1/(4*pi), 3/(4*pi))
         """
-        if whole("degree", degree) > EXACT:
+        if require_whole("degree", degree) > EXACT:
             raise BadInput(f"exact coefficients are available up to degree {EXACT}, not {degree}")
         found = expand(self.sigma(z), order=max(degree, 8), basis="orthonormal").coefficients[degree]**2
         return (degree + 1)*found if self.trained else found
@@ -158,7 +158,7 @@ class DualKernel(InnerKernel):
 
         if np.ptp(radius) < 1e-12:
             return np.full(radius.size, one(float(radius[0])))
-        return along(lambda r: np.array([one(float(v)) for v in r]), radius)
+        return interpolate_radii(lambda r: np.array([one(float(v)) for v in r]), radius)
 
     def _between(self, p: Array, q: Array, one: Array, two: Array) -> Array:
         """The closed form where there is one, in half-angles; else the series that the spectrum is made of."""

@@ -82,18 +82,19 @@ class InnerKernel(Shown):
 
         Examples
         --------
+        >>> from sympy import Symbol
         >>> from hermitex.theories import dual_kernel
         >>> dual_kernel("He2(z)").eigenvalue(2, Symbol("d", positive=True))
         4/(d*(d + 2))
         """
         if self.formula is None or not self.formula.is_polynomial(t):
             raise BadInput(f"{self}: a series in t that does not end; its eigenvalues are numbers, from .spectrum(d)")
-        degree, number = whole("degree", degree), isinstance(d, int | float | np.number)
+        degree, number = require_whole("degree", degree), isinstance(d, int | float | np.number)
         if not (number or isinstance(d, Expr)):
             raise BadInput(f"the dimension of a kernel's data is a number or a symbol, not {d!r}")
         d = sympify(d, strict=True)
         if d.is_number:
-            d = sympify(whole("the dimension of a kernel's data", float(d), 3), strict=True)
+            d = sympify(require_whole("the dimension of a kernel's data", float(d), 3), strict=True)
         half, found = d/2, S.Zero
         for (power,), b in self.formula.as_poly(t).terms():
             if power >= degree and (power - degree) % 2 == 0:
@@ -118,8 +119,8 @@ class InnerKernel(Shown):
         if data not in ("sphere", "gaussian"):
             raise BadInput(f"data is 'sphere' or 'gaussian', not {data!r}")
         least = 3 if data == "sphere" else 8  # few directions leave a long spectrum along the radius
-        d = whole(f"the dimension of a kernel's data ({data})", d, least)
-        if whole("degrees", degrees) > MOST:
+        d = require_whole(f"the dimension of a kernel's data ({data})", d, least)
+        if require_whole("degrees", degrees) > MOST:
             raise BadInput(f"degrees is between 0 and {MOST}, not {degrees}")
         if data == "gaussian":
             self.on_gaussian_data(d)
@@ -128,7 +129,7 @@ class InnerKernel(Shown):
         radius, chance = harmonics.radii(data, d)
         blocks = self.factors(degrees, radius, d)
         none = np.zeros((degrees + 1, radius.size)), np.zeros(radius.size)
-        aim, sizes = none if g is None else aimed(activation(g), radius, d, degrees)
+        aim, sizes = none if g is None else target_coefficients(activation(g), radius, d, degrees)
         size = float(chance @ sizes)
         trace = float(chance @ self.diagonal(radius))
         rows: list[tuple[float, float, float, int]] = []
@@ -189,7 +190,7 @@ class InnerKernel(Shown):
         """The coefficients at the radii of many rows."""
         if np.ptp(radius) < 1e-12:
             return np.repeat(self.coefficients(radius[:1]), radius.size, axis=0)
-        return along(self.coefficients, radius)
+        return interpolate_radii(self.coefficients, radius)
 
     def features(self, x: Array, p: int, rng: np.random.Generator) -> Array:
         """p random features of the rows whose mean product is the kernel."""
@@ -226,7 +227,7 @@ class InnerKernel(Shown):
         return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
 
 
-def whole(name: str, value: Any, least: int = 0) -> int:
+def require_whole(name: str, value: Any, least: int = 0) -> int:
     """The whole number, of at least `least`, that this is."""
     if not (isinstance(value, int | float | np.number) and np.isfinite(value) and int(value) == value and value >= least):
         shown = f"{value:g}" if isinstance(value, int | float | np.number) else repr(value)
@@ -234,7 +235,7 @@ def whole(name: str, value: Any, least: int = 0) -> int:
     return int(value)
 
 
-def along(f: Callable[[Array], Array], radius: Array) -> Array:
+def interpolate_radii(f: Callable[[Array], Array], radius: Array) -> Array:
     """f at the radii; of many, by Chebyshev interpolation, as what is averaged over normals is smooth in the radius."""
     count = 48  # values of an interpolation that is exact to rounding for what is averaged over normals
     if radius.size <= 2*count:
@@ -264,7 +265,7 @@ def numeric(f: Activation) -> tuple[Callable[[Array], Array], Array]:
     return found
 
 
-def aimed(g: Activation, radius: Array, d: int, degrees: int) -> tuple[Array, Array]:
+def target_coefficients(g: Activation, radius: Array, d: int, degrees: int) -> tuple[Array, Array]:
     """E[g(r sqrt(d) t) Q_l(t)] by degree and radius, and E g(r sqrt(d) t)^2 by radius."""
     f, kinks = numeric(g)
     rows, sizes = [], []
@@ -277,4 +278,4 @@ def aimed(g: Activation, radius: Array, d: int, degrees: int) -> tuple[Array, Ar
     return np.array(rows).T, np.array(sizes)
 
 
-__all__ = ["EXACT", "MOST", "ORDER", "InnerKernel", "aimed", "along", "numeric", "t", "whole"]
+__all__ = ["EXACT", "MOST", "ORDER", "InnerKernel", "interpolate_radii", "numeric", "require_whole", "t", "target_coefficients"]

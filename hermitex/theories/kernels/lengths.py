@@ -23,7 +23,7 @@ import numpy as np
 
 from hermitex.symbolic.activations import Activation
 from hermitex.theories.kernels import harmonics
-from hermitex.theories.kernels.inner import InnerKernel, aimed
+from hermitex.theories.kernels.inner import InnerKernel, target_coefficients
 
 Array = np.ndarray
 CLOSE = 1e-10  # relative, of tau: a residual above says that the iteration did not arrive
@@ -98,7 +98,7 @@ def lengths(kernel: InnerKernel, g: Activation, d: int, degrees: int) -> Lengths
     roots = np.zeros((degrees + 1, radius.size, radius.size))
     for root, (left, s, _) in zip(roots, parts, strict=True):
         root[:, :s.size] = left*s
-    aim, size = aimed(g, radius, d, degrees)
+    aim, size = target_coefficients(g, radius, d, degrees)
     aim = aim*np.sqrt(many)[:, None]
     top = kernel.diagonal(radius)
     tail, missed = top - np.einsum("k,krs,krs->r", many, roots, roots), size - (aim**2).sum(axis=0)

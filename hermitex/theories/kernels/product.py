@@ -17,7 +17,7 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.parsing import parse
 from hermitex.symbols import z
 from hermitex.theories.kernels import harmonics
-from hermitex.theories.kernels.inner import ORDER, InnerKernel, t, whole
+from hermitex.theories.kernels.inner import ORDER, InnerKernel, require_whole, t
 
 Array = np.ndarray
 
@@ -43,7 +43,7 @@ class InnerProduct(InnerKernel):
 
     def weight(self, degree: int) -> Expr:
         """b_k = h^(k)(0)/k!."""
-        return simplify(self.h.diff(t, whole("degree", degree)).subs(t, 0)/factorial(degree))
+        return simplify(self.h.diff(t, require_whole("degree", degree)).subs(t, 0)/factorial(degree))
 
     @cached_property
     def _series(self) -> Array:

@@ -21,13 +21,13 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.systems.system import System
 from hermitex.theories.kernels.dual import DualKernel, dual_kernel
 from hermitex.theories.kernels.harmonics import dimensions
-from hermitex.theories.kernels.inner import MOST, InnerKernel, t, whole
+from hermitex.theories.kernels.inner import MOST, InnerKernel, require_whole, t
 from hermitex.theories.kernels.lengths import CLOSE, Lengths, lengths
 from hermitex.theories.kernels.product import inner_product_kernel
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridge_equivalent import ridge_equivalent
 from hermitex.theories.spike import free_parameters, require_square_integrable
-from hermitex.theories.theory import Theory, written
+from hermitex.theories.theory import Theory, numbers_latex
 
 _STEPS = (12, 24, 48, 96, MOST)  # degrees with eigenvalues of their own: twice as many until the rest acts as lam does
 _DERIVED = "derived, an effective ridge for each length |x| of the data; no theorem"
@@ -149,7 +149,7 @@ class KernelRidge(Theory):
         >>> (found["eigenvalues"]*found["multiplicity"])[:3].round(4)
         array([0.1608, 0.25  , 0.0787])
         """
-        dimension = whole("the dimension", dimension, 3)
+        dimension = require_whole("the dimension", dimension, 3)
         return {k: v for k, v in _spectrum(self.kernel, self.g, self.data, dimension, _STEPS[0]).items() if k != "degree"}
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class KernelRidge(Theory):
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
         """Kernel, data and the numbers, those that are fixed."""
-        return ", ".join((str(self.kernel), self.data, *written(numbers, n="n", dimension="d", p="p", lam=r"\lambda",
+        return ", ".join((str(self.kernel), self.data, *numbers_latex(numbers, n="n", dimension="d", p="p", lam=r"\lambda",
                                                                 noise=r"\sigma^2")))
 
     def plot(self, ax: Axes | None = None, *, dimension: int = 30, lam: float = 1e-3, noise: float = 0.1) -> Axes:

@@ -67,7 +67,7 @@ def over_spike(e: Expr) -> Any:
     return E(e, kappa)
 
 
-def output(st: Structure, K: Average = over_spike) -> Output:
+def sample_averages(st: Structure, K: Average = over_spike) -> Output:
     """What a sample gives: names for J, J_z, J_2, J_s and V's other names, and the observables; K averages over kappa."""
     return {"labels": _labels, "residual": _residual, "values": _values}[st.kind](st, K)
 
@@ -75,7 +75,7 @@ def output(st: Structure, K: Average = over_spike) -> Output:
 def without_spike(st: Structure, here: Mapping[Symbol, Expr]) -> Output:
     """What a sample gives at one kappa: `here` are the scalars of a sample there. Without an intercept B nothing asks for J."""
     here = {mu_1: S.One, mu_22: S.Zero, kappa: S.Zero, **here}
-    names, observables = output(st, lambda e: e)
+    names, observables = sample_averages(st, lambda e: e)
     return ({n: e.xreplace(here) for n, e in names.items() if n != J or here[B] != 0},
             {n: e.xreplace(here) for n, e in observables.items()})
 
@@ -130,7 +130,7 @@ def _error(st: Structure, K: Average) -> Expr:
 
 
 # -- real labels -------------------------------------------------------------------------------------------------------
-def clean(st: Structure) -> Expr:
+def noiseless_label(st: Structure) -> Expr:
     """The label without noise, g(<theta, x>), at fixed kappa and z1."""
     return st.g(st.aligned*kappa) if st.aligned else st.g(gamma*kappa + sqrt(rho)*z1)
 
@@ -145,7 +145,7 @@ def _residual(st: Structure, K: Average) -> Output:
     assert h is not None
     e_star = Symbol("e_star", real=True)
     where: dict[Any, Any] = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + Delta + STILL),
-                             t_0: clean(st) - B - (0 if st.aligned else mu_1*psi*z1)}
+                             t_0: noiseless_label(st) - B - (0 if st.aligned else mu_1*psi*z1)}
     smoothed, fresh = closed_moments(h), closed_loss(h)
     at = {_M: t_0, _TAU: tau, _V: V}
 
@@ -206,13 +206,13 @@ def _values(st: Structure, K: Average) -> Output:
     third = (z3,) if st.noisy and not joined else ()
     over = (*outer, z2, *third)
     s, f_star = st.loss.force(label, omega, V)
-    where = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + STILL), label: clean(st) + sum(sqrt(Delta)*v for v in third),
+    where = {tau: sqrt(mu_1**2*(q1 - psi**2) + mu_22*q2 + STILL), label: noiseless_label(st) + sum(sqrt(Delta)*v for v in third),
              s_plus: s, f_plus: f_star}
     if joined:
         where |= {S_: sqrt(tau**2 + V**2*extra)}
     where |= {J: E(s_plus, *over), J_s: -E(z2*s_plus, *over)/width, J_2: E(s_plus**2, *over) + extra*(1 - 2*V*J_s),
               J_z: S.Zero if st.aligned else E(z1*s_plus, *over) + mu_1*psi*J_s}
-    gap = (clean(st) - B - side)**2
+    gap = (noiseless_label(st) - B - side)**2
     square_error = K(gap if st.aligned else E(gap, z1)) + K(tau**2)
     train = K(E(st.loss.expr.subs({f: f_plus, y: label}), *over))
     test = K(E(st.loss.expr.subs({f: B + side + tau*z2, y: label}), *over))
@@ -230,7 +230,7 @@ def _values(st: Structure, K: Average) -> Output:
 def equations(st: Structure) -> System:
     """The equations of a convex loss; J = E[s], J_s = E[-ds/domega], J_2 = E[s^2] at fixed kappa, J_z that of psitilde."""
     w = r*kappa + bias + sqrt(c)*z
-    own, observables = output(st)
+    own, observables = sample_averages(st)
     K = over_spike
     b = c*beta*Vhat1
     half = L + c*Vhat1 - b

@@ -35,7 +35,7 @@ def smooth(st: Structure) -> bool:
     return not any(f in s.free_symbols for s in st.loss.expr.atoms(*SWITCHES))
 
 
-def serves(st: Structure) -> bool:
+def supports_grid(st: Structure) -> bool:
     """True if the loss is smooth in f and asks for a minimiser at every node; labels of +-1 where kappa decides them."""
     if not smooth(st):
         return False

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fallback_chain import assemble, robust
+from hermitex.solvers.fallback_chain import merge_solutions, solve_robustly
 from hermitex.solvers.newton import newton
 from hermitex.solvers.solution import Solution
 from hermitex.theories.losses import sign_labels
@@ -115,7 +115,7 @@ class Point:
             found = newton(residual, None, first, {"point": np.zeros(1)}, both=both, **options)
             if found.all_converged or self.unbounded:
                 return found
-            return robust(first, {"point": np.zeros(1)}, residual=residual, both=both, max_steps=40, **options)
+            return solve_robustly(first, {"point": np.zeros(1)}, residual=residual, both=both, max_steps=40, **options)
 
     @cached_property
     def unbounded(self) -> bool:
@@ -150,7 +150,7 @@ class Point:
 def solved(st: Structure, at: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], tolerance: float) -> Solution:
     """The solution at points of one structure, one after another, each from its neighbour or from lam = 1 down."""
     points = len(at["lamda"])
-    line = _InTurn(st, tolerance)
+    line = _PointSequence(st, tolerance)
     near, parts = None, []
     for k in range(points):
         here = {n: float(v[k]) for n, v in at.items()}
@@ -160,15 +160,15 @@ def solved(st: Structure, at: Mapping[str, np.ndarray], start: Mapping[str, np.n
             found = line.point(here, None)
         near = np.array([found[n][0] for n in TORN]) if found.all_converged else None
         parts.append((np.array([k]), found))
-    return assemble(parts, points, UNKNOWNS)
+    return merge_solutions(parts, points, UNKNOWNS)
 
 
-class _InTurn:
+class _PointSequence:
     """Points one after another: they begin with the rule that was fine enough for the last one, and share their grids."""
 
     def __init__(self, st: Structure, tolerance: float) -> None:
         self.st, self.tolerance = st, tolerance
-        self.made = SignGrid if sign_labels.serves(st) else LossGrid
+        self.made = SignGrid if sign_labels.supports_sign_grid(st) else LossGrid
         self.rule = self.made.first
         self.grids: dict[tuple, LossGrid] = {}
 

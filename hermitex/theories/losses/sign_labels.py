@@ -29,7 +29,7 @@ _omega, _V = Symbol("omega", real=True), Symbol("V", positive=True)
 _PANEL = {True: 1.5, False: 3.0}  # in w, beside the cuts: a force that is smooth bends where one with kinks has its cuts
 
 
-def serves(st: Structure) -> bool:
+def supports_sign_grid(st: Structure) -> bool:
     """True if forces and the probability of a label are formulas without averages, and the kinks of the loss are known."""
     if st.kind != "labels" or st.aligned or probability(st.g).has(Expectation):
         return False
@@ -57,7 +57,7 @@ def _kinks(st: Structure) -> tuple[tuple[float, float, float], ...] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _OfLabels:
+class _LabelFunctions:
     """(s_+, s_-), their slopes in omega, (f*_+, f*_-), at (omega, V); the losses, at f; P(y = 1) and its slopes, at a, s_0, ..."""
 
     forces: Callable[..., list[Any]] | None
@@ -67,7 +67,7 @@ class _OfLabels:
 
 
 @lru_cache(maxsize=64)
-def _compiled(st: Structure) -> _OfLabels:
+def _compiled(st: Structure) -> _LabelFunctions:
     chance = [probability(st.g)]
     for _ in range(3):
         chance.append(chance[-1].diff(a))
@@ -77,7 +77,7 @@ def _compiled(st: Structure) -> _OfLabels:
         forces = functions([_omega, _V], [up, down, up.diff(_omega), down.diff(_omega), f_up, f_down])
     letters = sorted(st.g.letters, key=str)
     losses = functions([f], [st.loss.at(1), st.loss.at(-1)])
-    return _OfLabels(forces, losses, functions([a, s_0, *letters], chance), tuple(s.name for s in letters))
+    return _LabelFunctions(forces, losses, functions([a, s_0, *letters], chance), tuple(s.name for s in letters))
 
 
 class SignGrid(LossGrid):

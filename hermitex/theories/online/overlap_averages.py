@@ -10,8 +10,8 @@ from sympy import Symbol
 
 from hermitex.errors import BadInput, NoValue
 from hermitex.solvers.ode import Trajectory, integrate
-from hermitex.solvers.solve_limits import limited
-from hermitex.systems.names import begin
+from hermitex.solvers.solve_limits import limit_time
+from hermitex.systems.names import read_start
 from hermitex.systems.trajectory import at_end, checked_times
 from hermitex.theories.curve import Curve
 from hermitex.theories.online.repeated import Repeated
@@ -102,10 +102,10 @@ class OverlapFlow(Theory):
             raise NoValue("sgd", "t", "(0, 20)")
         times, fixed = checked_times(given.pop("t")), self.single(given, *given)
         x0 = self._start(fixed["m0"])
-        for name, value in begin(start, "'m': 0.1").items():
+        for name, value in read_start(start, "'m': 0.1").items():
             x0[self.order_parameters.index(name)] = float(value)
         events = {} if until is None else {"escape": lambda t, x, p: float(np.max(np.abs(x))) - until}
-        with limited(budget):
+        with limit_time(budget):
             rate, method, tolerance = self._flow(fixed["step"], fixed["repetition"], tolerance)
             found = integrate(rate, x0, times if times.ndim else (0.0, float(times)), names=self.order_parameters, events=events,
                               terminal=tuple(events), method=method, rtol=tolerance,

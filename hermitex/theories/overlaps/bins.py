@@ -16,12 +16,12 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 from sympy import Expr, Symbol
 
-from hermitex.kernels.histogram import NODE, REACH, Histogram, critical_points, histogram, inside, planes
+from hermitex.kernels.histogram import NODE, REACH, Histogram, cell_planes, cell_weights, critical_points, histogram
 from hermitex.kernels.level_sets import LevelSets
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.cell_grid import Array, rung
-from hermitex.theories.overlaps.channel import Output, outer, tensor_product
-from hermitex.theories.overlaps.label_structure import axis, values
+from hermitex.theories.overlaps.cell_grid import Array, scale_rung
+from hermitex.theories.overlaps.channel import Output, sum_outer_products, tensor_product
+from hermitex.theories.overlaps.label_structure import axis, target_function
 from hermitex.theories.overlaps.overlap_frame import Frame, field_nodes, frame_of
 
 # by the number of variables: the width of a cell, of sqrt(V) along each axis of the frame, and of a step of the fields
@@ -72,7 +72,7 @@ class BinnedOutput(Output):
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> BinnedOutput:
         """From an expression; its atoms are the labels that many points share, its knots those of the origin and of its corners."""
-        of, r = values(g, names), len(names)
+        of, r = target_function(g, names), len(names)
 
         def finite(points: Sequence[Array]) -> Array:
             with np.errstate(all="ignore"):
@@ -129,7 +129,7 @@ class BinnedOutput(Output):
 
     def table(self, frame: Frame, v: Array, fineness: float, count: int) -> Histogram:
         """The histogram over cells of this frame; its width changes by steps, so that it can be kept."""
-        h = _CELL[self.r]*fineness**(4 - self.r)*rung(np.sqrt(v))  # cells of a plane are cheap against bins and fields
+        h = _CELL[self.r]*fineness**(4 - self.r)*scale_rung(np.sqrt(v))  # cells of a plane are cheap against bins and fields
         half = bool(frame.odd)
         folded = [i for i in range(self.r) if tuple(-1 if i == j else 1 for j in range(self.r)) in frame.even]
         key = (np.round(frame.R, 9).tobytes(), h.tobytes(), count, half, *folded)
@@ -202,12 +202,12 @@ class BinnedOutput(Output):
         least = 1e-11  # a bin with less probability at a field adds nothing to F
         for n, k in enumerate(run):
             part = moments.of(k)
-            F = outer(part[1:], part[0], weight, least)
+            F = sum_outer_products(part[1:], part[0], weight, least)
             yield 0, F
             for level in range(1, _LEVELS):
                 sums[level] = sums[level] + part
                 if len(run) == 1 or (n + 1) % 2**level == 0:
-                    yield level, F if len(run) == 1 else outer(sums[level][1:], sums[level][0], weight, least)
+                    yield level, F if len(run) == 1 else sum_outer_products(sums[level][1:], sums[level][0], weight, least)
                     sums[level] = 0.0
 
     # -- samples --------------------------------------------------------------------------------------------------------
@@ -219,11 +219,11 @@ class BinnedOutput(Output):
         """V^{-1}(E z - omega) and V^{-1} Cov(z) V^{-1} - V^{-1} over the level sets of the labels, by the cells that they meet."""
         least = 1/np.diag(np.linalg.inv(V))  # along the axes, so that the next V finds the cells of this one
         scale = max(1.0, _NEAREST[self.r]/float(least.min()))  # nearer by the label is a plane, of which g is that of s V times s
-        V, steps = scale*V, rung(np.sqrt(scale*least))
+        V, steps = scale*V, scale_rung(np.sqrt(scale*least))
         fineness = self.coarse*max(_COARSE[self.r], (1/float(np.prod(steps))/_DEAR[self.r])**0.3)  # some 10^6 cells at most
         h = _CELL[self.r]*fineness**(4 - self.r)*steps
         if self._kept.get("levels", (None,))[0] != h.tobytes():
-            self._kept["levels"] = h.tobytes(), LevelSets(planes(self.g, np.eye(self.r), h).thinned)
+            self._kept["levels"] = h.tobytes(), LevelSets(cell_planes(self.g, np.eye(self.r), h).thinned)
         seen, mean, spread = self._kept["levels"][1].moments(y, omega, white := np.linalg.inv(np.linalg.cholesky(V)))
         return scale*mean @ white, scale*(white.T @ (spread - np.eye(self.r)*seen[:, None, None]) @ white)
 
@@ -234,7 +234,7 @@ class _BinMoments:
     def __init__(self, table: Histogram, fields: Sequence[Array], v: Array) -> None:
         self.table, self.factors = table, []
         for o, x, h, u in zip(fields, table.sides, table.widths, v, strict=True):
-            s, B = np.sqrt(u), inside(x, h)
+            s, B = np.sqrt(u), cell_weights(x, h)
             p, slope = np.zeros((2, len(o), B.shape[0]))
             for side in (1, -1) if x[0] > 0 else (1,):  # of a folded axis both sides
                 t = (side*(x[:, None] + h*NODE).ravel() - o[:, None])/s

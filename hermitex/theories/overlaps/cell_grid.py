@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.normals import WINDOW, intervals, panels
+from hermitex.kernels.normals import WINDOW, interval_probabilities, panels
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
 
 
-def rung(s: Any) -> Any:
+def scale_rung(s: Any) -> Any:
     """The next power of sqrt 2 below a scale: what is resolved changes by steps, so that what is computed can be kept."""
     return 2.0**(np.floor(2*np.log2(s) + 1e-9)/2)
 
@@ -37,7 +37,7 @@ class LabelAxis:
 
     def rung(self, s: float) -> float:
         """The scale that panels resolve for a Gaussian of width s: it changes by steps, so what is computed can be kept."""
-        return float(rung(min(s, self.scale)))
+        return float(scale_rung(min(s, self.scale)))
 
     def nodes(self, s: float, fineness: float = 1.0) -> tuple[Array, Array]:
         """Points and their dz: the inside of each interval, or panels that resolve a Gaussian of width s."""
@@ -54,7 +54,7 @@ class LabelAxis:
         """p[cell, omega] = P(z in cell | omega) and dp/domega."""
         s = np.sqrt(v)
         if self.steps:
-            return intervals(np.concatenate([[-np.inf], self.cuts, [np.inf]])[:, None], omega, s)
+            return interval_probabilities(np.concatenate([[-np.inf], self.cuts, [np.inf]])[:, None], omega, s)
         z, w = self.nodes(self.rung(s), fineness)
         t = (z[:, None] - omega)/s
         root = np.sqrt(2*np.pi)  # the normal density is exp(-t^2/2)/root

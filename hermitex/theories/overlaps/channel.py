@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.normals import broken_nodes, merged, panels
+from hermitex.kernels.normals import broken_nodes, merge_far_fields, panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, ThinTable, averaged
 from hermitex.theories.overlaps.overlap_frame import eigen_nodes, field_nodes, frame_of, frame_of_axes
@@ -103,7 +103,7 @@ class FiniteOutput(Output):
         m, along = np.diag(M), self.by_axes(M)
         frame = frame_of_axes(m, self.alike) if along else frame_of(M, self.alike)
         parts = self._along_axes(m, frame.halved, fineness) if along else self.sliced(M, fineness)
-        F = sum((outer(a, z, weight) for weight, z, a in parts), np.zeros((self.r, self.r)))
+        F = sum((sum_outer_products(a, z, weight) for weight, z, a in parts), np.zeros((self.r, self.r)))
         return frame.back(frame.R.T @ F @ frame.R*frame.shown)  # what the other half of the fields cancels is zero
 
     @cached_property
@@ -112,7 +112,7 @@ class FiniteOutput(Output):
         many = 200  # labels from which few may occur next to each point
         if self.law is None or self.r > 1 or len(self.labels) < many:
             return None
-        return ThinTable(self.grid.axes[0], partial(stepped, self.law), self.labels, self.steps)
+        return ThinTable(self.grid.axes[0], partial(cell_probabilities, self.law), self.labels, self.steps)
 
     def _along_axes(self, m: Array, halved: Sequence[int], fineness: float) -> Iterator[tuple[Array, Array, Any]]:
         """(weights, Z, [A_i]) on a tensor of omegas, all at once, or as much at a time as fits.
@@ -132,14 +132,14 @@ class FiniteOutput(Output):
         whole = self.law is None or size >= len(self.labels)
         for k in range(0, 1 if whole else len(self.labels), size):
             part = slice(k, k + size)
-            law = None if whole else partial(stepped, self.law, self.labels[part], self.steps[part])
+            law = None if whole else partial(cell_probabilities, self.law, self.labels[part], self.steps[part])
             grid = self.grid if law is None else LabelGrid(self.grid.axes, law)
             z, *a = grid.moments(omegas, 1 - m, fineness)
             yield weight, z, a
 
     def _fewer(self, nodes: Sequence[tuple[Array, Array]], m: Array) -> list[tuple[Array, Array]]:
         """Fields along each axis without those that see nothing of its steps."""
-        return [merged(o, w, a.cuts, float(np.sqrt(1 - x))) if a.steps else (o, w)
+        return [merge_far_fields(o, w, a.cuts, float(np.sqrt(1 - x))) if a.steps else (o, w)
                 for (o, w), a, x in zip(nodes, self.grid.axes, m, strict=True)]
 
     def errors(self, M: Array, fineness: float = 0.5) -> float:
@@ -212,7 +212,7 @@ class FiniteOutput(Output):
             else:
                 own = self._table(cells, y[part]) if rows is None else table[rows[part]]
                 z, *a = (np.einsum("nc,cn->n", own, p) for p in self.chances(cells, omega[part], V, fineness))
-            parts.append(ratio(np.stack(a, axis=-1), np.where(z > self.least, z, 0.0)))
+            parts.append(safe_ratio(np.stack(a, axis=-1), np.where(z > self.least, z, 0.0)))
         return np.concatenate(parts)
 
     def by_axes(self, V: Array) -> bool:
@@ -225,7 +225,7 @@ def tensor_product(weights: Sequence[Array]) -> Array:
     return reduce(np.multiply.outer, weights)
 
 
-def stepped(law: Any, y: Array, steps: Array, points: Sequence[Array]) -> Array:
+def cell_probabilities(law: Any, y: Array, steps: Array, points: Sequence[Array]) -> Array:
     """P(y_k | points) dy_k."""
     p = _each(law, y, points)
     return p*steps.reshape(-1, *[1]*(p.ndim - 1))
@@ -236,7 +236,7 @@ def _each(law: Any, y: Array, points: Sequence[Array]) -> Array:
     return np.asarray(law(y.reshape(-1, *[1]*np.ndim(points[0])), points))
 
 
-def ratio(a: Array, z: Array) -> Array:
+def safe_ratio(a: Array, z: Array) -> Array:
     """A/Z, and zero where the label could not have come about there in double precision."""
     return np.where(z[:, None] > LEAST, a/np.where(z > LEAST, z, 1.0)[:, None], 0.0)
 
@@ -246,7 +246,7 @@ def kernel(a: Array, b: Array) -> Array:
     return np.exp(-np.maximum(np.sum(a*a, axis=1)[:, None] + np.sum(b*b, axis=1) - 2*a @ b.T, 0)/2)
 
 
-def outer(a: Sequence[Array] | Array, z: Array, weight: Array, least: float = LEAST) -> Array:
+def sum_outer_products(a: Sequence[Array] | Array, z: Array, weight: Array, least: float = LEAST) -> Array:
     """sum over labels and omegas of weight A_i A_j/Z, (r, r), where Z is not below `least`."""
     seen = z > least
     share = np.where(seen, weight/np.where(seen, z, 1.0), 0.0).ravel()

@@ -16,7 +16,7 @@ import numpy as np
 from hermitex.theories.overlaps.overlap_branch import accelerated
 from hermitex.theories.overlaps.overlap_map import OverlapMap
 from hermitex.theories.overlaps.overlap_space import FixedPoint
-from hermitex.theories.overlaps.saturation import Approach, normals
+from hermitex.theories.overlaps.saturation import Approach, unit_gradients
 
 Array = np.ndarray
 
@@ -31,7 +31,7 @@ class WholeMap(OverlapMap):
     def approach(self) -> Approach | None:
         """The fixed points beside M = 1 of a smooth label without noise."""
         g = self.output.smooth
-        return None if g is None else Approach(self, normals(g, self.output.r))
+        return None if g is None else Approach(self, unit_gradients(g, self.output.r))
 
     def beside_one(self, alpha: float, informed: bool) -> FixedPoint | None:
         """The fixed point of a smooth label without noise that is nearer to M = 1 than is resolved."""
@@ -50,7 +50,7 @@ class WholeMap(OverlapMap):
         return min(near, 1/self.approach.onset)
 
 
-def followed(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
+def reached_fixed_point(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
     """The fixed point reached from zero, or from one; kept, and the start of the next."""
     key = (alpha, informed)
     if key not in evolution.known:
@@ -59,14 +59,17 @@ def followed(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
         if last is not None and not informed and np.array_equal(evolution.space.matrix(last.x), np.eye(evolution.output.r)):
             found = last  # what is known exactly stays so with more samples
         else:
-            found = evolution.iterated(alpha, informed) if last is None else continued(evolution, last.x, alpha, informed)
+            found = evolution.iterated(alpha, informed) if last is None else accelerated_fixed_point(evolution, last.x, alpha,
+                                                                                                     informed)
             found = found if found.converged else _finished(evolution, found, alpha)
-            found = resolved(evolution, found if informed else stable(evolution, found, alpha), alpha, informed)
+            found = resolved_fixed_point(evolution, found if informed else stable_fixed_point(evolution, found, alpha), alpha,
+                                         informed)
         evolution.known[key] = found
     return evolution.known[key]
 
 
-def continued(evolution: WholeMap, start: Array, alpha: float, informed: bool, held: Sequence[int] = ()) -> FixedPoint:
+def accelerated_fixed_point(evolution: WholeMap, start: Array, alpha: float, informed: bool,
+                            held: Sequence[int] = ()) -> FixedPoint:
     """Some plain steps, which tell where it goes, then Anderson's acceleration; plain steps throughout where that fails.
 
     From the fixed point of a smaller alpha, informed from that of a larger one; overlaps that are `held` stay.
@@ -106,7 +109,7 @@ def continued(evolution: WholeMap, start: Array, alpha: float, informed: bool, h
     return evolution.iterated(alpha, informed, x, fixed)
 
 
-def stable(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
+def stable_fixed_point(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
     """The fixed point, or where the iteration goes on to from one that it would leave in the end: the directions separate there.
 
     Above it, since what is reached from M = eps 1 is so from below.
@@ -169,7 +172,7 @@ def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[in
     return None
 
 
-def resolved(evolution: WholeMap, found: FixedPoint, alpha: float, informed: bool) -> FixedPoint:
+def resolved_fixed_point(evolution: WholeMap, found: FixedPoint, alpha: float, informed: bool) -> FixedPoint:
     """What the quadrature resolves; what is nearer to 1 where all directions come there together; else why not."""
     limit, m = evolution.least, np.linalg.eigvalsh(evolution.space.matrix(found.x))
     near = all_near(evolution, found.x)

@@ -12,16 +12,16 @@ import numpy as np
 from sympy import Expr, Symbol, sign
 from sympy.core.relational import Relational
 
-from hermitex.exponents.channels import Channel, Named, channel
-from hermitex.exponents.label import shown, split_products
+from hermitex.exponents.channels import Channel, NamedChannel, channel
+from hermitex.exponents.label import split_products, visible_target
 from hermitex.exponents.mean import in_space
 from hermitex.kernels.normals import normal_nodes
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, averaged
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
 from hermitex.theories.overlaps.label_fibres import FibreOutput, few_values
-from hermitex.theories.overlaps.label_structure import axis, indicator, label_values, values
-from hermitex.theories.overlaps.output_choice import listed
+from hermitex.theories.overlaps.label_structure import axis, indicator, label_values, target_function
+from hermitex.theories.overlaps.output_choice import listed_output
 
 # places of the grid's origin on each axis, so that no node lies at an edge of everyday targets
 _APART = np.array([0.0437, -0.0911, 0.1373])
@@ -33,12 +33,12 @@ class Generalisation:
     `kind`: "classification" (two labels, +-1), or "regression"
     """
 
-    def __init__(self, g: Expr, law: Named | Channel, names: Sequence[Symbol], coarser: float = 1.0) -> None:
-        clean = split_products(sign(g) if isinstance(law, Named) and law.name == "sign" else
-                               shown(g, law) if isinstance(law, Named) else g)
+    def __init__(self, g: Expr, law: NamedChannel | Channel, names: Sequence[Symbol], coarser: float = 1.0) -> None:
+        clean = split_products(sign(g) if isinstance(law, NamedChannel) and law.name == "sign" else
+                               visible_target(g, law) if isinstance(law, NamedChannel) else g)
         self.names, self.r, self.g = tuple(names), len(names), clean
         self.axes = tuple(axis(clean, x) for x in names)
-        of = values(clean, names)
+        of = target_function(clean, names)
         steps = all(a.steps for a in self.axes)
         few = few_values(of, self.r) if not steps and self.r == 2 else None
         self.labels = label_values(clean, names, self.axes) if steps else np.zeros(0) if few is None else few
@@ -116,7 +116,7 @@ class Generalisation:
         if not len(self.labels):
             return FiniteOutput(self.grid, np.ones(1), r=self.r, least=-np.inf)  # a mean may be negative
         grid = LabelGrid(self.axes, indicator(self.g, self.names, self.labels))
-        return listed(grid, self.labels, (values(self.g, self.names), self.labels, np.eye(len(self.labels))))
+        return listed_output(grid, self.labels, (target_function(self.g, self.names), self.labels, np.eye(len(self.labels))))
 
     def estimate(self, omega: Array, V: Array) -> Array:
         """The Bayes estimate of the clean label at fields (n, r): E[g|omega], or its sign for labels of +-1."""
@@ -126,7 +126,7 @@ class Generalisation:
 
     def clean(self, z: Array) -> Array:
         """The clean label at z (n, r)."""
-        return values(self.g, self.names)(list(z.T))
+        return target_function(self.g, self.names)(list(z.T))
 
     def _off_one(self, M: Array, v: float = 2e-4) -> Array:
         """An overlap nearer to 1 than the nodes resolve, by 1 - v."""
@@ -141,7 +141,7 @@ class Generalisation:
             return float(sum(w @ (self.labels**2 @ z) for w, z, _ in self._law.sliced(nothing, 1.0)))
         if in_space(self.g, self.names, 2) is False:
             return float("nan")  # 1/z, of which nodes see a part
-        of, one = values(self.g, self.names), np.ones(self.r)
+        of, one = target_function(self.g, self.names), np.ones(self.r)
 
         def squares(points: Sequence[Array]) -> Array:
             square = of(points)**2
@@ -159,7 +159,7 @@ class Generalisation:
         if isinstance(self._law, FibreOutput) or (full and not straight):
             return float(sum(w @ (self._law.labels @ z)**2 for w, z, _ in self._law.sliced(M, 1.0)))
         m, R = (np.diag(M), np.eye(self.r)) if straight else np.linalg.eigh(M)
-        m, of, grid = np.where(m < 1e-14, 0.0, m), values(self.g, self.names), self.grid
+        m, of, grid = np.where(m < 1e-14, 0.0, m), target_function(self.g, self.names), self.grid
         if not straight:
             fineness = 0.15 if self.r < 3 else 1.2
             coarse = max(fineness, 0.6)
@@ -172,7 +172,7 @@ class Generalisation:
     @cached_property
     def _jumps(self) -> bool:
         """Whether the label jumps at a cut of an axis: nodes that are not broken there see it badly."""
-        of, z = values(self.g, self.names), np.random.default_rng(0).standard_normal((self.r, 50))
+        of, z = target_function(self.g, self.names), np.random.default_rng(0).standard_normal((self.r, 50))
         for i, a in enumerate(self.axes):
             for c in a.cuts:
                 here, there = (of([np.full(50, c + e) if j == i else x for j, x in enumerate(z)]) for e in (-1e-9, 1e-9))

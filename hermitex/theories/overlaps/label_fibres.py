@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.jumps import fibres
-from hermitex.kernels.normals import intervals
+from hermitex.kernels.jumps import jump_lines
+from hermitex.kernels.normals import interval_probabilities
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.cell_grid import Array, rung
+from hermitex.theories.overlaps.cell_grid import Array, scale_rung
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput
 from hermitex.theories.overlaps.overlap_frame import eigen_nodes
 
@@ -39,7 +39,7 @@ class FibreOutput(FiniteOutput):
     def _fibres(self, panel: float) -> list[tuple[float, float, Array, Array]]:
         """(z1, its weight, the jumps in z2, the level between them) of every node."""
         if panel not in self._kept:
-            self._kept[panel] = fibres(self.of, self.levels, panel, self.grid.axes[0].cuts)
+            self._kept[panel] = jump_lines(self.of, self.levels, panel, self.grid.axes[0].cuts)
         return list(self._kept[panel])
 
     @cached_property
@@ -67,7 +67,7 @@ class FibreOutput(FiniteOutput):
             p = w*np.exp(-t*t/(2*v))/np.sqrt(2*np.pi*v)
             edges = np.concatenate([[-far], jumps, [far]])[:, None]
             checkpoint("iterating the state evolution", 3*EXP*len(edges)*len(t))
-            chance, slope = (p*f for f in intervals(edges, o2[lo:hi] + c*t, s))
+            chance, slope = (p*f for f in interval_probabilities(edges, o2[lo:hi] + c*t, s))
             parts = np.array([chance, chance*t/v - c*slope, slope])
             if len(np.unique(which)) == len(which):  # each level once
                 found[:, which, lo:hi] += parts
@@ -80,7 +80,7 @@ class FibreOutput(FiniteOutput):
 
     def _panel(self, v: float, s: float, c: float) -> float:
         """The width of panels in z1, in rungs: of z1 itself, and of a jump that passes the width s of z2."""
-        return rung(min(1.8*np.sqrt(v), 2.5*s/max(self.steep, abs(c), 0.1), 0.9))
+        return scale_rung(min(1.8*np.sqrt(v), 2.5*s/max(self.steep, abs(c), 0.1), 0.9))
 
     def by_axes(self, V: Array) -> bool:
         return False

@@ -85,13 +85,13 @@ def _numbers(cuts: Sequence[Expr]) -> Array:
     return points[np.concatenate([[True], np.diff(points) > _SAME])] if len(points) else points
 
 
-def values(g: Expr, names: Sequence[Symbol]) -> Callable[[Sequence[Array]], Array]:
+def target_function(g: Expr, names: Sequence[Symbol]) -> Callable[[Sequence[Array]], Array]:
     """g as a function of arrays, one for each name; broadcasts."""
     f = array_function(g, *names)
     return lambda points: f(*points)
 
 
-def sections(g: Expr, names: Sequence[Symbol]) -> LabelSections | None:
+def find_sections(g: Expr, names: Sequence[Symbol]) -> LabelSections | None:
     """g as functions of one smooth variable, chosen by the cells of the others; None if no variable is alone in being smooth."""
     cuts = {x: step_cuts(g, x) for x in names}
     smooth = [x for x in names if cuts[x] is None]
@@ -111,14 +111,14 @@ def sections(g: Expr, names: Sequence[Symbol]) -> LabelSections | None:
 
 def label_values(g: Expr, names: Sequence[Symbol], axes: Sequence[LabelAxis]) -> Array:
     """The labels that g takes over the cells of its steps."""
-    table = values(g, names)(np.meshgrid(*(a.nodes(1.0)[0] for a in axes), indexing="ij", sparse=True))
+    table = target_function(g, names)(np.meshgrid(*(a.nodes(1.0)[0] for a in axes), indexing="ij", sparse=True))
     found = np.sort(table.ravel())
     return found[np.concatenate([[True], np.diff(found) > _SAME*max(1.0, float(np.max(np.abs(found))))])]
 
 
 def indicator(g: Expr, names: Sequence[Symbol], labels: Array) -> Callable[[Sequence[Array]], Array]:
     """1{g(z) = y_k}, the label as the first axis."""
-    of = values(g, names)
+    of = target_function(g, names)
 
     def law(points: Sequence[Array]) -> Array:
         nearest = np.argmin(np.abs(of(points)[None] - labels.reshape(-1, *[1]*max(np.ndim(p) for p in points))), axis=0)

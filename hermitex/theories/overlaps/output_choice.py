@@ -17,16 +17,16 @@ from scipy.special import gammaln, xlogy
 from sympy import Dummy, Expr, Symbol
 
 from hermitex.errors import NoClosedForm
-from hermitex.exponents.channels import Channel, Named
-from hermitex.exponents.label import shown, split_products
+from hermitex.exponents.channels import Channel, NamedChannel
+from hermitex.exponents.label import split_products, visible_target
 from hermitex.kernels.arrays import lambdify
 from hermitex.kernels.normals import WINDOW
 from hermitex.kernels.panel_rules import zeros_of
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid
-from hermitex.theories.overlaps.channel import FiniteOutput, Output, stepped
+from hermitex.theories.overlaps.channel import FiniteOutput, Output, cell_probabilities
 from hermitex.theories.overlaps.label_fibres import FibreOutput, few_values
-from hermitex.theories.overlaps.label_structure import axis, indicator, label_values, sections, values
+from hermitex.theories.overlaps.label_structure import axis, find_sections, indicator, label_values, target_function
 from hermitex.theories.overlaps.output_levels import LevelOutput
 from hermitex.theories.overlaps.overlap_space import OverlapSpace
 from hermitex.theories.overlaps.product_labels import ProductOutput
@@ -35,7 +35,7 @@ from hermitex.theories.overlaps.step_labels import StepOutput
 _LABELS = 18_000  # of a quadrature over y: 144 kB at each field
 
 
-def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], space: OverlapSpace) -> Output:
+def output(g: Expr, law: NamedChannel | Channel, names: Sequence[Symbol], space: OverlapSpace) -> Output:
     """The output channel of a target, whose symmetries leave the overlaps of `space`.
 
     Raises
@@ -49,19 +49,19 @@ def output(g: Expr, law: Named | Channel, names: Sequence[Symbol], space: Overla
     return replace(found, quick=space.diagonal or found.r < 3) if isinstance(found, StepOutput) else found
 
 
-def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: OverlapSpace) -> Output:
+def _of(g: Expr, law: NamedChannel | Channel, names: tuple[Symbol, ...], space: OverlapSpace) -> Output:
     diagonal = space.diagonal
     if isinstance(law, Channel):
         return _custom(law, names)
-    g = split_products(shown(g, law))
+    g = split_products(visible_target(g, law))
     axes = tuple(axis(g, x) for x in names)
     if law.name in ("deterministic", "random_sign"):
         if all(a.steps for a in axes):
             labels = label_values(g, names, axes)
-            return listed(LabelGrid(axes, indicator(g, names, labels)), labels)
+            return listed_output(LabelGrid(axes, indicator(g, names, labels)), labels)
         if diagonal and (monomial := ProductOutput.of(g, names, law.name)) is not None:
             return monomial
-        found = sections(g, names)
+        found = find_sections(g, names)
         if found is not None and (diagonal or len(names) == 1):
             return LevelOutput(found, len(names))
         return _implicit(g, names, axes, space, law.name == "deterministic")
@@ -72,18 +72,18 @@ def _of(g: Expr, law: Named | Channel, names: tuple[Symbol, ...], space: Overlap
 
 def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[LabelAxis, ...], space: OverlapSpace, signed: bool) -> Output:
     """A label without noise that mixes several variables: a list by its values, or bins."""
-    of = values(g, names)
+    of = target_function(g, names)
     labels = few_values(of, len(names))
     if labels is not None:
-        return listed(LabelGrid(axes, indicator(g, names, labels)), labels, (of, labels, np.eye(len(labels))))
+        return listed_output(LabelGrid(axes, indicator(g, names, labels)), labels, (of, labels, np.eye(len(labels))))
     # where the sign is drawn g stands for |g|
     return BinnedOutput.of(g, names, space.group, space.odd if signed else ())
 
 
 # -- labels that are drawn ----------------------------------------------------------------------------------------------
-def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[LabelAxis, ...]) -> Output:
+def _drawn(g: Expr, law: NamedChannel, names: tuple[Symbol, ...], axes: tuple[LabelAxis, ...]) -> Output:
     """P(y | g(z)) of a named channel."""
-    of = values(g, names)
+    of = target_function(g, names)
     sample = of(_spread(len(names)))
     w = Dummy("w", real=True)
     few = law.labels(w).probabilities
@@ -97,7 +97,7 @@ def _drawn(g: Expr, law: Named, names: tuple[Symbol, ...], axes: tuple[LabelAxis
 
         levels = few_values(of, len(names))
         curved = None if levels is None else (of, levels, np.stack([np.broadcast_to(p(levels), levels.shape) for p in laws]))
-        return listed(LabelGrid(axes, finite), labels, curved, smallest=_smallest(axes))
+        return listed_output(LabelGrid(axes, finite), labels, curved, smallest=_smallest(axes))
     if law.name == "gaussian":
         D = float(law.parameter or 0)
         step, reach = (0.3 if len(names) == 1 else 0.45)*np.sqrt(D), 8*np.sqrt(D)  # A^2/Z has poles in y: 2e-11, 1e-15 at 0.3
@@ -125,15 +125,15 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[LabelAxis, ...], 
                 analytic: bool = False) -> Output:
     steps = np.broadcast_to(dy, y.shape)
     axes = tuple(a if a.steps else LabelAxis(a.cuts, False, scale, analytic and len(axes) > 1 and not a.cuts.size) for a in axes)
-    grid = LabelGrid(axes, partial(stepped, density, y, steps))
+    grid = LabelGrid(axes, partial(cell_probabilities, density, y, steps))
     most = 6e8  # labels times points that a quadrature may cost
     if len(y) > _LABELS or grid.size(np.full(len(axes), 0.25))*float(len(y)) > most:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
-    return listed(grid, y, law=density, steps=steps, smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
+    return listed_output(grid, y, law=density, steps=steps, smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
 
 
-def listed(grid: LabelGrid, labels: Array, curved: tuple[Any, Array, Array] | None = None, **more: Any) -> FiniteOutput:
+def listed_output(grid: LabelGrid, labels: Array, curved: tuple[Any, Array, Array] | None = None, **more: Any) -> FiniteOutput:
     """Labels of a list: exact boxes where all variables enter by steps, lines where two of them have jumps elsewhere, else nodes.
 
     curved : (g, its levels, P(label | level)) of a target that takes few values

@@ -17,7 +17,7 @@ from hermitex.kernels.normals import normal_nodes
 from hermitex.kernels.panel_rules import near_knots, zeros_on
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, contracted
-from hermitex.theories.overlaps.channel import EXP, FiniteOutput, Output, ratio
+from hermitex.theories.overlaps.channel import EXP, FiniteOutput, Output, safe_ratio
 from hermitex.theories.overlaps.label_structure import LabelSections, branches_and_plateaus
 
 
@@ -212,7 +212,7 @@ class LevelOutput(Output):
         Z = np.einsum("np,pn->n", z, chance[0])
         A = [np.einsum("np,pn->n", z, d) for d in chance[1:]]
         A.insert(k, np.einsum("np,pn->n", a, chance[0]))
-        found = ratio(np.stack(A, axis=1), Z)
+        found = safe_ratio(np.stack(A, axis=1), Z)
         if self.atoms is not None:
             near = np.min(np.abs(y[:, None] - self.atoms.labels), axis=1) <= 1e-9*(1 + np.abs(y))
             if near.any():

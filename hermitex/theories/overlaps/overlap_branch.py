@@ -137,7 +137,7 @@ class OverlapPath:
 
 
 # -- where branches open -------------------------------------------------------------------------------------------------
-def stages(zero: OverlapPath, basis: Array) -> tuple[tuple[float, OverlapPath], ...]:
+def branch_stages(zero: OverlapPath, basis: Array) -> tuple[tuple[float, OverlapPath], ...]:
     """(alpha, branch) for the branches that open one after another, the first from M = 0; none where the overlaps stay there.
 
     zero : M = 0 itself, with all variables as its kernel;  basis : of the space of overlaps
@@ -153,7 +153,7 @@ def _first(zero: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
         start = zero.F(zero.base)
         N = start/np.trace(start)
     else:
-        rate, N = zero.kernel_growth(zero.base, zero.K, compressed(basis, zero.K))
+        rate, N = zero.kernel_growth(zero.base, zero.K, compressed_basis(basis, zero.K))
         if rate < LEAST:
             return None
     P = kept_face(zero.F, _range(N))
@@ -164,7 +164,7 @@ def _first(zero: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
 def _next(path: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
     """Where the kernel of a branch becomes unstable, by the zero of log(alpha lambda) along it."""
     K = np.eye(len(path.face)) - path.face
-    span = compressed(basis, K)
+    span = compressed_basis(basis, K)
     if np.trace(K) < 0.5 or not span:
         return None
 
@@ -242,7 +242,7 @@ def kept_face(F: Callable[[Array], Array], P: Array) -> Array:
         P = span @ span.T
 
 
-def compressed(basis: Array, K: Array) -> list[Array]:
+def compressed_basis(basis: Array, K: Array) -> list[Array]:
     """A basis of {K S K}, S in the space of overlaps, orthonormal."""
     rows = np.array([(K @ S @ K).ravel() for S in basis])
     _, s, V = np.linalg.svd(rows)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hermitex.kernels.normals import nonnegative, normal_nodes
+from hermitex.kernels.normals import nonnegative_nodes, normal_nodes
 from hermitex.theories.overlaps.cell_grid import Array
 
 _SAME = 1e-9  # eigenvalues, and products of symmetries, that differ by less agree to rounding
@@ -118,7 +118,7 @@ def field_nodes(m: Array, coarse: float, halved: Sequence[int] = (), reach: floa
         o, w = normal_nodes(x, u, coarse)
         kept = np.abs(o) <= reach*np.sqrt(x) + 1e-300
         o, w = o[kept], w[kept]
-        found.append(nonnegative(o, w) if i in halved else (o, w))
+        found.append(nonnegative_nodes(o, w) if i in halved else (o, w))
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from sympy import Expr, Matrix, Symbol, linear_eq_to_matrix, zeros
 
 from hermitex.errors import HermitexError
-from hermitex.exponents.channels import Channel, Named
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.directions.symmetry import symmetries
 
 Array = np.ndarray
@@ -67,7 +67,7 @@ class OverlapSpace:
         return np.array([M[e] for e in self.entries])
 
 
-def overlap_space(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> OverlapSpace:
+def overlap_space(g: Expr, law: NamedChannel | Channel, names: Sequence[Symbol]) -> OverlapSpace:
     """The overlaps compatible with the symmetries of a target and its channel, each proved by algebra.
 
     >>> from sympy import sign
@@ -77,7 +77,7 @@ def overlap_space(g: Expr, law: Named | Channel, names: Sequence[Symbol]) -> Ove
     ((0, 0), (1, 1))
     """
     target = law.p if isinstance(law, Channel) else g
-    signs = (1, -1) if isinstance(law, Named) and law.name in _EVEN else (1,)
+    signs = (1, -1) if isinstance(law, NamedChannel) and law.name in _EVEN else (1,)
     try:
         found = [s for s in symmetries(target, tuple(names)) if s.sign in signs]
     except HermitexError:

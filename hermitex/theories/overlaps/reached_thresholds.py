@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from hermitex.errors import NoClosedForm
 from hermitex.theories.overlaps.channel import is_diagonal
-from hermitex.theories.overlaps.overlap_branch import OverlapPath, compressed
+from hermitex.theories.overlaps.overlap_branch import OverlapPath, compressed_basis
 from hermitex.theories.overlaps.state_evolution import StateEvolution
 
 Array = np.ndarray
@@ -35,7 +35,7 @@ class Reached:
     overlap: float
 
 
-def reached(evolution: StateEvolution, known: Array, hidden: Array, alone: float) -> Reached:
+def reached_threshold(evolution: StateEvolution, known: Array, hidden: Array, alone: float) -> Reached:
     """Where the `hidden` directions leave zero while those that are `known` are so in part.
 
     Parameters
@@ -84,7 +84,7 @@ class _Continued:
         self.most = 1 - evolution.least
         F = partial(evolution.F_within, fineness=fineness)
         self.path = OverlapPath(F, P, P, P/np.trace(P), np.zeros_like(P), 1 - self.most)
-        self.span = compressed(evolution.space.basis, K)
+        self.span = compressed_basis(evolution.space.basis, K)
 
     @property
     def perfect(self) -> bool:

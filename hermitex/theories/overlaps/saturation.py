@@ -24,7 +24,7 @@ _STEPS, _SETTLED = 200, 1e-11  # of Tyler's iteration, which converges geometric
 _SUBSETS = ([0, 1, 2], [0, 1], [0, 2])  # of the scales: the parabola, and lines to compare with
 
 
-def normals(g: Callable[[Sequence[Array]], Array], r: int) -> Array:
+def unit_gradients(g: Callable[[Sequence[Array]], Array], r: int) -> Array:
     """Unit gradients (n, r) at points that fill N(0, 1) evenly; zero on a plateau."""
     points = 16  # 2^16, evenly spread
     z = ndtri(np.clip(qmc.Sobol(r, seed=0).random_base2(points), 1e-12, 1 - 1e-12)).T
@@ -35,15 +35,15 @@ def normals(g: Callable[[Sequence[Array]], Array], r: int) -> Array:
     return np.where(seen, slopes/np.where(seen, size, 1.0), 0.0)
 
 
-def products(n: Array) -> Array:
+def gradient_products(n: Array) -> Array:
     """n_i n_j of all samples, (r^2, samples): taken once, as K moves in hundreds of steps."""
     return np.asarray((n.T[:, None]*n.T).reshape(-1, len(n)))
 
 
-def limit(nn: Array, K: Array) -> Array:
+def saturation_limit(nn: Array, K: Array) -> Array:
     """E[n n^T/(n^T K n)], from the products of the samples.
 
-    >>> limit(products(np.eye(2)), np.eye(2))
+    >>> saturation_limit(gradient_products(np.eye(2)), np.eye(2))
     array([[0.5, 0. ],
            [0. , 0.5]])
     """
@@ -61,7 +61,7 @@ class Approach:
 
     def __init__(self, evolution: OverlapMap, n: Array) -> None:
         self.evolution, self.n, self.v, self.r = evolution, n, evolution.together, n.shape[1]
-        self.products = products(n)
+        self.products = gradient_products(n)
         self.shape = self.at(0.0, np.zeros((0, self.r, self.r)))[0]
         long = 8.0  # V in one direction over V in another: beyond it they do not come near 1 together
         self.together = bool(np.linalg.cond(self.shape) < long)
@@ -74,7 +74,7 @@ class Approach:
         K, c = np.eye(self.r), 0.0
         ratio = 1e-9  # V in one direction over V in another
         for _ in range(_STEPS):
-            F, L = self.symmetric(limit(self.products, K)), np.linalg.cholesky(K)
+            F, L = self.symmetric(saturation_limit(self.products, K)), np.linalg.cholesky(K)
             last, c = c, float(np.linalg.eigvalsh(L.T @ F @ L)[0])
             G, R = np.linalg.eigh(F)
             K = (R*(G[-1]/np.maximum(G, ratio*G[-1]))) @ R.T
@@ -105,7 +105,7 @@ class Approach:
     def _through(self, K: Array, subsets: Sequence[list[int]], fineness: float = 1.0) -> list[Array]:
         """The polynomials through some of the points on V = c K."""
         F = np.array([c*self.symmetric(self.evolution.output.second(np.eye(self.r) - c*K, fineness)) for c in _SCALES])
-        rest, s = (F - self.symmetric(limit(self.products, K))).reshape(len(F), -1), np.sqrt(_SCALES)
+        rest, s = (F - self.symmetric(saturation_limit(self.products, K))).reshape(len(F), -1), np.sqrt(_SCALES)
         return [np.linalg.solve(s[k, None]**np.arange(1, len(k) + 1), rest[k]).reshape(-1, self.r, self.r) for k in subsets]
 
     def at(self, s: float, series: Array) -> tuple[Array, float]:
@@ -114,7 +114,7 @@ class Approach:
         above = sum((s**(j + 1)*B for j, B in enumerate(series)), np.zeros_like(K))
         least_part = 1e-3  # of the largest eigenvalue of F: directions of F far below it are noise
         for _ in range(_STEPS):
-            G, R = np.linalg.eigh(self.symmetric(limit(self.products, K)) + above)
+            G, R = np.linalg.eigh(self.symmetric(saturation_limit(self.products, K)) + above)
             alpha = float((1/self.v - s*s)/G[-1])
             new = (R/(s*s + alpha*np.maximum(G, least_part*G[-1]))) @ R.T
             moved, K = np.abs(new - K).max(), new

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from hermitex.theories.overlaps.fixed_point_line import TRIVIAL, OverlapLine
-from hermitex.theories.overlaps.full_overlap import WholeMap, by_newton, continued, followed
-from hermitex.theories.overlaps.overlap_branch import LEAST, OverlapPath, stages
+from hermitex.theories.overlaps.full_overlap import WholeMap, accelerated_fixed_point, by_newton, reached_fixed_point
+from hermitex.theories.overlaps.overlap_branch import LEAST, OverlapPath, branch_stages
 from hermitex.theories.overlaps.overlap_space import FixedPoint
 
 Array = np.ndarray
@@ -45,7 +45,7 @@ class StateEvolution(WholeMap):
             if found is not None:
                 return found
         if self.by_branches and (self.output.quick or not self.space.diagonal):
-            return followed(self, alpha, informed)
+            return reached_fixed_point(self, alpha, informed)
         key = (alpha, informed)
         if key not in self.known:
             self.known[key] = self._entry_by_entry(alpha, informed)
@@ -63,7 +63,7 @@ class StateEvolution(WholeMap):
         one = np.eye(self.output.r)
         zero = OverlapPath(self.F_within, one, one, one/len(one), 0*one, max(self.least, _RESOLVED[self.output.r]),
                            min(20, self.output.nodes))
-        return stages(zero, self.space.basis)
+        return branch_stages(zero, self.space.basis)
 
     # -- diagonal M -----------------------------------------------------------------------------------------------------
     def _entry_by_entry(self, alpha: float, informed: bool) -> FixedPoint:
@@ -107,7 +107,7 @@ class StateEvolution(WholeMap):
         near = [(abs(a - alpha), p.x) for (a, i), p in self.known.items()
                 if i == informed and (a > alpha if informed else a < alpha) and p.converged
                 and np.array_equal(p.x[held], x[held]) and not np.isin(p.x[free], (0, 1)).any()]
-        found = (continued(self, min(near, key=lambda n: n[0])[1], alpha, informed, held) if near
+        found = (accelerated_fixed_point(self, min(near, key=lambda n: n[0])[1], alpha, informed, held) if near
                  else self.iterated(alpha, informed, x, held))
         x = found.x
         x[(x < 1e-7)] *= self.trivial  # where the label is informative at zero, little is not nothing

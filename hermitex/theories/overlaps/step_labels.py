@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.normals import boxes, panels
+from hermitex.kernels.normals import box_probabilities, panels
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.cell_grid import Array
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput
@@ -42,7 +42,7 @@ class StepOutput(FiniteOutput):
         """[P, dP/domega_1, ...] over the cells, each (*cells, n)."""
         cuts = [a.cuts for a in self.grid.axes]
         if self.r == 2:
-            return boxes(cuts[0], cuts[1], omega, V)
+            return box_probabilities(cuts[0], cuts[1], omega, V)
         v, c = V[2, 2], V[:2, 2]/V[2, 2]
         inner = V[:2, :2] - np.outer(c, c)*v
         z, dz = panels(cuts[2], 2.5*fineness*np.sqrt(v), 8)
@@ -57,10 +57,10 @@ class StepOutput(FiniteOutput):
                 continue
             t = away[near]
             p = w*np.exp(-t*t/(2*v))/np.sqrt(2*np.pi*v)
-            P, one, two = boxes(cuts[0], cuts[1], omega[near, :2] + t[:, None]*c, inner)
+            P, one, two = box_probabilities(cuts[0], cuts[1], omega[near, :2] + t[:, None]*c, inner)
             for out, value in zip(total, (P, one, two, P*t/v - c[0]*one - c[1]*two), strict=True):
                 out[:, :, k, near] += p*value
-        whole = (*boxes(cuts[0], cuts[1], omega[:, :2], V[:2, :2]), 0.0)
+        whole = (*box_probabilities(cuts[0], cuts[1], omega[:, :2], V[:2, :2]), 0.0)
         for out, value in zip(total, whole, strict=True):
             out[:, :, -1] = value - out.sum(axis=2)
         return total

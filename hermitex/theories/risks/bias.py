@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.theories.features.smoothed import Smoothed
-from hermitex.theories.risks.minimum import Least, least
+from hermitex.theories.risks.minimum import Infimum, find_infimum
 from hermitex.theories.risks.projection import Projection, Target, project
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +38,7 @@ def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], a
     return {**out, "notes": list(dict.fromkeys(notes))}
 
 
-def best_bias(smoothed: Smoothed, target: Target, r: float, c: float) -> dict[str, Least]:
+def best_bias(smoothed: Smoothed, target: Target, r: float, c: float) -> dict[str, Infimum]:
     """The infimum over the bias of each bound at one (r, c)."""
     far = 6.0  # deviations of a pre-activation that a bias may shift
     reach = far*np.sqrt(r*r + c) + 2
@@ -55,8 +55,8 @@ def best_bias(smoothed: Smoothed, target: Target, r: float, c: float) -> dict[st
     biases = np.linspace(-1, 1, 121)  # in units of the reach of a pre-activation
     for which in ("upper", "lower"):
         inside = bounds_at(smoothed, target, np.asarray(r), np.asarray(c))
-        best = least(lambda b, w=which: values(w, b), reach*biases, (-np.inf, np.inf))  # type: ignore[misc]
+        best = find_infimum(lambda b, w=which: values(w, b), reach*biases, (-np.inf, np.inf))  # type: ignore[misc]
         # No bias is one of the biases.
         at_zero = float(getattr(inside, which)[0])
-        found[which] = Least(at_zero, 0.0, np.nan, 0.0) if at_zero <= best.value else best
+        found[which] = Infimum(at_zero, 0.0, np.nan, 0.0) if at_zero <= best.value else best
     return found

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 _ROUNDING = 1e-13     # of the largest value: what an extrapolation is not better than
 
 
-class Least(NamedTuple):
+class Infimum(NamedTuple):
     """The infimum: `value`, the point `at` (None if not attained), the `end` it lies at (nan if inside), its `error`."""
 
     value: float
@@ -30,41 +30,41 @@ class Least(NamedTuple):
     def said(self) -> str:
         """The value with the digits that its error leaves, and the error.
 
-        >>> Least(0.36338023534, None, 0.0, 2e-6).said
+        >>> Infimum(0.36338023534, None, 0.0, 2e-6).said
         '0.36338 (+- 2e-06)'
         """
         places = max(0, min(15, -int(np.floor(np.log10(self.error))) - 1)) if self.error > 0 else 12
         return f"{round(self.value, places):.12g} (+- {self.error:.0e})"
 
 
-def least(f: Callable[[Array], Array], grid: Array, ends: tuple[float, float] = (0.0, np.inf)) -> Least:
+def find_infimum(f: Callable[[Array], Array], grid: Array, ends: tuple[float, float] = (0.0, np.inf)) -> Infimum:
     """The infimum of f over the open interval `ends`, from a scan on `grid` (increasing), for a vectorised f.
 
     Examples
     --------
-    >>> found = least(lambda t: (np.log(t) - 1)**2, np.geomspace(0.01, 100, 30))
+    >>> found = find_infimum(lambda t: (np.log(t) - 1)**2, np.geomspace(0.01, 100, 30))
     >>> abs(found.at - np.e) < 1e-7
     True
-    >>> least(lambda t: 1/(1 + t), np.geomspace(0.01, 100, 30))[1:3]
+    >>> find_infimum(lambda t: 1/(1 + t), np.geomspace(0.01, 100, 30))[1:3]
     (None, inf)
     """
     values = f(grid)
     inner = np.flatnonzero((values[1:-1] <= values[:-2]) & (values[1:-1] <= values[2:])) + 1
-    best = Least(float(np.min(values)), float(grid[np.argmin(values)]), np.nan, 0.0)
+    best = Infimum(float(np.min(values)), float(grid[np.argmin(values)]), np.nan, 0.0)
     known = values[np.isfinite(values)]
     flat = known.size == values.size and np.ptp(known) <= _ROUNDING*np.max(np.abs(known))  # no point is better than another
     for i in [] if flat else sorted(inner, key=lambda i: values[i])[:6]:
         at = _closed_in(f, grid[i - 1], grid[i + 1])
         value = float(f(np.array([at]))[0])
         if value <= best.value:
-            best = Least(value, at, np.nan, 0.0)
+            best = Infimum(value, at, np.nan, 0.0)
     enough = 1e-9  # an end wins only by more than this, relative to the value inside
     for end, edge in ((ends[0], grid[0]), (ends[1], grid[-1])):
         limit, error = _limit(f, end, edge)
         margin = max(enough*best.value, 1e-15)
         at_edge = best.at is not None and best.at == edge
         if limit < best.value - max(margin, error) or (at_edge and limit <= best.value + error):
-            best = Least(limit if limit > error else 0.0, None, end, error)
+            best = Infimum(limit if limit > error else 0.0, None, end, error)
     return best
 
 

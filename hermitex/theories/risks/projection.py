@@ -214,7 +214,7 @@ def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b:
     # tolerance: of the quadrature over kappa, relative to the lengths of the two factors
     for _ in range(rounds + patience):
         products = _products(sigma, target, rule.nodes, (r, c, b))
-        error, tail, suspects = _judged(products, rule)
+        error, tail, suspects = _worst_errors(products, rule)
         if tail > tolerance and rule.window < _WIDEST:
             wider = min(rule.window + 3, _WIDEST)
             rule = rule.widen(wider) if rule.kind == "trapezoid" else quadrature.panels(_edges(target.kinks, wider))
@@ -257,7 +257,7 @@ def _products(sigma: Sequence[Smoothed], target: Target, x: Array, at: tuple[Arr
     return np.array(products) if products else np.zeros((1, len(x)))
 
 
-def _judged(products: Array, rule: quadrature.Rule) -> tuple[float, float, Array]:
+def _worst_errors(products: Array, rule: quadrature.Rule) -> tuple[float, float, Array]:
     """The worst error, the worst tail, and the worst error of each panel."""
     fine, coarse, coarser = (products @ rule.levels).T
     first, second = np.abs(fine - coarse), np.abs(coarse - coarser)

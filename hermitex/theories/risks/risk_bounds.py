@@ -14,7 +14,7 @@ from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.hints import Axes, Value
 from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, formula_table, number, number_table
-from hermitex.solvers.sweep_grid import reals
+from hermitex.solvers.sweep_grid import real_array
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z
@@ -161,7 +161,7 @@ class Bounds(Tabled, Shown):
 def as_numbers(name: str, value: Any) -> Array:
     """A parameter as an array of floats, of the shape it was given in; BadInput, by its name, for what is no number."""
     try:
-        array = reals(value)
+        array = real_array(value)
     except NO_NUMBER:
         raise BadInput(f"bounds: {name} = {brief(value)} is not a number") from None
     if np.isnan(array).any():

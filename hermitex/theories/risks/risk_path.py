@@ -15,14 +15,14 @@ from hermitex import symbols
 from hermitex.errors import BadInput, brief
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import RATES, best_bias, bounds_at
-from hermitex.theories.risks.minimum import Least, least
+from hermitex.theories.risks.minimum import Infimum, find_infimum
 from hermitex.theories.risks.projection import Projection, Target
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
 
 Array = np.ndarray[Any, Any]
 
 
-def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) -> Bounds:
+def optimise_bounds(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) -> Bounds:
     """Each bound minimised over the learning rate.
 
     Parameters
@@ -54,7 +54,7 @@ def optimised(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: bool) 
     coefficients: dict[str, Any] = {}
     value: dict[str, float] = {}
     for which in ("upper", "lower"):
-        found: Least = least(lambda t, w=which: values(w, t), RATES*unit)  # type: ignore[misc]
+        found: Infimum = find_infimum(lambda t, w=which: values(w, t), RATES*unit)  # type: ignore[misc]
         value[which] = found.value
         optimum[f"r_{which}"] = optimum[f"eta_over_beta_{which}"] = None
         if found.at is None:

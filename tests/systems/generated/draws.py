@@ -126,7 +126,7 @@ def shapes(rng, x, scale):
 
 def known_root(rng):
     """x = f(x) + x* - f(x*), one unknown, of any size."""
-    scale = float(f"{10 ** rng.uniform(-3, 3):.2g}")
+    scale = float(f"{10 ** rng.uniform(-2, 2):.2g}")
     root = rational(scale) * rational(number(rng))
     f = rational(number(rng, 0.1, 5)) * rational(scale) * shapes(rng, X, scale)
     positive = ("x",) if rng.random() < 0.5 else ()
@@ -140,7 +140,7 @@ def implicit(rng):
     scale = float(f"{10 ** rng.uniform(-2, 2):.2g}")
     root = rational(scale) * rational(number(rng))
     g = shapes(rng, X, scale) + rational(number(rng, 0.05, 2)) * X / rational(scale)
-    factor = rational(f"{10 ** rng.uniform(-9, 9):.2g}") if rng.random() < 0.3 else 1
+    factor = rational(f"{10 ** rng.uniform(-2, 2):.2g}") if rng.random() < 0.3 else 1
     positive = ("x",) if rng.random() < 0.5 else ()
     b = float(g.subs(X, root).evalf(20))
     return of_sympy("implicit", {"x": Eq(factor * g, factor * B)}, points=[{"b": b}], positive=positive)

@@ -16,7 +16,7 @@ from hermitex.exponents.channels import channel
 from hermitex.symbolic.parsing import expression
 from hermitex.symbols import z1, z2
 from hermitex.theories.overlaps.bins import BinnedOutput
-from hermitex.theories.overlaps.label_structure import sections
+from hermitex.theories.overlaps.label_structure import find_sections
 from hermitex.theories.overlaps.output_levels import LevelOutput
 from hermitex.theories.overlaps.overlap_space import overlap_space
 from hermitex.theories.overlaps.state_evolution import quadrature_error
@@ -296,5 +296,5 @@ def test_a_label_that_is_least_along_a_jump():
     """z1^2 + sign(z1 z2) ends at -1 along z1 = 0, from one side only: its level sets in z1 give F at a diagonal M."""
     target = "z1**2 + sign(z1)*sign(z2)"
     found, M = output(target), np.diag([0.3, 0.2])
-    exact = LevelOutput(sections(expression(target), (z1, z2)), 2).second(M)
+    exact = LevelOutput(find_sections(expression(target), (z1, z2)), 2).second(M)
     assert found.second(M) == pytest.approx(exact, rel=1e-3)

@@ -8,16 +8,18 @@ from scipy.special import ndtr
 
 import hermitex as hx
 from hermitex.theories.overlaps.bins import BinnedOutput
-from hermitex.theories.overlaps.label_structure import values
-from hermitex.theories.overlaps.saturation import limit, normals, products
+from hermitex.theories.overlaps.label_structure import target_function
+from hermitex.theories.overlaps.saturation import gradient_products, saturation_limit, unit_gradients
 from hermitex.theories.overlaps.state_evolution import StateEvolution
+
+pytestmark = pytest.mark.beyond  # fixed points nearer to 1 than nodes resolve: theories/overlaps/saturation.py
 
 
 def test_the_limit_counts_one_equation_a_sample():
     """tr(K E[n n^T/(n^T K n)]) = P(n != 0): 3/4 for relu(z1) + relu(z2), so that M = 1 attracts from alpha = 8/3 on."""
     theory = hx.theories.multi_index("relu(z1) + relu(z2)")
-    n, K = normals(values(theory.reduced.inner, theory.reduced.names), 2), np.array([[1.0, 0.3], [0.3, 0.5]])
-    assert np.trace(K @ limit(products(n), K)) == pytest.approx(0.75, abs=1e-4)
+    n, K = unit_gradients(target_function(theory.reduced.inner, theory.reduced.names), 2), np.array([[1.0, 0.3], [0.3, 0.5]])
+    assert np.trace(K @ saturation_limit(gradient_products(n), K)) == pytest.approx(0.75, abs=1e-4)
     assert theory.evolution.approach.onset == pytest.approx(8/3, rel=1e-4)
     assert hx.theories.multi_index("max(z1, z2)").evolution.approach.onset == pytest.approx(2)
 
@@ -56,7 +58,7 @@ def test_between_the_limit_and_what_is_resolved_F_is_that_of_finer_nodes():
     for s in (0.3, 0.7):
         V = s*s*approach.v
         exact = V*theory.output.second((1 - V)*np.eye(2))[0, 0]
-        first, *others = (approach.v*limit(approach.products, approach.v*np.eye(2))
+        first, *others = (approach.v*saturation_limit(approach.products, approach.v*np.eye(2))
                           + sum(s**(j + 1)*approach.v*B for j, B in enumerate(c))
                           for c in approach.series)
         assert abs(first[0, 0] - exact) < min(2e-3, 3*max(abs(o[0, 0] - first[0, 0]) for o in others))

@@ -1,0 +1,155 @@
+"""name -> (doubles, balls, mpmath): how each function of one argument, and a few of two, are evaluated.
+
+A new function is one line of `TABLE`. Without a ball its averages have a number and no proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy as sp
+from flint import acb
+from scipy import special
+
+from hermitex.numbers import floats_with_exponent as scaled
+from hermitex.numbers.floats_with_exponent import Scaled
+from hermitex.symbolic.arithmetic import mp
+
+
+class Evaluation(NamedTuple):
+    """One function in the three arithmetics; `cut`: its ball takes the `analytic` flag of acb.integral."""
+
+    doubles: Callable[..., Scaled]
+    ball: Callable[..., acb] | None
+    digits: Callable[..., Any]
+    cut: bool = False
+
+
+def _of_doubles(function: Callable[..., Any]) -> Callable[..., Scaled]:
+    """A function of doubles as one of scaled floats."""
+    return lambda *a: Scaled(function(*(x.plain() for x in a)))
+
+
+def _real_or_complex(real: Callable[..., Any], complex_: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda u: complex_(u) if np.iscomplexobj(u) else real(u)
+
+
+def _off_cut(function: Callable[[acb], acb], cut: Callable[[acb], bool]) -> Callable[..., acb]:
+    """A ball function that answers nan on its branch cut when analyticity is asked for."""
+    def evaluated(u: acb, analytic: bool) -> acb:
+        return acb("nan") if analytic and cut(u) else function(u)
+
+    return evaluated
+
+
+def _meets_left_ray(u: acb, start: int) -> bool:
+    return bool(u.imag.contains(0)) and not bool(u.real > start)
+
+
+def _meets_outer_rays(u: acb) -> bool:
+    return bool(u.imag.contains(0)) and not (bool(u.real < 1) and bool(u.real > -1))
+
+
+def _meets_imaginary_rays(u: acb) -> bool:
+    return bool(u.real.contains(0)) and not (bool(u.imag < 1) and bool(u.imag > -1))
+
+
+def _log1p_ball(u: acb, analytic: bool) -> acb:
+    return acb("nan") if analytic and _meets_left_ray(u, -1) else u.log1p()
+
+
+def _logistic_ball(u: acb) -> acb:
+    if u.real > 0:
+        return 1/(1 + (-u).exp())
+    t = u.exp()
+    return t/(1 + t)
+
+
+def _softplus_ball(u: acb, analytic: bool) -> acb:
+    return u + _log1p_ball((-u).exp(), analytic) if u.real > 0 else _log1p_ball(u.exp(), analytic)
+
+
+def _softplus_digits(u: Any) -> Any:
+    return mp.log1p(mp.exp(u)) if mp.re(u) < 0 else u + mp.log1p(mp.exp(-u))
+
+
+def _log_normal_probability_ball(u: acb, analytic: bool) -> acb:
+    v = u/acb(2).sqrt()
+    return _log1p_ball(-v.erfc()/2, analytic) if u.real > 0 else ((-v).erfc()/2).log(analytic=analytic)
+
+
+def _log_normal_probability(u: Any) -> Any:
+    return mp.log(mp.erfc(-u/mp.sqrt(2))/2)
+
+
+def _arc(name: str, function: Callable[[Any], Any], cut: Callable[[acb], bool]) -> Evaluation:
+    return Evaluation(_of_doubles(function), _off_cut(getattr(acb, name), cut), getattr(mp, name), cut=True)
+
+
+def _entire(name: str, function: Callable[[Any], Any]) -> Evaluation:
+    """A function that is analytic wherever it is finite."""
+    return Evaluation(_of_doubles(function), getattr(acb, name), getattr(mp, name))
+
+
+def _owens(h: Any, a: Any) -> Any:
+    from hermitex.symbolic.special import owen_t
+
+    return owen_t(h, a)
+
+
+def _trigamma_family(n: Any, u: Any) -> Any:
+    return special.polygamma(np.asarray(n, dtype=int), u)
+
+
+def _bessel(name: str, function: Callable[[Any, Any], Any]) -> Evaluation:
+    return Evaluation(_of_doubles(function), None, getattr(mp, name))
+
+
+TABLE: dict[str, Evaluation] = {
+    "exp": Evaluation(lambda a: scaled.exponential(a.plain()), acb.exp, mp.exp),
+    "expm1": Evaluation(lambda a: scaled.expm1(a.plain()), acb.expm1, mp.expm1),
+    "log": Evaluation(scaled.logarithm, acb.log, mp.log, cut=True),
+    "log1p": Evaluation(scaled.log1p, _log1p_ball, mp.log1p, cut=True),
+    "logistic": Evaluation(lambda a: scaled.logistic(a.plain()), _logistic_ball, lambda u: 1/(1 + mp.exp(-u))),
+    "softplus": Evaluation(lambda a: scaled.log1p(scaled.exponential(a.plain())), _softplus_ball, _softplus_digits, cut=True),
+    "erf": _entire("erf", special.erf),
+    "erfc": Evaluation(lambda a: scaled.erfc(a.plain()), acb.erfc, mp.erfc),
+    "erfc_tail": Evaluation(lambda a: scaled.erfc(a.plain()), acb.erfc, mp.erfc),
+    "erfi": Evaluation(lambda a: scaled.erfi(a.plain()), acb.erfi, mp.erfi),
+    "log_normal_probability": Evaluation(_of_doubles(special.log_ndtr), _log_normal_probability_ball, _log_normal_probability,
+                                         cut=True),
+    "sin": _entire("sin", np.sin), "cos": _entire("cos", np.cos), "tan": _entire("tan", np.tan),
+    "tanh": _entire("tanh", np.tanh),
+    "cosh": Evaluation(lambda a: scaled.hyperbolic(a.plain(), 1.0), acb.cosh, mp.cosh),
+    "sinh": Evaluation(lambda a: scaled.sinh(a.plain()), acb.sinh, mp.sinh),
+    "sech": Evaluation(lambda a: scaled.power(scaled.hyperbolic(a.plain(), 1.0), -1), acb.sech, mp.sech),
+    "atan": _arc("atan", np.arctan, _meets_imaginary_rays), "asinh": _arc("asinh", np.arcsinh, _meets_imaginary_rays),
+    "asin": _arc("asin", np.arcsin, _meets_outer_rays), "acos": _arc("acos", np.arccos, _meets_outer_rays),
+    "atanh": _arc("atanh", np.arctanh, _meets_outer_rays),
+    "acosh": _arc("acosh", np.arccosh, lambda u: _meets_left_ray(u, 1)),
+    "gamma": _entire("gamma", special.gamma),
+    "loggamma": Evaluation(_of_doubles(_real_or_complex(special.gammaln, special.loggamma)),
+                           _off_cut(acb.lgamma, lambda u: _meets_left_ray(u, 0)), mp.loggamma, cut=True),
+    "digamma": _entire("digamma", special.digamma),
+    "LambertW": Evaluation(_of_doubles(_real_or_complex(lambda u: special.lambertw(u).real, special.lambertw)),
+                           _off_cut(acb.lambertw, lambda u: _meets_left_ray(3*u, -1)), mp.lambertw, cut=True),  # -1/3 > -1/e
+    "Ei": Evaluation(_of_doubles(special.expi), _off_cut(acb.ei, lambda u: _meets_left_ray(u, 0)), mp.ei, cut=True),
+    "erfinv": Evaluation(_of_doubles(special.erfinv), None, mp.erfinv),
+    "erfcinv": Evaluation(_of_doubles(special.erfcinv), None, lambda u: mp.erfinv(1 - u)),
+    "polygamma": Evaluation(_of_doubles(_trigamma_family), None, mp.polygamma),
+    "besseli": _bessel("besseli", special.iv), "besselj": _bessel("besselj", special.jv),
+    "besselk": _bessel("besselk", special.kv), "bessely": _bessel("bessely", special.yv),
+    "OwenT": Evaluation(_of_doubles(special.owens_t), None, _owens),
+}
+
+#: SymPy's functions of one analytic formula that are evaluated by another.
+REWRITTEN: dict[Any, Callable[..., sp.Expr]] = {
+    sp.cot: lambda u: sp.cos(u)/sp.sin(u), sp.sec: lambda u: 1/sp.cos(u), sp.csc: lambda u: 1/sp.sin(u),
+    sp.coth: lambda u: sp.cosh(u)/sp.sinh(u), sp.csch: lambda u: 1/sp.sinh(u),
+    sp.acot: lambda u: sp.sign(u)*sp.pi/2 - sp.atan(u), sp.acoth: lambda u: sp.atanh(1/u),
+    sp.ceiling: lambda u: -sp.floor(-u), sp.frac: lambda u: u - sp.floor(u),
+    sp.Mod: lambda u, m: u - m*sp.floor(u/m), sp.factorial: lambda u: sp.gamma(u + 1),
+    sp.atan2: lambda y, x: sp.arg(x + sp.I*y),
+}

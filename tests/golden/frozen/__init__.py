@@ -1,0 +1,1 @@
+"""Questions with frozen answers: how they are stored, asked and compared."""

@@ -1,0 +1,8 @@
+"""All parts, by name."""
+
+from __future__ import annotations
+
+from . import averages, claims, commands, documentation, exponents, notebooks, pages, references, theories
+
+PARTS = {part.name: part for part in (documentation.PART, notebooks.PART, pages.PART, *exponents.PARTS, claims.PART, averages.PART,
+                                      theories.PART, references.PART, commands.PART)}
