@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sympy import Basic, Expr, MatrixBase, MatrixExpr, Mod, SympifyError, Tuple, floor, frac, sympify
+from sympy import Basic, DiracDelta, Expr, MatrixBase, MatrixExpr, Mod, SympifyError, Tuple, floor, frac, nan, oo, sympify, zoo
 from sympy.core.function import AppliedUndef
 from sympy.polys.polyerrors import BasePolynomialError
 
@@ -29,7 +29,7 @@ from hermitex.hints import Formula, Letters
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.definite import definite
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Index, equally_long, read_sums, written_out
 from hermitex.symbolic.law_constraints import Condition, apart, lawful
 from hermitex.symbolic.laws import refuse_loose
@@ -130,6 +130,8 @@ def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int,
 
 
 def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: int) -> Check:
+    if any(side.has(nan, zoo) or side in (oo, -oo) for side in (left, right)):
+        return Check(left, right, OPEN, "a value that does not exist (a division by zero, or an infinite number)")
     undefined = bool(test.samples.functions)
     exists = undefined or bounded(lambda: exist(left, right), DEAR) is not False
     if not exists:
@@ -157,6 +159,9 @@ def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: i
         return _explained(found, proofs, test)
     if reason := bounded(lambda: definite(left - right), DEAR):
         return Check(left, right, FAILS, reason)
+    delta = next((d for side in (left, right) for d in side.atoms(DiracDelta) if not d.atoms(Bound)), None)
+    if found and delta is not None:
+        return Check(left, right, OPEN, f"{plain(delta)} is 0 at all numbers that were tried, and has no number where it is not")
     return found
 
 

@@ -115,8 +115,10 @@ def refuse_large(side: Expr, point: Point) -> None:
             continue
         try:
             with np.errstate(all="ignore"):
-                size = abs(values(e.args[1 if e.is_Pow else 0]))
-                size = size*np.log2(1 + abs(values(e.args[0])) + 1/abs(values(e.args[0]))) if e.is_Pow else size
+                size = abs(values(e.args[1 if isinstance(e, Pow) else 0]))
+                if isinstance(e, Pow):
+                    base = abs(values(e.base)) or Real(1)
+                    size = size*np.log2(1 + base + 1/base)
         except (NoNumber, TypeError):
             continue
         if not np.all(size < (LARGEST if not isinstance(e, exp) else np.inf)):
@@ -195,7 +197,7 @@ def _precise(side: Expr, digits: int) -> Value:
     try:
         return Value(*real(side, digits))
     except NO_NUMBER:
-        if side.has(*INTEGRALS) or not (value := side.evalf(digits)).is_number or value.is_real:
+        if side.has(*INTEGRALS, Product) or not (value := side.evalf(digits)).is_number or value.is_real:
             raise
         re, im = (mp.mpf(str(part)) for part in value.as_real_imag())
         return Value(mp.mpc(re, im), fabs(mp.mpc(re, im))*mp.mpf(10)**(1 - digits))
