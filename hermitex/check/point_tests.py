@@ -74,7 +74,8 @@ class PointTest:
         except BudgetExceeded:
             checkpoint("comparing two sides")  # the caller's own budget
             self.late = True
-        return self._in_digits(points) or self._verdict(points)
+        finer = self._in_digits()
+        return self._verdict(points) if finer is None else finer  # a refutation is false
 
     def _far(self) -> Iterator[Check]:
         """The refutations at points beside switches, on them, and of all sizes."""
@@ -104,7 +105,7 @@ class PointTest:
             checkpoint("comparing two sides")
         return None
 
-    def _in_digits(self, points: int) -> Check | None:
+    def _in_digits(self) -> Check | None:
         """Repeat points with the digits that are asked for, while the work lasts; a difference is a refutation."""
         try:
             with effort(SECONDS/2):

@@ -44,6 +44,7 @@ class Samples:
         nodes = [n for side in sides for n in side.atoms(Expectation) if not n.independent]
         self.laws = [c for c in dict.fromkeys(n.covariance for n in nodes) if not c.atoms(Bound)]
         self.correlations = {s for c in self.laws for i in range(c.rows) for j in range(i) for s in c[i, j].free_symbols}
+        self.variances = {s for c in self.laws for i in range(c.rows) for s in c[i, i].free_symbols}
         # A law's probabilities add up to 1, which no draw meets; only conditions with room are required.
         self.needed = [(c.value, c.interval) for c in needed if c.interval.measure > Rational(1, 10**6)]
 
@@ -91,7 +92,9 @@ class Samples:
             if self.allowed(point) or not bound:
                 break
             point = {s: v/2 if s in bound and not s.is_integer else v for s, v in point.items()}
-        return point
+        raised = (point, *({s: v + 2**k if s in self.variances and fits(s, v + 2**k) else v for s, v in point.items()}
+                           for k in range(7)))  # a variance a - 3 exists beyond a = 3: 2^6 is within the domain
+        return next((p for p in raised if self.allowed(p)), point)
 
     def _whole(self, s: Symbol, random: Random, negative: bool, n: int | None) -> Expr:
         first = [int(PLAIN[n % 10]*10) % WHOLE] if n is not None else []

@@ -190,7 +190,9 @@ def precise(sides: tuple[Expr, Expr], point: Point, functions: Functions, digits
         refuse_large(side, point)
     concrete = [reduced(as_averages(added_up(put_at(side, point, chosen)))) for side in sides]
     wide = max(map(widest, concrete))
-    return Pair(*(_precise(side, digits if wide < 2 else min(digits, 14)) for side in concrete))
+    with mp.workdps(digits + 10):  # or the numbers would be rounded to doubles
+        left, right = (_precise(side, digits if wide < 2 else min(digits, 14)) for side in concrete)
+    return Pair(left, right)
 
 
 def _precise(side: Expr, digits: int) -> Value:

@@ -180,11 +180,20 @@ def far_switch(right, random):
     return right + random.choice((Max(0, side*name - place), Heaviside(side*name - place)))*random.choice((1, Rational(1, 10**6)))
 
 
+def window(right, random):
+    """Right but for an interval of 0.1 that begins between 3 and 95: Heaviside(mu - 7)*Heaviside(7.1 - mu)."""
+    names = sorted((v for v in right.free_symbols if v != rho and not v.is_integer), key=str)
+    if not names:
+        return None
+    name, place = random.choice(names), Rational(round(3*10**random.uniform(0, 1.5)))
+    return right + Heaviside(name - place)*Heaviside(place + Rational(1, 10) - name)*random.choice((1, Rational(1, 10**6)))
+
+
 def tiny_term(right, random):
     return right + Rational(1, 10**random.randint(6, 15))*random.choice((1, sum(right.free_symbols, S.One)))
 
 
-ERRORS = (factor, flipped, dropped, jacobian, parity, far_switch, tiny_term)
+ERRORS = (factor, flipped, dropped, jacobian, parity, far_switch, window, tiny_term)
 
 
 def true_identity(seed: int):

@@ -488,7 +488,7 @@ def test_what_sympy_would_add_up_without_end_is_left_open():
     k = Symbol("k", integer=True, positive=True)
     assert hx.check(Product(1 - 1/k**2, (k, 2, oo)), Rational(1, 2)).status == "undetermined"
     assert hx.check(Sum(k, (k, 1, 10**9)), 10**9*(10**9 + 1)//2)
-    assert "neither a sum over an array nor one with a value" in hx.check(Sum(1/k**2, (k, 1, 10**7)), pi**2/6).how
+    assert not hx.check(Sum(1/k**2, (k, 1, 10**7)), pi**2/6)
 
 
 def test_a_check_keeps_to_its_budget():
@@ -714,13 +714,19 @@ def test_sums_products_and_integrals_are_tried_with_all_that_stands_in_them(left
 
 
 @pytest.mark.parametrize(("left", "right"), [
-    (Integral(E(f(w*z), z), (w, 0, 1)), E(Integral(f(w*z), (w, 0, 1)), z)), (Limit(f(w), w, 0), f(0)), (Integral(f(w), w), 0),
+    (Limit(f(w), w, 0), f(0)), (Integral(f(w), w), 0),
     (E(Derivative(f(z), (z, n)), z), E(f(z), z)), (E(Integral(exp(-w*z**2), (w, 0, oo)), z), 1), (oo, 2*oo), (1/(mu - mu), 1),
     (Sum(f(J)/2**J, (J, 1, oo)), f(1)), (MatrixSymbol("A", 2, 2), MatrixSymbol("B", 2, 2)),
     (Trace(MatrixSymbol("A", 2, 2)), 0)])
 def test_a_claim_that_can_be_read_has_an_answer(left, right):
     """These raised an error, some of them SymPy's own."""
     assert hx.check(left, right).status == "undetermined"
+
+
+def test_averages_and_integrals_of_a_function_are_exchanged():
+    left, right = Integral(E(f(w*z), z), (w, 0, 1)), E(Integral(f(w*z), (w, 0, 1)), z)
+    assert hx.check(left, right).status == "proved"
+    assert not hx.check(left, 2*right)
 
 
 def test_one_point_far_from_1_has_another_integer():
