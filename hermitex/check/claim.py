@@ -1,4 +1,4 @@
-"""Is lhs = rhs? Numbers first, then proofs, cheap ones before dear ones, else agreement on a domain that is printed.
+"""lhs = rhs? Numbers first, then proofs, cheap ones before dear ones, else agreement on a domain that is printed.
 
 Undefined functions are part of the claim: a proof holds for all of them, a test puts several concrete ones in.
 """
@@ -40,36 +40,41 @@ __all__ = ["AGREES", "FAILS", "OPEN", "PROVED", "Check", "CounterExample", "chec
 
 def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits: int = 30, points: int = 4,
           to: Mapping[Any, Any] | None = None, budget: float | None = None) -> Check:
-    """Test an equality: a proof, agreement where it was tried, or a counter-example with the factor that is missing.
+    """Test lhs = rhs: a proof, agreement at the points of a printed domain, or a counter-example with the factor that is missing.
 
-    It agrees where each side is known to `digits` digits of its own and the two differ by no more than their errors, at
-    every point: some near 1, as many (more where no integral is left) of sizes from 0.001 to 1000 and of both signs within
-    what is assumed, between the places where a switch, a root, a pole or a branch can turn, and, proved or not, at numbers where
-    a jump compares 0 with 0. Fewer digits, fewer points, or 0 = 0 everywhere is "undetermined". Symbols of one name are one; a
-    plain one that bears a field's name is the field's.
-    Derivative, Subs, Limit and Integral may stand unevaluated; matrices are compared entry by entry. A Sum or Product without a
-    value that runs to a letter is refuted or left open.
+    Both sides are evaluated at two points first. If they agree there, exact rules try to prove the equality. If no rule
+    decides, both sides are compared on the domain: letters of sizes from 0.01 to 100 and of both signs where the assumptions
+    allow it; integers from 0 to 12; points beside and on each switch that a letter turns; smooth functions in place of
+    undefined ones. Digits are relative to the larger side, and 0 = 0 counts as nothing.
+
+    Symbols of one name are one; a plain symbol with a name of `hermitex.symbols` is that one. Derivative, Subs, Limit and
+    Integral may be unevaluated. Matrices are compared entry by entry.
 
     Parameters
     ----------
-    lhs, rhs : expressions (with nodes, parameters, undefined functions and their derivatives), matrices of them, or texts
+    lhs, rhs : expressions (averages, parameters, undefined functions and their derivatives), matrices of them, or texts
     symbols : declarations for texts, as in `parse`
-    digits : the agreement asked for at each point; integrals over several variables without an exact value have 12 at most,
-        unless they are smooth ones over two
-    points : how many points near 1 are tried
-    to : {x: 0} or {x: oo}: lhs ~ rhs is claimed as x goes there, that is lhs/rhs -> 1. SymPy's O(x**2) in a side claims that the
-        gap of the sides, over x**2, has a finite limit.
-    budget : seconds of wall time (None: no bound)
+    digits : the digits to compare at each point; averages over several variables without a closed form have fewer
+    points : the least number of points at which both sides must have a number
+    to : {x: 0} or {x: oo} claims lhs/rhs -> 1 as x goes there. SymPy's O(x**2) in a side claims that the difference over x**2
+        has a finite limit.
+    budget : CPU seconds, after which the claim is undetermined (None: no bound but the rules' own)
+
+    Returns
+    -------
+    Check : `.status` is "proved", "agrees", "fails" or "undetermined"; the first two are true.
 
     Raises
     ------
-    BadInput : what is no claim about expressions. BudgetExceeded : neither proved, tried nor refuted within the budget.
+    BadInput : a side is not an expression that can be read. BudgetExceeded : a budget around this call has ended.
 
     Guarantee
     ---------
-    proved: the sides are equal wherever both exist. agrees: they agree to the printed digits at the printed points; nothing is
-    claimed beyond them. fails: there is a counter-example, confirmed to 30 digits. undetermined: nothing is claimed. See
-    docs/promise.md.
+    proved: the sides are equal wherever both exist, under the assumptions of the letters, for every undefined function for which
+    the averages exist; SymPy's own simplifications are trusted. agrees: they agree to the printed digits at the printed number
+    of points; nothing is claimed between the points, beyond the printed ranges, below the digits, or for other functions.
+    fails: a counter-example, confirmed with 30 digits, or an exact difference that is not zero. undetermined: nothing is
+    claimed. See docs/promise.md.
 
     Examples
     --------
