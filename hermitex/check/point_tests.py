@@ -152,7 +152,7 @@ class PointTest:
         if self.zeros:
             said += f"; both are 0 at {self.zeros} more"
         if self.missed:
-            said += f"; {self.missed} more have no number"
+            said += f"; {self.missed} more have no number ({self.reason})"
         if self.late:
             said += "; the time ended before all of them were tried"
         if self.untried:

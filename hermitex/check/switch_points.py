@@ -108,11 +108,15 @@ class SwitchPoints:
         trial, arguments = trials[call.func], [a.xreplace(point) for a in call.args]
         wanted = ((name*slope - linear)/slope).expand().xreplace(point)
         shift = wanted - trial.build(*arguments)
-        moved = Trial(f"{trial.text} + {shift}", lambda *u: trial.build(*u) + shift)
-        if put(g, {call.func: moved.build}).xreplace(point) == 0:
-            yield point, {**trials, call.func: moved}
-        else:
+        if put(g, {call.func: _moved(trial, shift).build}).xreplace(point) != 0:
             self.left[g] = None
+            return
+        for beside in (0, 1, -1):  # on the switch, and either side of it
+            yield point, {**trials, call.func: _moved(trial, shift + beside)}
+
+
+def _moved(trial: Trial, shift: Expr) -> Trial:
+    return Trial(f"{trial.text} + {shift}", lambda *u: trial.build(*u) + shift)
 
 
 def _steps(side: Expr, base: Point) -> list[Expr]:

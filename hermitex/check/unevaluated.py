@@ -111,7 +111,7 @@ def slopes(*sides: Expr) -> dict[Expr, Expr]:
 
 
 def endless_of_undefined(*sides: Expr) -> Expr | None:
-    """An integral or a sum to infinity over an undefined function, outside of averages: the functions that stand for it have none."""
+    """An integral or sum to infinity over an undefined function, outside of averages: the functions that stand for it have none."""
     return next((e for side in sides for e in side.atoms(Integral, Sum, Product)
                  if e.has(AppliedUndef) and any(b.has(oo, -oo) for span in e.limits for b in span[1:])), None)
 
