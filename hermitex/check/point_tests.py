@@ -165,7 +165,7 @@ class PointTest:
         if not self.samples.allowed(point):
             return None
         try:
-            with work(STEPS):
+            with work(STEPS), effort(SECONDS/3):
                 pair = self.evaluate(point, functions, exactly=exactly)
         except BudgetExceeded as over:
             checkpoint("comparing two sides")

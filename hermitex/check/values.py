@@ -9,11 +9,27 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Add, DiracDelta, Expr, Float, Integral, Pow, Product, Sum, binomial, exp, expand, factorial, gamma
-from sympy.core.function import UndefinedFunction
+from sympy import (
+    Add,
+    DiracDelta,
+    Dummy,
+    Expr,
+    Float,
+    Integral,
+    Pow,
+    Product,
+    Sum,
+    binomial,
+    exp,
+    expand,
+    factorial,
+    gamma,
+    lambdify,
+)
+from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from hermitex.check import rules
-from hermitex.check.array_values import ArrayValues, NoNumber, Real, Rows
+from hermitex.check.array_values import ArrayValues, NoNumber, Real, Rows, switches
 from hermitex.check.sample_points import Point, Trial
 from hermitex.check.shared_nodes import average
 from hermitex.errors import Divergent, HermitexError
@@ -133,7 +149,7 @@ def _no_value(node: Expectation, rows: Rows) -> Any:
 
 def _fast(side: Expr, point: Point, other: bool) -> Value:
     if side.has(Sum, Product, Integral):
-        side = as_averages(added_up(side.xreplace(point)))
+        side = as_averages(integrated(added_up(side.xreplace(point))))
     side = side.replace(lambda e: isinstance(e, Prox | Moreau) and not e.loss.smooth, lambda e: e.doit(deep=False))
     rows = {s: Real(str(v.p))/Real(str(v.q)) for s, v in point.items()}
     found = {}
@@ -157,6 +173,40 @@ def _fast(side: Expr, point: Point, other: bool) -> Value:
         moved = {n: Float(str(w.number + (v.error if n is node else 0)), 35) for n, w in found.items()}
         error += fabs(_number(side.xreplace(moved).xreplace(point)) - value)
     return Value(value, error)
+
+
+def integrated(expr: Expr) -> Expr:
+    """The integrals over one range of a function without a switch, in 40 digits by the tanh-sinh rule, where it settles.
+
+    It takes hundredths of a second where a power is singular at an end.
+    """
+    return expr.replace(lambda e: isinstance(e, Integral), _tanh_sinh)
+
+
+def _tanh_sinh(e: Integral) -> Expr:
+    if len(e.limits) != 1 or len(e.limits[0]) != 3 or e.free_symbols or e.function.has(*INTEGRALS, AppliedUndef, DiracDelta):
+        return e
+    x, low, high = e.limits[0]
+    if any(x in g.free_symbols for g in switches(e.function)[0]) or not (low.is_real or high.is_real):
+        return e
+    middle = (low + high)/2 if low.is_finite and high.is_finite else low + 1 if low.is_finite else high - 1
+    v = Dummy("v", positive=True)
+    try:
+        with mp.workdps(60):
+            value, error = mp.mpf(0), mp.mpf(0)
+            # u = v^64 from each end: a power u^(-0.97) becomes v^0.9
+            for end, inward, length in ((low, 1, middle - low), (high, -1, high - middle)):
+                if end.is_finite:
+                    top = mp.mpf(str(length.evalf(60)))**(mp.mpf(1)/64)
+                    f, ends = e.function.xreplace({x: end + inward*v**64})*64*v**63, [0, top]
+                else:
+                    f, ends = e.function.xreplace({x: middle - inward*(v**-64 - 1)})*64*v**-65, [0, 1]
+                part, off = mp.quad(lambdify(v, f, modules=[mp.functions(), "mpmath"]), ends, error=True)
+                value, error = value + part, error + off
+            settled = error < fabs(value)*mp.mpf(10)**-40 and not mp.im(value)
+            return Float(mp.nstr(value, 50), 50) if settled else e
+    except NO_NUMBER:
+        return e
 
 
 def _long(value: Any) -> Any:
@@ -190,7 +240,7 @@ def precise(sides: tuple[Expr, Expr], point: Point, functions: Functions, digits
     chosen = {f: t.build for f, t in functions.items()}
     for side in sides:
         refuse_large(side, point)
-    concrete = [reduced(as_averages(added_up(put_at(side, point, chosen)))) for side in sides]
+    concrete = [reduced(as_averages(integrated(added_up(put_at(side, point, chosen))))) for side in sides]
     wide = max(map(widest, concrete))
     with mp.workdps(digits + 10):  # or the numbers would be rounded to doubles
         left, right = (_precise(side, digits if wide < 2 else min(digits, 14)) for side in concrete)
