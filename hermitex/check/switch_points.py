@@ -6,7 +6,7 @@ compares 0 with 0, and those at which two switches turn together. Only exact pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -44,7 +44,7 @@ class SwitchPoints:
         for s in self.samples.letters:
             others = {t: v for t, v in base.items() if t != s}
             plain = [g for g in self.switches if s in g.free_symbols and not g.has(AppliedUndef)]
-            places = sorted({place for g in plain for place in _sign_changes(g.xreplace(others), s)})
+            places = _distinct(place for g in plain for place in _sign_changes(g.xreplace(others), s))
             for i, place in enumerate(places):
                 for side in (-1, 1):
                     step = abs(place)/50 or Rational(1, 50)
@@ -164,6 +164,15 @@ def _sign_changes(g: Expr, s: Symbol) -> list[Expr]:
                 middle = (low + high)/2
                 low, high = (middle, high) if sign(middle) == signs[j] else (low, middle)
             found.append(Rational(f"{float(high):.9g}"))
+    return found
+
+
+def _distinct(places: Iterable[Expr]) -> list[Expr]:
+    """The places in order, those that differ in their last digits as one, and 0 for those that bisection left next to 0."""
+    found: list[Expr] = []
+    for place in sorted(place if abs(place) > Rational(1, 10**8) else place*0 for place in places):
+        if not found or place - found[-1] > abs(place)/10**8:
+            found.append(place)
     return found
 
 
