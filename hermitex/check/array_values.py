@@ -167,8 +167,8 @@ def switches(expr: Expr) -> tuple[list[Expr], list[Expr]]:
     """(what a switch compares with 0, arguments of steep functions) in an expression, factor by factor.
 
     >>> from sympy.abc import x, y
-    >>> switches(sp.Max(x, y) + sp.tanh(9*x))
-    ([x - y], [9*x])
+    >>> switches(sp.Max(x, y) + sp.tanh(9*x - 1))
+    ([x - y], [9*x - 1])
     """
     hard: list[Expr] = []
     steep: list[Expr] = []
@@ -185,7 +185,8 @@ def switches(expr: Expr) -> tuple[list[Expr], list[Expr]]:
             hard.append(e.args[0].base)  # log(x^2) is singular and sqrt(x^2) has a kink where x is 0
         elif isinstance(e, sp.tanh | sp.erf | sp.erfc | sp.atan):
             steep.append(e.args[0])
-    factors = [[f for g in some for f in sp.Mul.make_args(sp.factor_terms(g)) if f.free_symbols and not f.has(Expectation)]
+    factors = [[f for g in some for f in sp.Mul.make_args(sp.factor_terms(g))
+                if (f.free_symbols or f.has(sp.core.function.AppliedUndef)) and not f.has(Expectation)]
                for some in (hard, steep)]
     first = list(dict.fromkeys(factors[0]))
     return first, [g for g in dict.fromkeys(factors[1]) if g not in first]

@@ -33,7 +33,7 @@ class SwitchPoints:
         self.samples = samples
         letters, base = set(samples.letters), samples.near(0)
         found = [g for side in samples.sides for g in (*switches(side)[0], *_steps(side, base))]
-        self.switches = [g for g in dict.fromkeys(found) if g.free_symbols and g.free_symbols <= letters
+        self.switches = [g for g in dict.fromkeys(found) if (g.free_symbols or g.has(AppliedUndef)) and g.free_symbols <= letters
                          and not g.has(Expectation, DiracDelta) and not g.atoms(Bound)]
         self.left: dict[Expr, None] = {}  # switches without an exact place
 
