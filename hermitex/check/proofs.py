@@ -11,17 +11,10 @@ from functools import partial
 from typing import Any
 
 from sympy import (
-    Abs,
     Add,
     Dummy,
     Expr,
-    Heaviside,
-    Integer,
-    Max,
-    Min,
-    Piecewise,
     Pow,
-    S,
     Symbol,
     cosh,
     coth,
@@ -31,7 +24,6 @@ from sympy import (
     expand,
     powsimp,
     sech,
-    sign,
     sinh,
     tanh,
     together,
@@ -39,8 +31,8 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.check import ratio, rules
-from hermitex.check.array_values import switches
 from hermitex.check.normal import SMALL, is_long, one_body, short, stein_form, symmetrised, top_nodes
+from hermitex.check.switch_intervals import SWITCHING, interval, may_hold, on_interval, switch_places
 from hermitex.check.values import INTEGRALS, NO_NUMBER
 from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, effort, work
@@ -52,6 +44,7 @@ from hermitex.symbolic.undefined import tidy
 from hermitex.symbolic.zero import Verdict, decide
 
 CHEAP, DEAR = 2_000, 12_000  # steps of work of a rule: some tenths of a second, some seconds
+HYPERBOLIC = (cosh, sinh, tanh, coth, sech)
 SECONDS = 3.0  # of processor time at most for one rule, as SymPy's own algebra counts no steps
 
 
@@ -240,7 +233,7 @@ def _stationary(gap: Expr) -> bool:
 def equal_by_branches(gap: Expr) -> bool:
     """Is it 0 at the places at which its switches turn as one letter moves, and on each interval between them?
 
-    >>> from sympy.abc import x
+    >>> from sympy import Abs, Max, sign
     >>> y = Symbol("y", positive=True)
     >>> w = Symbol("w", real=True)
     >>> equal_by_branches(Max(w - y, 0) - Max(-w - y, 0) - sign(w)*Max(Abs(w) - y, 0))
@@ -250,119 +243,8 @@ def equal_by_branches(gap: Expr) -> bool:
         return False
     flat = gap
     for s in sorted(flat.free_symbols, key=str):
-        if s.is_extended_real and (places := _places(flat, s)) is not None:
-            cells = [_inside(places, i) for i in range(len(places) + 1)]
-            return all(is_zero(flat.xreplace({s: place})) for place in places if _may_hold(s, (place, place))) and all(
-                is_zero(tidy(_on(flat, s, cell))) for cell in cells if _may_hold(s, cell))
+        if s.is_extended_real and (places := switch_places(flat, s)) is not None:
+            cells = [interval(places, i) for i in range(len(places) + 1)]
+            return all(is_zero(flat.xreplace({s: place})) for place in places if may_hold(s, (place, place))) and all(
+                is_zero(tidy(on_interval(flat, s, cell))) for cell in cells if may_hold(s, cell))
     return False
-
-
-SWITCHING = (Abs, Max, Min, sign, Heaviside, Piecewise)
-HYPERBOLIC = (cosh, sinh, tanh, coth, sech)
-
-
-def _places(expr: Expr, s: Symbol) -> list[Expr] | None:
-    """The places at which switches turn as s moves, sorted by the assumptions of the other letters; None if these do not tell."""
-    found: list[Expr] = []
-    waiting = [expr]
-    while waiting:
-        for g in switches(waiting.pop())[0]:
-            inner = [a for a in g.atoms(Abs, Max, Min, sign) if s in a.free_symbols]
-            if inner:  # |s| - y turns where s - y or -s - y does
-                waiting += [g.xreplace({inner[0]: v}) for v in _values(inner[0])]
-                waiting += [Abs(g.xreplace({inner[0]: v})) for v in _values(inner[0])]
-                continue
-            slope = g.diff(s)
-            if s not in g.free_symbols:
-                if g.is_nonnegative or g.is_nonpositive:
-                    continue
-                return None
-            if slope.free_symbols or slope == 0:
-                return None
-            found.append(expand(-(g - slope*s).expand()/slope))
-            if len(found) > 24:
-                return None
-    places: list[Expr] = []
-    for place in dict.fromkeys(found):
-        behind = [(place - other).is_positive for other in places]
-        if None in behind:
-            return None
-        places.insert(behind.count(True), place)
-    return places
-
-
-def _values(e: Expr) -> tuple[Expr, ...]:
-    if isinstance(e, Abs):
-        return e.args[0], -e.args[0]
-    return (S.One, S.NegativeOne) if isinstance(e, sign) else e.args
-
-
-def _inside(places: list[Expr], i: int) -> tuple[Expr, Expr]:
-    ends = [-S.Infinity, *places, S.Infinity]
-    return ends[i], ends[i + 1]
-
-
-def _may_hold(s: Symbol, cell: tuple[Expr, Expr]) -> bool:
-    """Has the interval a point that the letter may be?"""
-    if cell[0] == cell[1]:
-        return not ((s.is_nonnegative and cell[0].is_negative) or (s.is_nonpositive and cell[0].is_positive))
-    return not ((s.is_nonnegative and cell[1].is_nonpositive) or (s.is_nonpositive and cell[0].is_nonnegative))
-
-
-def _on(expr: Expr, s: Symbol, cell: tuple[Expr, Expr]) -> Expr:
-    """The expression with s inside an interval, where each switch has one value."""
-    low, high = cell
-    t, u = Dummy("t", positive=True), Dummy("u", positive=True)
-    if low.is_finite and high.is_finite:
-        inside = low + (high - low)*t/(t + u)
-    elif low.is_finite:
-        inside = low + t
-    elif high.is_finite:
-        inside = high - t
-    else:
-        inside = s
-
-    def turned(e: Any) -> Expr:
-        if isinstance(e, Max | Min):
-            for a in e.args:
-                gaps = [_signed(a - b, s, inside) for b in e.args if b != a]
-                if all(g is not None and (g >= 0 if isinstance(e, Max) else g <= 0) for g in gaps):
-                    return a
-            return e
-        if isinstance(e, Piecewise):
-            for value, condition in e.args:
-                held = _holds(condition, s, inside)
-                if held:
-                    return value
-                if held is None:
-                    return e
-            return e
-        found = _signed(e.args[0], s, inside)
-        if found is None:
-            return e
-        return {Abs: found*e.args[0], sign: Integer(found)}.get(e.func, Integer((found + 1)//2))
-
-    return expr.replace(lambda e: isinstance(e, SWITCHING), turned)
-
-
-def _signed(g: Expr, s: Symbol, inside: Expr) -> int | None:
-    """+1 or -1: the sign of g, whose zeros lie at the ends of the interval."""
-    value = together(expand(g.xreplace({s: inside})))
-    above, below = value.as_numer_denom()
-    above = expand(above)
-    if above == 0:
-        return 1
-    positive = (above*below).is_positive if not above.is_Add else above.is_positive if below.is_positive else None
-    negative = (above*below).is_negative if not above.is_Add else above.is_negative if below.is_positive else None
-    return 1 if positive else -1 if negative else None
-
-
-def _holds(condition: Any, s: Symbol, inside: Expr) -> bool | None:
-    if condition in (S.true, S.false):
-        return bool(condition)
-    if not hasattr(condition, "lts"):
-        return None
-    found = _signed(condition.lts - condition.gts, s, inside)
-    return None if found is None else found < 0
-
-
