@@ -20,14 +20,14 @@ TOGETHER = {room: group for group in ({"errors", "symbols"}, {"symbolic", "numbe
 # The floors of symbolic: the longest name that fits tells a file's floor, which may use any before it, and its own.
 FLOORS = (
     ("hooks", "budget", "deadline", "interrupts", "precision_lock", "arithmetic", "special", "subexpressions"),
-    ("gaussian", "covariance", "law_constraints", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms",
+    ("gaussian", "covariance", "law_constraints", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms", "tails",
      "conditioning", "conditional_expectation", "formula_size", "indexed_sums", "series.polynomials", "engine.rational_tidying"),
     ("breaks", "pieces", "square_roots", "surfaces", "weak", "undefined", "named_functions", "parity", "scales"),
     ("bounds", "growth"),
     ("engine", "integrals", "divergence", "existence_check", "dimension_reduction", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),
     ("text", "parsing"),
-    ("calculus", "series", "activations", "derivation", "hermite_calculus", "invariance", "losses", "moreau", "partial_tensors",
+    ("series", "activations", "derivation", "hermite_calculus", "invariance", "losses", "moreau", "partial_tensors",
      "stein", "subspaces", "summands", "hermite_tensors"),
     ("",),  # the package itself, which fills the hooks
 )

@@ -33,8 +33,8 @@ from sympy import (
 
 import hermitex as hx
 from hermitex import Derivative, E, He, stein
+from hermitex.check import rules
 from hermitex.errors import BadInput, NoClosedForm
-from hermitex.symbolic.calculus import rules
 from hermitex.symbolic.conditioning import cholesky, sift, sifted, tower
 from hermitex.symbolic.undefined import prime, put, tidy
 from hermitex.symbols import c, kappa, m, r, rho, z, z1, z2, z3
