@@ -120,8 +120,8 @@ class Integrand:
     def known_places(self) -> list[Place]:
         """The zeros that are known exactly, wherever they lie."""
         p = self.program
-        found = (sp.sympify(u, strict=True) for u in dict.fromkeys([*p.switches, *p.singular, *p.centres]))
-        wanted = [u for u in found if not u.has(sp.sin, sp.cos)]
+        watched = (sp.sympify(u, strict=True) for u in dict.fromkeys([*p.switches, *p.singular, *p.centres]))
+        wanted = [u for u in watched if not u.has(sp.sin, sp.cos)]
         found = [r for u in wanted for r in zeros(u, self.z, max(self.low, -1e15), min(self.high, 1e15))]
         return joined([*found, *(e for e in self.ends if e is not None)])
 
