@@ -24,7 +24,6 @@ from sympy import (
     expand,
     factorial,
     gamma,
-    lambdify,
 )
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
@@ -33,6 +32,7 @@ from hermitex.check.array_values import ArrayValues, NoNumber, Real, Rows, switc
 from hermitex.check.sample_points import Point, Trial
 from hermitex.check.shared_nodes import average
 from hermitex.errors import Divergent, HermitexError
+from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import fabs, log10, mp
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.analytic_pieces import by_terms, nested
@@ -201,7 +201,7 @@ def _tanh_sinh(e: Integral) -> Expr:
                     f, ends = e.function.xreplace({x: end + inward*v**64})*64*v**63, [0, top]
                 else:
                     f, ends = e.function.xreplace({x: middle - inward*(v**-64 - 1)})*64*v**-65, [0, 1]
-                part, off = mp.quad(lambdify(v, f, modules=[mp.functions(), "mpmath"]), ends, error=True)
+                part, off = mp.quad(hooks.numeric(f, [v]), ends, error=True)
                 value, error = value + part, error + off
             settled = error < fabs(value)*mp.mpf(10)**-40 and not mp.im(value)
             return Float(mp.nstr(value, 50), 50) if settled else e
