@@ -46,7 +46,7 @@ FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, Conditional
 LARGE = 120      # operations above which a limit or an integral is left as it stands
 _OPAQUE = (Expectation, AppliedUndef, ArraySum)
 _BINDING = (Expectation, ArraySum, Integral, Sum)
-_DIGITS = 40
+_DIGITS = 40  # of a number next to a limit: thirty are compared
 _NEAR = (Rational(1, 10**8), Rational(1, 10**16))   # distances from the point at which a limit is tried
 
 

@@ -44,7 +44,7 @@ from hermitex.symbolic.scales import scales
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
 
 _COMPILED = "Numeric value: hx.compile(...)"
-_SMALL = 1e-6
+_SMALL = 1e-6  # a factor below it is taken out, for tails are cut where they are small beside 1
 _FAST = 60  # a frequency from which on the line takes thousands of nodes
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
