@@ -119,10 +119,11 @@ _MODULES = ("errors", "symbols", "theories")
 
 __all__ = [*_PUBLIC, *_ACTIVATIONS, *_MODULES]  # pyright: ignore
 
-# The function `exponents` bears the name of its folder. Python binds a folder to its name when it is first imported: that is
-# done now, and undone, so that no later import hides the function.
-import_module("hermitex.exponents")
-globals().pop("exponents", None)
+# The functions `exponents` and `check` bear the names of their folders. Python binds a folder to its name when it is first
+# imported: that is done now, and undone, so that no later import hides the functions.
+for _folder in ("exponents", "check"):
+    import_module(f"hermitex.{_folder}")
+    globals().pop(_folder, None)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
 import pytest
+from nbval import kernel
+
+if sys.platform != "win32":  # two kernels that start together may be given one TCP port; a file of its own is given to one alone
+    sockets = tempfile.TemporaryDirectory()
+    atexit.register(sockets.cleanup)
+    kernel.KernelManager = partial(kernel.KernelManager, transport="ipc", ip=str(Path(sockets.name)/"kernel"))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,13 +21,14 @@ TOGETHER = {room: group for group in ({"errors", "symbols"}, {"symbolic", "numbe
 FLOORS = (
     ("hooks", "budget", "deadline", "interrupts", "precision_lock", "arithmetic", "special", "subexpressions"),
     ("gaussian", "covariance", "law_constraints", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms",
-     "conditioning", "conditional_expectation", "formula_size", "indexed_sums", "series.polynomials", "engine.rational_tidying"),
+     "tails", "conditioning", "conditional_expectation", "formula_size", "indexed_sums", "series.polynomials",
+     "engine.rational_tidying"),
     ("breaks", "pieces", "square_roots", "surfaces", "weak", "undefined", "named_functions", "parity", "scales"),
     ("bounds", "growth"),
     ("engine", "integrals", "divergence", "existence_check", "dimension_reduction", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),
     ("text", "parsing"),
-    ("calculus", "series", "activations", "derivation", "hermite_calculus", "invariance", "losses", "moreau", "partial_tensors",
+    ("series", "activations", "derivation", "hermite_calculus", "invariance", "losses", "moreau", "partial_tensors",
      "stein", "subspaces", "summands", "hermite_tensors"),
     ("",),  # the package itself, which fills the hooks
 )

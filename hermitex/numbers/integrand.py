@@ -50,7 +50,7 @@ class Integrand:
     def __init__(self, f: Expr, z: Symbol, low: Expr = -sp.oo, high: Expr = sp.oo, *, normal: bool = True,
                  digits: int = 18) -> None:
         self.f, self.z, self.normal, self.digits = f, z, normal, digits
-        self.ends = [known(e) if e.is_finite else None for e in (sp.sympify(low), sp.sympify(high))]
+        self.ends = [known(e) if e.is_finite else None for e in (sp.sympify(low, strict=True), sp.sympify(high, strict=True))]
         self.low = -math.inf if self.ends[0] is None else self.ends[0].x
         self.high = math.inf if self.ends[1] is None else self.ends[1].x
         self.expr = weighted(f, (z,)) if normal else f
@@ -120,7 +120,8 @@ class Integrand:
     def known_places(self) -> list[Place]:
         """The zeros that are known exactly, wherever they lie."""
         p = self.program
-        wanted = [u for u in dict.fromkeys([*p.switches, *p.singular, *p.centres]) if not sp.sympify(u).has(sp.sin, sp.cos)]
+        watched = (sp.sympify(u, strict=True) for u in dict.fromkeys([*p.switches, *p.singular, *p.centres]))
+        wanted = [u for u in watched if not u.has(sp.sin, sp.cos)]
         found = [r for u in wanted for r in zeros(u, self.z, max(self.low, -1e15), min(self.high, 1e15))]
         return joined([*found, *(e for e in self.ends if e is not None)])
 
@@ -174,7 +175,7 @@ class Integrand:
         """Points about which panels are graded: where steep functions turn, and the peak."""
         out = [Centre(window.peak, max(window.width, 1e-15*(1e-3 + abs(window.peak))))]
         for u in dict.fromkeys(self.program.centres):
-            if sp.sympify(u).has(self.z):
+            if sp.sympify(u, strict=True).has(self.z):
                 points = self.places([u], window)
                 out += [Centre(p.x, w) for p, w in zip(points, _widths(u, self.z, points), strict=True)]
         return out

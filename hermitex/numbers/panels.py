@@ -30,7 +30,7 @@ from hermitex.symbolic.budget import checkpoint
 ORDERS = (16, 24)
 # 40,000 panels of 40 nodes are 1.6 million evaluations: some ten seconds; no panel is halved more than 64 times.
 MOST_PANELS, MOST_ROUNDS = 40_000, 64
-EPSILON = 2.0**-52
+EPSILON = 2.0**-52  # of a double
 
 
 class Sum(NamedTuple):

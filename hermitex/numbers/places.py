@@ -35,7 +35,7 @@ class Place:
 
 def zeros(u: Expr, z: Symbol, low: float, high: float, grid: np.ndarray | None = None) -> list[Place]:
     """The real zeros of u in [low, high]; without a grid only those that are known exactly."""
-    u = sp.sympify(u)
+    u = sp.sympify(u, strict=True)
     if not u.has(z):
         return []
     if u.is_Mul:
@@ -153,7 +153,8 @@ def _bracketed(u: Expr, z: Symbol, grid: np.ndarray) -> list[Place]:
         middle = (low + high)/2
         left = np.sign(np.real(program.floats(middle).m)) == below
         low, high = np.where(left, middle, low), np.where(left, high, middle)
-    return [_refined(program, x) for x in [*high, *grid[signs == 0]]]
+    alone = (signs == 0) & ~(np.r_[False, signs[:-1] == 0] | np.r_[signs[1:] == 0, False])  # else u is 0 between its own switches
+    return [_refined(program, x) for x in [*high, *grid[alone]]]
 
 
 def _differ(program: Program, a: float, b: float) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 
 from sympy import Expr, MatrixBase, MatrixExpr, Symbol
 
+from hermitex.check.replicas import of_any_size
+from hermitex.check.unevaluated import explicit
 from hermitex.pages.abbreviations import fold_names
 from hermitex.pages.agreement import agreement, unmatched_change, untied_systems
 from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED, Checked
 from hermitex.pages.premises import Notation, NotShown, Premise
 from hermitex.show.display import latex
 from hermitex.show.formula_line import Line
-from hermitex.symbolic.calculus.replicas import of_any_size
-from hermitex.symbolic.calculus.unevaluated import explicit
 from hermitex.symbolic.derivation import WORDS, check
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.zero import decide

@@ -1,7 +1,7 @@
 """Formulas: SymPy, mpmath and flint in, SymPy out; no NumPy, no float64.
 
 The floors, each using any before it: budget, special -> node (gaussian) -> line (breaks, pieces) -> growth (bounds)
--> closed forms (engine, integrals) -> digits, zero -> text -> calculus, series. What a lower floor asks of a higher one
+-> closed forms (engine, integrals) -> digits, zero -> text -> series. What a lower floor asks of a higher one
 is a hook, filled here: whoever imports a floor alone, or unpickles a node in another process, passes through here first.
 """
 
@@ -55,7 +55,7 @@ def _evaluate(node: Any, prec: int) -> Any:
 
 
 def _total(node: Any, digits: int) -> Any:
-    from hermitex.symbolic.calculus.countable import total
+    from hermitex.check.countable import total
 
     return total(node, digits)
 

@@ -51,6 +51,7 @@ from hermitex.errors import BadInput
 from hermitex.symbolic import laws
 from hermitex.symbolic.conditioning import independent, over
 from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.tails import tails
 from hermitex.symbolic.terms import linear
 
 # Strictly, with the ends of their range; `inverse()` is the inverse on it.
@@ -77,7 +78,7 @@ class ConditionalMean(Expr):
 
     def doit(self, **hints: Any) -> Expr:
         """The value of its quotient, exact where the rules of averages make it so."""
-        return self.quotient().doit(**hints) if hints.get("deep", True) else self
+        return tails(self.quotient().doit(**hints)) if hints.get("deep", True) else self
 
     def quotient(self) -> Expr:
         """The quotient of two averages.

@@ -26,6 +26,7 @@ from hermitex.symbolic.budget import budget, effort, ends, patient
 from hermitex.symbolic.interrupts import behind
 from hermitex.symbolic.precision_lock import held, let_go
 
+# What a budget may be overrun by, a share of it and seconds, before it rings from outside; seconds from one look to the next.
 GRACE, LEAST, AGAIN = 0.05, 0.2, 0.1
 WAKES = getattr(signal, "SIGURG", 0)  # ignored where nobody handles it
 SOON = 0.05  # what an attempt has beyond its time, before the deadline around it rings

@@ -12,8 +12,8 @@ from typing import Any
 
 from sympy import Expr
 
+from hermitex.check.claim import Check, check
 from hermitex.show.display import counted, latex, words_table
-from hermitex.symbolic.calculus.checking import Check, check
 
 __all__ = ["Check", "Derivation", "DerivationCheck", "Step", "check"]
 

@@ -24,7 +24,7 @@ from hermitex.symbolic import hooks
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.law_constraints import Condition, apart, lawful
-from hermitex.symbolic.laws import averaged, is_random, random_variables, required
+from hermitex.symbolic.laws import averaged, is_random, joint_normals, random_variables, required
 from hermitex.symbolic.subexpressions import swapped
 
 
@@ -239,7 +239,7 @@ class Expectation(Expr):
         >>> from sympy import tanh
         >>> from hermitex.symbols import z
         >>> print(E(tanh(z + 1), z).why())
-        tanh(z + 1): it is not a product of polynomials, exponentials and error functions (tried 8 rules)
+        tanh(z + 1): it is not a product of polynomials, exponentials and error functions (tried 9 rules)
         """
         return hooks.reason(self)
 
@@ -307,6 +307,20 @@ def _opened(node: Expectation, names: tuple[str, ...]) -> tuple[Expr, tuple[Symb
     return node.open()  # by their names, too: nodes are equal up to them
 
 
+def _of_joint_normals(body: Expr, chosen: list[Any], means: dict[Expr, Expr], joint: dict[tuple[Symbol, Symbol], Expr],
+                      cov: Covariance | None) -> Expr:
+    """E of a body with components of multivariate normals, over normals of the same covariance."""
+    body = body.xreplace(means)
+    conditions = [v.xreplace(means) for v in chosen if isinstance(v, Relational | BooleanFunction)]
+    named = [v for v in chosen if not isinstance(v, Relational | BooleanFunction | BooleanAtom)]
+    whole = {x.args[0] for x in means}
+    others = [v for v in named if v not in means and v not in whole]
+    if not named:
+        others = [*field.normals(Add(body, *(a for c in conditions for a in c.atoms(Expr)))), *random_variables(body)]
+    given = {} if cov is None else by_pairs(cov, [v for v in others if not is_random(v)])
+    return E(body, *others, *sorted({v for pair in joint for v in pair}, key=str), *conditions, cov={**given, **joint})
+
+
 def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Letters | None = None) -> Expr:
     """The Gaussian expectation of `expr` over `variables`, unevaluated.
 
@@ -316,8 +330,9 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
     ----------
     expr : expression, text, or function of SymPy symbols (``lambda x: x**2``)
     variables : Symbols (or their names); a Symbol is recognised by its name. None given: every z, z1, z2, ... in expr, and every
-        random variable of sympy.stats; these may stand here too, and are independent of each other and of the normals. A
-        condition may stand among them, as in sympy.stats: E(f, Eq(Y, y)) is E[f | Y = y], E(f, z > 0) its mean where z > 0.
+        random variable of sympy.stats; these may stand here too, and are independent of each other and of the normals, but for
+        the components of a MultivariateNormal. A condition may stand among them, as in sympy.stats: E(f, Eq(Y, y)) is
+        E[f | Y = y], E(f, z > 0) its mean where z > 0.
     cov : {(z1, z2): rho, (z1, z1): s2}: covariances that are not those of independent standard normals;
         numbers or symbols; or the whole matrix, a row for each variable. Means are zero.
     symbols : the letters of a text beside the package's own: ``"mu, s>0"`` or ``{"mu": "real"}``
@@ -356,6 +371,9 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
         expr = hooks.formula(expr)
     body = field.standard(_scalar(expr)).rewrite(Mod, floor)
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
+    means, joint = joint_normals(body, *chosen)
+    if means:
+        return _of_joint_normals(body, chosen, means, joint, cov)
     if conditions := [v for v in chosen if isinstance(v, Relational | BooleanFunction | BooleanAtom)]:
         return hooks.conditional(body, [v for v in chosen if v not in conditions], And(*conditions), cov)
     cov = None if cov is None else by_pairs(cov, chosen or list(field.normals(body)))

@@ -19,6 +19,7 @@ from hermitex.symbolic.engine.one_variable import RULES
 from hermitex.symbolic.engine.reduction import normal_form as reduce
 from hermitex.symbolic.existence_check import settled
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.tails import tails
 from hermitex.symbolic.undefined import slopes_done
 
 
@@ -56,12 +57,12 @@ def closed_form(expr: Expr) -> Expr:
     expr = _read(expr)
     done = _replace(expr)
     if not done.has(Expectation):
-        return done
+        return tails(done)
     done = reduce(done)
     left = sorted(done.atoms(Expectation), key=lambda n: n.level)
     if left:
         raise NoClosedForm(left[0], _reason(left[0]))
-    return done
+    return tails(done)
 
 
 def reason_of(node: Expr) -> str:
@@ -122,8 +123,8 @@ def integrate_or_keep(node: Expr, deep: bool = True) -> Expr:
     """
     if not deep and isinstance(node, Expectation):
         found = answer(node)
-        return node if found.rest else found.value
-    return _replace(_read(node))
+        return node if found.rest else tails(found.value)
+    return tails(_replace(_read(node)))
 
 
 def normal_form(expr: Expr) -> Expr:

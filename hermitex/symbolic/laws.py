@@ -20,8 +20,10 @@ from typing import Any
 from sympy import (
     Abs,
     Add,
+    Basic,
     Dummy,
     Expr,
+    Indexed,
     Interval,
     Mul,
     Poly,
@@ -105,6 +107,25 @@ def random_variables(*exprs: Any) -> list[Any]:
             found[x] = None
             left += [y for a in x.pspace.args for y in a.atoms(stats.RandomSymbol) if y != x]
     return sorted(found, key=str)
+
+
+def joint_normals(*exprs: Any) -> tuple[dict[Expr, Expr], dict[tuple[Symbol, Symbol], Expr]]:
+    """Components Y[i] of the multivariate normals of sympy.stats, each as its mean and a normal symbol, and their covariances."""
+    stats = sys.modules.get("sympy.stats.joint_rv")
+    parts = [] if stats is None else sorted({x for e in exprs if isinstance(e, Basic) for x in e.atoms(Indexed)
+                                             if isinstance(x.args[0], stats.JointRandomSymbol) and x.args[1].is_Integer}, key=str)
+    symbols: dict[Expr, Symbol] = {}
+    means, covariances = {}, {}
+    for x in parts:
+        law, i = x.args[0].pspace.distribution, int(x.args[1])
+        if type(law).__name__ != "MultivariateNormalDistribution":
+            continue
+        symbols[x] = Symbol(_unused(f"{x.args[0]}{i}", Add(*(e for e in exprs if isinstance(e, Expr)))), real=True)
+        means[x] = law.mu[i] + symbols[x]
+        for y in parts:
+            if y in symbols and y.args[0] == x.args[0]:
+                covariances[symbols[y], symbols[x]] = law.sigma[int(y.args[1]), i]
+    return means, covariances
 
 
 def is_random(x: Any) -> bool:

@@ -16,8 +16,6 @@ from sympy import Dummy, Expr, Symbol
 from sympy.core.relational import Relational
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm, NotConverged
-from hermitex.numbers.average import average
-from hermitex.numbers.several import Averages, BeyondDoubles
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.bounds.integrability import dangers
@@ -46,7 +44,7 @@ from hermitex.symbolic.scales import scales
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
 
 _COMPILED = "Numeric value: hx.compile(...)"
-_SMALL = 1e-6
+_SMALL = 1e-6  # a factor below it is taken out, for tails are cut where they are small beside 1
 _FAST = 60  # a frequency from which on the line takes thousands of nodes
 _QUICK, _LONG = 0.3, 20.0  # CPU seconds of closed forms before doubles, and after them for more digits than those have
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
@@ -255,10 +253,9 @@ def integrate(node: Expectation, bits: int) -> Sum:
 
 def _over_several(node: Expectation, bits: int) -> Sum:
     """E f over several normals: by a reduction to one, or closed forms of inner averages, or in doubles, with a larger error."""
-    try:
-        return _reduced(node, int(bits * mp.log(2, 10)) + 2)
-    except BeyondDoubles:
-        pass
+    reduced = _reduced(node, int(bits * mp.log(2, 10)) + 2)
+    if reduced is not None:
+        return reduced
     found = _within(_QUICK, node, bits)
     if found is None:
         found = _in_doubles(node)
@@ -269,11 +266,15 @@ def _over_several(node: Expectation, bits: int) -> Sum:
     return found
 
 
-def _reduced(node: Expectation, digits: int) -> Sum:
-    """By the common integrator; beyond 15 digits only if the average reduces to one variable."""
+def _reduced(node: Expectation, digits: int) -> Sum | None:
+    """By the common integrator; beyond 15 digits None unless the average reduces to one variable."""
+    from hermitex.numbers.several import Averages, BeyondDoubles  # with NumPy and SciPy, which an exact answer does not need
+
     body, variables = node.opened()
     try:
         found = Averages(digits).of(body, variables, None if node.independent else node.covariance)
+    except BeyondDoubles:
+        return None
     except Divergent as error:
         raise Divergent(node, error.reason) from None
     return Sum(found.value, found.error, found.size)
@@ -281,7 +282,9 @@ def _reduced(node: Expectation, digits: int) -> Sum:
 
 @kept(256)
 def _in_doubles(node: Expectation) -> Sum:
-    return _reduced(node, 15)
+    found = _reduced(node, 15)
+    assert found is not None, node
+    return found
 
 
 _unreached: dict[Expectation, tuple[float, int]] = {}
@@ -358,6 +361,8 @@ def _by_closed_forms(node: Expectation, bits: int) -> Sum:
 
 def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
     """E f by the common integrator, with an error of about 2^-bits E|f|."""
+    from hermitex.numbers.average import average  # with NumPy and SciPy, which an exact answer does not need
+
     try:
         found = average(body, x, int(bits * mp.log(2, 10)) + 2, of_size=True)
     except Divergent as error:

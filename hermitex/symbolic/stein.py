@@ -11,10 +11,10 @@ from typing import Any
 from sympy import DiracDelta, Dummy, Expr, S, Symbol, expand
 
 from hermitex import symbols
+from hermitex.check import rules
 from hermitex.errors import BadInput
 from hermitex.hints import Formula
 from hermitex.symbolic import hooks
-from hermitex.symbolic.calculus import rules
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.terms import linear, terms

@@ -16,10 +16,10 @@ from typing import Any
 
 from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol, erf, exp
 
+from hermitex.check.rules import SOURCES
 from hermitex.errors import BadInput, brief
 from hermitex.hints import Formula
 from hermitex.show.display import latex
-from hermitex.symbolic.calculus.rules import SOURCES
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation

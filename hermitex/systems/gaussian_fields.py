@@ -39,10 +39,10 @@ from sympy import (
 )
 from sympy.core.function import AppliedUndef
 
+from hermitex.check import rules
 from hermitex.errors import HermitexError
 from hermitex.kernels.closed_form_choice import exact_or_none
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus import rules
 from hermitex.symbolic.conditioning import cholesky, over
 from hermitex.symbolic.conditioning import independent as standardised
 from hermitex.symbolic.formula_size import operations

@@ -104,7 +104,7 @@ def _symmetric(value: ImmutableDenseMatrix) -> bool:
 
 def _equal_formulas(a: Any, b: Any) -> bool:
     """Are two formulas equal? What is not seen at once is tried."""
-    from hermitex.symbolic.calculus.checking import check
+    from hermitex.check.claim import check
 
     if a == b:
         return True

@@ -267,7 +267,6 @@ from pathlib import Path
 import matplotlib
 matplotlib.use("Agg")
 warnings.simplefilter("ignore")
-import hermitex.symbolic.calculus.checking as checking
 from hermitex import Result
 from hermitex.face.userfile import module_of
 
@@ -280,7 +279,6 @@ signal.signal(signal.SIGPROF, late)
 
 
 def page(path):
-    checking.SEARCH = 0.05   # the factor between two sides is not looked for
     for result in [v for v in vars(module_of(path)).values() if isinstance(v, Result)]:
         # what is compared with the package comes first
         parts = sorted((p for p in result.parts if hasattr(p, "checked")), key=lambda p: type(p).__name__ == "Equality")
@@ -294,7 +292,6 @@ def page(path):
 
 
 def notebook(path):
-    checking.SEARCH = 10
     names = {"__name__": "__main__"}
     for cell in json.loads(path.read_text())["cells"]:
         code = "\n".join(line for line in "".join(cell["source"]).splitlines() if not line.startswith(("%", "!")))

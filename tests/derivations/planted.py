@@ -22,7 +22,6 @@ from typing import Any
 from sympy import Equality as Equation
 from sympy import MatrixBase, MatrixExpr
 
-import hermitex.symbolic.calculus.checking as checking
 from hermitex import Result, System
 from hermitex.face.userfile import module_of
 from hermitex.pages.conclusion import Conclusion
@@ -194,7 +193,6 @@ def main() -> None:
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    checking.SEARCH = 0.05
     drawn, survivors = plant(pages(*args.files), args.count, random.Random(args.seed), by_lines=args.lines)
     for one in survivors:
         print("SURVIVES", *one, sep="  ")

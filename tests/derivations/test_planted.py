@@ -19,8 +19,7 @@ KINDS = {"expression", "conclusion", "premise lost", "premise added", "wrong for
 
 @pytest.mark.parametrize("file", ["weak_recovery.py", "gaussian_equivalence.py", "_template.py", "replicas.py",
                                   "replicas_of_features.py", "marchenko_pastur.py"])
-def test_every_kind_of_error_is_noticed(file, monkeypatch):
-    monkeypatch.setattr("hermitex.symbolic.calculus.checking.SEARCH", 0.05)
+def test_every_kind_of_error_is_noticed(file):
     chance = random.Random(7)
     for _, page in planted.pages(file):
         lines = planted.errors_of(page)
@@ -46,8 +45,7 @@ def test_nine_in_ten_terms_that_are_typed_wrongly_are_refused(many):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [False, True], ids=["kinds evenly", "by lines"])
-def test_of_a_hundred_errors_on_all_pages_at_most_five_survive(lines, monkeypatch):
-    monkeypatch.setattr("hermitex.symbolic.calculus.checking.SEARCH", 0.05)
+def test_of_a_hundred_errors_on_all_pages_at_most_five_survive(lines):
     drawn, survivors = planted.plant(planted.pages(), 100, random.Random(2), by_lines=lines)
     assert set(drawn) == KINDS or lines
     assert len(survivors) <= 5, survivors

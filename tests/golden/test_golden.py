@@ -3,7 +3,8 @@
 import pytest
 from frozen import comparison
 from frozen.catalogue import PARTS
-from frozen.entries import RUNS, outcome, written
+from frozen.entries import RUNS, Part, always, outcome, written
+from frozen.renewal import renewed
 
 MARKS = {"quick": (), "slow": (pytest.mark.slow,), "all": (pytest.mark.slow, pytest.mark.thorough)}
 
@@ -45,8 +46,8 @@ def test_another_line_is_another_answer(expected, found):
 
 
 @pytest.mark.parametrize("expected, found", [
-    ("q = 0.6076947444", "q  =  0.6076947443"), ("0.216346895938785", "0.21634689593878502"),
-    ("0.5 of 2", "0.50 of 2"), ("z1 + 2*z2", "z1 + 2*z2")])
+    ("q = 0.6076947444", "q  =  0.6076947443"), ("0.216346895938785", "0.21634689593878502"), ("0.5 of 2", "0.50 of 2"),
+    ("z1 + 2*z2", "z1 + 2*z2")])
 def test_the_digits_that_are_claimed_are_compared(expected, found):
     assert comparison.text([expected], [found], 15) is None
 
@@ -58,3 +59,48 @@ def test_json_values_are_compared_by_value():
         assert comparison.value(expected, {**expected, **changed})
     assert comparison.value(expected, {"q": 0.25})
     assert comparison.value({"converged": True}, {"converged": 1})
+
+
+# -- renewing ----------------------------------------------------------------------------------------------------------
+def asked(answer, wrong=lambda entry, answer: False, **entry):
+    """A part with one entry, and its outcome where today's answer is `answer`."""
+    part = Part("n", "numbers", lambda entry: answer, lambda entry, answer: None if answer == entry["expected"] else "another",
+                lambda entry, answer: "better" if answer > entry["expected"] else "worse", wrong)
+    return part, outcome(part, {"name": "n", "run": "quick", **entry})
+
+
+def test_better_answers_are_written_and_what_is_met_loses_its_mark():
+    part, found = asked(3, expected=2)
+    assert found.kind == "better" and renewed(part, found, None, None)["expected"] == 3
+    part, found = asked(2, always, expected=2, met=False, issue=39, today=0)
+    assert found.kind == "better" and renewed(part, found, None, None) == {"name": "n", "run": "quick", "expected": 2}
+
+
+def test_worse_answers_need_a_reason_and_wrong_ones_an_issue():
+    part, found = asked(1, expected=2)
+    assert found.kind == "worse" and renewed(part, found, None, None) is None and renewed(part, found, None, 40) is None
+    assert renewed(part, found, "cheaper", None) == {"name": "n", "run": "quick", "expected": 1, "reason": "cheaper"}
+    part, found = asked(1, always, expected=2)
+    assert renewed(part, found, "cheaper", None) is None
+    assert renewed(part, found, None, 40) == {"name": "n", "run": "quick", "expected": 2, "met": False, "issue": 40, "today": 1}
+
+
+def test_verdicts_and_words_are_judged():
+    pages, claims, notebooks = PARTS["pages"], PARTS["claims"], PARTS["notebooks"]
+    page = {"name": "p", "expected": {"p": [["Stein", "agrees", 30]]}}
+    kinds = {"better": ["Stein", "proved", None], "changed": ["Stein's lemma", "agrees", 30], "worse": ["Stein", "agrees", 20]}
+    for kind, line in kinds.items():
+        assert pages.compare(page, {"p": [line]}) and pages.judge(page, {"p": [line]}) == kind
+    assert pages.judge(page, {"p": [["Stein", "undetermined", None]]}) == "worse"
+    claim = {"name": "c", "true": True, "expected": "agrees"}
+    assert [claims.judge(claim, answer) for answer in ("proved", "undetermined", "fails")] == ["better", "worse", "worse"]
+    assert claims.wrong(claim, "fails") and not claims.wrong(claim, "undetermined")
+    assert claims.wrong({**claim, "true": False}, "agrees")
+    cells = {"name": "n", "expected": [["error 0.25, converged"]]}
+    assert notebooks.judge(cells, [["risk 0.25, converged"]]) == "changed" and notebooks.judge(cells, [["error 0.26"]]) == "worse"
+
+
+def test_an_error_is_a_worse_answer_and_an_unmet_one_stays_open():
+    _, found = asked(1, expected="a text")
+    assert found.kind == "worse" and found.answer == "TypeError"
+    assert asked(1, expected=2, met=False, issue=40)[1].kind == "open"

@@ -19,12 +19,6 @@ mu_0, mu_1 = Symbol("mu_0", real=True), Symbol("mu_1", real=True)
 OBJECTS = {"hx.mu_star(sigma).squared.node": hx.mu_star(sigma).squared.node}
 
 
-@pytest.fixture(autouse=True)
-def no_search(monkeypatch):
-    """The factor between two sides is not looked for."""
-    monkeypatch.setattr("hermitex.symbolic.calculus.checking.SEARCH", 0.05)
-
-
 def written():
     """A page, its premises, and the conclusion that they give."""
     page = Result("The residual", "claim")

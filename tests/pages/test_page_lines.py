@@ -37,12 +37,6 @@ F = Function("F")(x, y)
 f = Function("f")
 Phi = Symbol("Phi")
 
-@pytest.fixture(autouse=True)
-def no_search(monkeypatch):
-    """The factor between two sides is not looked for."""
-    monkeypatch.setattr("hermitex.symbolic.calculus.checking.SEARCH", 0.05)
-
-
 BODIES = [sin(a*x)/(1 + x**2), exp(-a*x**2)*x, sqrt(1 + a*x**2), x**3/(1 + a*x), besselk(0, a + x**2)]
 
 

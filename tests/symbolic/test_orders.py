@@ -4,8 +4,8 @@ import pytest
 from sympy import Function, KroneckerDelta, Rational, Sum, Symbol, exp, factorial, oo, sin, sqrt
 
 from hermitex import Derivative, E, He, check
+from hermitex.check.orders import summed
 from hermitex.errors import BadInput
-from hermitex.symbolic.calculus.orders import summed
 from hermitex.symbolic.hermite_calculus import h
 from hermitex.symbols import rho, z, z1, z2
 

@@ -23,7 +23,7 @@ from sympy import (
 )
 
 from hermitex import Result, check
-from hermitex.symbolic.calculus.replicas import two_numbers, worked_out
+from hermitex.check.replicas import two_numbers, worked_out
 
 a, c, b, n = symbols("a c b n", positive=True)
 one, J = Identity(n), OneMatrix(n, n)

@@ -14,7 +14,7 @@ from hermitex.exponents.laws.density import Index, Law, common_power, merge_atom
 from hermitex.kernels.panel_rules import distinct_sorted, half_template
 from hermitex.symbolic.budget import checkpoint
 
-_ORDER, _DEPTH = 14, {2: 8, 4: 6}
+_ORDER, _DEPTH = 14, {2: 8, 4: 6}  # nodes of a panel, halvings towards an end by its power: chosen by trial
 
 
 def joined(a: Index, b: Index) -> Index:

@@ -21,7 +21,7 @@ from hermitex.symbolic.budget import checkpoint
 Decide = Callable[[Expr, Symbol], bool | None]
 
 _PLACES = (577, -1223, 389, -811, 1609, -263, 947)  # over 1009: about 0.6, -1.2, 0.4, ...
-_PRIMES = (1009, 1511)
+_PRIMES = (1009, 1511)  # denominators of two sets of places, which meet by no chance
 _CLOSE = 1e-9  # of an eigenvalue to 1: below it the exact matrix tells
 _LONG = 200  # operations: what is longer is not expanded
 _SIZES = (Rational(53, 1009), Rational(613, 1009), Rational(5501, 1009))  # of parameters: small, middling, large

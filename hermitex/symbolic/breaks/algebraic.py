@@ -16,7 +16,7 @@ from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.breaks.order import between, compare, ordered, sign_of
 from hermitex.symbolic.budget import checkpoint
 
-MAX_DEGREE = 100
+MAX_DEGREE = 100  # of a polynomial whose roots are isolated: beyond, it takes seconds
 _FAR = 20  # powers of 2 between the size of the roots and 1
 
 

@@ -24,7 +24,7 @@ from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_s
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
 
-_DEPTH, _OPS, _MANY = 14, 120, 2000
+_DEPTH, _OPS, _MANY = 14, 120, 2000  # functions inside one another, operations, and roots: beyond, there is no answer in seconds
 
 
 class Window(NamedTuple):

@@ -22,7 +22,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints
 
 _MOST = 3  # variables that are integrated one inside another
-_PARTS = 32
+_PARTS = 32  # of a range, where a size is all that is asked for
 
 
 def box_integral(node: Expectation, work: Any) -> Any:

@@ -26,7 +26,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import local_majorant
 from hermitex.symbolic.interrupts import heard
 
-_EXTRA_BITS = 400
+_EXTRA_BITS = 400  # of working precision beyond the goal, before a ball that stays wide is given up
 _GUARD = 40  # bits of working precision beyond those asked for
 _DEEPEST = 10**5  # binary digits of an end point
 _MOST = 512  # integrals over several variables that are remembered

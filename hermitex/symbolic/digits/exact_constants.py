@@ -18,7 +18,7 @@ from hermitex.symbolic.budget import checkpoint
 _PRIMES = 2**14  # up to which factors are looked for
 _LARGE = 3000  # operations beyond which nothing is expanded
 _POWER = 300  # of a sum: higher ones are not multiplied out
-_ROUNDS = 6
+_ROUNDS = 6  # of putting in powers of roots that stand in one another; chosen by trial
 
 
 def is_identically_zero(expr: Expr) -> bool:

@@ -15,8 +15,8 @@ from hermitex.symbolic.digits.analytic_pieces import Panel
 from hermitex.symbolic.scales import Scales
 
 _NARROW = 16  # inverse widths from there on get panels about their centres; an equidistant rule does the rest
-_GRADE = 4
-_RADIANS = 120
+_GRADE = 4  # panels next to a centre grow by this factor
+_RADIANS = 120  # of phase in a panel: 19 waves
 _MOST = 3000  # panels
 
 

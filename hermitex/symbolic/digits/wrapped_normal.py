@@ -21,7 +21,7 @@ from hermitex.symbolic.digits.series_summation import Sum
 _LEAST = 1  # a frequency below which theta has many terms, and the line is short
 _BEGIN, _MOST = 24, 400_000  # nodes beside the harmonics that are seen, and on all circles together
 _SHIFT, _OTHER = mpf("0.381966011250105"), 7  # of a node, and how many more there are in verification
-_AGREE = 8
+_AGREE = 8  # roundings by which two rules may differ
 
 
 def on_circles(body: Expr, variables: Sequence[Symbol], bits: int) -> Sum | None:

@@ -9,10 +9,32 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from sympy import Add, Dummy, Expr, Heaviside, ImmutableDenseMatrix, Mul, Pow, Rational, S, Symbol, diag, exp, sign, sqrt
+from sympy import (
+    AccumBounds,
+    Add,
+    Dummy,
+    Eq,
+    Expr,
+    Heaviside,
+    ImmutableDenseMatrix,
+    Mul,
+    Piecewise,
+    Pow,
+    Rational,
+    S,
+    Symbol,
+    degree,
+    diag,
+    exp,
+    expand,
+    factor_list,
+    sign,
+    sqrt,
+    together,
+)
 from sympy.core.relational import Relational
 
-from hermitex.errors import Divergent
+from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.covariance import correlations
 from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import Answer, at_numbers, with_zero
@@ -77,6 +99,39 @@ def joined(node: Expectation) -> Expr | None:
 
 @lru_cache(maxsize=2048)
 def of_node(node: Expectation) -> Answer:
+    """The node's value, also where a letter of its covariance makes it 0 or +-1, at which a formula may be 0/0."""
+    found = _over_prepared_symbols(node)
+    if node.independent or found.rest:
+        return found
+    at = [(place, value) for place in _degenerate(node) if (value := _lost_value(found.value, node, place)) is not None]
+    return Answer(Piecewise(*((value, Eq(a, r)) for (a, r), value in at), (found.value, True))) if at else found
+
+
+def _degenerate(node: Expectation) -> list[tuple[Symbol, Expr]]:
+    """Letters of a covariance with the numbers at which they vanish, or make it singular."""
+    singular = [f for f, _ in factor_list(together(node.covariance.det()).as_numer_denom()[0])[1]]
+    places = []
+    for a in sorted(node.covariance.free_symbols, key=str):
+        linear = [expand(f) for f in singular if f.free_symbols == {a} and f.is_polynomial(a) and degree(f, a) == 1]
+        ends = [-f.coeff(a, 0)/f.coeff(a) for f in linear]
+        places += [(a, r) for r in dict.fromkeys([S.Zero, *ends]) if Eq(a, r) is not S.false]  # by what is assumed of a
+    return places
+
+
+def _lost_value(value: Expr, node: Expectation, place: tuple[Symbol, Expr]) -> Expr | None:
+    """The average at a place where its formula has no value; None where it has one, or where there is no closed form."""
+    there = at_numbers(value, dict([place]))
+    if not there.has(S.NaN, S.ComplexInfinity, AccumBounds):
+        return None
+    try:
+        limit = node.subs(*place)
+        found = answer(limit) if isinstance(limit, Expectation) else Answer(limit)
+    except HermitexError:  # no covariance there
+        return None
+    return None if found.rest or found.value.has(Expectation) else found.value
+
+
+def _over_prepared_symbols(node: Expectation) -> Answer:
     """The node's value over prepared symbols: real where nothing is said, squares where a root was taken."""
     # The same symbols for every node, so that SymPy's caches know them; nothing inside this call opens a node.
     variables = tuple(_variable(b.name, i) for i, b in enumerate(node.bound))

@@ -44,6 +44,7 @@ from hermitex.symbolic.breaks.switches import JUMPS, STEPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.canonical_reading import NotCanonical, read
+from hermitex.symbolic.engine.hermite_orders import hermite_orders
 from hermitex.symbolic.engine.joint_existence import kept_together
 from hermitex.symbolic.engine.rational_tidying import depends, hold_made, multiplied_out, tidy
 from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
@@ -315,7 +316,7 @@ def parity(body: Expr, x: Symbol) -> Expr | None:
     return total / 2
 
 
-RULES: tuple[Rule, ...] = (canonical, delta, switches, poles, uniform, logarithm, powers, parity)
+RULES: tuple[Rule, ...] = (hermite_orders, canonical, delta, switches, poles, uniform, logarithm, powers, parity)
 
 
 # -- helpers ---------------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.correlated_signs import moments_of_signs
 from hermitex.symbolic.engine.gaussian_tilt import tilted, waves
+from hermitex.symbolic.engine.indicators import steps
 from hermitex.symbolic.engine.one_variable import Answer, at_numbers, expectation, summed, with_zero
 from hermitex.symbolic.engine.rational_tidying import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.formula_size import operations, polynomial_size
@@ -88,7 +89,7 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
         found = _over_forms(*fewer, body)
         if not found.rest:
             return found
-    body = _by_signs(_signs_apart(body, variables), variables)
+    body = _by_signs(_signs_apart(steps(body, variables), variables), variables)
     return summed(_terms(body), lambda term: _product(term, variables, cov), variables, cov)
 
 

@@ -36,7 +36,7 @@ class Plateau(Shown):
     @property
     def escapes(self) -> bool:
         """Whether a difference between the students grows."""
-        small = 1e-9  # a rate below is rounding of the slopes
+        small = 1e-8  # a rate below is the error of its central differences with h = 1e-5: slopes are steep where C = Q
         return self.rate > small
 
     def length(self, dimension: float) -> float:

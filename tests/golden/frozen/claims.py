@@ -54,11 +54,15 @@ def compare(entry: Entry, answer: Any) -> str | None:
     return None if answer == entry["expected"] else f"{entry['name']}: {entry['expected']} was expected, {answer} came"
 
 
-def improved(entry: Entry, answer: Any) -> bool:
-    """A true claim is proved where it only agreed, or agrees where nothing was known; a false one is refuted."""
-    if not entry["true"]:
-        return answer == "fails"
-    return answer in RANK and entry["expected"] in RANK and RANK.index(answer) > RANK.index(entry["expected"])
+def judge(entry: Entry, answer: Any) -> str:
+    """Better: a true claim is proved where it only agreed, or agrees where nothing was known."""
+    known = entry["true"] and {answer, entry["expected"]} <= set(RANK)
+    return "better" if known and RANK.index(answer) > RANK.index(entry["expected"]) else "worse"
 
 
-PART = Part("claims", "verdicts on 50 claims of appendices", ask, compare, improved)
+def wrong(entry: Entry, answer: Any) -> bool:
+    """A true claim is refuted, or a false one holds."""
+    return answer == "fails" if entry["true"] else answer in ("agrees", "proved")
+
+
+PART = Part("claims", "verdicts on claims of appendices", ask, compare, judge, wrong)

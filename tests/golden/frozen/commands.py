@@ -31,6 +31,7 @@ def command_line() -> Callable[[list[str]], int]:
 def run(argv: list[str]) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a command, in this process: starting an interpreter costs more than most answers."""
     out, err = io.StringIO(), io.StringIO()
+    code: Any
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = command_line()(argv)
@@ -65,9 +66,12 @@ def compare(entry: Entry, answer: Any) -> str | None:
     return comparison.value(expected["stdout"], answer["stdout"], digits, at="stdout")
 
 
-def improved(entry: Entry, answer: Any) -> bool:
-    """A refusal became an answer. Whether other changes are for the better is for a person to say."""
-    return entry["expected"]["exit"] == 1 and answer["exit"] == 0
+def judge(entry: Entry, answer: Any) -> str:
+    """Better: a refusal became an answer. Changed: the numbers are the same, the words are not."""
+    before, after = entry["expected"], answer
+    if before["exit"] != after["exit"]:
+        return "better" if (before["exit"], after["exit"]) == (1, 0) else "worse"
+    return comparison.judge(json.dumps(before["stdout"]), json.dumps(after["stdout"]), entry.get("digits", 10))
 
 
-PART = Part("commands", "command lines with exit code and stdout", ask, compare, improved)
+PART = Part("commands", "command lines with exit code and stdout", ask, compare, judge)

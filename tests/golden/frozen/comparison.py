@@ -48,14 +48,22 @@ def line(expected: str, found: str, digits: int) -> bool:
     """Two lines agree: the words are the same up to spaces, whole numbers are the same, decimal ones agree to their digits."""
     if words(expected) != words(found):
         return False
-    pairs = zip(NUMBER.findall(expected), NUMBER.findall(found), strict=True)
-    return all(theirs == mine if is_whole(theirs) and is_whole(mine) else same_number(theirs, mine, digits)
-               for theirs, mine in pairs)
+    for theirs, mine in zip(NUMBER.findall(expected), NUMBER.findall(found), strict=True):
+        exact = is_whole(theirs) and is_whole(mine)
+        if not (theirs == mine if exact else same_number(theirs, mine, digits)):
+            return False
+    return True
 
 
 def words(line: str) -> list[str]:
     """A line without its numbers."""
     return NUMBER.sub("#", line).split()
+
+
+def judge(expected: str, found: str, digits: int = 10) -> str:
+    """Two texts differ: changed, if their numbers are the same and only the words differ, else worse."""
+    before, after = (" ".join(NUMBER.findall(text)) for text in (expected, found))
+    return "changed" if line(before, after, digits) else "worse"
 
 
 def text(expected: list[str], found: list[str], digits: int = 10) -> str | None:
@@ -91,4 +99,4 @@ def scalar(expected: Any, found: Any, digits: int, noise: float) -> bool:
         return type(expected) is type(found) and expected == found
     if all(isinstance(x, int) for x in (expected, found)):
         return expected == found
-    return (abs(expected) <= noise and abs(found) <= noise) or isclose(expected, found, rel_tol=10.0**-digits)
+    return max(abs(expected), abs(found)) <= noise or isclose(expected, found, rel_tol=10.0**-digits)

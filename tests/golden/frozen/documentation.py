@@ -6,6 +6,7 @@ Frozen here are the questions: an example that disappears from a page, or change
 from __future__ import annotations
 
 import doctest
+import json
 import re
 from typing import Any
 
@@ -37,4 +38,9 @@ def compare(entry: Entry, answer: Any) -> str | None:
     return None
 
 
-PART = Part("documentation", "the examples of README and docs", ask, compare)
+def judge(entry: Entry, answer: Any) -> str:
+    """Changed: the numbers are the same, the words are not."""
+    return comparison.judge(json.dumps(entry["expected"]), json.dumps(answer))
+
+
+PART = Part("documentation", "the examples of README and docs", ask, compare, judge)

@@ -3,8 +3,10 @@
 name       unique in its part
 expected   the frozen answer
 source     where the question and its answer come from
-run        quick (the README's test command), slow (with -m slow), all (only with --all), never (nothing to run yet)
-met        false where today's answer is not the expected one; `issue` names the issue that mends it, `today` is that answer
+run        quick (the README's test command), slow (with -m slow), all (the slowest: with --all or -m thorough), never (not yet
+           computable: `call` says how it will be asked)
+met        false where today's answer is not the expected one; then `issue` names the issue that mends it and `today` is the
+           answer of today
 reason     why an answer was once changed for the worse
 """
 
@@ -25,22 +27,29 @@ WIDTH = 132  # of a line of a data file, as of the code
 Entry = dict[str, Any]
 
 
+def always(entry: Entry, answer: Any) -> bool:
+    """Every answer but the expected one is wrong."""
+    return True
+
+
 @dataclass(frozen=True)
 class Part:
     """A kind of question.
 
     ask(entry) returns the answer of today as a JSON value. compare(entry, answer) returns None where the answer agrees with the
-    expected one, else a line that names the difference. `improved(entry, answer)` tells a better answer from a worse one.
-    `thoroughly` is a dearer way to ask, taken with --all.
-    `known` marks parts whose expected answers were found independently of this package: renewing never replaces them.
+    expected one, else a line that names the difference. judge(entry, answer) calls a different answer better, worse, or changed: in
+    its words alone.
+    `thoroughly` is a slower way to ask, used with --all.
+    `wrong(entry, answer)` says that a different answer is wrong, and never becomes the expected one: `always` where the expected
+    answers were found independently of this package.
     """
 
     name: str
     about: str
     ask: Callable[[Entry], Any]
     compare: Callable[[Entry, Any], str | None]
-    improved: Callable[[Entry, Any], bool] = lambda entry, answer: False
-    known: bool = False
+    judge: Callable[[Entry, Any], str] = lambda entry, answer: "worse"
+    wrong: Callable[[Entry, Any], bool] = lambda entry, answer: False
     thoroughly: Callable[[Entry], Any] | None = None
 
     @property
@@ -78,7 +87,7 @@ def _field(field: Any, indent: int) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an entry answers today: `kind` is same, better, worse or open (expected to differ, and it does)."""
+    """What an entry answers today: `kind` is same, better, changed, worse or open (not met, as expected)."""
 
     entry: Entry
     answer: Any
@@ -89,13 +98,14 @@ class Outcome:
 
 def outcome(part: Part, entry: Entry, thoroughly: bool = False) -> Outcome:
     """Ask one question and compare its answer with the frozen one. An error is an answer, too: its name."""
-    start, met, improved = time.process_time(), entry.get("met", True), False
+    start, met, kind = time.process_time(), entry.get("met", True), "worse"
     try:
         answer = ((thoroughly and part.thoroughly) or part.ask)(entry)
         said = part.compare(entry, answer)
-        improved = said is not None and part.improved(entry, answer)
+        kind = part.judge(entry, answer) if said else "same"
     except Exception as err:
         answer, said = type(err).__name__, f"{entry['name']}: {type(err).__name__}: {(str(err).splitlines() or [''])[0]}"
     seconds = time.process_time() - start
-    kind = ("same" if met else "better") if said is None else "better" if improved else "worse" if met else "open"
+    if not met and kind != "better":
+        kind = "better" if kind == "same" else "open"
     return Outcome(entry, answer, kind, said, seconds)

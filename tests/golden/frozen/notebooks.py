@@ -70,4 +70,9 @@ def compare(entry: Entry, answer: Any) -> str | None:
     return None
 
 
-PART = Part("notebooks", "the numbers of every notebook", ask, compare, thoroughly=ask_thoroughly)
+def judge(entry: Entry, answer: Any) -> str:
+    """Changed: the numbers are the same, the words are not."""
+    return comparison.judge(json.dumps(entry["expected"]), json.dumps(answer))
+
+
+PART = Part("notebooks", "the numbers of every notebook", ask, compare, judge, thoroughly=ask_thoroughly)

@@ -1,4 +1,4 @@
-"""The verdict of each line of each derivation page: proved, digits, tested, quoted, assumed, defined."""
+"""The verdict of each line of each derivation page: proved, agrees to so many digits, tested, or refuted as it should be."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def ask(entry: Entry) -> Any:
 
 
 def lines(verdicts: Any) -> list[tuple[str, str, str, int]]:
+    """(page, rule, status, digits) of every line."""
     return [(page, rule, status, digits or 0) for page, steps in verdicts.items() for rule, status, digits in steps]
 
 
@@ -34,4 +35,19 @@ def compare(entry: Entry, answer: Any) -> str | None:
     return None if len(expected) == len(found) else f"{len(expected)} lines were expected, {len(found)} came"
 
 
-PART = Part("pages", "the verdict of each line of each derivation page", ask, compare)
+def judge(entry: Entry, answer: Any) -> str:
+    """Changed: only the names of rules are others. Better: no line became weaker, and one that agreed is proved."""
+    if "error" in answer:
+        return "worse"
+    before, after = ([(status, digits) for _, _, status, digits in lines(verdicts)] for verdicts in (entry["expected"], answer))
+    if len(before) != len(after) or any(not kept(*pair) for pair in zip(before, after, strict=True)):
+        return "worse"
+    return "changed" if before == after else "better"
+
+
+def kept(before: tuple[str, int], after: tuple[str, int]) -> bool:
+    """A verdict is as strong as it was: the same with as many digits, or proved where it agreed."""
+    return (before[0] == after[0] and before[1] <= after[1]) or (before[0], after[0]) == ("agrees", "proved")
+
+
+PART = Part("pages", "the verdict of each line of each derivation page", ask, compare, judge)

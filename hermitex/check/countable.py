@@ -7,23 +7,43 @@ A g that switches at an n that is not known may do so beyond what is summed: it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
 
-from sympy import Add, Expr, Mul, Poly, Pow, S, Symbol, cosh, erfi, exp, expand, factorial, gamma, log, nextprime, sinh
+from sympy import (
+    Add,
+    Expr,
+    Mod,
+    Mul,
+    Poly,
+    Pow,
+    S,
+    Symbol,
+    ceiling,
+    cosh,
+    erfi,
+    exp,
+    expand,
+    factorial,
+    floor,
+    frac,
+    gamma,
+    log,
+    nextprime,
+    sinh,
+)
 from sympy.core.function import AppliedUndef
 
-from hermitex.errors import BudgetExceeded, HermitexError, first_line
+from hermitex.check.array_values import NoNumber, switches
+from hermitex.check.normal import top_nodes
+from hermitex.check.point_tests import PointTest
+from hermitex.check.sample_points import Point
+from hermitex.check.values import Functions, Pair, Value, real
+from hermitex.check.verdict import AGREES, OPEN, Check
+from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
-from hermitex.symbolic.calculus.normal import top_nodes
-from hermitex.symbolic.calculus.points import Point
-from hermitex.symbolic.calculus.seen import Pair
-from hermitex.symbolic.calculus.sides import Sides, compare, real
-from hermitex.symbolic.calculus.testing import LEFT, NOT_DONE, Functions, Test
-from hermitex.symbolic.calculus.turning import STEPS, compared
-from hermitex.symbolic.calculus.verdict import AGREES, OPEN, Check
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
 from hermitex.symbolic.law_constraints import Condition
@@ -59,7 +79,7 @@ def check_countable(left: Expr, right: Expr, digits: int, points: int, needed: S
         return Check(left, right, OPEN, "a summand that switches over a countable law may do so beyond the terms that are summed")
     if (steep := may_diverge(left, right)) is not None:
         return steep
-    found = _CountableTest(left, right, digits, needed).run(points)
+    found = _CountableTest(left, right, digits, tuple(needed)).whole(points)
     said = "sums over countable laws cut off where less than these digits is left"
     return replace(found, how=f"{found.how}; {said}") if found.status == AGREES else found
 
@@ -133,39 +153,24 @@ def _added(node: ArraySum, terms: int, digits: int) -> tuple[Any, Any]:
         return found, error
 
 
-class _CountableTest(Test):
+class _CountableTest(PointTest):
     """The test of two sides, with sums of finitely many terms in the place of integrals."""
 
-    def __init__(self, left: Expr, right: Expr, digits: int, needed: Sequence[Condition] = ()) -> None:
-        super().__init__(left, right, digits, needed)
-        self.elementary = False
+    def evaluate(self, point: Point, functions: Functions, *, exactly: bool = False) -> Pair:
+        """Both sides at numbers for the letters."""
+        left, right = self.parts
+        return _at(left.xreplace(point), right.xreplace(point), self.digits)
 
-    def compared(self, parts: Pair, parameters: Mapping[Symbol, Expr], chosen: Mapping[Any, Any], digits: int | None = None,
-                 **ways: Any) -> Sides | None:
-        """Two expressions at one point."""
-        left, right = (side.xreplace(dict(parameters)) for side in parts)
-        try:
-            found = _at(left, right, digits or self.digits, zeros=not self.parameters)
-        except BudgetExceeded:
-            raise
-        except NOT_DONE as error:
-            found = first_line(error)
-        if isinstance(found, str):
-            self.skipped = found
-            return None
-        return found
-
-    def _bounded(self, parameters: Point, functions: Functions, digits: int | None = None, **ways: Any) -> Sides:
-        """A point far out; one at which a sum is not known is left, too."""
-        return super()._bounded(parameters, functions, digits, **ways) or LEFT
+    def _precisely(self, point: Point, functions: Functions) -> Pair:
+        return self.evaluate(point, functions)
 
 
 def _last_turn(node: ArraySum) -> int | None:
     """From which n on the summand is one formula; None where that is not known."""
     n, last = node.index, 0
-    if any(n in f.free_symbols for f in node.body.atoms(*STEPS)):
+    if any(n in f.free_symbols for f in node.body.atoms(floor, ceiling, Mod, frac)):
         return None
-    for u in compared(node.body):
+    for u in switches(node.body)[0]:
         if n not in u.free_symbols or u.is_nonnegative or u.is_nonpositive:
             continue
         if u.free_symbols != {n} or not u.is_polynomial(n):
@@ -201,27 +206,27 @@ def _slow(exponent: Expr, n: Index, bound: set[Symbol]) -> bool:
     return bool(exponent.is_nonpositive or (exponent.diff(n, 2) == 0 and not (n in letters and letters & bound)))
 
 
-def _at(left: Expr, right: Expr, digits: int, *, zeros: bool) -> Sides | str:
-    """The sides at numbers; a text says why they are not known there."""
+def _at(left: Expr, right: Expr, digits: int) -> Pair:
+    """The sides at numbers, as sums of finitely many terms.
+
+    Raises NoNumber where the rest of a sum is not known to be small.
+    """
     counts: dict[str, int] = {}
     for node in left.atoms(ArraySum) | right.atoms(ArraySum):
         terms = _terms(node, digits)
         if terms is None:
-            return f"{node.index} takes more than {_MOST} terms"
+            raise NoNumber(f"{node.index} takes more than {_MOST} terms")
         counts[node.index.name] = max(terms, counts.get(node.index.name, 0))
     if prod(counts.values()) > _TOGETHER:
-        return "its sums have too many terms together"
+        raise NoNumber("its sums have too many terms together")
     sides = [written_out(side, counts) for side in (left, right)]
     # by a prime number of terms: those of (-1)^n add up to nothing else after two of them
     further = [written_out(side, {k: n + nextprime(n//2) for k, n in counts.items()}) for side in (left, right)]
-    found = compare(sides, digits + 2, deep=0, zeros=zeros)
-    if found is None:
-        return "a side is not finite"
     for before, after in zip(sides, further, strict=True):
         value, more = (real(e, digits + 16, _SHALLOW)[0] for e in (before, after))
-        if fabs(more - value) > fabs(more)*mp.mpf(10)**(-digits - 14):  # sides are compared to `digits` + 12
-            return "what is left of a sum beyond its terms is not small"
-    return found
+        if fabs(more - value) > fabs(more)*mp.mpf(10)**(-digits - 14):
+            raise NoNumber("the rest of a sum beyond its terms is not small")
+    return Pair(*(Value(*real(side, digits + 2, _SHALLOW)) for side in sides))
 
 
 def _terms(node: ArraySum, digits: int) -> int | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from sympy import Expr, Rational
+from sympy.printing.str import StrPrinter
 
 from hermitex.show.display import latex
 from hermitex.symbolic.arithmetic import log10, mp, mpf, nstr
-from hermitex.symbolic.calculus.paper import plain
+from hermitex.symbolic.gaussian import Expectation
 
 PROVED, AGREES, FAILS, OPEN = "proved", "agrees", "fails", "undetermined"
 _PLAIN = 8  # characters of a short number
@@ -167,3 +169,37 @@ def decimal(value: Expr) -> str:
     if not rest or len(said.partition("e")[0].strip("-")) > _PLAIN:
         return said
     return f"{said} {'-' if rest < 0 else '+'} {nstr(mpf(abs(rest.p))/rest.q, 3)}"
+
+
+class _Paper(StrPrinter):
+    printmethod = "_paper"  # so that the classes' own str form does not come first
+
+    def _print_Expectation(self, node: Expectation) -> str:
+        body, names, cov = node.named()
+        given = "" if cov is None else "; " + ", ".join(
+            f"cov({names[i]}, {names[j]}) = {self._print(cov[i, j])}"
+            for i in range(len(names)) for j in range(i, len(names)) if cov[i, j] != int(i == j))
+        return f"E[{self._print(body)}{given}]"
+
+    def _print_AppliedPrime(self, e: Any) -> str:
+        return f"{type(e).__name__}({self._print(e.args[0])})"
+
+    def _print_HermiteOfOrder(self, e: Any) -> str:
+        return f"He({', '.join(map(self._print, e.args))})"
+
+    def _print_Mul(self, e: Expr) -> str:
+        return re.sub(r"(?<!\*)\*(?!\*)", " ", super()._print_Mul(e))
+
+
+def plain(expr: Any) -> str:
+    """One line of text.
+
+    Examples
+    --------
+    >>> from sympy import Function
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z, kappa, r
+    >>> plain(r**2*E(z*Function("f")(kappa + r*z), z))
+    'r**2 E[z f(kappa + r z)]'
+    """
+    return _Paper().doprint(expr)

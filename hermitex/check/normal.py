@@ -6,7 +6,7 @@ and nests of nodes become one node, powers of z are integrated by parts, and the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import permutations, product
 from math import comb, prod
@@ -39,9 +39,9 @@ from sympy import (
 )
 from sympy.core.function import AppliedUndef
 
+from hermitex.check.orders import settled
+from hermitex.check.rules import by_parts, everywhere, mehler, sift
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.calculus.orders import settled
-from hermitex.symbolic.calculus.rules import by_parts, everywhere, mehler, sift
 from hermitex.symbolic.conditioning import over
 from hermitex.symbolic.existence_check import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
@@ -164,8 +164,11 @@ def one_body(expr: Expr) -> tuple[Expr, tuple[Symbol, ...], ImmutableDenseMatrix
     return None if joined.has(Expectation) else (joined, variables, nodes[0].covariance)
 
 
-def symmetrised(body: Expr, variables: Sequence[Symbol], covariance: ImmutableDenseMatrix) -> Expr:
+def symmetrised(body: Expr, variables: Sequence[Symbol], covariance: ImmutableDenseMatrix,
+                joined: Callable[[Expr], Expr] | None = None) -> Expr:
     """The sum of f(S z) over the exchanges and the changes of sign S that leave the law as it is: E f is 0 where that is.
+
+    joined : how the summands are brought together (default: `short`)
 
     >>> from hermitex.symbols import z1, z2
     >>> symmetrised(z1**2/(z1**2 + z2**2) - Rational(1, 2), (z1, z2), ImmutableDenseMatrix([[1, 0], [0, 1]]))
@@ -178,7 +181,7 @@ def symmetrised(body: Expr, variables: Sequence[Symbol], covariance: ImmutableDe
     exchanges = [Matrix(n, n, lambda i, j, order=order: int(j == order[i])) for order in permutations(range(n))]
     for group in (flips, exchanges):
         keep = [move for move in group if move*covariance*move.T == covariance]
-        body = short(Add(*(body.xreplace(dict(zip(variables, move*Matrix(variables), strict=True))) for move in keep)))
+        body = (joined or short)(Add(*(body.xreplace(dict(zip(variables, move*Matrix(variables), strict=True))) for move in keep)))
     return body
 
 

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from sympy import Expr, I, Limit, Order, Pow, Rational, S, Symbol, cos, cosh, erf, erfc, exp, expand, oo, sin, sinh, tanh
 from sympy.core.function import AppliedUndef
 
+from hermitex.check.normal import SMALL, short, stein_form
+from hermitex.check.point_tests import STEPS
+from hermitex.check.sample_points import Point, Samples
+from hermitex.check.unevaluated import evaluated
+from hermitex.check.values import INTEGRALS, NO_NUMBER, Functions, real, reduced, widest
+from hermitex.check.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
 from hermitex.symbolic.budget import checkpoint, work
-from hermitex.symbolic.calculus.normal import SMALL, short, stein_form
-from hermitex.symbolic.calculus.points import Point
-from hermitex.symbolic.calculus.sides import INTEGRALS, NO_DIGITS, affordable, real, reduced
-from hermitex.symbolic.calculus.testing import GIVEN_UP, Functions, Test
-from hermitex.symbolic.calculus.unevaluated import evaluated
-from hermitex.symbolic.calculus.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.existence_check import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
@@ -85,11 +85,11 @@ def check_approach(left: Expr, right: Expr, claim: AsymptoticClaim, points: int)
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 def _tried(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Check:
-    test = Test(left, right, _DIGITS)
+    samples = Samples((left, right))
     gap, scale = _exact(left - right, claim), _exact(right, claim) if claim.order is None else claim.order
     found, reached = 10**3, set[int]()
-    for i in range(4*points if test.functions else points if len(test.parameters) > 1 else 1):
-        point, functions = test.points.near(i), test.assignment(i)
+    for i in range(4*points if samples.functions else points if len(samples.letters) > 1 else 1):
+        point, functions = samples.near(i), samples.trials(i)
         for side in claim.sides:
             checkpoint("following two sides to a limit")
             places = [{**point, claim.x: claim.near(h, side).xreplace(point)} for h in DISTANCES]
@@ -118,7 +118,7 @@ def _tried(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Chec
             reached.add(i)
         if len(reached) == points:
             break
-    if test.functions and len(reached) < min(points, _FEW):
+    if samples.functions and len(reached) < min(points, _FEW):
         return Check(left, right, OPEN, "the sides have no numbers for most of the functions that were tried")
     digits = found if claim.order is None else None   # of a quotient that is 1
     return Check(left, right, AGREES, f"as {claim.x} goes to {claim.at}", digits, points=len(reached))
@@ -140,15 +140,15 @@ def _exact(expr: Expr, claim: AsymptoticClaim) -> Expr:
 def _number(expr: Expr, place: Point, functions: Functions) -> tuple[Any, Any] | None:
     """(value, error) at a place; None where there is none, or it takes too long."""
     try:
-        with work(GIVEN_UP):
+        with work(STEPS):
             concrete = reduced(as_averages(put_at(expr, place, {f: t.build for f, t in functions.items()})))
             if concrete.has(I):
                 return None
-            return real(concrete, min(_DIGITS, affordable(concrete)), _DEPTH)
+            return real(concrete, _DIGITS if widest(concrete) < 3 else 8, _DEPTH)
     except BudgetExceeded:
         checkpoint("following two sides to a limit")   # the caller's own budget
         return None
-    except NO_DIGITS:
+    except NO_NUMBER:
         return None
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from sympy import Add, Dummy, Expr, Function, Integral, Mul, Rational, S, Symbol, cancel, exp, pi, sqrt
 
+from hermitex.check.normal import finely_graded, is_long
 from hermitex.symbolic.arithmetic import fabs, log, lu_solve, matrix, mp, mpf, nint
-from hermitex.symbolic.calculus.normal import finely_graded, is_long
 from hermitex.symbolic.gaussian import Expectation
 
 Point = dict[Symbol, Expr]

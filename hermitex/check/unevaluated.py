@@ -19,6 +19,7 @@ from sympy import (
     MatrixBase,
     MatrixExpr,
     Piecewise,
+    Product,
     Rational,
     Subs,
     Sum,
@@ -30,9 +31,9 @@ from sympy import (
 )
 from sympy.core.function import AppliedUndef
 
+from hermitex.check import replicas
+from hermitex.check.orders import summed
 from hermitex.errors import HermitexError
-from hermitex.symbolic.calculus import replicas
-from hermitex.symbolic.calculus.orders import summed
 from hermitex.symbolic.conditional_expectation import ConditionalMean, worked_out
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.gaussian import Expectation
@@ -45,7 +46,7 @@ FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, Conditional
 LARGE = 120      # operations above which a limit or an integral is left as it stands
 _OPAQUE = (Expectation, AppliedUndef, ArraySum)
 _BINDING = (Expectation, ArraySum, Integral, Sum)
-_DIGITS = 40
+_DIGITS = 40  # of a number next to a limit: thirty are compared
 _NEAR = (Rational(1, 10**8), Rational(1, 10**16))   # distances from the point at which a limit is tried
 
 
@@ -110,8 +111,8 @@ def slopes(*sides: Expr) -> dict[Expr, Expr]:
 
 
 def endless_of_undefined(*sides: Expr) -> Expr | None:
-    """An integral to infinity over an undefined function, outside of averages: the functions that stand for it have none."""
-    return next((e for side in sides for e in side.atoms(Integral)
+    """An integral or sum to infinity over an undefined function, outside of averages: the functions that stand for it have none."""
+    return next((e for side in sides for e in side.atoms(Integral, Sum, Product)
                  if e.has(AppliedUndef) and any(b.has(oo, -oo) for span in e.limits for b in span[1:])), None)
 
 

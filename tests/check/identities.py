@@ -177,14 +177,30 @@ def far_switch(right, random):
         return None
     name, place = random.choice(names), Rational(round(3*10**random.uniform(0, 1.5)))
     side = 1 if name.is_positive or random.random() < 1/2 else -1
-    return right + random.choice((Max(0, side*name - place), Heaviside(side*name - place)))*random.choice((1, Rational(1, 10**6)))
+    switch = random.choice((Max(0, side*name - place), Heaviside(side*name - place)))
+    return right + _seen(right)*switch*random.choice((1, Rational(1, 10**6)))
+
+
+def window(right, random):
+    """Right but for an interval of 0.1 that begins between 3 and 95: Heaviside(mu - 7)*Heaviside(7.1 - mu)."""
+    names = sorted((v for v in right.free_symbols if v != rho and not v.is_integer), key=str)
+    if not names:
+        return None
+    name, place = random.choice(names), Rational(round(3*10**random.uniform(0, 1.5)))
+    between = Heaviside(name - place)*Heaviside(place + Rational(1, 10) - name)
+    return right + _seen(right)*between*random.choice((1, Rational(1, 10**6)))
+
+
+def _seen(right):
+    """A side that grows as exp(mu**2) absorbs a term of order 1 to the last of 30 digits: its own factor shows."""
+    return right if right.has(exp) else 1
 
 
 def tiny_term(right, random):
     return right + Rational(1, 10**random.randint(6, 15))*random.choice((1, sum(right.free_symbols, S.One)))
 
 
-ERRORS = (factor, flipped, dropped, jacobian, parity, far_switch, tiny_term)
+ERRORS = (factor, flipped, dropped, jacobian, parity, far_switch, window, tiny_term)
 
 
 def true_identity(seed: int):

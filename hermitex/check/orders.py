@@ -31,7 +31,7 @@ from sympy import (
 )
 from sympy.core.function import AppliedUndef
 
-from hermitex.symbolic.calculus.rules import everywhere, weak
+from hermitex.check.rules import everywhere, weak
 from hermitex.symbolic.conditioning import over
 from hermitex.symbolic.existence_check import exists_for_most
 from hermitex.symbolic.gaussian import Expectation

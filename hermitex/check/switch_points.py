@@ -1,0 +1,180 @@
+"""g(s) = 0: points beside and on the places at which a switch of a claim turns as its letters move.
+
+`beside` gives a point on each side of every place, between it and the next one; `on_switches` the places themselves, where a jump
+compares 0 with 0, and those at which two switches turn together. Only exact places are tried: at others a jump has no exact value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sympy import Abs, Basic, DiracDelta, Expr, Rational, Symbol, ceiling, expand, floor, frac, solve
+from sympy.core.function import AppliedUndef
+
+from hermitex.check.array_values import ArrayValues, NoNumber, Real, Rows, switches
+from hermitex.check.sample_points import Point, Samples, Trial
+from hermitex.errors import BudgetExceeded
+from hermitex.symbolic.budget import checkpoint, effort
+from hermitex.symbolic.gaussian import Bound, Expectation
+from hermitex.symbolic.undefined import put
+from hermitex.symbols import fits
+
+Placed = tuple[Point, Mapping[Any, Trial]]  # a point, and what stands for the undefined functions there
+SHORT = 12  # operations of a switch whose places SymPy is asked for: it takes half a second at most
+
+
+class SwitchPoints:
+    """The places at which the switches of two sides turn, letter by letter."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples = samples
+        letters, base = set(samples.letters), samples.near(0)
+        found = [g for side in samples.sides for g in (*switches(side)[0], *_steps(side, base))]
+        self.switches = [g for g in dict.fromkeys(found) if (g.free_symbols or g.has(AppliedUndef)) and g.free_symbols <= letters
+                         and not g.has(Expectation, DiracDelta) and not g.atoms(Bound)]
+        self.left: dict[Expr, None] = {}  # switches without an exact place
+
+    # -- beside --------------------------------------------------------------------------------------------------------
+    def beside(self) -> Iterator[Point]:
+        """A point on each side of every place: a fiftieth of it away, or half way to the next place."""
+        base = self.samples.near(0)
+        for s in self.samples.letters:
+            others = {t: v for t, v in base.items() if t != s}
+            plain = [g for g in self.switches if s in g.free_symbols and not g.has(AppliedUndef)]
+            places = _distinct(place for g in plain for place in _sign_changes(g.xreplace(others), s))
+            for i, place in enumerate(places):
+                for side in (-1, 1):
+                    step = abs(place)/50 or Rational(1, 50)
+                    if 0 <= i + side < len(places):
+                        step = min(step, abs(places[i + side] - place)/2)
+                    value = place + side*step
+                    value = (floor(value) if side < 0 else ceiling(value)) if s.is_integer else value
+                    if fits(s, value):
+                        yield self._allowed({**base, s: value}, s)
+
+    def _allowed(self, point: Point, moved: Symbol) -> Point:
+        """The point; where the laws forbid it, with smaller letters of covariances, beside which that one may be larger."""
+        if not self.samples.allowed(point):
+            others = {t for t in self.samples.correlations if t != moved and not t.is_integer}
+            point = {t: v/20 if t in others else v for t, v in point.items()}
+        return self.samples.lawful(point)
+
+    # -- on ------------------------------------------------------------------------------------------------------------
+    def on_switches(self) -> Iterator[Placed]:
+        """Points, and functions, at which a switch is exactly 0; then those at which two are."""
+        bases = [self.samples.near(i) for i in range(4 if len(self.samples.letters) > 1 else 1)]
+        solved = {}
+        for g in self.switches:
+            if g.has(AppliedUndef):
+                yield from self._through_zero(g, bases[0])
+                continue
+            for s in sorted(g.free_symbols, key=str):
+                solved[g, s] = _exact_places(g, s)
+            if not any(solved[g, s] for s in g.free_symbols):
+                self.left[g] = None
+            for base in bases:
+                for s in sorted(g.free_symbols, key=str):
+                    for place in solved[g, s][:4]:
+                        yield from self._exactly(base, {s: place}, [g])
+        for (g, s), (h, t) in combinations(solved, 2):
+            if g == h or s == t:
+                continue
+            for place in solved[g, s][:2]:
+                for other in _exact_places(h.xreplace({s: place}), t)[:2]:
+                    yield from self._exactly(bases[0], {s: place.xreplace({t: other}), t: other}, [g, h])
+
+    def _exactly(self, base: Point, places: Mapping[Symbol, Expr], zeros: list[Expr]) -> Iterator[Placed]:
+        others = {t: v for t, v in base.items() if t not in places}
+        point = {**base, **{s: place.xreplace(others) for s, place in places.items()}}
+        if places and all(v.is_real and fits(s, v) for s, v in point.items()) and all(g.xreplace(point) == 0 for g in zeros):
+            yield point, self.samples.trials(0)
+
+    def _through_zero(self, g: Expr, point: Point) -> Iterator[Placed]:
+        """The functions with another constant, so that a switch that is linear in one of them is 0."""
+        applied = sorted(g.atoms(AppliedUndef), key=str)
+        trials = self.samples.trials(0)
+        if len(applied) != 1 or any(a.has(AppliedUndef) for a in applied[0].args) or g.has(Abs):
+            self.left[g] = None
+            return
+        call, name = applied[0], Symbol("value", real=True)
+        linear = expand(g.xreplace({call: name}))
+        slope = linear.diff(name)
+        if slope == 0 or slope.has(name):
+            self.left[g] = None
+            return
+        trial, arguments = trials[call.func], [a.xreplace(point) for a in call.args]
+        wanted = ((name*slope - linear)/slope).expand().xreplace(point)
+        shift = wanted - trial.build(*arguments)
+        if put(g, {call.func: _moved(trial, shift).build}).xreplace(point) != 0:
+            self.left[g] = None
+            return
+        for beside in (0, 1, -1):  # on the switch, and either side of it
+            yield point, {**trials, call.func: _moved(trial, shift + beside)}
+
+
+def _moved(trial: Trial, shift: Expr) -> Trial:
+    return Trial(f"{trial.text} + {shift}", lambda *u: trial.build(*u) + shift)
+
+
+def _steps(side: Expr, base: Point) -> list[Expr]:
+    """u - k for the step of floor(u) next below the base point."""
+    found = []
+    for e in sorted(side.atoms(floor, ceiling, frac), key=str):
+        if e.free_symbols and e.free_symbols <= set(base) and not e.has(AppliedUndef):
+            found.append(e.args[0] - floor(e.args[0].xreplace(base)))
+    return found
+
+
+def _exact_places(g: Expr, s: Symbol) -> list[Expr]:
+    """The closed forms in s of g = 0 that are short; none where SymPy finds none."""
+    if s not in g.free_symbols or g.count_ops() > SHORT:
+        return []
+    if g == s:
+        return [s*0]
+    try:
+        with effort(0.5):  # seconds; short switches take some hundredths
+            found = solve(g, s)
+    except BudgetExceeded:
+        checkpoint("looking for the places of a switch")
+        return []
+    except (NotImplementedError, ValueError, TypeError, AttributeError, ArithmeticError):
+        return []
+    return [place for place in found if isinstance(place, Expr) and place.count_ops() <= SHORT]
+
+
+def _sign_changes(g: Expr, s: Symbol) -> list[Expr]:
+    """The first four places in [-100, 100] at which g changes sign or is 0, to nine digits."""
+    grid = np.concatenate([-np.logspace(2, -4, 400), [0], np.logspace(-4, 2, 400)]).astype(Real)
+
+    def sign(x: Any) -> Any:
+        return np.sign(np.broadcast_to(np.asarray(ArrayValues({s: x}, _no_average)(g), Real), np.shape(x)))
+
+    with np.errstate(all="ignore"):
+        try:
+            signs = sign(grid)
+        except (NoNumber, TypeError, ValueError):
+            return []
+        found = []
+        for j in np.flatnonzero((signs[1:] != signs[:-1]) & np.isfinite(signs[1:] + signs[:-1]))[:4]:
+            low, high = grid[j], grid[j + 1]
+            for _ in range(60):
+                middle = (low + high)/2
+                low, high = (middle, high) if sign(middle) == signs[j] else (low, middle)
+            found.append(Rational(f"{float(high):.9g}"))
+    return found
+
+
+def _distinct(places: Iterable[Expr]) -> list[Expr]:
+    """The places in order, those that differ in their last digits as one, and 0 for those that bisection left next to 0."""
+    found: list[Expr] = []
+    for place in sorted(place if abs(place) > Rational(1, 10**8) else place*0 for place in places):
+        if not found or place - found[-1] > abs(place)/10**8:
+            found.append(place)
+    return found
+
+
+def _no_average(node: Basic, rows: Rows) -> Any:
+    raise NoNumber("a switch holds an average")

@@ -1,1 +1,0 @@
-"""The Gaussian calculus behind `stein` and `derivation`: rules, normal forms, checks."""

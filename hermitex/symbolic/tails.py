@@ -1,0 +1,93 @@
+"""(1 + erf u)/2 = erfc(-u)/2: a printed probability keeps its digits far out in either tail.
+
+SymPy writes erfc(-u) as 2 - erfc(u), of which floats leave nothing where u is large and negative; `TailErfc` is its erfc without
+that rule. It prints, differentiates, evaluates and becomes code as SymPy's does; ``.rewrite(erf)`` brings 1 - erf(u) back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Add, Expr, Mul, Piecewise, Pow, S, erf, erfc, expand, factor_terms, log
+
+
+class TailErfc(erfc):  # type: ignore[misc]
+    """erfc(u) of either sign of u."""
+
+    @classmethod
+    def eval(cls, u: Expr) -> Expr | None:
+        """The value at a number; no rule for -u."""
+        return erfc(u) if u.is_number and (u.is_Number or not u.could_extract_minus_sign()) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, erfc) and self.args == other.args
+
+    __hash__ = erfc.__hash__
+
+
+TailErfc.__name__ = "erfc"  # to the printers of SymPy
+
+
+def tails(expr: Expr) -> Expr:
+    """The expression with q + q erf(u) as q erfc(-u), q - q erf(u) as q erfc(u), and ratios of intervals by their nearer tail.
+
+    The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u + v > 0 and erfc(-u) - erfc(-v) else; a formula that
+    divides by it or takes its logarithm is written for both cases.
+    """
+    if not expr.has(erf):
+        return expr
+    divided = [p.args[0] for p in expr.atoms(Pow, log) if p.has(erf) and (p.func is log or p.exp.is_negative)]
+    middles = {m for d in divided for total in d.atoms(Add) for m in _middles(total)}
+    if len(middles) != 1:
+        return _rewritten(expr, None)
+    (middle,) = middles
+    if middle.is_nonnegative or middle.is_nonpositive:
+        return _rewritten(expr, middle if middle.is_nonnegative else -middle)
+    return Piecewise((_rewritten(expr, middle), middle > 0), (_rewritten(expr, -middle), True))
+
+
+def _rewritten(expr: Expr, middle: Expr | None) -> Expr:
+    """The expression by tails, and by intervals of this middle from the tail at which it is positive."""
+    if not expr.has(erf):
+        return expr
+    args = [_rewritten(a, middle) for a in expr.args]
+    if isinstance(expr, Add):
+        return _paired(args, middle)
+    return expr.func(*args) if args != list(expr.args) else expr
+
+
+def _paired(terms: list[Expr], middle: Expr | None) -> Expr:
+    """The sum of the terms, those together that are q and +-q erf(u), or q erf(u) and -q erf(v)."""
+    left = dict.fromkeys(terms)
+    found = []
+    alone: dict[Expr, tuple[Expr, Expr]] = {}  # q -> q erf(u), u
+    for term, q, u in _error_functions(terms):
+        if (sign := next((s for s in (S.One, S.NegativeOne) if s*q in left), None)) is not None:
+            found.append(sign*q*TailErfc(-sign*u))
+            del left[term], left[sign*q]
+        elif -q in alone and middle in (_middle(u, alone[-q][1]), -_middle(u, alone[-q][1])):
+            other, v = alone.pop(-q)
+            s = S.One if _middle(u, v) == middle else S.NegativeOne
+            found.append(q*s*(TailErfc(s*v) - TailErfc(s*u)))
+            del left[term], left[other]
+        else:
+            alone[q] = (term, u)
+    return Add(*left, *found)
+
+
+def _middles(total: Add) -> list[Expr]:
+    """The middle of each q erf(u) - q erf(v) in a sum that holds no q or -q beside."""
+    of = {q: u for _, q, u in _error_functions(total.args) if q not in total.args and -q not in total.args}
+    return [_middle(u, of[-q]) for q, u in of.items() if q.could_extract_minus_sign() and -q in of]
+
+
+def _middle(u: Expr, v: Expr) -> Expr:
+    """u + v, but for a positive number."""
+    total = factor_terms(expand(u + v))
+    number, rest = total.as_independent(*total.free_symbols, as_Add=False)
+    return rest if number.is_positive else -rest if number.is_negative else total
+
+
+def _error_functions(terms: Any) -> list[tuple[Expr, Expr, Expr]]:
+    """Terms q erf(u), each with q and u."""
+    return [(t, t/f, f.args[0]) for t in terms for f in Mul.make_args(t) if isinstance(f, erf)]

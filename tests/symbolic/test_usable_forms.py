@@ -1,0 +1,181 @@
+"""A printed closed form keeps its digits where users evaluate it: far out in the tails, and where variables are dependent."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sympy import Abs, Heaviside, Max, Piecewise, Rational, Symbol, erf, erfc, exp, lambdify, latex, log, oo, pi, sqrt, symbols
+
+from hermitex import E, check
+from hermitex.errors import HermitexError
+from hermitex.symbolic.tails import TailErfc, tails
+
+z, z1, z2, z3 = symbols("z z1 z2 z3", real=True)
+mu, k, t, w, rho = symbols("mu k t w rho", real=True)
+s, u = symbols("s u", positive=True)
+
+
+def density(x):
+    return mpmath.exp(-x*x/2)/mpmath.sqrt(2*mpmath.pi)
+
+
+def beyond(x):
+    """P(z > x) to the digits of mpmath, in either tail."""
+    return mpmath.erfc(x/mpmath.sqrt(2))/2
+
+
+def mills(x):
+    """phi(x)/P(z > x)."""
+    return density(x)/beyond(x)
+
+
+def interval(x, f):
+    """E[f(z) | x < z < x + 1], by quadrature of the density relative to its largest value."""
+    top = min(max(0, x), x + 1)
+    weight = lambda y: mpmath.exp(-(y*y - top*top)/2)  # noqa: E731
+    ends = mpmath.linspace(x, x + 1, 9)
+    return mpmath.quad(lambda y: f(y)*weight(y), ends)/mpmath.quad(weight, ends)
+
+
+FORMS = {
+    "a probability": (lambda: E(Heaviside(z - k)).doit(), beyond),
+    "its complement": (lambda: E(Heaviside(k - z)).doit(), lambda x: beyond(-x)),
+    "a truncated mean": (lambda: E(k + z, k + z > 0).doit(), lambda x: x + density(x)/beyond(-x)),
+    "the inverse Mills ratio": (lambda: E(z, z > k).doit(), lambda x: mills(x)),
+    "a truncated second moment": (lambda: E(z**2, z > k).doit(), lambda x: 1 + x*density(x)/beyond(x)),
+    "with a correlation": (lambda: E(z1, z2 > k, cov={(z1, z2): Rational(3, 5)}).doit(), lambda x: 3*density(x)/beyond(x)/5),
+    "of a difference": (lambda: E(z1, z1 - z2 > k).doit(), lambda x: mills(x/mpmath.sqrt(2))/mpmath.sqrt(2)),
+    "a rectified normal": (lambda: E(Max(0, k + z)).doit(), lambda x: x*beyond(-x) + density(x)),
+    "a mean in an interval": (lambda: E(z, (z > k) & (z < k + 1)).doit(), lambda x: interval(x, lambda y: y)),
+    "a second moment in an interval": (lambda: E(z**2, (z > k) & (z < k + 1)).doit(), lambda x: interval(x, lambda y: y*y)),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_holds_in_floats_from_tail_to_tail(name):
+    """Twelve digits, but for what the sum of its own terms loses: x^2 roundings, as of x P(z > -x) + phi(x)."""
+    form, reference = FORMS[name]
+    f = lambdify(k, form(), "scipy")
+    for x in np.linspace(-25, 25, 41):
+        with mpmath.workdps(40), np.errstate(all="ignore"):  # the branch that is not taken divides by 0
+            true = reference(mpmath.mpf(x))
+            assert abs(f(x)/true - 1) < 4e-14*(1 + x**2), x
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_holds_where_a_number_is_put_in(name):
+    form, reference = FORMS[name]
+    for x in (-30, -3, 2, 30):
+        with mpmath.workdps(40):
+            assert abs(mpmath.mpf(str(form().subs(k, x).evalf(20)))/reference(mpmath.mpf(x)) - 1) < 1e-17
+
+
+def test_the_form_of_sympy_does_not_hold_there():
+    """The test sees what it is made for."""
+    worse = lambdify(k, E(z, z > k).doit().rewrite(erf), "scipy")
+    with np.errstate(all="ignore"):
+        assert not abs(worse(9.)/9.10852310500293767 - 1) < 1e-3
+
+
+def test_the_logarithm_of_a_small_probability():
+    f = lambdify(k, tails(log(Rational(1, 2) + erf(k/sqrt(2))/2)), "scipy")
+    for x in range(-25, 0):
+        assert f(float(x)) == pytest.approx(float(mpmath.log(beyond(-x))), rel=1e-13)
+
+
+def test_mu_is_a_mean_of_sixteen_digits():
+    assert str(E(mu + z, mu + z > 0).doit().subs(mu, -30).evalf(15)) == "0.0332596674336770"
+
+
+@given(st.floats(-30, 30))
+@settings(max_examples=8, deadline=None)
+def test_the_error_function_of_either_sign(x):
+    e = TailErfc(-sqrt(2)*k)
+    number = Rational(x)
+    assert e.subs(k, number).evalf(15) == erfc(-sqrt(2)*number).evalf(15)
+    assert lambdify(k, e, "mpmath")(x) == pytest.approx(float(mpmath.erfc(-mpmath.sqrt(2)*x)), rel=1e-12)
+    assert e.diff(k).subs(k, number).evalf(15) == (2*sqrt(2)*exp(-2*number**2)/sqrt(pi)).evalf(15)
+
+
+def test_it_is_the_function_of_sympy():
+    e = TailErfc(-k)
+    assert isinstance(e, erfc) and str(e) == "erfc(-k)" and latex(e) == r"\operatorname{erfc}{\left(- k \right)}"
+    assert e.rewrite(erf) == 1 + erf(k) and e.limit(k, oo) == 2 and TailErfc(0) == 1 and TailErfc(-oo) == 2
+    assert str((2*e).expand().subs(mu, k)) == "2*erfc(-k)"  # as it is, where an expression is rebuilt
+    assert check(e, 1 + erf(k)) and check(e/2, 1 - erfc(k)/2)
+
+
+def test_it_is_equal_to_that_of_sympy():
+    assert TailErfc(k) == erfc(k) and erfc(k) == TailErfc(k) and {erfc(k)} == {TailErfc(k)} and TailErfc(k) - erfc(k) == 0
+    assert TailErfc(k) != erfc(mu) and TailErfc(-k) != erfc(k) and TailErfc(k) != erf(k)
+    assert E(Heaviside(z - k)).doit() == erfc(k/sqrt(2))/2
+
+
+def test_what_stands_alone_stays():
+    for e in (erf(k), 3 - erf(k), k + erf(mu), erf(k) - erf(mu), 1/(2 + erf(k))):
+        assert tails(e) == e
+    assert tails(1/(erf(k + 1) - erf(k))).func is Piecewise
+    p = Symbol("p", positive=True)
+    assert tails(1/(erf(p + 1) - erf(p))) == 1/(TailErfc(p) - TailErfc(p + 1))
+
+
+def test_an_average_of_a_tail_is_one_of_its_error_function():
+    assert E(TailErfc(-z)*z).doit() == E(erf(z)*z).doit()
+    assert E(TailErfc(-z - mu)).doit().equals(E(1 + erf(z + mu)).doit())
+
+
+# -- where variables are dependent -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["elu", "selu", "relu6", "hardtanh", "relu", "leaky_relu", "gelu", "erf"])
+def test_a_dual_kernel_has_its_value_at_both_ends(name):
+    value = E(f"{name}(z1)*{name}(z2)", cov={(z1, z2): t}).doit()
+    for r in (1, -1, 0):
+        there = {1: f"{name}(z)**2", -1: f"{name}(z)*{name}(-z)", 0: f"{name}(z)"}[r]
+        true = E(there).evalf(20)**(2 if r == 0 else 1)
+        assert abs(value.subs(t, r).evalf(20) - true) < 1e-17
+
+
+@pytest.mark.parametrize("name", ["gelu", "relu", "erf", "Phi"])
+def test_the_independent_variables_are_a_product(name):
+    value = E(f"{name}(z1)*{name}(z2)", cov={(z1, z1): s, (z2, z2): u, (z1, z2): w}).doit()
+    at = value.subs(w, 0).subs({s: 2, u: 3})
+    true = E(f"{name}(sqrt(2)*z)").evalf(20)*E(f"{name}(sqrt(3)*z)").evalf(20)
+    assert abs(at.evalf(20) - true) < 1e-17
+
+
+def test_next_to_an_end_the_formula_stands():
+    value = E("hardtanh(z1)*hardtanh(z2)", cov={(z1, z2): t}).doit()
+    near = value.subs(t, 1 - Rational(1, 10**12)).evalf(15)
+    assert 0 < value.subs(t, 1).evalf(15) - near < 1e-11
+
+
+def test_a_letter_that_cannot_vanish_has_no_case_for_it():
+    positive = Symbol("r", positive=True)
+    value = E("gelu(z1)*gelu(z2)", cov={(z1, z1): s, (z2, z2): u, (z1, z2): positive}).doit()
+    assert not value.has(Piecewise)
+
+
+def test_a_covariance_that_is_none_is_refused_as_before():
+    with pytest.raises(HermitexError):
+        E("relu(z1)*relu(z2)", cov={(z1, z2): 2}).doit()
+    assert E(Abs(z1)*Abs(z2), cov={(z1, z2): rho}).doit().subs(rho, 1) == 1
+
+
+# -- one average in every spelling -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("indicator, steps", [
+    ((z1 > 0) & (z2 > 0) & (z3 > 0), Heaviside(z1)*Heaviside(z2)*Heaviside(z3)),
+    ((z1 > 0) & (z2 < 0) & (z3 >= 0), Heaviside(z1)*Heaviside(-z2)*Heaviside(z3)),
+    ((z1 > z2) & (z3 <= 0), Heaviside(z1 - z2)*Heaviside(-z3))])
+def test_an_indicator_is_a_product_of_steps(indicator, steps):
+    a, b, c = symbols("a b c", real=True)
+    cov = {(z1, z2): a, (z1, z3): b, (z2, z3): c}
+    ours, theirs = E(Piecewise((1, indicator), (0, True)), cov=cov).doit(), E(steps, cov=cov).doit()
+    numbers = {a: Rational(1, 3), b: Rational(-1, 4), c: Rational(1, 5)}
+    assert ours == theirs and abs(ours.subs(numbers).evalf(20) - E(steps, cov=cov).subs(numbers).doit().evalf(20)) < 1e-18
+
+
+def test_cases_are_taken_in_their_order():
+    cases = Piecewise((1, (z1 > 0) & (z2 > 0)), (2, z1 > 0), (5, True))
+    assert E(cases, cov={(z1, z2): rho}).doit().subs(rho, 0) == Rational(1, 4) + Rational(2, 4) + Rational(5, 2)
