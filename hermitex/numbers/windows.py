@@ -88,7 +88,7 @@ def _grid(places: np.ndarray, far: np.ndarray, low: float, high: float) -> np.nd
 
 
 def _to_refine(x: np.ndarray, level: np.ndarray, places: np.ndarray, round_: int) -> np.ndarray:
-    """Which cells are divided: steep ones near the top, and those next to maxima: the top, and others that may hide a higher one."""
+    """Which cells are divided: steep ones near the top, and those next to the top or to maxima that may hide a higher one."""
     if not np.isfinite(level).any():
         return np.zeros(len(x) - 1, dtype=bool)
     best = int(np.argmax(level))
