@@ -39,7 +39,7 @@ def tails(expr: Expr) -> Expr:
         return expr
     divided = [p.args[0] for p in expr.atoms(Pow, log) if p.has(erf) and (p.func is log or p.exp.is_negative)]
     middles = {m for d in divided for total in d.atoms(Add) for m in _middles(total)}
-    if len(middles) != 1:
+    if len(middles) != 1 or any(m.is_extended_real is False for m in middles):
         return _rewritten(expr, None)
     (middle,) = middles
     if middle.is_nonnegative or middle.is_nonpositive:
