@@ -6,6 +6,7 @@ that rule. It prints, differentiates, evaluates and becomes code as SymPy's does
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sympy import Add, Expr, Mul, Piecewise, Pow, S, erf, erfc, expand, factor_terms, log
@@ -38,7 +39,7 @@ def tails(expr: Expr) -> Expr:
         return expr
     divided = [p.args[0] for p in expr.atoms(Pow, log) if p.has(erf) and (p.func is log or p.exp.is_negative)]
     middles = {m for d in divided for total in d.atoms(Add) for m in _middles(total)}
-    if len(middles) != 1:
+    if len(middles) != 1 or any(m.is_extended_real is False for m in middles):
         return _rewritten(expr, None)
     (middle,) = middles
     if middle.is_nonnegative or middle.is_nonpositive:
@@ -51,21 +52,22 @@ def _rewritten(expr: Expr, middle: Expr | None) -> Expr:
     if not expr.has(erf):
         return expr
     args = [_rewritten(a, middle) for a in expr.args]
-    if isinstance(expr, Add):
-        return _paired(args, middle)
-    return expr.func(*args) if args != list(expr.args) else expr
+    rebuilt = expr.func(*args) if args != list(expr.args) else expr  # terms that became equal are added here
+    return _paired(rebuilt.args, middle) if isinstance(rebuilt, Add) else rebuilt
 
 
-def _paired(terms: list[Expr], middle: Expr | None) -> Expr:
+def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
     """The sum of the terms, those together that are q and +-q erf(u), or q erf(u) and -q erf(v)."""
     left = dict.fromkeys(terms)
     found = []
     alone: dict[Expr, tuple[Expr, Expr]] = {}  # q -> q erf(u), u
     for term, q, u in _error_functions(terms):
+        if term not in left:  # erf(u) erf(v), paired by the other
+            continue
         if (sign := next((s for s in (S.One, S.NegativeOne) if s*q in left), None)) is not None:
             found.append(sign*q*TailErfc(-sign*u))
             del left[term], left[sign*q]
-        elif -q in alone and middle in (_middle(u, alone[-q][1]), -_middle(u, alone[-q][1])):
+        elif -q in alone and alone[-q][0] in left and middle in (_middle(u, alone[-q][1]), -_middle(u, alone[-q][1])):
             other, v = alone.pop(-q)
             s = S.One if _middle(u, v) == middle else S.NegativeOne
             found.append(q*s*(TailErfc(s*v) - TailErfc(s*u)))

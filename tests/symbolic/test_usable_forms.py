@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import random
+
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Abs, Heaviside, Max, Piecewise, Rational, Symbol, erf, erfc, exp, lambdify, latex, log, oo, pi, sqrt, symbols
+from sympy import (
+    Abs,
+    Add,
+    Heaviside,
+    Max,
+    Piecewise,
+    Rational,
+    S,
+    Symbol,
+    erf,
+    erfc,
+    exp,
+    lambdify,
+    latex,
+    log,
+    oo,
+    pi,
+    sqrt,
+    symbols,
+)
 
 from hermitex import E, check
 from hermitex.errors import HermitexError
@@ -120,6 +141,31 @@ def test_what_stands_alone_stays():
     assert tails(1/(erf(k + 1) - erf(k))).func is Piecewise
     p = Symbol("p", positive=True)
     assert tails(1/(erf(p + 1) - erf(p))) == 1/(TailErfc(p) - TailErfc(p + 1))
+
+
+def drawn(rng, depth=2):
+    """A sum of constants, erf and erfc of few arguments, products and quotients of such sums: terms meet and become equal."""
+    def factor():
+        x = rng.choice([k, -k, k + 1, mu, 2*k])
+        return rng.choice([erf(x), erf(x), erfc(x), TailErfc(x), S.One, mu])
+
+    def term():
+        return rng.choice([1, -1, 2, Rational(1, 2), Rational(-1, 2)])*factor()*rng.choice([S.One, S.One, mu, factor()])
+
+    total = Add(*(term() for _ in range(rng.randint(2, 6))))
+    return total if not depth else total + drawn(rng, depth - 1)*rng.choice([S.One, mu, 1/(5 + drawn(rng, 0)**2)])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_rewritten_is_equal(seed):
+    e = drawn(random.Random(seed))
+    at = {k: Rational(2, 7), mu: Rational(-3, 5)}
+    assert abs((tails(e) - e).subs(at).evalf(30)) < 1e-25
+
+
+def test_terms_that_become_equal_are_added():
+    half = Rational(1, 2)
+    assert tails(mu*(half - erf(k)/2) + mu*erfc(k)/2) == mu*erfc(k)
 
 
 def test_an_average_of_a_tail_is_one_of_its_error_function():
