@@ -17,6 +17,7 @@ from sympy import Expr, Symbol
 from hermitex.errors import NotConverged
 from hermitex.numbers.ball_integral import ball_integral
 from hermitex.numbers.integrand import LN10, Integrand
+from hermitex.numbers.one_period import over_one_period
 from hermitex.numbers.panels import panel_sum
 from hermitex.symbolic.arithmetic import mp
 
@@ -80,6 +81,9 @@ def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int =
     7.61985302416053e-24
     """
     wanted = _Wanted(digits, against_cancellation, of_size, prove)
+    if (period := over_one_period(f, z, digits + against_cancellation)) is not None:
+        half = sp.Rational(1, 2)
+        return _integral(Integrand(period, z, -half, half, normal=False, digits=min(digits, DOUBLE_DIGITS) + 3), wanted)
     found = _integral(Integrand(f, z, digits=min(digits, DOUBLE_DIGITS) + 3), wanted)
     with mp.workdps(digits + 15):
         root = mp.sqrt(2*mp.pi)

@@ -18,34 +18,27 @@ from sympy.core.relational import Relational
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
-from hermitex.symbolic.bounds.integrability import dangers
-from hermitex.symbolic.breaks.switches import STEPS, SWITCHES
+from hermitex.symbolic.breaks.switches import STEPS
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.deadline import attempt
-from hermitex.symbolic.digits.analytic_pieces import ball, by_terms, nested, whitened
-from hermitex.symbolic.digits.ball_evaluation import Gridded
+from hermitex.symbolic.digits.analytic_pieces import by_terms, nested, whitened
 from hermitex.symbolic.digits.digit_program import StraightLine
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.digits.line_integral import MPMATH, LineIntegral, rational
 from hermitex.symbolic.digits.mp_backend import LastDigitMoved
-from hermitex.symbolic.digits.orthant_digits import signs_of
 from hermitex.symbolic.digits.outward_sums import sums_outside
-from hermitex.symbolic.digits.scaled import NumericScales
-from hermitex.symbolic.digits.series_summation import Sum, plane
-from hermitex.symbolic.digits.wrapped_normal import on_circles
+from hermitex.symbolic.digits.series_summation import Sum
 from hermitex.symbolic.dimension_reduction import over_fewer
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.indexed_sums import ArraySum
-from hermitex.symbolic.scales import scales
 
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
 
 _COMPILED = "Numeric value: hx.compile(...)"
 _SMALL = 1e-6  # a factor below it is taken out, for tails are cut where they are small beside 1
-_FAST = 60  # a frequency from which on the line takes thousands of nodes
 _QUICK, _LONG = 0.3, 20.0  # CPU seconds of closed forms before doubles, and after them for more digits than those have
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
@@ -309,45 +302,29 @@ def _within(seconds: float, node: Expectation, bits: int) -> Sum | None:
 
 
 def _by_closed_forms(node: Expectation, bits: int) -> Sum:
-    """E f with all variables but one integrated in closed form, or on a grid of two."""
+    """E f with all variables but one integrated in closed form."""
     if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
         require_existence(node)
-        signs = signs_of(node, bits)
-        if signs is not None:
-            return signs
     if (short := _shorter(node)) is not None:
         return _of_constant(short, bits)
-    if len(node.bound) > 1 and (found := _periodic(*whitened(node), bits)) is not None:
-        return found
     one = nested(node) if len(node.bound) > 1 or not node.independent else node
-    if isinstance(one, Expectation) and len(node.bound) == 2 and one.body.has(Expectation):
-        both = _plane(node, bits)
-        if both is not None:
-            return both
     if not isinstance(one, Expectation):
         return _of_constant(one, bits)
     one = settled(one)
     if not isinstance(one, Expectation):
         return _of_constant(one, bits)
     body, (x,) = one.opened()
+    odd = _odd(body, x)
+    if not odd and not body.has(Expectation):
+        with suppress(NotConverged, NoClosedForm):  # what it refuses, such as an algebraic singularity, is left to the line below
+            return _by_panels(node, body, x, bits)
     finite = exists_on_line(one)
     if finite is False:
         raise Divergent(node, "the integrand is not absolutely integrable")
-    if _odd(body, x):
+    if odd:
         if finite is None:
             raise NoClosedForm(node, "it is odd, but whether the expectation exists was not decided")
         return Sum(mpf(0), mpf(0), mpf(0))
-    if (periodic := _periodic(body, (x,), bits)) is not None:
-        return periodic
-    if (exact := _of_fast(one)) is not None:
-        try:
-            with attempt(3):  # an error function far from the real line may take longer than the line
-                return _of_constant(exact, bits)
-        except BudgetExceeded:
-            checkpoint("evaluating a closed form")
-    if not body.has(Expectation):
-        with suppress(NotConverged, NoClosedForm):  # what it refuses, such as an algebraic singularity, is left to the line below
-            return _by_panels(node, body, x, bits)
     try:
         size, body = _sized(body, x)
         found = LineIntegral(body, x, bits, integrate).run()
@@ -376,24 +353,6 @@ def _shorter(node: Expectation) -> Expr | None:
     return over_fewer(bind(*whitened(node), None)) if len(node.bound) > 1 else None
 
 
-@kept(256)
-def _of_fast(node: Expectation) -> Expr | None:
-    """The closed form, if there is one, of an average that turns often: the line would take thousands of nodes."""
-    body, (x,) = node.opened()
-    if not body.has(sp.cos, sp.sin) or NumericScales(scales(body, x)).frequency < _FAST:
-        return None
-    from hermitex.symbolic.integrals import closed_form
-
-    try:
-        with attempt(3):
-            return closed_form(node)
-    except BudgetExceeded:
-        checkpoint("integrating what turns fast")
-    except HermitexError:
-        pass
-    return None
-
-
 def _sized(body: Expr, x: Symbol) -> tuple[Any, Expr]:
     """(c, f/c), c the largest constant factor of a term where that is small: tails of f are cut where they are small beside 1."""
     terms = sp.Add.make_args(body)
@@ -410,66 +369,6 @@ def _sized(body: Expr, x: Symbol) -> tuple[Any, Expr]:
 def _of_constant(value: Expr, bits: int) -> Sum:
     names: dict[Expectation | ArraySum, Dummy] = {}
     return Sum(*_at_bits(_nodes_named(value, names), names, bits))
-
-
-_NARROW = 16  # inverse widths from there on are met by panels about their centres, a variable at a time
-_ROUGH = (*SWITCHES, Expectation)
-_DIRECTIONS, _FARTHEST = 24, 64  # of the plane, and the radius, to which an integrand without a known bound is looked at
-
-
-def in_plane(node: Expectation, digits: int) -> bool:
-    """Is an average over two variables known to so many digits on one grid over both? What is found is kept."""
-    if len(node.bound) != 2 or node.free_symbols or node.has(sp.DiracDelta):
-        return False
-    require_existence(node)
-    bits = _goal(digits)
-    with mp.workprec(bits + 30):
-        return _plane(node, bits) is not None
-
-
-def _periodic(body: Expr, variables: Sequence[Symbol], bits: int) -> Sum | None:
-    """An average over normals that stand in cosines and sines alone, where nothing is rough; None elsewhere."""
-    roots = any(p.base.free_symbols and not p.exp.is_Integer for p in body.atoms(sp.Pow))
-    return None if roots or body.has(*_ROUGH) else on_circles(body, variables, bits)
-
-
-@lru_cache(maxsize=128)
-def _plane(node: Expectation, bits: int) -> Sum | None:
-    """Two variables at once on one grid, where the integrand is smooth and small far out; None elsewhere."""
-    body, variables = whitened(node)
-    if body.has(*_ROUGH) or dangers(body, tuple(variables), rough=True):
-        return None
-    seen = [NumericScales(scales(body, v)) for v in variables]
-    if any(k > _NARROW for one in seen for k, _ in one.narrow):
-        return None
-    radius = sum((v**2 for v in variables), sp.Integer(0))
-    program = Gridded(body * sp.exp(-radius / 2), variables, MPMATH)
-    density = 1 / (2 * mp.pi)
-    try:
-        found = ball(body, variables, bits + 8)
-        L, tail = mpf(found.L.numerator) / found.L.denominator, mpf(found.tail.numerator) / found.tail.denominator
-    except HermitexError:
-        L, tail = _sampled_radius(program, bits), mpf(2) ** -bits
-        if L is None:
-            return None
-    total = plane(lambda x, y: density * program(x, y), L,
-                  lambda scale: scale * mpf(2) ** -bits, frequency=max(one.frequency for one in seen))
-    return total and Sum(total.value, total.error + tail, total.scale)
-
-
-def _sampled_radius(f: Any, bits: int) -> Any:
-    """The radius of a disc beyond which an integrand is small in many directions, as on the line; None where none is seen."""
-    L = 8
-    while L < _FARTHEST:
-        L = max(L + 2, L * 9 // 8)
-        turns = [2 * mp.pi * (k + mpf(1) / 7) / _DIRECTIONS for k in range(_DIRECTIONS)]
-        try:
-            size = max(abs(f(r * mp.cos(t), r * mp.sin(t))) for r in (mpf(L), L + mpf(5) / 7) for t in turns)
-        except (ValueError, ArithmeticError):
-            return None
-        if size * L * L < mpf(2) ** (-bits - 12):
-            return mpf(L)
-    return None
 
 
 @kept(256)

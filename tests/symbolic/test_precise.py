@@ -41,7 +41,6 @@ from hermitex.errors import Divergent, NoClosedForm, NotConverged
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.deadline import deadline
-from hermitex.symbolic.digits.series_summation import plane
 from hermitex.symbolic.precise import evaluate, evaluate_with_error
 from hermitex.symbols import z, z1, z2
 
@@ -132,16 +131,6 @@ def test_digits_of_two_variables():
     with mp.workdps(35):
         known = mp.mpf("0.186324413203448086106782889972409")
         assert abs(evaluate(node, 25) - known) < known*mp.mpf(10)**-24
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_rule_in_the_plane_against_characteristic_functions(seed):
-    """E cos(k z1 + l z2) = exp(-(k^2 + l^2)/2), and a wave that the steps cannot see is no value."""
-    random = Random(seed)
-    k, el = (mpmath.mpf(random.uniform(0, 9)) for _ in range(2))
-    found = plane(lambda x, y: mp.exp(-(x*x + y*y)/2)*mp.cos(k*x + el*y)/(2*mp.pi), mp.mpf(9), lambda scale: scale*mp.mpf(2)**-36)
-    assert found is not None
-    assert abs(found.value - mp.exp(-(k*k + el*el)/2)) <= found.error + mp.mpf(2)**-36
 
 
 def test_correlation():

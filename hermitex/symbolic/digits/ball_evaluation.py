@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from mpmath.libmp import from_man_exp
-from sympy import Dummy, Expr, Symbol
+from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mp
@@ -97,54 +97,6 @@ class Swift:
         return None
 
 
-class Gridded:
-    """``Gridded(expr, (x, y), backend)(x, y)`` on a grid: what x alone enters once for a row of it, what y alone enters once
-    for a column.
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z1, z2
-    >>> from hermitex.symbolic.precise import MPMATH
-    >>> from sympy import exp
-    >>> Gridded(exp(z1)*(1 + exp(z2)), (z1, z2), MPMATH)(mp.mpf(0), mp.mpf(0))
-    mpf('2.0')
-    """
-
-    def __init__(self, expr: Expr, variables: Sequence[Symbol], backend: Backend) -> None:
-        names: dict[Expr, Symbol] = {v: v for v in variables}
-
-        def core(e: Expr) -> Expr:
-            own = e.free_symbols.intersection(variables)
-            if len(own) == 1 and e not in names and e.args:
-                names[e] = Dummy("g", real=True)
-            if len(own) == 1:
-                return names[e]
-            return e.func(*map(core, _sorted(e, variables))) if len(own) > 1 else e
-
-        inner = core(expr)
-        own = [[e for e in names if e.free_symbols.intersection(variables) == {v}] for v in variables]
-        self._parts = [[(e, Swift(e, [v], backend)) for e in part] for v, part in zip(variables, own, strict=True)]
-        self._core = Swift(inner, [names[e] for part in self._parts for e, _ in part], backend)
-        self._row: tuple[Any, list[Any]] = (None, [])
-        self._columns: dict[Any, list[Any]] = {}
-
-    def __call__(self, x: Any, y: Any) -> Any:
-        if self._row[0] != x:
-            self._row = x, [program(x) for _, program in self._parts[0]]
-        if y not in self._columns:
-            self._columns[y] = [program(y) for _, program in self._parts[1]]
-        return self._core(*self._row[1], *self._columns[y])
-
-
-def _sorted(e: Expr, variables: Sequence[Symbol]) -> list[Expr]:
-    """The arguments; of a sum or a product those of one variable alone as one."""
-    if not (e.is_Add or e.is_Mul):
-        return list(e.args)
-    alone = {v: [a for a in e.args if a.free_symbols.intersection(variables) == {v}] for v in variables}
-    rest = [a for a in e.args if len(a.free_symbols.intersection(variables)) != 1]
-    return [*rest, *(e.func(*own) for own in alone.values() if own)]
-
-
 @cache
 def _flint() -> tuple[Any, Any]:
     """The library and its numbers as a backend."""
@@ -155,4 +107,4 @@ def _flint() -> tuple[Any, Any]:
     return flint, Balls()
 
 
-__all__ = ["Gridded", "Swift"]
+__all__ = ["Swift"]

@@ -23,7 +23,6 @@ Function = Callable[[Any], Any]
 
 
 _WIDER, _SHIFT = mpf("1.557377045"), mpf("0.381966011250105")  # of a step, in verification
-_BESIDE = mpf("1.118033988749895")  # of a step in the plane, in the same way
 _AGREE = 8  # how many tolerances two rules may differ by
 _COARSE = mpf(1) / 256  # a step below which few integrands settle
 _REST = 12  # a frequency beside those that are known
@@ -85,51 +84,6 @@ def _shifted(f: Function, L: Any, h: Any, shift: Any) -> tuple[Any, Any]:
             y = f(x)
             total, size = total + y, size + abs(y)
     return total, size
-
-
-def plane(f: Callable[[Any, Any], Any], L: Any, tolerance: Callable[[Any], Any], *, frequency: Any = 0,
-          most: int = 1_000_000) -> Sum | None:
-    """int over the disc of radius L of f(x, y) by the trapezoid rule in both, f analytic and negligible at the rim.
-
-    Two grids of different steps, neither of which holds the nodes of the other, must agree; from how far they do the next
-    step is taken, since the error falls as exp(-c/h). None where `most` values of f do not settle it.
-
-    Examples
-    --------
-    >>> from hermitex.symbolic.arithmetic import exp, mpf, pi, almosteq
-    >>> found = plane(lambda x, y: exp(-x*x - y*y + x*y), mpf(9), lambda scale: scale*mpf(2)**-40)
-    >>> almosteq(found.value, 2*pi/3**mpf("0.5"), rel_eps=mpf(2)**-40)
-    True
-    """
-    h, used = mpf(1) / 2, 0
-    while h * (frequency + _REST) > 6:
-        h /= 2
-    while True:
-        used += int(6 * (L / h) ** 2)  # pi (1 + 1/_BESIDE^2) nodes to the square of the step
-        if used > most:
-            return None
-        value, size = _over_disc(f, L, h, mpf(0))
-        other, _ = _over_disc(f, L, _BESIDE * h, _SHIFT)
-        gap, allowed = abs(value - other), tolerance(size)
-        if gap <= allowed:
-            return Sum(value, gap + size * mp.eps * 8, size)
-        seen = mp.log(size / gap) / mp.log(size / allowed) if gap < size else mpf(0)
-        h *= min(mpf("0.85"), max(mpf("0.4"), seen * mpf("0.95")))
-
-
-def _over_disc(f: Callable[[Any, Any], Any], L: Any, h: Any, shift: Any) -> tuple[Any, Any]:
-    """h^2 sum f and h^2 sum |f| over the nodes ((i + shift) h, (j + 2 shift) h) of the disc."""
-    total, size, reach = mpf(0), mpf(0), int(L / h) + 1
-    for i in range(-reach, reach + 1):
-        checkpoint("summing a Gaussian integral")
-        x = (i + shift) * h
-        if x * x > L * L:
-            continue
-        across = int(mp.sqrt(L * L - x * x) / h)
-        for j in range(-across - 1, across + 1):
-            y = f(x, (j + 2 * shift) * h)
-            total, size = total + y, size + abs(y)
-    return total * h * h, size * h * h
 
 
 @lru_cache(maxsize=64)
