@@ -33,6 +33,8 @@ from hermitex.symbolic.series.polynomials import (
 )
 from hermitex.symbolic.terms import by_core
 
+_Moments = dict[tuple[int, ...], Expr | HermitexError]  # a refusal is remembered as well
+
 
 def coefficient(g: Formula, k: int | Sequence[int], x: Variables | None = None) -> Expr:
     """c_k = E[g He_k] (c_a = E[g He_a] for a multi-index), exact where a rule applies, else over unevaluated nodes.
@@ -103,9 +105,9 @@ def _target_expression(g: Any) -> Expr:
 class _Projections:
     """Moments of one target, each integrated once: c_a is a combination of E[z^n g] with integers."""
 
-    def __init__(self, body: Expr, variables: tuple[Symbol, ...]) -> None:
+    def __init__(self, body: Expr, variables: tuple[Symbol, ...], known: _Moments | None = None) -> None:
         self.body, self.variables = body, variables
-        self.known: dict[tuple[int, ...], Expr | HermitexError] = {}  # a refusal is remembered as well
+        self.known: _Moments = {} if known is None else known
         self.polynomial: Mapping[Index, Expr] | None = None
         if body.is_polynomial(*variables):
             self.polynomial = to_hermite(body, *variables)
@@ -128,8 +130,9 @@ class _Projections:
     @cached_property
     def _parts(self) -> list[_PartProjections]:
         """The target as a sum of terms that are integrated apart: what is closed leaves the rest a smaller node."""
-        split = by_core(self.body, self.variables)
-        return [_PartProjections(core*polynomial, self.variables) for core, polynomial in split.items()]
+        bodies = [core*polynomial for core, polynomial in by_core(self.body, self.variables).items()]
+        known = self.known if bodies == [self.body] else None  # a single term has the moments of the target
+        return [_PartProjections(body, self.variables, known) for body in bodies]
 
     def _combine(self, a: tuple[int, ...]) -> Expr:
         terms = []
@@ -138,6 +141,8 @@ class _Projections:
         return multiply_out(Add(*terms))
 
     def _moment(self, n: tuple[int, ...]) -> Expr:
+        if n not in self.known and (refusal := self._refused_below(n)) is not None:
+            self.known[n] = refusal
         if n not in self.known:
             from hermitex.symbolic.integrals import closed_form
 
@@ -150,6 +155,19 @@ class _Projections:
         if isinstance(found, HermitexError):
             raise found
         return found
+
+    def _refused_below(self, n: tuple[int, ...]) -> NoClosedForm | None:
+        """The refusal of the moments two and four orders below in one variable.
+
+        E[z^n g] = (n - 1) E[z^(n-2) g] + E[z^(n-1) g'] has the same transcendental part for every n of one parity, and the
+        search costs seconds for each of them at high orders.
+        """
+        for i in range(len(n)):
+            two, four = ((*n[:i], n[i] - step, *n[i + 1:]) for step in (2, 4))
+            refusal = self.known.get(two)
+            if isinstance(refusal, NoClosedForm) and isinstance(self.known.get(four), NoClosedForm):
+                return refusal
+        return None
 
     def _vanishes(self, a: tuple[int, ...]) -> bool:
         """c_a = 0 by reflection in one variable, where g is proved even or odd in it."""
