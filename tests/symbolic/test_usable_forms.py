@@ -30,7 +30,7 @@ from sympy import (
     symbols,
 )
 
-from hermitex import E, check
+from hermitex import E, Expectation, check
 from hermitex.errors import HermitexError
 from hermitex.symbolic.tails import TailErfc, tails
 
@@ -171,6 +171,9 @@ def test_terms_that_become_equal_are_added():
 def test_an_average_of_a_tail_is_one_of_its_error_function():
     assert E(TailErfc(-z)*z).doit() == E(erf(z)*z).doit()
     assert E(TailErfc(-z - mu)).doit().equals(E(1 + erf(z + mu)).doit())
+    for f in (lambda u: Heaviside(u - Rational(1, 2))*z, lambda u: abs(u - Rational(3, 2))):  # rules that know erf by name
+        found = E(f(TailErfc(-z))).doit()
+        assert found == E(f(1 + erf(z))).doit() and not found.has(Expectation)
 
 
 # -- where variables are dependent -------------------------------------------------------------------------------------
