@@ -28,6 +28,14 @@ class NoNumber(ArithmeticError):
     """The reason, in words of the claim, why an expression has no number."""
 
 
+def no_average(reason: str) -> Callable[[Expectation, Rows], Any]:
+    """What `ArrayValues` asks for averages where there are to be none: it refuses them with this reason."""
+    def refuse(node: Expectation, rows: Rows) -> Any:
+        raise NoNumber(reason)
+
+    return refuse
+
+
 def erfc(x: Any) -> Any:
     """erfc(x), to a double's relative accuracy also where it is far below a double's range."""
     x = np.asarray(x, Real)
@@ -101,9 +109,8 @@ class ArrayValues:
             return reduce(FOLDED[e.func], map(self, e.args))
         if e in (sp.true, sp.false):
             return np.bool_(e == sp.true)
-        if isinstance(e, sp.log) and e.args[0].is_Add and e.args[0].args[0] == 1 and isinstance(e.args[0].args[1], sp.exp):
-            rest = sp.Add(*e.args[0].args[1:])
-            return np.logaddexp(Real(0), self(rest.args[0])) if isinstance(rest, sp.exp) else np.log(self(e.args[0]))
+        if isinstance(e, sp.log) and isinstance(w := e.args[0] - 1, sp.exp):
+            return np.logaddexp(Real(0), self(w.args[0]))
         if e.func in FUNCTIONS:
             return FUNCTIONS[e.func](*map(self, e.args))
         if isinstance(e, sp.Piecewise):

@@ -142,15 +142,15 @@ def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: i
     if not exists:
         return Check(left, right, OPEN, "an average of the claim does not exist: its integrand is not absolutely integrable")
     # Numbers of several variables or undefined functions cost more than expansion and integration by parts.
-    if (undefined or max(widest(left), widest(right)) > 1) and (how := proofs.cheap()):
+    rules_first = undefined or max(widest(left), widest(right)) > 1
+    if rules_first and (how := proofs.cheap()):
         return Check(left, right, PROVED, how)
     if (loose := endless_of_undefined(left, right)) is not None and left != right:
-        return Check(left, right, PROVED, how) if (how := proofs.cheap()) else Check(
-            left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
+        return Check(left, right, OPEN, f"{plain(loose)} exists for some functions only: no test can decide")
     unfinished = undone(left, right)
     if unfinished is None and (refuted := test.first(2)) is not None:
         return _explained(refuted, proofs, test)
-    if how := proofs.cheap():
+    if not rules_first and (how := proofs.cheap()):
         return Check(left, right, PROVED, how)
     verdict = proofs.dear()
     if verdict is not None and verdict[0]:

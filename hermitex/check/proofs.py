@@ -40,6 +40,7 @@ from hermitex.check.values import INTEGRALS, NO_NUMBER
 from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, effort, work
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.terms import terms
@@ -116,8 +117,6 @@ class Proofs:
         return _vanishes(Add(*parts), variables, covariance)
 
     def _same_value(self) -> bool:
-        from hermitex.symbolic.integrals import normal_form
-
         values = normal_form(self.left), normal_form(self.right)
         if any(v.has(*INTEGRALS) for v in values):
             return False

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sympy import Expr, floor
 
-from hermitex.check.array_values import PI, ArrayValues, NoNumber, Real, Rows, switches
+from hermitex.check.array_values import PI, ArrayValues, NoNumber, Real, Rows, no_average, switches
 from hermitex.numbers.gauss import legendre
 from hermitex.symbolic.gaussian import Expectation
 
@@ -113,7 +113,7 @@ class Panels:
         """L with L L^T = C, by Cholesky."""
         if self.node.independent:
             return np.eye(self.n, dtype=Real)
-        values = ArrayValues(self.rows, _no_average)
+        values = ArrayValues(self.rows, no_average("a covariance holds an average"))
         C = [[values(entry) for entry in self.node.covariance[i, :]] for i in range(self.n)]
         L: Any = [[Real(0)]*self.n for _ in range(self.n)]
         for i in range(self.n):
@@ -272,7 +272,3 @@ def _nested(node: Expectation, rows: Rows) -> Any:
         return average(node, rows)[0]
     once, back = np.unique(rows[many[0]], return_inverse=True)
     return average(node, {**{s: v for s, v in rows.items() if not np.ndim(v)}, many[0]: once})[0][back]
-
-
-def _no_average(node: Expectation, rows: Rows) -> Any:
-    raise NoNumber("a covariance holds an average")

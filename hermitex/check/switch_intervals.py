@@ -51,6 +51,7 @@ def _values(e: Expr) -> tuple[Expr, ...]:
 
 
 def interval(places: list[Expr], i: int) -> tuple[Expr, Expr]:
+    """The ends of the i-th interval between the places, the first from -oo and the last to oo."""
     ends = [-S.Infinity, *places, S.Infinity]
     return ends[i], ends[i + 1]
 

@@ -11,10 +11,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Basic, DiracDelta, Expr, Rational, Symbol, ceiling, expand, floor, frac, solve
+from sympy import Abs, DiracDelta, Expr, Rational, S, Symbol, ceiling, expand, floor, frac, solve
 from sympy.core.function import AppliedUndef
 
-from hermitex.check.array_values import ArrayValues, NoNumber, Real, Rows, switches
+from hermitex.check.array_values import ArrayValues, NoNumber, Real, no_average, switches
 from hermitex.check.sample_points import Point, Samples, Trial
 from hermitex.errors import BudgetExceeded
 from hermitex.symbolic.budget import checkpoint, effort
@@ -133,7 +133,7 @@ def _exact_places(g: Expr, s: Symbol) -> list[Expr]:
     if s not in g.free_symbols or g.count_ops() > SHORT:
         return []
     if g == s:
-        return [s*0]
+        return [S.Zero]
     try:
         with effort(0.5):  # seconds; short switches take some hundredths
             found = solve(g, s)
@@ -150,7 +150,8 @@ def _sign_changes(g: Expr, s: Symbol) -> list[Expr]:
     grid = np.concatenate([-np.logspace(2, -4, 400), [0], np.logspace(-4, 2, 400)]).astype(Real)
 
     def sign(x: Any) -> Any:
-        return np.sign(np.broadcast_to(np.asarray(ArrayValues({s: x}, _no_average)(g), Real), np.shape(x)))
+        values = ArrayValues({s: x}, no_average("a switch holds an average"))
+        return np.sign(np.broadcast_to(np.asarray(values(g), Real), np.shape(x)))
 
     with np.errstate(all="ignore"):
         try:
@@ -170,11 +171,7 @@ def _sign_changes(g: Expr, s: Symbol) -> list[Expr]:
 def _distinct(places: Iterable[Expr]) -> list[Expr]:
     """The places in order, those that differ in their last digits as one, and 0 for those that bisection left next to 0."""
     found: list[Expr] = []
-    for place in sorted(place if abs(place) > Rational(1, 10**8) else place*0 for place in places):
+    for place in sorted(place if abs(place) > Rational(1, 10**8) else S.Zero for place in places):
         if not found or place - found[-1] > abs(place)/10**8:
             found.append(place)
     return found
-
-
-def _no_average(node: Basic, rows: Rows) -> Any:
-    raise NoNumber("a switch holds an average")

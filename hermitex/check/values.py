@@ -28,7 +28,7 @@ from sympy import (
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from hermitex.check import rules
-from hermitex.check.array_values import ArrayValues, NoNumber, Real, Rows, switches
+from hermitex.check.array_values import ArrayValues, NoNumber, Real, no_average, switches
 from hermitex.check.sample_points import Point, Trial
 from hermitex.check.shared_nodes import average
 from hermitex.errors import Divergent, HermitexError
@@ -127,7 +127,7 @@ def refuse_large(side: Expr, point: Point) -> None:
     ------
     NoNumber : one has more than 100,000 binary digits.
     """
-    values = ArrayValues({s: Real(str(v.evalf(25))) for s, v in point.items()}, _no_value)
+    values = ArrayValues({s: Real(str(v.evalf(25))) for s, v in point.items()}, no_average("a power of an average"))
     for e in side.atoms(Pow, exp, factorial, gamma, binomial):
         if not e.free_symbols or (isinstance(e, Pow) and e.exp.is_number):
             continue
@@ -141,10 +141,6 @@ def refuse_large(side: Expr, point: Point) -> None:
             continue
         if not np.all(size < (LARGEST if not isinstance(e, exp) else np.inf)):
             raise NoNumber(f"{type(e).__name__.lower()} of more than {LARGEST} binary digits")
-
-
-def _no_value(node: Expectation, rows: Rows) -> Any:
-    raise NoNumber("a power of an average")
 
 
 def _fast(side: Expr, point: Point, other: bool) -> Value:
@@ -320,4 +316,3 @@ def exist(*sides: Expr) -> bool:
     except Divergent:
         return False
     return True
-

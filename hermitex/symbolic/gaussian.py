@@ -26,6 +26,7 @@ from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.law_constraints import Condition, apart, lawful
 from hermitex.symbolic.laws import averaged, is_random, joint_normals, random_variables, required
 from hermitex.symbolic.subexpressions import swapped
+from hermitex.symbolic.tails import as_erf
 
 
 class Bound(Symbol):
@@ -369,7 +370,7 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
         expr = hooks.parse(expr, symbols=symbols, letters=True)
     elif callable(expr) and not isinstance(expr, Basic):
         expr = hooks.formula(expr)
-    body = field.standard(_scalar(expr)).rewrite(Mod, floor)
+    body = as_erf(field.standard(_scalar(expr))).rewrite(Mod, floor)
     chosen = [v for given in variables for v in (given if isinstance(given, (tuple, list)) else (given,))]
     means, joint = joint_normals(body, *chosen)
     if means:

@@ -29,6 +29,11 @@ class TailErfc(erfc):  # type: ignore[misc]
 TailErfc.__name__ = "erfc"  # to the printers of SymPy
 
 
+def as_erf(expr: Expr) -> Expr:
+    """The expression with 1 - erf(u) for each `TailErfc`: what is averaged again is read as it would be in SymPy's form."""
+    return expr.replace(TailErfc, lambda u: 1 - erf(u)) if expr.has(TailErfc) else expr
+
+
 def tails(expr: Expr) -> Expr:
     """The expression with q + q erf(u) as q erfc(-u), q - q erf(u) as q erfc(u), and ratios of intervals by their nearer tail.
 
@@ -67,9 +72,8 @@ def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
         if (sign := next((s for s in (S.One, S.NegativeOne) if s*q in left), None)) is not None:
             found.append(sign*q*TailErfc(-sign*u))
             del left[term], left[sign*q]
-        elif -q in alone and alone[-q][0] in left and middle in (_middle(u, alone[-q][1]), -_middle(u, alone[-q][1])):
+        elif middle is not None and -q in alone and alone[-q][0] in left and (s := _turn(_middle(u, alone[-q][1]), middle)):
             other, v = alone.pop(-q)
-            s = S.One if _middle(u, v) == middle else S.NegativeOne
             found.append(q*s*(TailErfc(s*v) - TailErfc(s*u)))
             del left[term], left[other]
         else:
@@ -88,6 +92,11 @@ def _middle(u: Expr, v: Expr) -> Expr:
     total = factor_terms(expand(u + v))
     number, rest = total.as_independent(*total.free_symbols, as_Add=False)
     return rest if number.is_positive else -rest if number.is_negative else total
+
+
+def _turn(one: Expr, other: Expr) -> int:
+    """1 if both are equal, -1 if they are opposite, else 0."""
+    return 1 if one == other else -1 if one == -other else 0
 
 
 def _error_functions(terms: Any) -> list[tuple[Expr, Expr, Expr]]:
