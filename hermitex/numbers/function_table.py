@@ -103,8 +103,21 @@ def _trigamma_family(n: Any, u: Any) -> Any:
     return special.polygamma(np.asarray(n, dtype=int), u)
 
 
-def _bessel(name: str, function: Callable[[Any, Any], Any]) -> Evaluation:
-    return Evaluation(_of_doubles(function), None, getattr(mp, name))
+def _of_order(method: str, *, entire: bool = False) -> Callable[..., acb]:
+    """f_n(u) on balls, cut along the negative axis; an `entire` one is not, where n is a whole number."""
+    def evaluated(n: acb, u: acb, analytic: bool) -> acb:
+        whole = entire and n.imag == 0 and n.real.is_exact() and n.real.is_integer()
+        return acb("nan") if analytic and not whole and _meets_left_ray(u, 0) else getattr(u, method)(n)
+
+    return evaluated
+
+
+def _zeta_ball(s: acb, *a: acb, analytic: bool) -> acb:
+    return acb("nan") if analytic and any(_meets_left_ray(u, 0) for u in a) else s.zeta(*a)
+
+
+def _bessel(name: str, function: Callable[[Any, Any], Any], *, entire: bool) -> Evaluation:
+    return Evaluation(_of_doubles(function), _of_order(f"bessel_{name[-1]}", entire=entire), getattr(mp, name), cut=True)
 
 
 TABLE: dict[str, Evaluation] = {
@@ -138,9 +151,11 @@ TABLE: dict[str, Evaluation] = {
     "Ei": Evaluation(_of_doubles(special.expi), _off_cut(acb.ei, lambda u: _meets_left_ray(u, 0)), mp.ei, cut=True),
     "erfinv": Evaluation(_of_doubles(special.erfinv), None, mp.erfinv),
     "erfcinv": Evaluation(_of_doubles(special.erfcinv), None, lambda u: mp.erfinv(1 - u)),
-    "polygamma": Evaluation(_of_doubles(_trigamma_family), None, mp.polygamma),
-    "besseli": _bessel("besseli", special.iv), "besselj": _bessel("besselj", special.jv),
-    "besselk": _bessel("besselk", special.kv), "bessely": _bessel("bessely", special.yv),
+    "polygamma": Evaluation(_of_doubles(_trigamma_family), _of_order("polygamma"), mp.polygamma, cut=True),
+    "zeta": Evaluation(_of_doubles(special.zeta), _zeta_ball, mp.zeta, cut=True),
+    "besseli": _bessel("besseli", special.iv, entire=True), "besselj": _bessel("besselj", special.jv, entire=True),
+    "besselk": _bessel("besselk", special.kv, entire=False), "bessely": _bessel("bessely", special.yv, entire=False),
+    "Si": Evaluation(_of_doubles(lambda u: special.sici(u)[0]), acb.si, mp.si),
     "OwenT": Evaluation(_of_doubles(special.owens_t), None, _owens),
 }
 

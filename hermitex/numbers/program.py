@@ -13,8 +13,9 @@ One program is evaluated in three arithmetics: scaled floats on NumPy arrays, fl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -39,6 +40,8 @@ from hermitex.numbers.tail_forms import (
     softplus,
 )
 from hermitex.symbolic.arithmetic import mp
+from hermitex.symbolic.digits.mp_backend import MPMATH
+from hermitex.symbolic.losses import Loss
 
 #: Operations that switch from one analytic formula to another where their last argument changes sign.
 SWITCHES = frozenset({"abs", "sign", "step", "floor", "maximum", "minimum", "positive", "nonnegative", "zero"})
@@ -85,9 +88,10 @@ class Program:
         self.centres: list[Expr] = []
         self._numbered: dict[Any, int] = {}
         self._constants: dict[tuple[Any, Any], Any] = {}
+        self._pointwise: dict[Any, Callable[..., Any]] = {}
         self._top = self._of(expr)
         self.switching = [i for i, op in enumerate(self.operations) if op.name in SWITCHES]
-        self.has_balls = all(op.name not in TABLE or TABLE[op.name].ball is not None for op in self.operations)
+        self.has_balls = all(map(_has_ball, self.operations))
 
     # -- evaluation ------------------------------------------------------------------------------------------------
     def floats(self, *values: Any) -> Scaled:
@@ -158,6 +162,8 @@ class Program:
             return _FLOAT_SHAPES[op.name](*a)
         if op.name in SWITCHES:
             return _float_switch(op, a)
+        if op.name == "pointwise":
+            return Scaled(np.vectorize(partial(_double_of, self._pointwise[op.data]), otypes=[float])(*(x.plain() for x in a)))
         return TABLE[op.name].doubles(*a)
 
     def _in_balls(self, op: Operation, a: list[Any], inputs: Sequence[acb], analytic: bool, state: int | None) -> Any:
@@ -203,6 +209,8 @@ class Program:
         if op.name in SWITCHES:
             u = mp.re(a[-1])
             return _digit_switch(op, a, int(mp.floor(u)) if op.name == "floor" else int(mp.sign(u)))
+        if op.name == "pointwise":
+            return self._pointwise[op.data](*a)
         return TABLE[op.name].digits(*a)
 
     def _constant(self, value: Expr, precision: Any, made: Callable[[Expr], Any]) -> Any:
@@ -250,7 +258,7 @@ class Program:
     def _function(self, e: Expr) -> int:
         name = e.func.__name__
         if name not in TABLE or (len(e.args) > 1 and name in ("LambertW", "loggamma")):
-            raise NoClosedForm(self.expr, f"{e.func} has no numeric rule")
+            return self._by_mpmath(e)
         u = e.args[-1]
         if isinstance(e, _STEEP):
             self.centres.append(u)
@@ -267,6 +275,17 @@ class Program:
         if isinstance(e, sp.acosh | sp.Ei):
             self.singular += [u, u - 1]
         return self._operation(name, *map(self._of, e.args))
+
+    def _by_mpmath(self, e: Expr) -> int:
+        """A function of which only mpmath knows numbers, or a node that brings its own: one point at a time."""
+        function = MPMATH.function(e)
+        if function is None:
+            raise NoClosedForm(self.expr, f"{e.func} has no numeric rule")
+        arguments = [a for a in e.args if not isinstance(a, Loss)]
+        self.singular += [a for a in arguments if a.free_symbols]  # where one is 0: Bessel's functions, exponential integrals
+        losses = tuple(a for a in e.args if isinstance(a, Loss))
+        self._pointwise[e.func, losses] = partial(function, *losses)
+        return self._operation("pointwise", *map(self._of, arguments), data=(e.func, losses))
 
     def _sum(self, e: sp.Add) -> int:
         if (form := saturating(e)) is not None:
@@ -391,6 +410,22 @@ _BUILDERS: tuple[tuple[Any, Callable[[Program, Any], int]], ...] = (
 )
 
 
+def _has_ball(op: Operation) -> bool:
+    if op.name == "constant":
+        return op.data.is_Rational or op.data in _LEAVES or _ConstantProgram(op.data, ()).has_balls
+    return op.name != "pointwise" and (op.name not in TABLE or TABLE[op.name].ball is not None)
+
+
+def _double_of(function: Callable[..., Any], *values: float) -> float:
+    """A function of mpmath's as one of doubles; nan where it has no real value."""
+    try:
+        with mp.workprec(60):
+            value = function(*map(mp.mpf, values))
+        return float(value) if isinstance(value, mp.mpf) else math.nan
+    except (ArithmeticError, ValueError):
+        return math.nan
+
+
 # -- shapes and switches: the operations that are not functions ------------------------------------------------------------
 def _angle(a: Scaled) -> Scaled:
     return Scaled(np.angle(a.m))
@@ -482,9 +517,12 @@ class _ConstantProgram(Program):
     """A program without variables, down to rational numbers and named constants."""
 
     def _built(self, e: Expr) -> int:
-        if e.is_Rational or e.is_Float or e in _LEAVES or isinstance(e, Symbol):
+        if e.is_Rational or e.is_Float or e in _LEAVES or isinstance(e, Symbol) or (isinstance(e, sp.RootOf) and e.is_real):
             return self._operation("leaf", data=e)
         return self._with_rules(e)
+
+    def _in_digits(self, op: Operation, a: list[Any], inputs: Sequence[Any]) -> Any:
+        return _number_of(_leaf(op.data)) if op.name == "leaf" else super()._in_digits(op, a, inputs)
 
     def _in_balls(self, op: Operation, a: list[Any], inputs: Sequence[acb], analytic: bool, state: int | None) -> Any:
         return _leaf(op.data) if op.name == "leaf" else super()._in_balls(op, a, inputs, analytic, state)
@@ -493,6 +531,9 @@ class _ConstantProgram(Program):
 def _leaf(e: Expr) -> acb:
     if e in _LEAVES:
         return _LEAVES[e]()
+    if isinstance(e, sp.RootOf):
+        within = sp.Rational(1, 2**(ctx.prec + 10))
+        return _leaf(e.eval_rational(dx=within)) + acb(arb(0, _leaf(within).real))
     r = sp.Rational(e)  # a Float is the binary number that it is
     return acb(arb(fmpz(int(r.p)))/arb(fmpz(int(r.q))))
 
@@ -506,6 +547,8 @@ def ball_constant(e: Expr) -> acb:
     if e.is_Rational or e in _LEAVES:
         return _leaf(e)
     program, wanted = _ConstantProgram(e, ()), ctx.prec
+    if not program.has_balls:
+        raise NoClosedForm(e, "it has no ball")
     extra = 20
     while True:
         with ctx.workprec(wanted + extra):
@@ -527,17 +570,27 @@ def _mp_of(x: arb) -> Any:
     return mp.mpf(int(man))*mp.mpf(2)**int(exponent)
 
 
+def _ball_of(value: Any) -> acb:
+    """The ball of one number."""
+    parts = [mp.mpf(part)._mpf_ for part in (mp.re(value), mp.im(value))]
+    return acb(*(arb((-1)**sign*int(man))*arb(2)**exponent for sign, man, exponent, _ in parts))
+
+
+def _number_of(ball: acb) -> Any:
+    return _mp_of(ball.real) if ball.imag == 0 else mp.mpc(_mp_of(ball.real), _mp_of(ball.imag))
+
+
 def _mp_constant(e: Expr) -> Any:
+    program = _ConstantProgram(e, ())
     with ctx.workprec(mp.prec + 10):
-        ball = ball_constant(e)
-        return _mp_of(ball.real) if ball.imag == 0 else mp.mpc(_mp_of(ball.real), _mp_of(ball.imag))
+        return _number_of(ball_constant(e)) if program.has_balls else program.digits()
 
 
 def _scaled_constant(e: Expr) -> Scaled:
     if e is sp.nan:
         return Scaled(np.float64(np.nan))
-    with ctx.workprec(90):
-        ball = ball_constant(e)
+    with ctx.workprec(90), mp.workprec(90):
+        ball = ball_constant(e) if (program := _ConstantProgram(e, ())).has_balls else _ball_of(program.digits())
         size = abs(ball)
         k = 0 if size.contains(0) else int(size.log().mid().floor().unique_fmpz())
         k = k if abs(k) > scaled.WIDEST else 0

@@ -143,5 +143,7 @@ def cut(found: Scan, digits: float, low: float = -math.inf, high: float = math.i
     for at_end, inward in ((first == 0 and low == -math.inf, 17), (last == len(x) - 1 and high == math.inf, -18)):
         if at_end:
             raise _tail_of(x, level, 0 if inward > 0 else -1, inward)
-    return Window(low if first == 0 else float(x[first - 1]), high if last == len(x) - 1 else float(x[last + 1]),
-                  top, float(x[best]), float(2*min(width[max(best - 1, 0):best + 2])), float(mass.sum()))
+    # two points further out: the next one may be the very place at which the integrand begins
+    return Window(low if first == 0 else float(x[max(first - 2, 0)]),
+                  high if last == len(x) - 1 else float(x[min(last + 2, len(x) - 1)]), top, float(x[best]),
+                  float(2*min(width[max(best - 1, 0):best + 2])), float(mass.sum()))

@@ -1,15 +1,13 @@
 """E f = int f(x) exp(-x^2/2)/sqrt(2 pi) dx to N digits, and any formula that holds such integrals.
 
-The expression says where it is not analytic, so each panel is summed with exponential accuracy; two grids give the
-error; the working precision is raised until the digits asked for are reached, cancellation included.
+Averages are those of `hermitex.numbers`; the digits asked of them are raised until the formula has its own, cancellation included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy as sp
 from sympy import Dummy, Expr, Symbol
@@ -26,10 +24,8 @@ from hermitex.symbolic.digits.analytic_pieces import by_terms, nested, whitened
 from hermitex.symbolic.digits.digit_program import StraightLine
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
-from hermitex.symbolic.digits.line_integral import MPMATH, LineIntegral, rational
-from hermitex.symbolic.digits.mp_backend import LastDigitMoved
+from hermitex.symbolic.digits.mp_backend import MPMATH, LastDigitMoved, rational
 from hermitex.symbolic.digits.outward_sums import sums_outside
-from hermitex.symbolic.digits.series_summation import Sum
 from hermitex.symbolic.dimension_reduction import over_fewer
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind
@@ -38,9 +34,17 @@ from hermitex.symbolic.indexed_sums import ArraySum
 __all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
 
 _COMPILED = "Numeric value: hx.compile(...)"
-_SMALL = 1e-6  # a factor below it is taken out, for tails are cut where they are small beside 1
+_SPARE = 40  # bits that a number inside of an average has beyond those asked for
 _QUICK, _LONG = 0.3, 20.0  # CPU seconds of closed forms before doubles, and after them for more digits than those have
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
+
+
+class Sum(NamedTuple):
+    """Value, error, and the average of the absolute value, against which rounding is measured."""
+
+    value: Any
+    error: Any
+    scale: Any
 
 
 def evaluate(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None) -> Any:
@@ -314,26 +318,18 @@ def _by_closed_forms(node: Expectation, bits: int) -> Sum:
     if not isinstance(one, Expectation):
         return _of_constant(one, bits)
     body, (x,) = one.opened()
-    odd = _odd(body, x)
-    if not odd and not body.has(Expectation):
-        with suppress(NotConverged, NoClosedForm):  # what it refuses, such as an algebraic singularity, is left to the line below
-            return _by_panels(node, body, x, bits)
-    finite = exists_on_line(one)
-    if finite is False:
-        raise Divergent(node, "the integrand is not absolutely integrable")
-    if odd:
+    if _odd(body, x):
+        finite = exists_on_line(one)
+        if finite is False:
+            raise Divergent(node, "the integrand is not absolutely integrable")
         if finite is None:
             raise NoClosedForm(node, "it is odd, but whether the expectation exists was not decided")
         return Sum(mpf(0), mpf(0), mpf(0))
-    try:
-        size, body = _sized(body, x)
-        found = LineIntegral(body, x, bits, integrate).run()
-        return Sum(*(part * abs(size) if i else part * size for i, part in enumerate(found))) if size != 1 else found
-    except (ValueError, ArithmeticError) as error:
-        if isinstance(error, HermitexError):
-            raise
-        why = str(error) or "division by zero"
-        raise NoClosedForm(node, f"its integrand has no value somewhere on the line ({why})") from error
+    if not body.has(Expectation):
+        return _by_panels(node, body, x, bits)
+    if exists_on_line(one) is False:
+        raise Divergent(node, "the integrand is not absolutely integrable")
+    return _around_others(node, body, x, bits)
 
 
 def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
@@ -347,23 +343,43 @@ def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
     return Sum(found.value, found.error, found.size)
 
 
+def _around_others(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
+    """E F(x, E f_1, ...): averages without x by their values, those that depend on x at all nodes of the outer one, in doubles."""
+    names: dict[Expectation | ArraySum, Dummy] = {}
+    outer = _nodes_named(body, names)
+    fixed = {name: integrate(one, bits + _SPARE) for one, name in names.items() if x not in one.free_symbols}
+    moving = {name: one for one, name in names.items() if name not in fixed}
+
+    def found(values: Mapping[Dummy, Any]) -> Sum:
+        numbers = outer.xreplace({name: rational(value) for name, value in values.items()})
+        return _in_doubles_around(node, numbers, x, moving) if moving else _by_panels(node, numbers, x, bits)
+
+    values = {name: s.value for name, s in fixed.items()}
+    plain, error = found(values), mpf(0)
+    for name, s in fixed.items():
+        if s.error > abs(s.value) * mpf(2) ** (-bits - _SPARE // 2):  # of the others so many digits hold that none is felt
+            error += abs(found(values | {name: s.value + s.error}).value - plain.value)
+    return Sum(plain.value, plain.error + error, plain.scale)
+
+
+def _in_doubles_around(node: Expectation, outer: Expr, x: Symbol, moving: Mapping[Dummy, Expectation]) -> Sum:
+    from hermitex.numbers.inner_averages import average_of_averages  # with NumPy and SciPy, which an exact answer does not need
+
+    inner: dict[Symbol, tuple[Expr, Symbol]] = {}
+    for name, one in moving.items():
+        body, variables = whitened(one)
+        if len(variables) > 1 or body.has(Expectation, sp.I):
+            why = f"{one} stands in it otherwise than linearly, and is not an average of reals over one variable"
+            raise NoClosedForm(node, why, _COMPILED)
+        inner[name] = body, variables[0]
+    found = average_of_averages(outer, x, inner)
+    return Sum(found.value, found.error, found.size)
+
+
 @kept(256)
 def _shorter(node: Expectation) -> Expr | None:
     """An average over several variables by averages over fewer; None where that is not seen."""
     return over_fewer(bind(*whitened(node), None)) if len(node.bound) > 1 else None
-
-
-def _sized(body: Expr, x: Symbol) -> tuple[Any, Expr]:
-    """(c, f/c), c the largest constant factor of a term where that is small: tails of f are cut where they are small beside 1."""
-    terms = sp.Add.make_args(body)
-    factors = [t.as_independent(x, as_Add=False)[0] for t in terms]
-    if any(not f.is_number or f.has(Expectation) for f in factors):
-        return 1, body
-    sizes = [abs(StraightLine(f, [], MPMATH)()) for f in factors]
-    if not 0 < max(sizes) < _SMALL:
-        return 1, body
-    size = factors[sizes.index(max(sizes))]
-    return StraightLine(size, [], MPMATH)(), sp.Add(*(t / size for t in terms))
 
 
 def _of_constant(value: Expr, bits: int) -> Sum:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from fractions import Fraction
 from random import Random
 
 import mpmath
@@ -33,15 +35,16 @@ from sympy import (
     sqrt,
     tan,
     tanh,
+    zeta,
 )
 from sympy.stats import Cauchy, Uniform
 
-from hermitex import E, parse
+from hermitex import E, check, parse
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.deadline import deadline
-from hermitex.symbolic.precise import evaluate, evaluate_with_error
+from hermitex.symbolic.precise import enclose, evaluate, evaluate_with_error
 from hermitex.symbols import z, z1, z2
 
 t = Symbol("t", real=True)
@@ -126,11 +129,22 @@ def test_several_variables_third_route():
 
 @pytest.mark.slow
 def test_digits_of_two_variables():
-    """The value: a sum over a product of shifted nodes of step 1/9 in mpmath's numbers, 36 digits."""
+    """The value: a sum over a product of shifted nodes of step 1/9 in mpmath's numbers."""
     node = E(tanh(z1)*tanh(z2), z1, z2, cov={(z1, z2): Rational(1, 2)})
-    with mp.workdps(35):
-        known = mp.mpf("0.186324413203448086106782889972409")
-        assert abs(evaluate(node, 25) - known) < known*mp.mpf(10)**-24
+    known = mp.mpf("0.186324413203448086106782889972409")
+    assert abs(evaluate(node, 14) - known) < known*mp.mpf(10)**-13
+    with pytest.raises(NotConverged, match="only an error of"):  # in doubles, as every average that needs two variables
+        evaluate(node, 25)
+
+
+def test_an_average_of_a_function_of_averages():
+    """E log E_y cosh(x y) = E x^2/2, and E (E_y |x - y|)^2 = E |x - y| |x - y'| over three normals."""
+    assert abs(evaluate(E(log(E(exp(z1*z2)*cosh(z1)/cosh(z1), z2)), z1), 14) - mp.mpf(1)/2) < mp.mpf(10)**-13
+    square = evaluate(E(E(Abs(z1 - tanh(z2)), z2)**2, z1), 14)
+    assert abs(square - evaluate(E(Abs(z - tanh(z1))*Abs(z - tanh(z2)), z, z1, z2), 8)) < mp.mpf(10)**-7
+    assert abs(evaluate(E(Abs(E(tanh(z1 + z2), z2)), z1), 13) - evaluate(E(sign(z1)*tanh(z1 + z2), z1, z2), 13)) < mp.mpf(10)**-12
+    with pytest.raises(NoClosedForm, match="stands in it otherwise than linearly"):
+        evaluate(E(tanh(1 + E(tanh(z + z1*z2)**2, z1, z2)), z))
 
 
 def test_correlation():
@@ -266,3 +280,33 @@ def test_powers_of_what_turns_fast_beside_a_kink():
     node = E(cos(175*z)**3*Max(0, z - Rational(9, 10)), z)
     assert str(node.evalf(30)) == "-0.00000605086263732858234255417292848"  # by panels of 1/20, to 50 digits
     assert float(E(cos(175*z)**2*Heaviside(z - 1), z).evalf(15)) == pytest.approx(0.07965882350684148285, rel=1e-14)
+
+
+def test_a_claim_about_another_branch_of_a_function_fails():
+    assert check(E(zeta(2, z**2 + 1), z), pi**2/6).status == "fails"
+
+
+def test_threads_that_sum_and_enclose_keep_their_precisions():
+    want, found = E(tanh(z)**2, z).evalf(40), []
+
+    def job(shift):
+        found.append(abs(E(tanh(z)**2 + shift, z).evalf(40) - shift - want) < Fraction(1, 10**36))
+        found.append(enclose(E(tanh(z)**2 + shift, z), 40).width < Fraction(1, 10**38))
+
+    threads = [threading.Thread(target=job, args=(k,)) for k in (1, 2, 3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [True]*6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tail_that_cancels_keeps_its_digits(seed):
+    """E erfc(z + b) = erfc(b/sqrt(3)), and E log(1 + exp(z - a)) = exp(1/2 - a)(1 + O(e^-a)); neither is seen in 30 digits of 1."""
+    a = Random(seed).randint(25, 90)
+    with mp.workdps(40):
+        exact = mp.erfc(mp.mpf(a)/4/mp.sqrt(3))
+        assert abs(evaluate(E(1 - erf(z + Rational(a, 4)), z), 25) - exact) <= exact*mp.mpf(10)**-24
+        leading = mp.exp(mp.mpf(1)/2 - a)
+        assert abs(evaluate(E(log(1 + exp(z - a)), z), 25)/leading - 1) < mp.exp(2 - a) + mp.mpf(10)**-24

@@ -92,6 +92,15 @@ class MPMath:
         return self._node(node, variables)
 
 
+MPMATH = MPMath()
+
+
+def rational(x: Any) -> sp.Rational:
+    """The exact value of an mpf."""
+    sign, man, exponent, _ = x._mpf_
+    return (-1) ** sign * sp.Rational(int(man)) * sp.Rational(2) ** int(exponent)
+
+
 # -- what rounding costs -----------------------------------------------------------------------------------------------
 _NOT_ROUNDED = (Symbol, sp.sign, sp.Heaviside, sp.floor, sp.ceiling, sp.Abs, sp.Max, sp.Min, sp.Piecewise)
 
