@@ -9,19 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from flint import acb, arb, ctx
+from flint import acb, arb, ctx, fmpq
 
 from hermitex.errors import NotConverged
 from hermitex.numbers.integrand import Integrand
 from hermitex.numbers.places import Place
 from hermitex.numbers.program import Program, Undecided
-from hermitex.numbers.tail_bounds import tail
 from hermitex.numbers.windows import Window
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.growth import local_majorant, majorant, majorant_tail
 from hermitex.symbolic.interrupts import heard
 
 # 50,000 evaluations of one call of flint's integrator: about two seconds; of the questions of the tests none took 8,000
@@ -80,16 +81,17 @@ def _end_of_tail(integrand: Integrand, side: int, x: float, tolerance: arb, tota
     """Where the window ends on one side, and a bound of what lies beyond."""
     if math.isfinite((integrand.low, integrand.high)[side > 0]) and x >= side*(integrand.low, integrand.high)[side > 0]:
         return x, arb(0)
-    start, further = x, max(x, 1.0)
-    for _ in range(60):  # 1.1^60 = 300 times as far
-        bound = tail(integrand.f, integrand.z, side, further, integrand.normal)
-        if bound is None and further > 50*max(start, 1.0):
-            break
-        if bound is not None and bound < tolerance:
-            return further, bound.upper()
+    bound, further = majorant(integrand.f, integrand.z, side), max(x, 1.0)
+    for _ in range(60 if bound is not None else 0):  # 1.1^60 = 300 times as far
+        end = Fraction(math.ceil(8*further), 8)
+        beyond = majorant_tail(bound, end, plain=not integrand.normal)
+        # 251/100 > (2 pi)^(1/2): the weight is exp(-x^2/2) here
+        size = None if beyond is None else _ball(beyond)*_ball(Fraction(251, 100))
+        if size is not None and size < tolerance:
+            return float(end), size.upper()
         further *= 1.1
     total.doubted("tail")
-    return start, tolerance.upper()
+    return x, tolerance.upper()
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------------
@@ -111,8 +113,10 @@ class _Piece:
         """Add the integral over the piece."""
         program = self.integrand.program
         frozen = _frozen(program, self.a, self.b)
-        gap = (self.b - self.a)*arb(2)**(-self.bits)
-        if frozen is None or not settled(program, self.a + gap, self.b - gap, frozen, self.bits):
+        with ctx.workprec(2*self.bits + 60):  # those of the places
+            gap = (self.b - self.a)*arb(2)**(-self.bits)
+            inside = self.a + gap, self.b - gap
+        if frozen is None or not settled(program, *inside, frozen, self.bits):
             total.doubted("switch")
         if frozen is None:
             raise NotConverged(None, f"a switch of {self.integrand.f} is not decided next to {float(self.a.mid()):.6g}")
@@ -154,9 +158,26 @@ class _Piece:
             ends = [first, *(last - arb(d) for d in _halvings(float(last - first))), last]
             for u, v in pairwise(ends):
                 total.ball += _integral(integrand, u, v, self.bits, tolerance)
-            rest = abs(integrand(acb(first), False)).upper()/rate*2
+            rest = self._next_to_place(first.exp().upper())
+            if rest is None:
+                total.doubted("singular end")
+                rest = abs(integrand(acb(first), False)).upper()/rate*2
             total.ball += _about_zero(self.integrand, rest)
-        total.doubted("singular end")
+
+    def _next_to_place(self, distance: arb) -> arb | None:
+        """A bound of the integral of |F| over the points as near to the singular place; None where none is read off the formula."""
+        assert self.place is not None
+        if self.place.exact is None:
+            return None
+        bound = local_majorant(self.integrand.f, self.integrand.z, self.place.exact, self.singular)
+        if bound is None or any(t.n >= 1 or t.a > 0 or t.b > 0 for t in bound.terms) or not 1/distance > _ball(bound.start):
+            return None
+        parts = (_ball(t.C)*distance**_ball(1 - t.n)/_ball(1 - t.n) for t in bound.terms)
+        return sum(parts, arb(0)).upper()
+
+
+def _ball(x: Fraction) -> arb:
+    return arb(fmpq(x.numerator, x.denominator))
 
 
 def _halvings(depth: float) -> list[float]:

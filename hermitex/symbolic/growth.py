@@ -108,22 +108,22 @@ def tail_bound(expr: Expr, x: Symbol | Sequence[Symbol], L: Fraction | int, *, w
     return total
 
 
-def majorant_tail(bound: Majorant, L: Fraction, *, weight: int = 0, dimension: int = 1) -> Fraction | None:
-    """int_{t > L} t^weight bound(t) dmu(t): one side for dimension 1, the radial law otherwise."""
+def majorant_tail(bound: Majorant, L: Fraction, *, weight: int = 0, dimension: int = 1, plain: bool = False) -> Fraction | None:
+    """int_{t > L} t^weight bound(t) dmu(t): one side for dimension 1, the radial law otherwise; dt alone where `plain`."""
     if bound.start > L or L < 1:
         return None
     total = ZERO
     for term in bound.terms:
-        piece = _term_tail(term._replace(n=term.n + weight + dimension - 1), L)
+        piece = _term_tail(term._replace(n=term.n + weight + dimension - 1), L, ZERO if plain else Fraction(1, 2))
         if piece is None:
             return None
         total += piece
-    return total * _radial_constant(dimension)
+    return total if plain else total * _radial_constant(dimension)
 
 
-def _term_tail(term: GrowthTerm, L: Fraction) -> Fraction | None:
-    """int_L^oo C t^n exp(a t + (b - 1/2) t^2) dt, bounded above."""
-    beta = Fraction(1, 2) - term.b
+def _term_tail(term: GrowthTerm, L: Fraction, half: Fraction) -> Fraction | None:
+    """int_L^oo C t^n exp(a t + (b - half) t^2) dt, bounded above."""
+    beta = half - term.b
     if beta < 0:
         return None
     if beta == 0 and term.a == 0:

@@ -170,12 +170,14 @@ class MajorantRules:
 
     # u <= c + a t + b t^2
     def signed(self, u: Expr) -> tuple[Fraction, Fraction, Fraction]:
-        """(c, a, b) with u <= c + a t + b t^2 for t >= start."""
+        """(c, a, b) with Re u <= c + a t + b t^2 for t >= start."""
         c = a = b = ZERO
         u = sp.Add(*(e for term in sp.Add.make_args(u) for e in self._written_out(term)))
         powers: dict[Fraction, Fraction] = {}
         for term in sp.Add.make_args(u):
             coefficient, rest = term.as_independent(*self.symbols, as_Add=False)
+            if coefficient.is_real is False and rest.is_real:  # of an exponent only the real part counts
+                coefficient = sp.re(coefficient)
             k = self._exponent(rest) if self.monotone else None
             if k is not None:
                 powers[k] = powers.get(k, ZERO) + above(coefficient)
@@ -293,7 +295,8 @@ class MajorantRules:
         return low.C
 
     def _lower_sum(self, u: sp.Add) -> GrowthTerm:
-        u = sp.expand(u)
+        if not all(arg.is_nonnegative for arg in u.args):  # a square of a difference stays one
+            u = sp.expand(u)
         if not isinstance(u, sp.Add):
             return self.lower(u)
         if all(arg.is_nonnegative for arg in u.args):
