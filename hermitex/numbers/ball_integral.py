@@ -31,10 +31,11 @@ _LIMIT = 50_000
 
 @dataclass
 class Enclosed:
-    """A ball of the integral and what is not proved of it."""
+    """A ball of the integral, what is not proved of it, and the bound of its tails, which the ball contains."""
 
     ball: acb
     unproved: set[str] = field(default_factory=set)
+    tails: arb = field(default_factory=arb)
 
     def doubted(self, reason: str) -> None:
         """Note what is not proved."""
@@ -61,7 +62,8 @@ def _over_line(integrand: Integrand, window: Window, tolerance: arb, bits: int) 
     low, tail_low = _end_of_tail(integrand, -1, -window.low, tolerance, total)
     high, tail_high = _end_of_tail(integrand, 1, window.high, tolerance, total)
     _over_window(integrand, Window(-low, high, window.top, window.peak, window.width), tolerance, bits, total)
-    total.ball += _about_zero(integrand, tail_low + tail_high)
+    total.tails = (tail_low + tail_high).upper()
+    total.ball += _about_zero(integrand, total.tails)
     return total
 
 
@@ -82,7 +84,9 @@ def _end_of_tail(integrand: Integrand, side: int, x: float, tolerance: arb, tota
     if math.isfinite((integrand.low, integrand.high)[side > 0]) and x >= side*(integrand.low, integrand.high)[side > 0]:
         return x, arb(0)
     bound, further = majorant(integrand.f, integrand.z, side), max(x, 1.0)
-    for _ in range(60 if bound is not None else 0):  # 1.1^60 = 300 times as far
+    for _ in range(60):  # 1.1^60 = 300 times as far
+        if bound is None:
+            break
         end = Fraction(math.ceil(8*further), 8)
         beyond = majorant_tail(bound, end, plain=not integrand.normal)
         # 251/100 > (2 pi)^(1/2): the weight is exp(-x^2/2) here

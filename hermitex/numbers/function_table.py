@@ -15,6 +15,7 @@ from scipy import special
 
 from hermitex.numbers import floats_with_exponent as scaled
 from hermitex.numbers.floats_with_exponent import Scaled
+from hermitex.numbers.normal_functions import NORMAL_FUNCTIONS
 from hermitex.symbolic.arithmetic import mp
 
 
@@ -93,12 +94,6 @@ def _entire(name: str, function: Callable[[Any], Any]) -> Evaluation:
     return Evaluation(_of_doubles(function), getattr(acb, name), getattr(mp, name))
 
 
-def _owens(h: Any, a: Any) -> Any:
-    from hermitex.symbolic.special import owen_t
-
-    return owen_t(h, a)
-
-
 def _trigamma_family(n: Any, u: Any) -> Any:
     return special.polygamma(np.asarray(n, dtype=int), u)
 
@@ -156,7 +151,11 @@ TABLE: dict[str, Evaluation] = {
     "besseli": _bessel("besseli", special.iv, entire=True), "besselj": _bessel("besselj", special.jv, entire=True),
     "besselk": _bessel("besselk", special.kv, entire=False), "bessely": _bessel("bessely", special.yv, entire=False),
     "Si": Evaluation(_of_doubles(lambda u: special.sici(u)[0]), acb.si, mp.si),
-    "OwenT": Evaluation(_of_doubles(special.owens_t), None, _owens),
+    "Ci": Evaluation(_of_doubles(lambda u: special.sici(u)[1]), _off_cut(acb.ci, lambda u: _meets_left_ray(u, 0)), mp.ci, cut=True),
+    "li": Evaluation(_of_doubles(lambda u: special.expi(np.log(u))), _off_cut(acb.li, lambda u: _meets_left_ray(u, 1)), mp.li,
+                     cut=True),
+    "Shi": Evaluation(_of_doubles(lambda u: special.shichi(u)[0]), acb.shi, mp.shi),
+    **{name: Evaluation(_of_doubles(doubles), ball, digits) for name, (doubles, ball, digits) in NORMAL_FUNCTIONS.items()},
 }
 
 #: SymPy's functions of one analytic formula that are evaluated by another.

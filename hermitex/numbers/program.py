@@ -40,7 +40,7 @@ from hermitex.numbers.tail_forms import (
     softplus,
 )
 from hermitex.symbolic.arithmetic import mp
-from hermitex.symbolic.digits.mp_backend import MPMATH
+from hermitex.symbolic.digits.digit_program import mpmath_function
 from hermitex.symbolic.losses import Loss
 
 #: Operations that switch from one analytic formula to another where their last argument changes sign.
@@ -55,6 +55,24 @@ class Operation(NamedTuple):
     name: str
     arguments: tuple[int, ...] = ()
     data: Any = None
+
+
+class BallNumber(sp.AtomicExpr):
+    """A real number of which a ball is known, as a constant of an expression: an average inside of another."""
+
+    is_number, is_real, is_commutative = True, True, True
+
+    def __new__(cls, ball: acb) -> BallNumber:
+        new: BallNumber = super().__new__(cls)
+        new.ball = ball
+        return new
+
+    def _hashable_content(self) -> tuple[int]:
+        return (id(self.ball),)
+
+    def _eval_evalf(self, prec: int) -> Expr:
+        with mp.workprec(prec):
+            return sp.Float._new(_mp_of(self.ball.real)._mpf_, prec)
 
 
 class Undecided(ArithmeticError):
@@ -278,7 +296,7 @@ class Program:
 
     def _by_mpmath(self, e: Expr) -> int:
         """A function of which only mpmath knows numbers, or a node that brings its own: one point at a time."""
-        function = MPMATH.function(e)
+        function = mpmath_function(e)
         if function is None:
             raise NoClosedForm(self.expr, f"{e.func} has no numeric rule")
         arguments = [a for a in e.args if not isinstance(a, Loss)]
@@ -517,7 +535,8 @@ class _ConstantProgram(Program):
     """A program without variables, down to rational numbers and named constants."""
 
     def _built(self, e: Expr) -> int:
-        if e.is_Rational or e.is_Float or e in _LEAVES or isinstance(e, Symbol) or (isinstance(e, sp.RootOf) and e.is_real):
+        root = isinstance(e, sp.RootOf) and e.is_real
+        if root or e.is_Rational or e.is_Float or e in _LEAVES or isinstance(e, Symbol | BallNumber):
             return self._operation("leaf", data=e)
         return self._with_rules(e)
 
@@ -531,6 +550,8 @@ class _ConstantProgram(Program):
 def _leaf(e: Expr) -> acb:
     if e in _LEAVES:
         return _LEAVES[e]()
+    if isinstance(e, BallNumber):
+        return e.ball
     if isinstance(e, sp.RootOf):
         within = sp.Rational(1, 2**(ctx.prec + 10))
         return _leaf(e.eval_rational(dx=within)) + acb(arb(0, _leaf(within).real))

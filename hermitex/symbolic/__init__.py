@@ -73,9 +73,9 @@ def _normal_form(expr: Any) -> Any:
 
 
 def _numeric(expr: Any, variables: Any) -> Any:
-    from hermitex.symbolic.precise import MPMATH, StraightLine
+    from hermitex.symbolic.digits.digit_program import StraightLine
 
-    return StraightLine(expr, variables, MPMATH)
+    return StraightLine(expr, variables)
 
 
 def _conditional(expr: Any, variables: Any, condition: Any, cov: Any) -> Any:

@@ -189,12 +189,11 @@ def _numeric_null_space(expressions: list[Expr], variables: tuple[Symbol, ...],
 def _gradients(expressions: list[Expr], variables: tuple[Symbol, ...]) -> list[list[Any]]:
     """Central differences at the working precision."""
     from hermitex.symbolic.digits.digit_program import StraightLine
-    from hermitex.symbolic.digits.mp_backend import MPMath
 
     r, found, step = len(variables), [], mpf(10)**-18
     for e in expressions:
         try:
-            value = StraightLine(e, list(variables), MPMath()).prepare()
+            value = StraightLine(e, list(variables)).prepare()
             for k in range(r + 3):
                 point = [mpf((37*k + 23*i + 11) % 97)/41 - 1 - mpf(k)/7 for i in range(r)]
                 sides = [[value(*(x + s*(i == j) for j, x in enumerate(point))) for s in (step, -step)] for i in range(r)]

@@ -368,11 +368,10 @@ def _shifted(core: Expr, a: Expr, b: Expr) -> Expr:
 def _programs(loss: Loss, prec: int) -> tuple[Any, Any, Any]:
     """l', l'' and l as programs of (f, parameters) at one precision."""
     from hermitex.symbolic.digits.digit_program import StraightLine
-    from hermitex.symbolic.precise import MPMATH
 
     slope = loss.slope if loss.smooth else loss.expr.diff(loss.f)
     forms = (slope, loss.curvature if loss.smooth else S.Zero, loss.expr)
-    return tuple(StraightLine(e, [loss.f, *loss.parameters], MPMATH).prepare() for e in forms)  # type: ignore[return-value]
+    return tuple(StraightLine(e, [loss.f, *loss.parameters]).prepare() for e in forms)  # type: ignore[return-value]
 
 
 def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
@@ -422,9 +421,8 @@ def _end(e: Expr, loss: Loss, values: tuple) -> Any:
     if e in (oo, -oo):
         return mpf("inf") if e is oo else mpf("-inf")
     from hermitex.symbolic.digits.digit_program import StraightLine
-    from hermitex.symbolic.precise import MPMATH
 
-    return StraightLine(e, list(loss.parameters), MPMATH)(*values)
+    return StraightLine(e, list(loss.parameters))(*values)
 
 
 def _inside(low: Any, high: Any) -> Any:

@@ -21,17 +21,16 @@ from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.digits.analytic_pieces import by_terms, nested, whitened
-from hermitex.symbolic.digits.digit_program import StraightLine
+from hermitex.symbolic.digits.digit_program import LastDigitMoved, StraightLine, rational
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
-from hermitex.symbolic.digits.mp_backend import MPMATH, LastDigitMoved, rational
 from hermitex.symbolic.digits.outward_sums import sums_outside
 from hermitex.symbolic.dimension_reduction import over_fewer
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.indexed_sums import ArraySum
 
-__all__ = ["MPMATH", "Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
+__all__ = ["Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
 
 _COMPILED = "Numeric value: hx.compile(...)"
 _SPARE = 40  # bits that a number inside of an average has beyond those asked for
@@ -181,7 +180,7 @@ def _at_bits(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], bits: i
 
 def _of_sums(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Sum], bits: int) -> tuple[Any, Any, Any]:
     values = [s.value for s in sums]
-    program = LastDigitMoved(outer, list(names.values()), MPMATH).prepare()
+    program = LastDigitMoved(outer, list(names.values())).prepare()
     value = program(*values)
     error = scale = mpf(0)
     for i, s in enumerate(sums):
@@ -190,12 +189,12 @@ def _of_sums(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: S
             error += abs(program(*moved) - value)
         scale += abs(program(*values[:i], values[i] + s.scale, *values[i + 1:]) - value)
     with mp.workprec(2 * bits + 60):  # rounding, measured
-        finer = StraightLine(outer, list(names.values()), MPMATH).prepare()(*values)
+        finer = StraightLine(outer, list(names.values())).prepare()(*values)
         error += 2 * abs(finer - value)
     if outer.is_Rational or outer.is_Symbol:
         return value, error + abs(value) * mpf(2) ** (-bits - 10), scale
     if abs(finer) <= error and outer.is_Add:  # of what rounds to 0 it is its terms that have digits
-        scale += sum(abs(StraightLine(a, list(names.values()), MPMATH).prepare()(*values)) for a in outer.args)
+        scale += sum(abs(StraightLine(a, list(names.values())).prepare()(*values)) for a in outer.args)
     return finer, error + abs(value) * mpf(2) ** (-bits - 10), max(scale, abs(value))
 
 
@@ -404,7 +403,7 @@ def _odd(body: Expr, x: Symbol) -> bool:
 def _differs_from_odd(body: Expr, x: Symbol) -> bool:
     """Do numbers show that f(-x) is not -f(x)? They cost less than a proof that is not there; a jump may stand beyond the first."""
     try:
-        program = StraightLine(body, [x], MPMATH)
+        program = StraightLine(body, [x])
         pairs = [(program(place), program(-place)) for place in (mpf(7) / 10, mpf(23) / 10)]
         return any(abs(one + other) > (abs(one) + abs(other)) / 10**6 for one, other in pairs)
     except (HermitexError, ValueError, ArithmeticError, TypeError):

@@ -34,7 +34,9 @@ from sympy import (
 
 from hermitex import E
 from hermitex.errors import Divergent, NoClosedForm
-from hermitex.symbolic.digits import analytic_pieces, enclosure
+from hermitex.numbers import ball_integral
+from hermitex.numbers.integrand import Integrand
+from hermitex.numbers.windows import Window
 from hermitex.symbolic.precise import Enclosure, enclose, evaluate_with_error
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
 from hermitex.symbols import z, z1, z2
@@ -106,10 +108,9 @@ def test_constants(value):
 def test_a_planted_small_tail_excludes_the_truth(monkeypatch):
     """The tooth: with the window cut at 2 and no tail added the true value is not enclosed; with the tail it is."""
     node, truth = E(z**4, z), 3
-    short = analytic_pieces.TailWindow(Fraction(2), Fraction(2))
-    monkeypatch.setattr(enclosure, "window", lambda *_: short)
+    monkeypatch.setattr(Integrand, "window_of", lambda *_: Window(-2.0, 2.0, 0.0, 0.0, 1.0, 1.0))
     assert enclose(node, bits=60).contains(truth)
-    monkeypatch.setattr(enclosure, "window", lambda *_: short._replace(tail=Fraction(1, 10**20)))
+    monkeypatch.setattr(ball_integral, "majorant_tail", lambda *_, **__: Fraction(1, 10**25))
     assert not enclose(node, bits=60).contains(truth)
 
 

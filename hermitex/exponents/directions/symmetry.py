@@ -145,11 +145,10 @@ class _Values:
 
     def __init__(self, g: Expr, variables: tuple[Symbol, ...]) -> None:
         from hermitex.symbolic.digits.digit_program import StraightLine
-        from hermitex.symbolic.digits.mp_backend import MPMath
 
         self.points = [[((37*k + 29*i + 11) % 83)/31 - 1.3 + i/17 for i in range(len(variables))] for k in range(4)]
         try:
-            self.program: Any = StraightLine(g, list(variables), MPMath()).prepare() if g.free_symbols <= set(variables) else None
+            self.program: Any = StraightLine(g, list(variables)).prepare() if g.free_symbols <= set(variables) else None
             self.base = [self.program(*map(mpf, p)) for p in self.points] if self.program else []
         except (HermitexError, ArithmeticError, ValueError, TypeError):
             self.program = None

@@ -11,14 +11,18 @@ from itertools import pairwise
 from typing import Any
 
 import sympy as sp
+from flint import acb
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError, NoClosedForm
+from hermitex.numbers.program import Program, ball_constant
+from hermitex.numbers.tail_forms import weighted
+from hermitex.symbolic.bounds.integrability import certainly_nonzero, dangers
 from hermitex.symbolic.breaks.switches import margin
 from hermitex.symbolic.budget import checkpoint, is_over
-from hermitex.symbolic.digits.analytic_pieces import ball, rough_at, weighted, whitened
-from hermitex.symbolic.digits.digit_program import StraightLine
+from hermitex.symbolic.digits.analytic_pieces import whitened
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.growth import majorant, majorant_tail
 from hermitex.symbolic.pieces import breakpoints
 
 _MOST = 3  # variables that are integrated one inside another
@@ -26,7 +30,7 @@ _PARTS = 32  # of a range, where a size is all that is asked for
 
 
 def box_integral(node: Expectation, work: Any) -> Any:
-    """A ball of numbers that contains E f over several variables; `work` is the pass it belongs to.
+    """A ball that contains E f over several variables; `work` is the pass it belongs to.
 
     Raises
     ------
@@ -35,16 +39,36 @@ def box_integral(node: Expectation, work: Any) -> Any:
     body, variables = whitened(node)
     if len(variables) > _MOST:
         raise NoClosedForm(node, f"enclosures in more than {_MOST} variables at once are not supported")
-    found = ball(body, variables, work.bits + 8)
-    R = sp.Rational(found.L.numerator, found.L.denominator)
+    radius, tail = _radius(body, variables, work.bits + 8)
+    R = sp.Rational(radius.numerator, radius.denominator)
     cells: list[dict[Symbol, tuple[Expr, Expr]]] = [{}]
     for v in variables:
         lines = _lines(node, body, v, variables, R)
         cells = [{**cell, v: interval} for cell in cells for interval in pairwise(lines)]
-    total = work.balls.acb(0)
+    total = acb(0)
     for cell in cells:
         total += _cell(body, variables, cell, work)
-    return work.add_tail(total, Fraction(found.tail))
+    return work.add_tail(total, tail)
+
+
+def _radius(expr: Expr, variables: tuple[Symbol, ...], bits: int) -> tuple[Fraction, Fraction]:
+    """R with a bound below 2^-bits of the Gaussian integral of |expr| outside of |z| = R, and that bound."""
+    bound = majorant(expr, variables)
+    if bound is None:
+        raise NoClosedForm(expr, "no growth bound is known for it, so the tail of the integral is not bounded")
+    R = Fraction(4)
+    for _ in range(1000):  # to 4 (9/8)^1000 = 6e51
+        tail = majorant_tail(bound, R, dimension=len(variables))
+        if tail is not None and tail <= Fraction(1, 2**bits):
+            return R, tail
+        R = Fraction((R * 9 / 8 * 2).__ceil__(), 2)
+    raise NoClosedForm(expr, "its growth bound leaves no finite tail")
+
+
+def _rough_at(expr: Expr, x: Symbol, point: Expr) -> bool:
+    """May the switch-free expr fail to be analytic at `point`? (False is certain.)"""
+    return x in expr.free_symbols and not all(
+        certainly_nonzero(d.xreplace({x: point})) for d in dangers(expr, (x,), rough=True))
 
 
 def _lines(node: Expr, body: Expr, v: Symbol, variables: tuple[Symbol, ...], R: Expr) -> list[Expr]:
@@ -63,39 +87,36 @@ def _cell(body: Expr, variables: tuple[Symbol, ...], cell: dict[Symbol, tuple[Ex
     centre = {v: sp.Rational(((5 * lo + 3 * hi) / 8).evalf(20)) for v, (lo, hi) in cell.items()}
     branch = _resolved(body, centre)
     if branch == 0:
-        return work.balls.acb(0)
+        return acb(0)
     for v, ends in cell.items():
-        if any(rough_at(branch.xreplace({w: c for w, c in centre.items() if w != v}), v, end) for end in ends):
+        if any(_rough_at(branch.xreplace({w: c for w, c in centre.items() if w != v}), v, end) for end in ends):
             raise NoClosedForm(branch, f"it is singular on a line of {v}")
-    weight = branch
-    for v in variables:
-        weight = weighted(weight, v)
-    program = StraightLine(weight, variables, work.balls).prepare()
-    edges = [(work.real(cell[v][0]), work.real(cell[v][1])) for v in variables]
+    program = Program(weighted(branch, variables), variables)
+    edges = [(ball_constant(cell[v][0]).real, ball_constant(cell[v][1]).real) for v in variables]
     density = work.density ** len(variables)
 
     def layer(depth: int, outer: tuple[Any, ...], analytic: bool) -> Any:
         """The integral over the variables from `depth` on; analytic in the outer ones where each value of f is."""
         if is_over():
-            return work.balls.undefined  # no exception may pass through the integrator
+            return acb("nan")  # no exception may pass through the integrator
         if depth == len(variables):
-            return density * program(*outer, analytic=analytic)
+            return density * program.balls(*outer, analytic=analytic)
         if analytic:
             return coarse(depth, outer)
         # Where an outer variable is a wide ball only a coarse bound is asked for; refining would be wasted.
         goal = sum((x.rad() for x in outer), work.goal).upper()
-        return work.balls.acb.integral(lambda x, inner: layer(depth + 1, (*outer, x), analytic or inner), *edges[depth],
+        return acb.integral(lambda x, inner: layer(depth + 1, (*outer, x), analytic or inner), *edges[depth],
                                        rel_tol=goal, abs_tol=goal)
 
     def coarse(depth: int, outer: tuple[Any, ...]) -> Any:
         """A sum of balls over equal parts: only the size is asked for, or that there is none."""
         lo, hi = edges[depth]
-        total, step = work.balls.acb(0), (hi - lo) / _PARTS
+        total, step = acb(0), (hi - lo) / _PARTS
         for k in range(_PARTS):
-            part = work.balls.acb((lo + k * step).union(lo + (k + 1) * step))
+            part = acb((lo + k * step).union(lo + (k + 1) * step))
             total += step * layer(depth + 1, (*outer, part), True)
             if not total.is_finite():
-                return work.balls.undefined
+                return acb("nan")
         return total
 
     result = layer(0, (), False)

@@ -1,71 +1,109 @@
-"""f(x) = op_n(... op_2(op_1(x))): an expression as a straight-line program over numbers of any kind.
+"""f(x) = op_n(... op_2(op_1(x))) with mpmath's numbers, at any precision.
 
-Equal subexpressions are computed once, and what no variable enters once per precision. The kind of number (mpmath's
-mpf, flint's acb balls) is a `Backend`; a program never knows which one it runs on.
+Equal subexpressions are computed once, and what no variable enters once for each precision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from sympy import Add, Dummy, E, Expr, Function, Max, Min, Mul, Piecewise, Pow, Symbol, atanh, erf, erfc, log
+import sympy as sp
+from sympy import Add, E, Expr, Function, Max, Min, Mul, Piecewise, Pow, Symbol, erf, erfc, log
 
 from hermitex.errors import NoClosedForm
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.breaks.switches import margin
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.special import complex_erf, owen_t, sign_correlation
 
 Values = list[Any]
-Step = Callable[[Values, bool], Any]
+Step = Callable[[Values], Any]
 
 
-class Backend(Protocol):
-    """What a kind of number must be able to do; `analytic` asks for a non-finite answer where f is not analytic."""
+def _step(x: Any, *at_0: Any) -> Any:
+    return mpf(1) if x > 0 else mpf(0) if x < 0 else at_0[0] if at_0 else mpf(1)/2
 
-    def constant(self, expr: Expr) -> Any:
-        """The value of a number, a named constant or an algebraic root, at the precision in force."""
-        ...
 
-    def power(self, base: Any, exponent: Any, integer: int | None, analytic: bool) -> Any:
-        """base**exponent; `integer` where the exponent is one."""
-        ...
+_FARTHEST = 2**14  # binary digits of an argument before its point: an exponential of more takes mpmath seconds, or all memory
 
-    def function(self, expr: Expr) -> Callable[..., Any] | None:
-        """A callable (*arguments, analytic=) for the head of `expr`, or None if it is not known."""
-        ...
 
-    def choose(self, conditions: Sequence[Any], branches: Sequence[Any], analytic: bool) -> Any:
-        """The branch of the first condition that holds; conditions are numbers that are positive where they hold."""
-        ...
+def _exp(x: Any) -> Any:
+    """exp x, and its limits where no sum could tell it from them."""
+    if isinstance(x, mp.mpf) and mp.isfinite(x) and mp.mag(x) > _FARTHEST:
+        return mp.inf if x > 0 else mpf(0)
+    return mp.exp(x)
 
-    def node(self, node: Expectation, variables: Sequence[Symbol]) -> Callable[..., Any]:
-        """A callable (*variables, analytic=) for an expectation inside the expression."""
-        ...
+
+_NAMED: dict[str, Callable[..., Any]] = {
+    "Abs": abs, "exp": _exp, "Heaviside": _step, "sign": mp.sign, "Max": max, "Min": min,
+    "ceiling": mp.ceil, "loggamma": mp.loggamma, "digamma": mp.digamma, "polygamma": mp.polygamma,
+    "uppergamma": lambda s, x: mp.gammainc(s, x), "lowergamma": lambda s, x: mp.gammainc(s, 0, x),
+    "LambertW": mp.lambertw, "Ei": mp.ei, "expint": mp.expint, "OwenT": owen_t,
+    "LogFactorial": lambda x: mp.loggamma(x + 1),
+    "SignCorrelation": sign_correlation,
+    "ReErf": lambda x, y: complex_erf(x, y).real, "ImErf": lambda x, y: complex_erf(x, y).imag,
+    "elliptic_k": mp.ellipk, "elliptic_e": mp.ellipe, "frac": lambda x: x - mp.floor(x),
+    "hermite_prob": lambda n, x: mp.hermite(n, x / mp.sqrt(2)) / mp.sqrt(2) ** n,
+}
+_SAME = frozenset("""
+exp log sin cos tan cot sec csc sinh cosh tanh coth sech csch asin acos atan acot atan2 asinh acosh
+atanh erf erfc erfi erfinv floor gamma beta besselj besseli besselk bessely re im conjugate arg
+factorial hermite legendre zeta polylog airyai airybi sinc Si Ci li factorial2 binomial
+""".split())  # noqa: SIM905
+
+
+def mpmath_function(expr: Expr) -> Callable[..., Any] | None:
+    """The function of mpmath's numbers at the head of an expression, or None; a node may bring its own, `mpmath_value`."""
+    if isinstance(expr, Pow):
+        return _exp
+    name = expr.func.__name__
+    own = getattr(expr.func, "mpmath_value", None) or _NAMED.get(name)
+    return own or (getattr(mp, name.lower(), None) if name in _SAME else None)
+
+
+def rational(x: Any) -> sp.Rational:
+    """The exact value of an mpf."""
+    sign, man, exponent, _ = x._mpf_
+    return (-1) ** sign * sp.Rational(int(man)) * sp.Rational(2) ** int(exponent)
+
+
+def _constant(expr: Expr) -> Any:
+    if expr.is_Rational:
+        return mpf(int(expr.p)) / int(expr.q)
+    if expr is sp.I:
+        return mp.mpc(0, 1)
+    if expr.args and not isinstance(expr, sp.RootOf):  # SymPy's own numbers of products and the like have no error, nor an end
+        raise NoClosedForm(expr, f"no numeric rule is known for {expr.func.__name__}")
+    return mp.own(expr._to_mpmath(mp.prec + 10))
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if base == 0 and exponent > 0:
+        return mpf(0)
+    return mp.sqrt(base) if exponent == mpf(1) / 2 else mp.power(base, exponent)
 
 
 class StraightLine:
-    """A compiled expression: ``StraightLine(expr, variables, backend)(*values, analytic=False)``.
+    """A compiled expression: ``StraightLine(expr, variables)(*values)``.
 
     Examples
     --------
     >>> from hermitex.symbols import z
-    >>> from hermitex.symbolic.precise import MPMATH
     >>> from sympy import exp
-    >>> from hermitex.symbolic.arithmetic import mpf
-    >>> StraightLine(1 + exp(z - 1)**2, [z], MPMATH)(mpf(1))
+    >>> StraightLine(1 + exp(z - 1)**2, [z])(mpf(1))
     mpf('2.0')
     """
 
-    def __init__(self, expr: Expr, variables: Sequence[Symbol], backend: Backend) -> None:
-        self.expr, self.backend, self.variables = expr, backend, tuple(variables)
+    def __init__(self, expr: Expr, variables: Sequence[Symbol]) -> None:
+        self.expr, self.variables = expr, tuple(variables)
         self._slots: dict[Any, int] = {v: i for i, v in enumerate(self.variables)}
         self._fixed: list[tuple[int, Step]] = []
         self._steps: list[tuple[int, Step]] = []
         self._size = len(self.variables)
-        self._enter = {i: frozenset([v]) for v, i in self._slots.items()}  # the variables that enter a slot
-        self._met: frozenset[Any] = frozenset()  # those that enter what is compiled now
-        self._moving: dict[Any, list[tuple[int, Step]]] = {}
+        self._enters = [True] * len(self.variables)  # does a variable enter a slot?
+        self._met = False  # does one enter what is compiled now?
         self._out = self._slot(expr)
         self._values: Values = []
 
@@ -73,55 +111,37 @@ class StraightLine:
         """Compute everything that no variable enters, at the precision now in force."""
         values: Values = [None] * self._size
         for slot, step in self._fixed:
-            values[slot] = step(values, False)
+            values[slot] = step(values)
         self._values = values
         return self
 
-    def __call__(self, *arguments: Any, analytic: bool = False) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         if not self._values:
             self.prepare()
         values = self._values
         values[: len(arguments)] = arguments
         for slot, step in self._steps:
-            values[slot] = step(values, analytic)
-        return values[self._out]
-
-    def kept(self) -> Values:
-        """All values of the last call, for `moved`."""
-        return list(self._values)
-
-    def moved(self, before: Values, variable: Symbol, value: Any) -> Any:
-        """The value with another number for one variable, computed where that stands: the rest is as it was."""
-        if variable not in self._slots:
-            return before[self._out]
-        if variable not in self._moving:
-            self._moving[variable] = [step for step in self._steps if variable in self._enter[step[0]]]
-        values = before.copy()
-        values[self._slots[variable]] = value
-        for slot, step in self._moving[variable]:
-            values[slot] = step(values, False)
+            values[slot] = step(values)
         return values[self._out]
 
     # -- compiling -------------------------------------------------------------------------------------------------
     def _slot(self, expr: Any) -> int:
         if expr in self._slots:
-            self._met |= self._enter[self._slots[expr]]
+            self._met |= self._enters[self._slots[expr]]
             return self._slots[expr]
         checkpoint("compiling an expression")
-        before, self._met = self._met, frozenset()
+        before, self._met = self._met, False
         step = self._step(expr)
-        if isinstance(expr, Expectation):  # it is given all variables, whether or not they stand in it
-            self._met = frozenset(expr.free_symbols & set(self.variables))
         slot, self._size = self._size, self._size + 1
         (self._steps if self._met else self._fixed).append((slot, step))
-        self._slots[expr], self._enter[slot] = slot, self._met
+        self._slots[expr] = slot
+        self._enters.append(self._met)
         self._met |= before
         return slot
 
     def _step(self, expr: Any) -> Step:
-        backend = self.backend
         if isinstance(expr, Expectation):
-            return self._call(backend.node(expr, self.variables), list(self.variables))
+            raise NoClosedForm(expr, "an expectation stands where only a number may")
         if isinstance(expr, Add):
             if (tail := _tail(expr)) is not None:
                 return self._of_tail(*tail)
@@ -137,37 +157,25 @@ class StraightLine:
         if isinstance(expr, Symbol):
             raise NoClosedForm(self.expr, f"{expr} has no value", f"Give it one: subs={{'{expr}': ...}}")
         if not expr.args or not isinstance(expr, (Function, Pow, Max, Min)) or expr.is_Number:
-            return lambda values, analytic: backend.constant(expr)
-        function = backend.function(expr)
+            return lambda values: _constant(expr)
+        function = mpmath_function(expr)
         if function is None:
             raise NoClosedForm(expr, f"no numeric rule is known for {expr.func.__name__}")
-        return self._call(function, [expr.exp] if isinstance(expr, Pow) else list(expr.args))
-
-    def _call(self, function: Callable[..., Any], arguments: list[Expr]) -> Step:
-        slots = [self._slot(a) for a in arguments]
-        if len(slots) == 1:
-            (a,) = slots
-            return lambda values, analytic: function(values[a], analytic=analytic)
-        return lambda values, analytic: function(*[values[s] for s in slots], analytic=analytic)
+        slots = [self._slot(a) for a in ([expr.exp] if isinstance(expr, Pow) else expr.args)]
+        return lambda values: function(*[values[s] for s in slots])
 
     def _of_tail(self, factor: Expr, side: int, u: Expr) -> Step:
         """c erfc(+-u), which has its digits where 1 - erf(u) has none; SymPy writes erfc(-u) as 2 - erfc(u)."""
         slot, c = self._slot(u), self._slot(factor)
-        function = self.backend.function(erfc(Dummy()))
-        assert function is not None
-        if side > 0:
-            return lambda values, analytic: values[c] * function(values[slot], analytic=analytic)
-        return lambda values, analytic: values[c] * function(-values[slot], analytic=analytic)
+        return lambda values: values[c] * mp.erfc(side * values[slot])
 
     def _log_beside(self, expr: Expr, left: Step) -> Step:
         """log(1 - left) = -2 atanh(left/(2 - left)) where 1 - left would be rounded to 1: log(erfc(u)/2) at negative u."""
-        slot, function, near = self._slot(expr.args[0]), self.backend.function(expr), self.backend.function(atanh(Dummy()))
-        assert function is not None and near is not None
+        slot = self._slot(expr.args[0])
 
-        def step(values: Values, analytic: bool) -> Any:
-            if abs(s := left(values, analytic)) < 0.5:
-                return -2 * near(s / (2 - s), analytic=analytic)
-            return function(values[slot], analytic=analytic)
+        def step(values: Values) -> Any:
+            s = left(values)
+            return -2 * mp.atanh(s / (2 - s)) if abs(s) < 0.5 else mp.log(values[slot])
 
         return step
 
@@ -179,29 +187,24 @@ class StraightLine:
                 below.append(self._slot(factor.base ** -factor.exp))
             else:
                 above.append(self._slot(factor))
+        top = _fold(_times, above) if above else None
         if not below:
-            return _fold(_times, above)
+            assert top is not None
+            return top
         bottom = _fold(_times, below)
-        if not above:
-            one = self.backend.constant(Mul())
-            return lambda values, analytic: one / bottom(values, analytic)
-        top = _fold(_times, above)
-        return lambda values, analytic: top(values, analytic) / bottom(values, analytic)
+        return lambda values: (1 if top is None else top(values)) / bottom(values)
 
     def _power(self, expr: Pow) -> Step:
-        backend, base = self.backend, self._slot(expr.base)
+        base = self._slot(expr.base)
         if expr.exp.is_Integer:
             n = int(expr.exp)
-            return lambda values, analytic: backend.power(values[base], None, n, analytic)
+            return lambda values: values[base] ** n
         exponent = self._slot(expr.exp)
-        return lambda values, analytic: backend.power(values[base], values[exponent], None, analytic)
+        return lambda values: _power(values[base], values[exponent])
 
     def _piecewise(self, expr: Piecewise) -> Step:
-        backend = self.backend
-        branches = [self._slot(branch) for branch, _ in expr.args]
-        margins = [self._slot(margin(condition)) for _, condition in expr.args]
-        return lambda values, analytic: backend.choose([values[c] for c in margins], [values[b] for b in branches],
-                                                       analytic)
+        arms = [(self._slot(margin(condition)), self._slot(branch)) for branch, condition in expr.args]
+        return lambda values: next((values[b] for c, b in arms if values[c] >= 0), mp.nan)
 
 
 def _tail(expr: Add) -> tuple[Expr, int, Expr] | None:
@@ -224,10 +227,45 @@ def _times(a: Any, b: Any) -> Any:
 def _fold(combine: Callable[[Any, Any], Any], slots: list[int]) -> Step:
     head, *rest = slots
 
-    def step(values: Values, analytic: bool) -> Any:
+    def step(values: Values) -> Any:
         total = values[head]
         for slot in rest:
             total = combine(total, values[slot])
         return total
 
     return step
+
+
+# -- what rounding costs -----------------------------------------------------------------------------------------------
+_NOT_ROUNDED = (Symbol, sp.sign, sp.Heaviside, sp.floor, sp.ceiling, sp.Abs, sp.Max, sp.Min, sp.Piecewise)
+
+
+class LastDigitMoved(StraightLine):
+    """The same, every rounded result moved by about its last digit: what is lost of them shows in the value.
+
+    Two precisions alone may not show it: 1 - erf(40)**2 is 0 in both, since erf(40) is rounded to 1.
+
+    Examples
+    --------
+    >>> from sympy import Integer, erf
+    >>> lost = 1 - erf(Integer(40))**2
+    >>> float(StraightLine(lost, [])()), abs(float(LastDigitMoved(lost, [])())) > 1e-17
+    (0.0, True)
+    """
+
+    def _step(self, expr: Any) -> Step:
+        step, k = super()._step(expr), self._size
+        if isinstance(expr, _NOT_ROUNDED) or (expr.is_Rational and _short(expr)):
+            return step
+        part = (-1)**k*(1 + 89*k % 251)  # no two move alike, or what they lose together would not show
+        return lambda values: _moved(step(values), part)
+
+
+def _short(number: Expr) -> bool:
+    """Is a rational number held as it is, at any precision?"""
+    return int(abs(number.p)).bit_length() <= 53 and number.q & (number.q - 1) == 0
+
+
+def _moved(value: Any, ulps: int) -> Any:
+    """The value and so many units of its last digit; what is no number (a loss) stays."""
+    return value + value*ulps*mp.eps if isinstance(value, (mp.mpf, mp.mpc)) else value

@@ -1,12 +1,8 @@
-"""E f in [low, high], proved: ball arithmetic on panels with exact end points, plus a derived bound of the tail.
-
-int_R f phi = sum over panels + what lies beyond +-L + what lies within eps of a singular end point; the last two are
-bounded by the majorants of `growth`, the first by flint's integrator, which proves its error on analytic integrands.
-"""
+"""E f in [low, high], proved: flint's integrator between the places where f is not analytic, and bounds of the tails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -14,16 +10,13 @@ from typing import Any, NamedTuple
 import sympy as sp
 from sympy import Expr, Symbol
 
-from hermitex.errors import Divergent, HermitexError, NoClosedForm
+from hermitex.errors import Divergent, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp
-from hermitex.symbolic.bounds.outward import ONE, ZERO, above, power_above
-from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.digits.analytic_pieces import Panel, from_end, nested, panels, weighted, window
-from hermitex.symbolic.digits.digit_program import StraightLine
+from hermitex.symbolic.bounds.outward import ZERO
+from hermitex.symbolic.digits.analytic_pieces import nested
 from hermitex.symbolic.existence_check import exists_on_line, settled
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.growth import local_majorant
 from hermitex.symbolic.interrupts import heard
 
 _EXTRA_BITS = 400  # of working precision beyond the goal, before a ball that stays wide is given up
@@ -159,22 +152,31 @@ class _Enclosing:
     """One pass at one precision; nodes are enclosed once and their tails remembered."""
 
     def __init__(self, bits: int) -> None:
-        from hermitex.symbolic.digits.ball_backend import Balls
+        from flint import acb, arb
 
         self.bits, self.tail = bits, ZERO
-        self.balls = Balls(self._inner)
         self.done: dict[Expectation, Any] = {}
-        self.density = 1 / (2 * self.balls.acb.pi()).sqrt()
-        self.goal = self.balls.arb(2) ** -(bits + 8)
+        self.density = 1 / (2 * acb.pi()).sqrt()
+        self.goal = arb(2) ** -(bits + 8)
 
     def value(self, expr: Expr) -> Any:
-        return StraightLine(expr, [], self.balls)()
+        """A ball of a constant expression."""
+        from hermitex.numbers.program import ball_constant
 
-    def real(self, expr: Expr) -> Any:
-        return self.value(expr).real
+        return ball_constant(self.with_numbers(expr))
 
-    def _inner(self, node: Expectation, variables: Sequence[Symbol]) -> Callable[..., Any]:
-        if node.free_symbols.intersection(variables):
+    def with_numbers(self, expr: Expr) -> Expr:
+        """The expression with each of its outermost averages as a number of which a ball is known."""
+        from hermitex.numbers.program import BallNumber
+
+        if isinstance(expr, Expectation):
+            return BallNumber(self._average(expr))
+        if not expr.args or not expr.has(Expectation):
+            return expr
+        return expr.func(*(self.with_numbers(a) for a in expr.args))
+
+    def _average(self, node: Expectation) -> Any:
+        if node.free_symbols:
             raise NoClosedForm(node, "an inner expectation that depends on an outer variable has no enclosure here")
         if node not in self.done:
             # Over several variables one integral takes seconds, and the same one stands in many coefficients.
@@ -188,102 +190,48 @@ class _Enclosing:
             else:
                 self.done[node], tail = _remembered[key]
                 self.tail = max(tail, self.tail)
-        return lambda *values, analytic=False: self.done[node]
+        return self.done[node]
 
     def integral(self, node: Expectation) -> Any:
         """A ball that contains E f."""
         one = settled(nested(node) if len(node.bound) > 1 or not node.independent else node)
         if not isinstance(one, Expectation):
             return self.value(one)
-        body, (x,) = one.open()
+        body, (x,) = one.opened()
         if any(x in inner.free_symbols for inner in body.atoms(Expectation)):
             from hermitex.symbolic.digits.boxes import box_integral
 
             return box_integral(node, self)
         if exists_on_line(one) is False:
             raise Divergent(node, "the integrand is not absolutely integrable")
-        L, tail = window(body, x, self.bits + 8)
-        return self.add_tail(self.finite(body, x, L), tail)
+        return self._on_line(node, self.with_numbers(body), x)
+
+    def _on_line(self, node: Expectation, body: Expr, x: Symbol) -> Any:
+        from hermitex.numbers.ball_integral import ball_integral
+        from hermitex.numbers.integrand import Integrand
+
+        try:
+            integrand = Integrand(body, x)
+            size = mp.exp(mp.mpf(integrand.window.top)) * integrand.window.mass
+            digits = (self.bits + 8) * mp.log10(2)
+            found = ball_integral(integrand, self.goal * _arb(size), self.bits + _GUARD, float(digits))
+        except NotConverged as error:
+            raise NoClosedForm(node, str(error)) from error
+        if found.unproved:
+            raise NoClosedForm(node, f"of its enclosure the {' and the '.join(sorted(found.unproved))} is not proved")
+        self.tail = max(self.tail, _dyadic(found.tails, 1))
+        return found.ball * self.density
 
     def add_tail(self, ball: Any, tail: Fraction) -> Any:
         """The ball widened by what lies outside the window."""
+        from flint import acb, arb, fmpq
+
         self.tail = max(self.tail, tail)
-        return ball + self.balls.acb(self.plus_minus(tail))
-
-    def plus_minus(self, radius: Fraction) -> Any:
-        from flint import arb, fmpq
-
-        return arb(0, arb(fmpq(radius.numerator, radius.denominator)).upper())
-
-    def finite(self, body: Expr, x: Symbol, L: Fraction) -> Any:
-        """int_{-L}^{L} body phi."""
-        try:
-            found = panels(body, x, L)
-        except HermitexError:
-            # A switch that is not solved for: flint's own piecewise functions, which are rigorous across it.
-            side = sp.Rational(L.numerator, L.denominator)
-            found = [Panel(-side, side, body, (False, False))]
-        total = self.balls.acb(0)
-        for panel in found:
-            checkpoint("enclosing an integral")
-            if panel.expr != 0:
-                total += self._panel(panel, x)
-        return total
-
-    def _panel(self, panel: Panel, x: Symbol) -> Any:
-        if not any(panel.rough):
-            return self.smooth(panel.expr, x, panel.lo, panel.hi)
-        middle = sp.Rational(1, 2) * (panel.lo + panel.hi)
-        total = self.balls.acb(0)
-        for rough, end, side in ((panel.rough[0], panel.lo, 1), (panel.rough[1], panel.hi, -1)):
-            if rough:
-                total += self._next_to(panel.expr, x, end, side, sp.Rational(1, 2) * (panel.hi - panel.lo))
-            else:
-                total += self.smooth(panel.expr, x, *((end, middle) if side > 0 else (middle, end)))
-        return total
-
-    def smooth(self, expr: Expr, x: Symbol, lo: Expr, hi: Expr) -> Any:
-        """int_lo^hi of a function that is analytic on the open interval and bounded."""
-        program, density = StraightLine(weighted(expr, x), [x], self.balls).prepare(), self.density
-        return self.integrate(lambda v, analytic: density * program(v, analytic=analytic),
-                              self.real(lo), self.real(hi), expr)
-
-    def integrate(self, f: Callable[[Any, bool], Any], lo: Any, hi: Any, expr: Expr) -> Any:
-        found = self.balls.acb.integral(f, lo, hi, rel_tol=self.goal, abs_tol=self.goal)
-        if not found.is_finite():
-            raise NoClosedForm(expr, "ball arithmetic gives no finite bound for its integral")
-        return found
-
-    def _next_to(self, expr: Expr, x: Symbol, end: Expr, side: int, length: Expr) -> Any:
-        """int over (end, end +- length), end possibly singular: x = end +- e^-u, and a majorant below e^-U."""
-        bound = local_majorant(expr, x, end, side)
-        if bound is None or any(t.n >= 1 or t.a > 0 or t.b > 0 for t in bound.terms):
-            return self.smooth(expr, x, *((end, end + length) if side > 0 else (end - length, end)))
-        U, rest = self._cutoff(bound.terms, bound.start)
-        moved, s = from_end(expr, x, end, side)
-        program, density, origin = StraightLine(moved, [s], self.balls).prepare(), self.density, self.value(end)
-
-        def integrand(u: Any, analytic: bool) -> Any:
-            distance = (-u).exp()
-            v = origin + side * distance
-            return (-v * v / 2).exp() * density * program(distance, analytic=analytic) * distance
-
-        start = -self.real(length).log()
-        if not start < U:
-            return self.balls.acb(0) + self.balls.acb(self.plus_minus(rest))
-        self.tail = max(self.tail, rest)
-        return self.integrate(integrand, start, U, expr) + self.balls.acb(self.plus_minus(rest))
-
-    def _cutoff(self, terms: Sequence[Any], start: Fraction) -> tuple[int, Fraction]:
-        """U and a bound on int_0^{e^-U} sum C s^-n ds, at most 2^-bits, with e^U >= start."""
-        U = 8
-        while True:
-            checkpoint("bounding the neighbourhood of a singular point")
-            # e^-U <= (3/8)^U, since e > 8/3: a rational power is enough here.
-            eps = Fraction(3, 8) ** U
-            rest = sum((t.C * power_above(eps, ONE - t.n) / (ONE - t.n) for t in terms), ZERO)
-            if rest <= Fraction(1, 2 ** (self.bits + 8)) and 1 / eps >= start:
-                return U, rest * above(sp.Rational(2, 5))
-            U = U * 5 // 4
+        return ball + acb(arb(0, arb(fmpq(tail.numerator, tail.denominator)).upper()))
 
 
+def _arb(size: Any) -> Any:
+    from flint import arb
+
+    _, man, exponent, _ = size._mpf_
+    return arb(int(man)) * arb(2) ** int(exponent)

@@ -188,12 +188,11 @@ class Expansion:
         """
         from hermitex.show.plots import curves, level_lines
         from hermitex.symbolic.digits.digit_program import StraightLine
-        from hermitex.symbolic.precise import MPMATH
 
         if len(self.variables) > 2:
             raise BadInput("plot shows targets of one or two variables; plot_coefficients shows any")
         target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
-        g = StraightLine(target, self.variables, MPMATH)
+        g = StraightLine(target, self.variables)
         plane = 2.5  # of two standard normals, 24 in 25 lie within a circle of 2.5
         if len(self.variables) == 2:
             grid = linspace(-plane, plane, 65)
