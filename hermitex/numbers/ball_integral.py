@@ -216,22 +216,32 @@ def _frozen(program: Program, a: arb, b: arb) -> dict[int, int] | None:
 
 def settled(program: Program, low: arb, high: arb, frozen: dict[int, int], bits: int) -> bool:
     """Is it proved that all switches keep their state on (low, high)?"""
-    if not program.switching:
-        return True
+    ends = [_states_kept(program, end, frozen, bits) for end in (low, high)] if program.linear else []
+    states, frozen = frozen, {number: state for number, state in frozen.items() if number not in program.linear}
+    if not all(ends) or not frozen:
+        return all(ends)
     most = 4000  # balls: 12 halvings towards each of hundreds of places
     stack = [(low, high)]
-    with ctx.workprec(2*bits):
+    with ctx.workprec(4*bits):  # of 1 - 1/(1 + u^2) twice the bits of u are lost next to 0
         while stack and most:
             a, b = stack.pop()
             most -= 1
             every: list[Any] = []
-            program.balls(acb(((a + b)/2).union(a).union(b)), frozen=frozen, every=every)
+            program.balls(acb(((a + b)/2).union(a).union(b)), frozen=states, every=every)
             if not all(_keeps(program, every, number, state) for number, state in frozen.items()):
                 middle = ((a + b)/2).mid()
                 if not (bool(a < middle) and bool(middle < b)):
                     return False
                 stack += [(a, middle), (middle, b)]
     return not stack
+
+
+def _states_kept(program: Program, x: arb, frozen: dict[int, int], bits: int) -> bool:
+    """Do the switches of linear functions have their states at a point?"""
+    every: list[Any] = []
+    with ctx.workprec(2*bits):
+        program.balls(acb(x), frozen=frozen, every=every)
+    return all(_keeps(program, every, number, frozen[number]) for number in program.linear)
 
 
 def _keeps(program: Program, every: Sequence[Any], number: int, state: int) -> bool:

@@ -91,7 +91,7 @@ class Program:
     ----------
     operations : the list of operations; `switches` (expressions that a switch compares with 0), `singular` (bases of
         powers, arguments of logarithms: where the integrand may be unbounded or not smooth), `centres` (arguments of
-        steep functions: near their zeros the integrand changes fast)
+        steep functions: near their zeros the integrand changes fast), `linear` (the numbers of switches of linear functions)
 
     Raises
     ------
@@ -104,6 +104,7 @@ class Program:
         self.switches: list[Expr] = []
         self.singular: list[Expr] = []
         self.centres: list[Expr] = []
+        self.linear: set[int] = set()
         self._numbered: dict[Any, int] = {}
         self._constants: dict[tuple[Any, Any], Any] = {}
         self._pointwise: dict[Any, Callable[..., Any]] = {}
@@ -360,7 +361,14 @@ class Program:
 
     def _switch(self, name: str, u: Expr, data: Any = None) -> int:
         self.switches.append(u)
-        return self._operation(name, self._of(u), data=data)
+        return self._compared(name, u, data)
+
+    def _compared(self, name: str, u: Expr, data: Any = None) -> int:
+        """A switch of u; whether u is linear is noted, for then its values at two points tell its sign between them."""
+        number = self._operation(name, self._of(u), data=data)
+        if all(u.is_polynomial(v) and not u.diff(v).free_symbols for v in self.variables):
+            self.linear.add(number)
+        return number
 
     def _sign(self, e: sp.sign) -> int:
         return self._switch("sign", e.args[0])
@@ -371,7 +379,7 @@ class Program:
 
     def _whole(self, e: sp.floor) -> int:
         self.switches.append(sp.sin(sp.pi*e.args[0]))
-        return self._operation("floor", self._of(e.args[0]))
+        return self._compared("floor", e.args[0])
 
     def _largest(self, e: Expr) -> int:
         if all(isinstance(u, sp.exp) for u in e.args):

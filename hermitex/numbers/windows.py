@@ -101,7 +101,7 @@ def _to_refine(x: np.ndarray, level: np.ndarray, places: np.ndarray, round_: int
     # exp(-x^2/2) has curvature 1: between points that are w apart it may rise by w^2/2 above a local maximum
     inner = np.arange(1, len(x) - 1)
     maxima = inner[np.isfinite(level[1:-1]) & (finite[1:-1] > finite[:-2]) & (finite[1:-1] > finite[2:])
-                   & (finite[1:-1] + np.minimum(width[1:], width[:-1])**2/2 > top - 12)]
+                   & (finite[1:-1] + np.minimum(np.minimum(width[1:], width[:-1]), 1e9)**2/2 > top - 12)]
     ridge[maxima - 1] = ridge[maxima] = True
     cells = (near_top & steep) | (ridge & ((width > 0.04) | steep))
     cells &= width > 1e-14*(1e-3 + np.abs(x[1:]))  # 1e-14: fifty doubles
