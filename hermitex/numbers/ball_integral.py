@@ -174,9 +174,10 @@ class _Piece:
         if self.place.exact is None:
             return None
         bound = local_majorant(self.integrand.f, self.integrand.z, self.place.exact, self.singular)
-        if bound is None or any(t.n >= 1 or t.a > 0 or t.b > 0 for t in bound.terms) or not 1/distance > _ball(bound.start):
+        if bound is None or any(t.n >= 1 or t.a > 0 or t.b > 0 for t in bound.terms) or not distance*_ball(bound.start) < 1:
             return None
-        parts = (_ball(t.C)*distance**_ball(1 - t.n)/_ball(1 - t.n) for t in bound.terms)
+        far = 1/distance  # C t^n exp(a t + b t^2), t >= 1/distance, where a and b are not positive
+        parts = (_ball(t.C)*distance**_ball(1 - t.n)/_ball(1 - t.n)*(_ball(t.a)*far + _ball(t.b)*far**2).exp() for t in bound.terms)
         return sum(parts, arb(0)).upper()
 
 
