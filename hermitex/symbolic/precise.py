@@ -34,7 +34,7 @@ __all__ = ["Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluat
 
 _COMPILED = "Numeric value: hx.compile(...)"
 _SPARE = 40  # bits that a number inside of an average has beyond those asked for
-_QUICK, _LONG = 0.3, 20.0  # CPU seconds of closed forms before doubles, and after them for more digits than those have
+_QUICK = 0.3  # CPU seconds of closed forms over several variables, which give more digits than doubles
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
 
@@ -114,7 +114,7 @@ def evaluate_to_precision(node: Expr, prec: int) -> tuple[Any, int]:
         if short.solution is None:
             raise
         value, error = short.solution
-        if not error < abs(value) * mpf(2) ** (10 - prec):  # SymPy adds 4 bits; a Float of 6 fewer shows the digits that hold
+        if not error < abs(value) * mpf(2) ** (13 - prec):  # SymPy adds 4 bits; a Float of 9 fewer shows the digits that hold
             raise
     bits = prec if not error or not value else min(prec, int(mp.floor(mp.log(abs(value)/error, 2))))
     with mp.workprec(prec):
@@ -252,11 +252,9 @@ def _over_several(node: Expectation, bits: int) -> Sum:
     reduced = _reduced(node, int(bits * mp.log(2, 10)) + 2)
     if reduced is not None:
         return reduced
-    found = _within(_QUICK, node, bits)
+    found = _quickly(node, bits)
     if found is None:
         found = _in_doubles(node)
-        if bits > _goal(20):
-            found = _within(_LONG, node, bits) or found
     if found.error > found.scale/2:
         raise NotConverged((found.value, found.error), f"no digits of {node} were reached")
     return found
@@ -283,16 +281,15 @@ def _in_doubles(node: Expectation) -> Sum:
     return found
 
 
-_unreached: dict[Expectation, tuple[float, int]] = {}
+_unreached: dict[Expectation, int] = {}
 
 
-def _within(seconds: float, node: Expectation, bits: int) -> Sum | None:
-    """By closed forms, if they answer within the seconds; what did not is not tried again for as many bits."""
-    tried, short = _unreached.get(node, (0.0, 0))
-    if tried >= seconds and short <= bits:
+def _quickly(node: Expectation, bits: int) -> Sum | None:
+    """By closed forms, if they answer at once; what did not is not tried again for as many bits."""
+    if _unreached.get(node, bits + 1) <= bits:
         return None
     try:
-        with attempt(seconds):
+        with attempt(_QUICK):
             return _by_closed_forms(node, bits)
     except Divergent:
         raise
@@ -300,7 +297,7 @@ def _within(seconds: float, node: Expectation, bits: int) -> Sum | None:
         checkpoint("evaluating an average over several variables")
         if len(_unreached) > 256:
             _unreached.clear()
-        _unreached[node] = seconds, bits
+        _unreached[node] = bits
         return None
 
 
