@@ -20,6 +20,7 @@ The way from a target to its certificates, each step with the file that makes it
         +-- generative exponent and leap                               generative_leap
         |     what the label reveals, one normal form                  label
         |     Lambda_k(U): label maps against symmetries               labels.families, labels.conditional_tensors
+        |     what is proved of E[Y|z] is used, not proved again       evidence
         |
         +-- alpha_c, stage by stage of that staircase                  thresholds
               the law of the label by a table of mechanisms            laws.mechanisms

@@ -17,16 +17,18 @@ from sympy import Dummy, Expr, S, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, NamedChannel
+from hermitex.exponents.directions.intervals import enclosing_interval
 from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant_directions, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import Symmetry, find_reflections, symmetries
+from hermitex.exponents.evidence import MeanEvidence, TensorsOfMean
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.conditional_tensors import ChargedDirections, TensorBlock
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
 from hermitex.exponents.labels.hidden_variables import vanishing_orders
 from hermitex.exponents.labels.moments import Moments
-from hermitex.symbolic.budget import Listed, Store, checkpoint
+from hermitex.symbolic.budget import Listed, Store, checkpoint, unless_refused
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import to_text
@@ -47,6 +49,7 @@ class GenerativeSearch:
     g : the target, an expression of standard normals
     law : the channel, as `channels.channel` reads it
     variables : the standard normals over which directions are written
+    facts : what is decided of the tensors of E[Y|z] meanwhile; None where y is no label map
     max_order : orders that are tried at a stage
 
     Examples
@@ -58,8 +61,9 @@ class GenerativeSearch:
     [(1, [[1, 0]]), (2, [[0, 1]])]
     """
 
-    def __init__(self, g: Expr, law: NamedChannel | Channel, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
-        self.g, self.law, self.variables, self.max_order = g, law, tuple(variables), max_order
+    def __init__(self, g: Expr, law: NamedChannel | Channel, variables: Sequence[Symbol], facts: MeanEvidence | None = None,
+                 max_order: int = MAX_ORDER) -> None:
+        self.g, self.law, self.variables, self.facts, self.max_order = g, law, tuple(variables), facts, max_order
         self.name = "generative exponent" if len(self.variables) == 1 else "generative leap"
         self.climb: Climb | None = None
 
@@ -72,9 +76,15 @@ class GenerativeSearch:
             if self.seen.dimension == 0:
                 return Staircase((), (), (), True)
             oracle = GenerativeOracle(_carried(self.given, self.seen, self.variables), self.seen.names, mirrors=_mirrors(self.seen),
-                                      letter="lambda" if len(self.variables) == 1 else "Lambda")
+                                      letter="lambda" if len(self.variables) == 1 else "Lambda", of_mean=self._of_mean(self.seen))
             self.climb = Climb(oracle, self.seen.dimension, self.max_order, name=self.name)
         return self._told(self.climb())
+
+    def _of_mean(self, seen: Relevant) -> TensorsOfMean | None:
+        """What is proved of E[Y|z]; one label map that gives all the others makes y one of two labels, or as good as that."""
+        if self.facts is None:
+            return None
+        return TensorsOfMean(self.facts, seen, two_labels=self.given.complete and len(tuple(self.given.members)) == 1)
 
     def so_far(self, why: str) -> Staircase:
         """What was found, and why it is not all."""
@@ -124,21 +134,24 @@ class GenerativeOracle:
     """What E[He_k(P z) | Y, P_U z] charges, for one label; directions are rows over `variables`.
 
     A family of the one map T(y) = y, complete, makes it what E[Y He_k(P z) | P_U z] charges: `letter` "C" names it so.
+    `of_mean` is what was decided of that meanwhile.
     """
 
     def __init__(self, given: Family, variables: Sequence[Symbol], *, letter: str = "Lambda",
-                 mirrors: Sequence[Sequence[Expr]] = ()) -> None:
-        self.given, self.variables, self.letter, self.mirrors = given, tuple(variables), letter, mirrors
+                 mirrors: Sequence[Sequence[Expr]] = (), of_mean: TensorsOfMean | None = None) -> None:
+        self.given, self.variables, self.letter, self.mirrors, self.of_mean = given, tuple(variables), letter, mirrors, of_mean
         self.r = len(self.variables)
         self._members = Listed(lambda: (Moments(m, self.variables) for m in given.members))
         self._symmetries, self._vanishing, self._once, self._entries = Store(), Store(), Store(), Store()
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all the directions charged, or undetermined."""
+        name = _name(f"{self.letter}_{k}", known, self.variables)
+        if self.of_mean is not None and (whole := self.of_mean.whole(name, known, k)) is not None:
+            return whole
         simpler = self._given(known)
         if simpler is not self:
             return simpler.tensor(known, k)
-        name = _name(f"{self.letter}_{k}", known, self.variables)
         blocks = [TensorBlock(self, known, k, (m,), (m.member.mean,), True) for m in self.members()] if self.given.complete \
             else [TensorBlock(self, known, k, None, self.given.seen, False)]
         found = ChargedDirections(known, self.r)
@@ -146,12 +159,22 @@ class GenerativeOracle:
             found.allow(block.space)
         if found.settled:
             return _zero(name, k, blocks)
+        self._add_mean(found, name, k)
         self._look(blocks, found, name)
         if found.settled:
             return Evidence("nonzero", found.allowed, (*found.certificates, *self._stage(name, k, blocks)))
         if self.given.complete and self.letter != "C":  # whose entries were asked before
             return self._by_entries(found, known, k, name)
         return self._undetermined(found, name, k)
+
+    def _add_mean(self, found: ChargedDirections, name: str, k: int) -> None:
+        """Count the directions that E[Y|z] was shown to charge, and so the label map T(y) = y."""
+        if self.of_mean is None:
+            return
+        rows, proofs = self.of_mean.shown(name, found.known, k)
+        sizes = unless_refused(lambda: [[enclosing_interval(x) for x in row] for row in rows.tolist()]) or []
+        if [found.rank.add(row) for row in sizes].count(True):
+            found.certificates += proofs
 
     def _given(self, known: Matrix) -> GenerativeOracle:
         """For the label that is left once coordinates are known: z3 frac(z1 z2) tells frac(z1 z2) then, whatever z3 is."""

@@ -21,9 +21,9 @@ from hermitex.exponents.directions.regression import Regression, coefficient, on
 from hermitex.exponents.directions.relevant import Relevant, relevant_directions
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import centre_target
+from hermitex.exponents.evidence import KeepingOracle, MeanEvidence, of_the_mean
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.labels.families import Family, Member
-from hermitex.exponents.labels.moments import entry
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
@@ -39,6 +39,7 @@ class Leap:
     staircase: Staircase
     coordinate: int | None
     notes: tuple[str, ...] = field(default=())
+    lowest: int | None = None  # the least order that is not zero, where its directions are not all known
 
     @property
     def order(self) -> int | None:
@@ -48,7 +49,7 @@ class Leap:
     @property
     def first(self) -> int | None:
         """The information exponent: the order of the first stage."""
-        return self.staircase.first
+        return self.lowest if self.staircase.first is None else self.staircase.first
 
 
 def leap(g: Expr, variables: Sequence[Symbol], *, max_order: int = MAX_ORDER) -> Leap:
@@ -78,6 +79,7 @@ class LeapSearch:
 
     def __init__(self, g: Expr, variables: Sequence[Symbol], max_order: int = MAX_ORDER) -> None:
         self.g, self.variables, self.max_order = g, tuple(variables), max_order
+        self.facts = MeanEvidence()
         self.seen: Relevant | None = None
         self.climb: Climb | None = None
         self.walk: CoordinateClimb | None = None
@@ -96,7 +98,8 @@ class LeapSearch:
             if seen.dimension:
                 last = _last_order(g, self.variables, self.max_order if seen.dimension > 1 else highest)
                 name = "leap" if seen.dimension > 1 else "information exponent"
-                self.climb = Climb(_LeapOracle(seen.inner, seen.names), seen.dimension, last, name=name)
+                oracle = KeepingOracle(_LeapOracle(seen.inner, seen.names), seen, self.facts)
+                self.climb = Climb(oracle, seen.dimension, last, name=name)
             if seen.dimension > 1:
                 turned = not on_coordinates(seen.basis)
                 self.walk = CoordinateClimb(g if turned else seen.inner, self.variables if turned else seen.names, last)
@@ -128,11 +131,28 @@ class LeapSearch:
             coordinate = CoordinateLeap(steps.leap)
         known = {(c.quantity, c.order) for c in steps.certificates}
         fresh = tuple(c for c in coordinate.certificates if (c.quantity, c.order) not in known)
-        more = fresh if coordinate.order != steps.leap else ()
+        lowest = self._lowest((*steps.certificates, *fresh))
+        more = fresh if coordinate.order != steps.leap or (lowest is not None and steps.leap is None) else ()
         steps = Staircase(steps.stages, (*steps.certificates, *more), steps.notes, steps.complete)
         told = tuple(n for p in self.parts for n in p.notes)
         steps = _told(steps, self.seen) if self.seen is not None and self.climb is not None else steps
-        return Leap(steps, coordinate.order, (*steps.notes, *coordinate.notes, *told))
+        return Leap(steps, coordinate.order, (*steps.notes, *coordinate.notes, *told), lowest)
+
+    def _lowest(self, proofs: Sequence[Certificate]) -> int | None:
+        """k where the tensors of orders 1 to k - 1 are zero and one coefficient of order k is not.
+
+        Which directions C_k charges may be open then: of c_(1,0) != 0 the sign alone is known.
+        """
+        if self.climb is None or self.climb.stages:
+            return None
+        found = any(_is_coefficient(p, self.climb.order) for p in proofs)
+        return self.climb.order if found else None
+
+
+def _is_coefficient(proof: Certificate, k: int) -> bool:
+    """Does it prove c_a != 0 for a multi-index |a| = k?"""
+    order = proof.order if isinstance(proof.order, tuple) else (proof.order,)
+    return proof.status == "nonzero" and sum(order) == k and proof.quantity == coefficient(order)[0]
 
 
 class _LeapOracle:
@@ -165,17 +185,8 @@ class _LeapOracle:
                 break
             other = self.moments.tensor(known, k)
             if other.status != "undetermined":
-                return replace(other, certificates=tuple(map(_of_the_mean, other.certificates)))
+                return replace(other, certificates=tuple(map(of_the_mean, other.certificates)))
         return found
-
-
-def _of_the_mean(proof: Certificate) -> Certificate:
-    """What is said of the one label map T(y) = y, said of E[Y|z]: E[T(Y) He_a] is c_a."""
-    name, order = proof.quantity, proof.order if isinstance(proof.order, tuple) else (proof.order,)
-    if name == entry(order)[0]:
-        name, _ = coefficient(order)
-    how = proof.how.removeprefix("label map T(y) = y: ").replace("E[T(Y) ", "E[Y ")
-    return replace(proof, quantity=name.replace("E[T(Y) ", "c["), how=how)
 
 
 def _told(steps: Staircase, seen: Relevant) -> Staircase:
