@@ -13,12 +13,13 @@ from hermitex.exponents.directions.regression import coefficient
 from hermitex.exponents.directions.relevant import Relevant
 from hermitex.exponents.directions.staircase import Evidence, Oracle
 from hermitex.exponents.labels.moments import entry
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
 
 
 @dataclass(frozen=True)
-class Fact:
+class ProvedTensor:
     """What was decided of one tensor, over the variables of the answer, and the basis over which its proofs are written."""
 
     found: Evidence
@@ -29,14 +30,14 @@ class MeanEvidence:
     """What was decided of the tensors of E[Y|z], by the span of the rows U and the order k."""
 
     def __init__(self) -> None:
-        self._facts: dict[tuple[Matrix, int], Fact] = {}
+        self._facts: dict[tuple[Matrix, int], ProvedTensor] = {}
 
-    def keep(self, known: Matrix, order: int, fact: Fact) -> None:
+    def keep(self, known: Matrix, order: int, fact: ProvedTensor) -> None:
         """Store what was decided; rows and directions are written over the variables of the answer."""
         if fact.found.status != "undetermined":
             self._facts[_key(known), order] = fact
 
-    def of(self, known: Matrix, order: int) -> Fact | None:
+    def of(self, known: Matrix, order: int) -> ProvedTensor | None:
         """What is known of the tensor, or None."""
         return self._facts.get((_key(known), order))
 
@@ -55,9 +56,12 @@ class KeepingOracle:
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """As the oracle answers."""
         found = self.oracle.tensor(known, k)
-        outside = found if found.directions is None else replace(found, directions=self.seen.outside(found.directions))
-        self.facts.keep(self.seen.outside(known), k, Fact(outside, self.seen.basis))
+        unless_refused(lambda: self._keep(found, known, k))  # rows that are integrals may not be shortened: then nothing is kept
         return found
+
+    def _keep(self, found: Evidence, known: Matrix, k: int) -> None:
+        outside = found if found.directions is None else replace(found, directions=self.seen.outside(found.directions))
+        self.facts.keep(self.seen.outside(known), k, ProvedTensor(outside, self.seen.basis))
 
 
 class TensorsOfMean:
@@ -71,7 +75,7 @@ class TensorsOfMean:
 
     def whole(self, name: str, known: Matrix, k: int) -> Evidence | None:
         """What all label maps together charge, where they are combinations of 1 and y; None for any other label."""
-        fact = self.facts.of(self.seen.outside(known), k) if self.two_labels else None
+        fact = self._fact(known, k) if self.two_labels else None
         if fact is None:
             return None
         if fact.found.directions is None:
@@ -82,15 +86,18 @@ class TensorsOfMean:
 
     def shown(self, name: str, known: Matrix, k: int) -> tuple[Matrix, tuple[Certificate, ...]]:
         """The directions that the label map T(y) = y charges, as far as they are known, with the proofs."""
-        fact = self.facts.of(self.seen.outside(known), k)
+        fact = self._fact(known, k)
         if fact is None or fact.found.directions is None:
             return matrix([], known.cols), ()
         return self._inside(fact), self._proofs(fact, name, k)
 
-    def _inside(self, fact: Fact) -> Matrix:
+    def _fact(self, known: Matrix, k: int) -> ProvedTensor | None:
+        return unless_refused(lambda: self.facts.of(self.seen.outside(known), k))
+
+    def _inside(self, fact: ProvedTensor) -> Matrix:
         return matrix((fact.found.directions*self.seen.basis.T).applyfunc(tidy).tolist(), self.seen.dimension)
 
-    def _proofs(self, fact: Fact, name: str, k: int) -> tuple[Certificate, ...]:
+    def _proofs(self, fact: ProvedTensor, name: str, k: int) -> tuple[Certificate, ...]:
         """The proofs of single moments, as statements about T(y) = y; one for all where they are written over other coordinates."""
         proofs = tuple(map(of_the_label, fact.found.certificates)) if fact.basis == self.seen.basis else ()
         moments = tuple(p for p in proofs if p.quantity.startswith(_MOMENT))
