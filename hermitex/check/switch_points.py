@@ -11,12 +11,33 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sympy import Abs, DiracDelta, Expr, Rational, S, Symbol, ceiling, expand, floor, frac, solve
+from sympy import (
+    Abs,
+    DiracDelta,
+    Expr,
+    Mul,
+    Piecewise,
+    Pow,
+    Rational,
+    S,
+    Symbol,
+    atan2,
+    ceiling,
+    expand,
+    factor_terms,
+    floor,
+    frac,
+    log,
+    preorder_traversal,
+    solve,
+)
 from sympy.core.function import AppliedUndef
+from sympy.core.relational import Relational
 
-from hermitex.check.array_values import ArrayValues, NoNumber, Real, no_average, switches
 from hermitex.check.sample_points import Point, Samples, Trial
-from hermitex.errors import BudgetExceeded
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.numbers.places import joined, zeros
+from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.undefined import put
@@ -26,13 +47,33 @@ Placed = tuple[Point, Mapping[Any, Trial]]  # a point, and what stands for the u
 SHORT = 12  # operations of a switch whose places SymPy is asked for: it takes half a second at most
 
 
+def switches(expr: Expr) -> list[Expr]:
+    """What the switches in an expression compare with 0, factor by factor.
+
+    >>> from sympy import Max
+    >>> from sympy.abc import x, y
+    >>> switches(Max(x, y) + Abs(x*y))
+    [x, y, x - y]
+    """
+    found: list[Expr] = []
+    for e in preorder_traversal(expr):
+        if isinstance(e, (*SWITCHES, Relational)) and not isinstance(e, (*STEPS, Piecewise)):
+            found += compared(e)
+        elif isinstance(e, atan2):
+            found.append(e.args[0])  # its branch ends where y is 0 and x negative
+        elif isinstance(e, log | Pow) and isinstance(e.args[0], Pow) and e.args[0].exp.is_even:
+            found.append(e.args[0].base)  # log(x^2) is singular and sqrt(x^2) has a kink where x is 0
+    factors = [f for g in found for f in Mul.make_args(factor_terms(g))]
+    return [f for f in dict.fromkeys(factors) if (f.free_symbols or f.has(AppliedUndef)) and not f.has(Expectation)]
+
+
 class SwitchPoints:
     """The places at which the switches of two sides turn, letter by letter."""
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
         letters, base = set(samples.letters), samples.near(0)
-        found = [g for side in samples.sides for g in (*switches(side)[0], *_steps(side, base))]
+        found = [g for side in samples.sides for g in (*switches(side), *_steps(side, base))]
         self.switches = [g for g in dict.fromkeys(found) if (g.free_symbols or g.has(AppliedUndef)) and g.free_symbols <= letters
                          and not g.has(Expectation, DiracDelta) and not g.atoms(Bound)]
         self.left: dict[Expr, None] = {}  # switches without an exact place
@@ -146,26 +187,12 @@ def _exact_places(g: Expr, s: Symbol) -> list[Expr]:
 
 
 def _sign_changes(g: Expr, s: Symbol) -> list[Expr]:
-    """The first four places in [-100, 100] at which g changes sign or is 0, to nine digits."""
-    grid = np.concatenate([-np.logspace(2, -4, 400), [0], np.logspace(-4, 2, 400)]).astype(Real)
-
-    def sign(x: Any) -> Any:
-        values = ArrayValues({s: x}, no_average("a switch holds an average"))
-        return np.sign(np.broadcast_to(np.asarray(values(g), Real), np.shape(x)))
-
-    with np.errstate(all="ignore"):
-        try:
-            signs = sign(grid)
-        except (NoNumber, TypeError, ValueError):
-            return []
-        found = []
-        for j in np.flatnonzero((signs[1:] != signs[:-1]) & np.isfinite(signs[1:] + signs[:-1]))[:4]:
-            low, high = grid[j], grid[j + 1]
-            for _ in range(60):
-                middle = (low + high)/2
-                low, high = (middle, high) if sign(middle) == signs[j] else (low, middle)
-            found.append(Rational(f"{float(high):.9g}"))
-    return found
+    """The first four places in [-100, 100] at which g changes sign, to nine digits."""
+    grid = np.concatenate([-np.logspace(2, -4, 400), np.logspace(-4, 2, 400)])
+    try:
+        return [Rational(f"{place.x:.9g}") for place in joined(zeros(g, s, -100, 100, grid))[:4]]
+    except (HermitexError, TypeError, ValueError):
+        return []
 
 
 def _distinct(places: Iterable[Expr]) -> list[Expr]:
