@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Dummy, Expr, Symbol, diff
+from sympy import Dummy, Expr, Mul, Symbol, diff, factor_terms
 
 from hermitex.numbers.average import average as line
 from hermitex.numbers.floats_with_exponent import Scaled
@@ -105,8 +105,9 @@ class Nest:
     """One average: its program over independent normals, the averages inside of it, and where it switches in each coordinate."""
 
     def __init__(self, node: Expectation, outer: tuple[Symbol, ...] = ()) -> None:
-        body, variables = whitened(node)
-        body = by_order(body, variables)
+        body, variables = node.open()
+        ordered = node.with_body(by_order(body, variables), variables)
+        body, variables = whitened(ordered if isinstance(ordered, Expectation) else node)
         fresh = {v: Dummy(v.name, real=True) for v in variables}
         body, self.variables = body.xreplace(fresh), tuple(fresh.values())
         self.letters = (*outer, *self.variables)
@@ -125,7 +126,8 @@ class Nest:
         Those of an outer coordinate include the numbers at which two of an inner one meet.
         """
         found: list[list[Program]] = []
-        waiting = list(dict.fromkeys(g for g in places if not g.has(*self.inner)))
+        factors = (f for g in places for f in Mul.make_args(factor_terms(g)))
+        waiting = list(dict.fromkeys(f for f in factors if not f.has(*self.inner)))
         for x in reversed(self.variables):
             around = self.letters[:self.letters.index(x)]
             mine = [g for g in waiting if g.has(x)]

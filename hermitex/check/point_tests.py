@@ -89,8 +89,8 @@ class PointTest:
                 yield found
 
     def _on(self, switched: SwitchPoints) -> Iterator[Check]:
-        for point, functions in switched.on_switches():
-            if (found := self._at(point, functions)) is not None:
+        for point in switched.on_switches():
+            if (found := self._at(point, self.samples.trials(0))) is not None:
                 yield replace(found, how=found.how or _JUMP)
         self.untried = [g for g in switched.left if any(side.has(*JUMPS) for side in self.sides)]
 

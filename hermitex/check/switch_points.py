@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from sympy import (
-    Abs,
     DiracDelta,
     Expr,
     Mul,
@@ -23,7 +21,6 @@ from sympy import (
     Symbol,
     atan2,
     ceiling,
-    expand,
     factor_terms,
     floor,
     frac,
@@ -34,26 +31,24 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
-from hermitex.check.sample_points import Point, Samples, Trial
+from hermitex.check.sample_points import Point, Samples
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.numbers.places import joined, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Bound, Expectation
-from hermitex.symbolic.undefined import put
 from hermitex.symbols import fits
 
-Placed = tuple[Point, Mapping[Any, Trial]]  # a point, and what stands for the undefined functions there
 SHORT = 12  # operations of a switch whose places SymPy is asked for: it takes half a second at most
 
 
 def switches(expr: Expr) -> list[Expr]:
     """What the switches in an expression compare with 0, factor by factor.
 
-    >>> from sympy import Max
+    >>> from sympy import sign
     >>> from sympy.abc import x, y
-    >>> switches(Max(x, y) + Abs(x*y))
-    [x, y, x - y]
+    >>> switches(sign((x - 1)*(y + 2)))
+    [x - 1, y + 2]
     """
     found: list[Expr] = []
     for e in preorder_traversal(expr):
@@ -104,13 +99,13 @@ class SwitchPoints:
         return self.samples.lawful(point)
 
     # -- on ------------------------------------------------------------------------------------------------------------
-    def on_switches(self) -> Iterator[Placed]:
-        """Points, and functions, at which a switch is exactly 0; then those at which two are."""
+    def on_switches(self) -> Iterator[Point]:
+        """Points at which a switch is exactly 0; then those at which two are."""
         bases = [self.samples.near(i) for i in range(4 if len(self.samples.letters) > 1 else 1)]
         solved = {}
         for g in self.switches:
             if g.has(AppliedUndef):
-                yield from self._through_zero(g, bases[0])
+                self.left[g] = None
                 continue
             for s in sorted(g.free_symbols, key=str):
                 solved[g, s] = _exact_places(g, s)
@@ -127,38 +122,11 @@ class SwitchPoints:
                 for other in _exact_places(h.xreplace({s: place}), t)[:2]:
                     yield from self._exactly(bases[0], {s: place.xreplace({t: other}), t: other}, [g, h])
 
-    def _exactly(self, base: Point, places: Mapping[Symbol, Expr], zeros: list[Expr]) -> Iterator[Placed]:
+    def _exactly(self, base: Point, places: Mapping[Symbol, Expr], zeros: list[Expr]) -> Iterator[Point]:
         others = {t: v for t, v in base.items() if t not in places}
         point = {**base, **{s: place.xreplace(others) for s, place in places.items()}}
         if places and all(v.is_real and fits(s, v) for s, v in point.items()) and all(g.xreplace(point) == 0 for g in zeros):
-            yield point, self.samples.trials(0)
-
-    def _through_zero(self, g: Expr, point: Point) -> Iterator[Placed]:
-        """The functions with another constant, so that a switch that is linear in one of them is 0."""
-        applied = sorted(g.atoms(AppliedUndef), key=str)
-        trials = self.samples.trials(0)
-        if len(applied) != 1 or any(a.has(AppliedUndef) for a in applied[0].args) or g.has(Abs):
-            self.left[g] = None
-            return
-        call, name = applied[0], Symbol("value", real=True)
-        linear = expand(g.xreplace({call: name}))
-        slope = linear.diff(name)
-        if slope == 0 or slope.has(name):
-            self.left[g] = None
-            return
-        trial, arguments = trials[call.func], [a.xreplace(point) for a in call.args]
-        wanted = ((name*slope - linear)/slope).expand().xreplace(point)
-        shift = wanted - trial.build(*arguments)
-        if put(g, {call.func: _moved(trial, shift).build}).xreplace(point) != 0:
-            self.left[g] = None
-            return
-        for beside in (0, 1, -1):  # on the switch, and either side of it
-            yield point, {**trials, call.func: _moved(trial, shift + beside)}
-
-
-def _moved(trial: Trial, shift: Expr) -> Trial:
-    return Trial(f"{trial.text} + {shift}", lambda *u: trial.build(*u) + shift)
-
+            yield point
 
 def _steps(side: Expr, base: Point) -> list[Expr]:
     """u - k for the step of floor(u) next below the base point."""

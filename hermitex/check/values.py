@@ -178,7 +178,7 @@ def _bounded(e: Integral) -> Expr:
     except HermitexError:
         checkpoint("evaluating both sides of a claim")
         return e
-    return Float(mp.nstr(found.value, 50), 50) if found is not None and found.digits >= 38 else e
+    return Float(mp.nstr(found.value, 50), 50) if found is not None and found.digits >= 38 and not mp.im(found.value) else e
 
 
 def _long(value: Any) -> Any:
