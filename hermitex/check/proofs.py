@@ -13,6 +13,7 @@ from sympy import (
     Add,
     Dummy,
     Expr,
+    Pow,
     Symbol,
     acos,
     asin,
@@ -32,7 +33,7 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.check import rules
-from hermitex.check.normal import SMALL, is_long, one_body, short, stein_form, symmetrised
+from hermitex.check.normal import SMALL, is_long, one_body, short, stein_form, symmetrised, top_nodes
 from hermitex.check.switch_intervals import SWITCHING, interval, may_hold, on_interval, switch_places
 from hermitex.check.values import INTEGRALS, NO_NUMBER
 from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
@@ -82,6 +83,8 @@ class Proofs:
         if gap.has(Expectation):
             yield "both sides have the same closed form", self._same_value
         yield "both sides have the same normal form", self._same_form
+        if gap.has(Expectation):
+            yield "over one denominator the difference is 0", lambda: _over_one_denominator(gap)
         if gap.has(Prox, Moreau):
             yield "the minimiser is stationary", lambda: _stationary(gap)
         yield "the sides are equal on each branch", lambda: equal_by_branches(gap)
@@ -178,6 +181,16 @@ def is_zero(expr: Expr) -> bool:
     # An odd letter is written 2 k + 1: SymPy's powsimp makes exp(i pi n/2) = i of any odd n.
     exponentials = expr.xreplace({n: 2*Dummy("k", integer=True) + 1 for n in expr.free_symbols if n.is_odd}).rewrite(exp)
     return not is_long(exponentials) and bool(short(powsimp(expand(exponentials))) == 0)
+
+
+def _over_one_denominator(gap: Expr) -> bool:
+    """Is the numerator of a difference of quotients of averages 0, and no factor below?"""
+    names = {node: Dummy(f"n{i}") for i, node in enumerate(top_nodes(gap))}
+    if not any(e.is_Pow and e.exp.is_negative and e.has(*names.values()) for e in gap.xreplace(names).atoms(Pow)):
+        return False
+    back = {v: k for k, v in names.items()}
+    above, below = together(gap.xreplace(names)).as_numer_denom()
+    return above.count_ops() < SMALL and is_zero(above.xreplace(back)) and not is_zero(below.xreplace(back))
 
 
 def _related(expr: Expr) -> bool:
