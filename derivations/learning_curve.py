@@ -1,6 +1,6 @@
 r"""The learning curve after one giant gradient step (Result 3.3): stationarity of a free energy, down to the package's System."""
 
-from sympy import Eq, Function, Subs, Symbol, sqrt, symbols
+from sympy import Eq, Function, Lambda, Subs, Symbol, sqrt, symbols
 
 import hermitex as hx
 from hermitex import Derivative, E, Result, System
@@ -178,6 +178,14 @@ agreed = page.same("stationarity for tanh and sin", right, used,
           at=[plain, {**numbers, "alpha": 0.4, "bias": 0.3, "epsilon": 0.01}, {**plain, "beta": 2.0}])
 page.same("stationarity for relu and sign", derived("relu(z)", "sign(z)"), hx.theories.one_step("relu", "sign").system,
           at=[plain, {**numbers, "alpha": 0.4, "bias": 0.3, "epsilon": 0.01}], shown=False)
+inside = {x_: right.where[x_] for x_ in letters}
+inside[mu_22] = inside[mu_22].xreplace(inside)
+traces = {v2: root, v1: (c*u*v).xreplace({v: root})}
+page.same("the printed free energy, with the traces written out, under hx.free_energy", hx.free_energy(
+    phi.xreplace(traces).subs(L, lamda + Vhat2), {q1: Vhat1, q2: Vhat2, V1: qhat1, V2: qhat2, m: mhat, zeta: zetahat, psi: psihat},
+    ).substitute(**{x_.name: Lambda(kappa, inside[x_]) for x_ in letters}), used,
+          "The package's own stationarity of the printed free energy, for any functions, has for tanh and sin the same solutions.",
+          at=[{**numbers, "alpha": 0.4, "bias": 0.3, "epsilon": 0.01}], shown=False)
 
 
 def changed(**equations):

@@ -129,7 +129,11 @@ agreed = page.same("stationarity for erf and sign", right, used,
 page.same("stationarity for tanh and sin", derived("tanh(2*z)", "sin(z)", square),
           hx.theories.random_features("tanh(2*z)", "sin").system,
           at=at, shown=False)
-
+traces = {vs: v_s, vw: 2/(L + (gamma - 1)*Vhats + width)}
+page.same("the printed free energy, with the traces written out, under hx.free_energy", hx.free_energy(
+    phi.xreplace(traces).subs(L, lamda + Vhatw), {qw: Vhatw, Vw: qhatw, qs: Vhats, Vs: qhats, ms: mhats},
+    where={x: right.where[x] for x in (mu_1, mu_star, c_1, g_2)}, parameters=[alpha, gamma, lamda, Delta]), used,
+          "The package's own stationarity of the printed free energy has the same solutions.", at=at, shown=False)
 
 
 def printed(*, where=(), **changed):

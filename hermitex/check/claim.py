@@ -21,7 +21,7 @@ from hermitex.check.normal import short
 from hermitex.check.point_tests import PointTest
 from hermitex.check.proofs import DEAR, Proofs, bounded
 from hermitex.check.replicas import of_any_size, two_numbers
-from hermitex.check.unevaluated import endless_of_undefined, evaluated, explicit, renamed, slopes, undone
+from hermitex.check.unevaluated import endless_of_undefined, evaluated, explicit, renamed, undone
 from hermitex.check.values import NO_NUMBER, exist, widest
 from hermitex.check.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample, plain
 from hermitex.errors import BadInput, BudgetExceeded, brief, first_line
@@ -124,10 +124,6 @@ def _checked(lhs: Any, rhs: Any, symbols: Any, digits: int, points: int, to: Any
 
 
 def _judged(left: Expr, right: Expr, needed: tuple[Condition, ...], digits: int, points: int) -> Check:
-    if letters := slopes(left, right):
-        found = _judged(left.xreplace(letters), right.xreplace(letters), needed, digits, points)
-        back = {letter: slope for slope, letter in letters.items()}
-        return replace(found, lhs=left, rhs=right, factor=found.factor and found.factor.xreplace(back), identity=None)
     proofs, test = Proofs(left, right), PointTest(left, right, digits, needed)
     found = _decided(left, right, proofs, test, points)
     refuted = test.on_switches() if found.status == PROVED and left != right else None

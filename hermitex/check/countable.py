@@ -36,10 +36,11 @@ from sympy import (
 )
 from sympy.core.function import AppliedUndef
 
-from hermitex.check.array_values import NoNumber, switches
+from hermitex.check.nested_nodes import NoNumber
 from hermitex.check.normal import top_nodes
 from hermitex.check.point_tests import PointTest
 from hermitex.check.sample_points import Point
+from hermitex.check.switch_points import switches
 from hermitex.check.values import Functions, Pair, Value, real
 from hermitex.check.verdict import AGREES, OPEN, Check
 from hermitex.errors import BudgetExceeded, HermitexError
@@ -156,7 +157,7 @@ def _added(node: ArraySum, terms: int, digits: int) -> tuple[Any, Any]:
 class _CountableTest(PointTest):
     """The test of two sides, with sums of finitely many terms in the place of integrals."""
 
-    def evaluate(self, point: Point, functions: Functions, *, exactly: bool = False) -> Pair:
+    def evaluate(self, point: Point, functions: Functions) -> Pair:
         """Both sides at numbers for the letters."""
         left, right = self.parts
         return _at(left.xreplace(point), right.xreplace(point), self.digits)
@@ -170,7 +171,7 @@ def _last_turn(node: ArraySum) -> int | None:
     n, last = node.index, 0
     if any(n in f.free_symbols for f in node.body.atoms(floor, ceiling, Mod, frac)):
         return None
-    for u in switches(node.body)[0]:
+    for u in switches(node.body):
         if n not in u.free_symbols or u.is_nonnegative or u.is_nonpositive:
             continue
         if u.free_symbols != {n} or not u.is_polynomial(n):

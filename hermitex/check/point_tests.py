@@ -89,8 +89,8 @@ class PointTest:
                 yield found
 
     def _on(self, switched: SwitchPoints) -> Iterator[Check]:
-        for point, functions in switched.on_switches():
-            if (found := self._at(point, functions, exactly=True)) is not None:
+        for point in switched.on_switches():
+            if (found := self._at(point, self.samples.trials(0))) is not None:
                 yield replace(found, how=found.how or _JUMP)
         self.untried = [g for g in switched.left if any(side.has(*JUMPS) for side in self.sides)]
 
@@ -160,13 +160,13 @@ class PointTest:
         return Check(left, right, AGREES, said, digits, points=len(self.agreed))
 
     # -- one point -----------------------------------------------------------------------------------------------------
-    def _at(self, point: Point, functions: Functions, *, exactly: bool = False) -> Check | None:
+    def _at(self, point: Point, functions: Functions) -> Check | None:
         """A refutation at this point; agreement and failure to evaluate are noted."""
         if not self.samples.allowed(point):
             return None
         try:
             with work(STEPS), effort(SECONDS/3):
-                pair = self.evaluate(point, functions, exactly=exactly)
+                pair = self.evaluate(point, functions)
         except BudgetExceeded as over:
             checkpoint("comparing two sides")
             self.missed, self.reason = self.missed + 1, self.reason or first_line(over)
@@ -197,9 +197,9 @@ class PointTest:
         self.used.update({t.text: None for t in functions.values()})
         return None
 
-    def evaluate(self, point: Point, functions: Functions, *, exactly: bool = False) -> Pair:
-        """Both sides without their common terms, in fast numbers; `exactly` puts the letters' exact values into every jump."""
-        return fast(self.parts, point, functions, exactly=exactly)
+    def evaluate(self, point: Point, functions: Functions) -> Pair:
+        """Both sides without their common terms, in fast numbers."""
+        return fast(self.parts, point, functions)
 
     def _precisely(self, point: Point, functions: Functions) -> Pair | None:
         try:

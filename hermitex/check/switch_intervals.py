@@ -9,7 +9,7 @@ from typing import Any
 
 from sympy import Abs, Dummy, Expr, Heaviside, Integer, Max, Min, Piecewise, S, Symbol, expand, sign, together
 
-from hermitex.check.array_values import switches
+from hermitex.check.switch_points import switches
 
 SWITCHING = (Abs, Max, Min, sign, Heaviside, Piecewise)
 
@@ -19,7 +19,7 @@ def switch_places(expr: Expr, s: Symbol) -> list[Expr] | None:
     found: list[Expr] = []
     waiting = [expr]
     while waiting:
-        for g in switches(waiting.pop())[0]:
+        for g in switches(waiting.pop()):
             inner = [a for a in g.atoms(Abs, Max, Min, sign) if s in a.free_symbols]
             if inner:  # |s| - y turns where s - y or -s - y does
                 waiting += [g.xreplace({inner[0]: v}) for v in _values(inner[0])]

@@ -8,22 +8,58 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from sympy import Abs, DiracDelta, Expr, Rational, S, Symbol, ceiling, expand, floor, frac, solve
+from sympy import (
+    DiracDelta,
+    Expr,
+    Mul,
+    Piecewise,
+    Pow,
+    Rational,
+    S,
+    Symbol,
+    atan2,
+    ceiling,
+    factor_terms,
+    floor,
+    frac,
+    log,
+    preorder_traversal,
+    solve,
+)
 from sympy.core.function import AppliedUndef
+from sympy.core.relational import Relational
 
-from hermitex.check.array_values import ArrayValues, NoNumber, Real, no_average, switches
-from hermitex.check.sample_points import Point, Samples, Trial
-from hermitex.errors import BudgetExceeded
+from hermitex.check.sample_points import Point, Samples
+from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.numbers.places import joined, zeros
+from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Bound, Expectation
-from hermitex.symbolic.undefined import put
 from hermitex.symbols import fits
 
-Placed = tuple[Point, Mapping[Any, Trial]]  # a point, and what stands for the undefined functions there
 SHORT = 12  # operations of a switch whose places SymPy is asked for: it takes half a second at most
+
+
+def switches(expr: Expr) -> list[Expr]:
+    """What the switches in an expression compare with 0, factor by factor.
+
+    >>> from sympy import sign
+    >>> from sympy.abc import x, y
+    >>> switches(sign((x - 1)*(y + 2)))
+    [x - 1, y + 2]
+    """
+    found: list[Expr] = []
+    for e in preorder_traversal(expr):
+        if isinstance(e, (*SWITCHES, Relational)) and not isinstance(e, (*STEPS, Piecewise)):
+            found += compared(e)
+        elif isinstance(e, atan2):
+            found.append(e.args[0])  # its branch ends where y is 0 and x negative
+        elif isinstance(e, log | Pow) and isinstance(e.args[0], Pow) and e.args[0].exp.is_even:
+            found.append(e.args[0].base)  # log(x^2) is singular and sqrt(x^2) has a kink where x is 0
+    factors = [f for g in found for f in Mul.make_args(factor_terms(g))]
+    return [f for f in dict.fromkeys(factors) if (f.free_symbols or f.has(AppliedUndef)) and not f.has(Expectation)]
 
 
 class SwitchPoints:
@@ -32,7 +68,7 @@ class SwitchPoints:
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
         letters, base = set(samples.letters), samples.near(0)
-        found = [g for side in samples.sides for g in (*switches(side)[0], *_steps(side, base))]
+        found = [g for side in samples.sides for g in (*switches(side), *_steps(side, base))]
         self.switches = [g for g in dict.fromkeys(found) if (g.free_symbols or g.has(AppliedUndef)) and g.free_symbols <= letters
                          and not g.has(Expectation, DiracDelta) and not g.atoms(Bound)]
         self.left: dict[Expr, None] = {}  # switches without an exact place
@@ -63,13 +99,13 @@ class SwitchPoints:
         return self.samples.lawful(point)
 
     # -- on ------------------------------------------------------------------------------------------------------------
-    def on_switches(self) -> Iterator[Placed]:
-        """Points, and functions, at which a switch is exactly 0; then those at which two are."""
+    def on_switches(self) -> Iterator[Point]:
+        """Points at which a switch is exactly 0; then those at which two are."""
         bases = [self.samples.near(i) for i in range(4 if len(self.samples.letters) > 1 else 1)]
         solved = {}
         for g in self.switches:
             if g.has(AppliedUndef):
-                yield from self._through_zero(g, bases[0])
+                self.left[g] = None
                 continue
             for s in sorted(g.free_symbols, key=str):
                 solved[g, s] = _exact_places(g, s)
@@ -86,38 +122,11 @@ class SwitchPoints:
                 for other in _exact_places(h.xreplace({s: place}), t)[:2]:
                     yield from self._exactly(bases[0], {s: place.xreplace({t: other}), t: other}, [g, h])
 
-    def _exactly(self, base: Point, places: Mapping[Symbol, Expr], zeros: list[Expr]) -> Iterator[Placed]:
+    def _exactly(self, base: Point, places: Mapping[Symbol, Expr], zeros: list[Expr]) -> Iterator[Point]:
         others = {t: v for t, v in base.items() if t not in places}
         point = {**base, **{s: place.xreplace(others) for s, place in places.items()}}
         if places and all(v.is_real and fits(s, v) for s, v in point.items()) and all(g.xreplace(point) == 0 for g in zeros):
-            yield point, self.samples.trials(0)
-
-    def _through_zero(self, g: Expr, point: Point) -> Iterator[Placed]:
-        """The functions with another constant, so that a switch that is linear in one of them is 0."""
-        applied = sorted(g.atoms(AppliedUndef), key=str)
-        trials = self.samples.trials(0)
-        if len(applied) != 1 or any(a.has(AppliedUndef) for a in applied[0].args) or g.has(Abs):
-            self.left[g] = None
-            return
-        call, name = applied[0], Symbol("value", real=True)
-        linear = expand(g.xreplace({call: name}))
-        slope = linear.diff(name)
-        if slope == 0 or slope.has(name):
-            self.left[g] = None
-            return
-        trial, arguments = trials[call.func], [a.xreplace(point) for a in call.args]
-        wanted = ((name*slope - linear)/slope).expand().xreplace(point)
-        shift = wanted - trial.build(*arguments)
-        if put(g, {call.func: _moved(trial, shift).build}).xreplace(point) != 0:
-            self.left[g] = None
-            return
-        for beside in (0, 1, -1):  # on the switch, and either side of it
-            yield point, {**trials, call.func: _moved(trial, shift + beside)}
-
-
-def _moved(trial: Trial, shift: Expr) -> Trial:
-    return Trial(f"{trial.text} + {shift}", lambda *u: trial.build(*u) + shift)
-
+            yield point
 
 def _steps(side: Expr, base: Point) -> list[Expr]:
     """u - k for the step of floor(u) next below the base point."""
@@ -146,26 +155,12 @@ def _exact_places(g: Expr, s: Symbol) -> list[Expr]:
 
 
 def _sign_changes(g: Expr, s: Symbol) -> list[Expr]:
-    """The first four places in [-100, 100] at which g changes sign or is 0, to nine digits."""
-    grid = np.concatenate([-np.logspace(2, -4, 400), [0], np.logspace(-4, 2, 400)]).astype(Real)
-
-    def sign(x: Any) -> Any:
-        values = ArrayValues({s: x}, no_average("a switch holds an average"))
-        return np.sign(np.broadcast_to(np.asarray(values(g), Real), np.shape(x)))
-
-    with np.errstate(all="ignore"):
-        try:
-            signs = sign(grid)
-        except (NoNumber, TypeError, ValueError):
-            return []
-        found = []
-        for j in np.flatnonzero((signs[1:] != signs[:-1]) & np.isfinite(signs[1:] + signs[:-1]))[:4]:
-            low, high = grid[j], grid[j + 1]
-            for _ in range(60):
-                middle = (low + high)/2
-                low, high = (middle, high) if sign(middle) == signs[j] else (low, middle)
-            found.append(Rational(f"{float(high):.9g}"))
-    return found
+    """The first four places in [-100, 100] at which g changes sign, to nine digits."""
+    grid = np.concatenate([-np.logspace(2, -4, 400), np.logspace(-4, 2, 400)])
+    try:
+        return [Rational(f"{place.x:.9g}") for place in joined(zeros(g, s, -100, 100, grid))[:4]]
+    except (HermitexError, TypeError, ValueError):
+        return []
 
 
 def _distinct(places: Iterable[Expr]) -> list[Expr]:

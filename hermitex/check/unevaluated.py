@@ -45,7 +45,6 @@ from hermitex.symbols import fits, fractions
 FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, ConditionalMean)
 LARGE = 120      # operations above which a limit or an integral is left as it stands
 _OPAQUE = (Expectation, AppliedUndef, ArraySum)
-_BINDING = (Expectation, ArraySum, Integral, Sum)
 _DIGITS = 40  # of a number next to a limit: thirty are compared
 _NEAR = (Rational(1, 10**8), Rational(1, 10**16))   # distances from the point at which a limit is tried
 
@@ -98,16 +97,6 @@ def renamed(*sides: Expr) -> tuple[Expr, ...]:
         return e.func(body, *spans)
 
     return tuple(side.replace(lambda e: isinstance(e, Integral | Sum), other) for side in sides)
-
-
-def slopes(*sides: Expr) -> dict[Expr, Expr]:
-    """A letter for each partial derivative of an undefined function of letters, which may take any value beside the function's;
-    none where one stands inside of what binds a letter, or where anything else is left to do."""
-    left = {e for side in sides for e in side.atoms(Derivative, Subs, Limit)}
-    around = [e for side in sides for e in side.atoms(*_BINDING)]
-    plain = all(isinstance(e, Derivative) and isinstance(e.expr, AppliedUndef) and all(a.is_Symbol for a in e.expr.args)
-                and not any(node.has(e) for node in around) for e in left)
-    return {e: Dummy(str(e), real=True) for e in sorted(left, key=str)} if plain else {}
 
 
 def endless_of_undefined(*sides: Expr) -> Expr | None:

@@ -1,6 +1,6 @@
-"""Both sides of a claim as numbers: fast ones in extended floats, and those of `.evalf` with the digits that are asked for.
+"""Both sides of a claim as numbers: fast ones in floats, and those of `.evalf` with the digits that are asked for.
 
-A fast value takes each outermost average from the shared nodes, and evaluates the formula around the averages in 30 digits.
+A fast value takes each outermost average in floats, and evaluates the formula around the averages in 30 digits.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sympy import (
+    Abs,
     Add,
     DiracDelta,
-    Dummy,
     Expr,
     Float,
     Integral,
@@ -24,21 +24,22 @@ from sympy import (
     expand,
     factorial,
     gamma,
+    log,
 )
-from sympy.core.function import AppliedUndef, UndefinedFunction
+from sympy.core.function import UndefinedFunction
 
 from hermitex.check import rules
-from hermitex.check.array_values import ArrayValues, NoNumber, Real, no_average, switches
+from hermitex.check.nested_nodes import NoNumber, average, top_averages
 from hermitex.check.sample_points import Point, Trial
-from hermitex.check.shared_nodes import average
 from hermitex.errors import Divergent, HermitexError
-from hermitex.symbolic import hooks
+from hermitex.numbers.average import integral
+from hermitex.numbers.program import Program
 from hermitex.symbolic.arithmetic import fabs, log10, mp
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.digits.analytic_pieces import by_terms, nested
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.existence_check import require_existence
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.indexed_sums import added_up
 from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbolic.precise import evaluate_with_error
@@ -99,10 +100,8 @@ class Pair(NamedTuple):
 
 
 # -- fast --------------------------------------------------------------------------------------------------------------
-def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other: bool = False, exactly: bool = False) -> Pair:
-    """Both sides in extended floats; `other` takes rules that share no node with the usual ones.
-
-    A switch that is 0 at the point is 0 in floats only if its letters are put in `exactly`.
+def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other: bool = False) -> Pair:
+    """Both sides in floats; `other` takes rules that share no node with the usual ones.
 
     Raises
     ------
@@ -114,7 +113,7 @@ def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other:
     for side in concrete:
         refuse_large(side, point)
     with mp.workdps(40):
-        left, right = (_fast(side.xreplace(point), {}, other) if exactly else _fast(side, point, other) for side in concrete)
+        left, right = (_fast(side, point, other) for side in concrete)
     if not all(mp.isfinite(v.number) and mp.isfinite(v.error) for v in (left, right)):
         raise NoNumber("a side is not finite")
     return Pair(left, right)
@@ -127,86 +126,65 @@ def refuse_large(side: Expr, point: Point) -> None:
     ------
     NoNumber : one has more than 100,000 binary digits.
     """
-    values = ArrayValues({s: Real(str(v.evalf(25))) for s, v in point.items()}, no_average("a power of an average"))
+    letters = sorted(point, key=str)
+    values = [float(point[s]) for s in letters]
     for e in side.atoms(Pow, exp, factorial, gamma, binomial):
-        if not e.free_symbols or (isinstance(e, Pow) and e.exp.is_number):
+        if not e.free_symbols or e.atoms(Bound) or (isinstance(e, Pow) and e.exp.is_number):
             continue
+        written = isinstance(e, Pow) and not isinstance(e, exp)
+        size = e.exp*log(1 + Abs(e.base) + 1/Abs(e.base), 2) if written else e.args[0]
         try:
-            with np.errstate(all="ignore"):
-                size = abs(values(e.args[1 if isinstance(e, Pow) else 0]))
-                if isinstance(e, Pow):
-                    base = abs(values(e.base)) or Real(1)
-                    size = size*np.log2(1 + base + 1/base)
-        except (NoNumber, TypeError):
+            bits = abs(float(np.real(Program(size, letters).values(*values))))
+        except HermitexError:
             continue
-        if not np.all(size < (LARGEST if not isinstance(e, exp) else np.inf)):
+        if not bits < (LARGEST if not isinstance(e, exp) else np.inf):
             raise NoNumber(f"{type(e).__name__.lower()} of more than {LARGEST} binary digits")
 
 
 def _fast(side: Expr, point: Point, other: bool) -> Value:
     if side.has(Sum, Product, Integral):
         side = as_averages(integrated(added_up(side.xreplace(point))))
-    side = side.replace(lambda e: isinstance(e, Prox | Moreau) and not e.loss.smooth, lambda e: e.doit(deep=False))
-    rows = {s: Real(str(v.p))/Real(str(v.q)) for s, v in point.items()}
+    side = side.replace(lambda e: isinstance(e, Prox | Moreau) and not e.loss.smooth, lambda e: e.doit(deep=False)).xreplace(point)
     found = {}
     for node in top_averages(side):
         try:
-            with np.errstate(all="ignore"):
-                value, error = average(node, rows, other=other)
-            if error > 1e-11*abs(value) and len(node.bound) == 1 and node.level == 0 and not other:
-                raise NoNumber("a singular integrand")  # which the rules of `.evalf` know to more digits
-            found[node] = Value(_long(value), _long(error))
-        except NoNumber:  # singular ends, and more than three variables: by the rules of `.evalf`
+            found[node] = Value(*map(_long, average(node, other)))
+        except (NoNumber, HermitexError):  # more than three variables, functions without arrays: by the rules of `.evalf`
+            checkpoint("evaluating both sides of a claim")
             if other:
                 raise
-            found[node] = Value(*real(node.xreplace(point), 18))
+            found[node] = Value(*real(node, 18))
     if not found:
-        return _precise(side.xreplace(point), 52)
-    around = side.xreplace({node: Float(str(v.number), 35) for node, v in found.items()}).xreplace(point)
-    value = _number(around)
+        return _precise(side, 52)
+    value = _number(side.xreplace({node: Float(str(v.number), 35) for node, v in found.items()}))
     error = fabs(value)*mp.mpf(10)**-25
     for node, v in found.items():
         moved = {n: Float(str(w.number + (v.error if n is node else 0)), 35) for n, w in found.items()}
-        error += fabs(_number(side.xreplace(moved).xreplace(point)) - value)
+        error += fabs(_number(side.xreplace(moved)) - value)
     return Value(value, error)
 
 
 def integrated(expr: Expr) -> Expr:
-    """The integrals over one range of a function without a switch, in 40 digits by the tanh-sinh rule, where it settles.
-
-    It takes hundredths of a second where a power is singular at an end.
-    """
-    return expr.replace(lambda e: isinstance(e, Integral), _tanh_sinh)
+    """The integrals over one bounded range in 40 digits, where these are reached: singular ends take hundredths of a second."""
+    return expr.replace(lambda e: isinstance(e, Integral), _bounded)
 
 
-def _tanh_sinh(e: Integral) -> Expr:
-    if len(e.limits) != 1 or len(e.limits[0]) != 3 or e.free_symbols or e.function.has(*INTEGRALS, AppliedUndef, DiracDelta):
+def _bounded(e: Integral) -> Expr:
+    if len(e.limits) != 1 or len(e.limits[0]) != 3 or e.free_symbols or e.function.has(*INTEGRALS, DiracDelta):
         return e
     x, low, high = e.limits[0]
-    if any(x in g.free_symbols for g in switches(e.function)[0]) or not (low.is_real or high.is_real):
-        return e
-    middle = (low + high)/2 if low.is_finite and high.is_finite else low + 1 if low.is_finite else high - 1
-    v = Dummy("v", positive=True)
     try:
-        with mp.workdps(60):
-            value, error = mp.mpf(0), mp.mpf(0)
-            # u = v^64 from each end: a power u^(-0.97) becomes v^0.9
-            for end, inward, length in ((low, 1, middle - low), (high, -1, high - middle)):
-                if end.is_finite:
-                    top = mp.mpf(str(length.evalf(60)))**(mp.mpf(1)/64)
-                    f, ends = e.function.xreplace({x: end + inward*v**64})*64*v**63, [0, top]
-                else:
-                    f, ends = e.function.xreplace({x: middle - inward*(v**-64 - 1)})*64*v**-65, [0, 1]
-                part, off = mp.quad(hooks.numeric(f, [v]), ends, error=True)
-                value, error = value + part, error + off
-            settled = error < fabs(value)*mp.mpf(10)**-40 and not mp.im(value)
-            return Float(mp.nstr(value, 50), 50) if settled else e
-    except NO_NUMBER:
+        found = integral(e.function, x, low, high, 40) if low.is_finite and high.is_finite else None
+    except HermitexError:
+        checkpoint("evaluating both sides of a claim")
         return e
+    return Float(mp.nstr(found.value, 50), 50) if found is not None and found.digits >= 38 and not mp.im(found.value) else e
 
 
 def _long(value: Any) -> Any:
-    return mp.mpf(np.format_float_scientific(value, precision=22)) if np.isfinite(value) else mp.nan
+    if isinstance(value, complex) and value.imag:
+        raise NoNumber("an average is no real number")
+    return mp.mpf(value.real)
 
 
 def _number(expr: Expr) -> Any:
@@ -219,13 +197,6 @@ def _number(expr: Expr) -> Any:
     except ValueError:
         raise NoNumber("a side has no number") from None
     return mp.mpc(*parts) if parts[1] else parts[0]
-
-
-def top_averages(expr: Expr) -> list[Expectation]:
-    """The outermost averages, in order of appearance."""
-    if isinstance(expr, Expectation):
-        return [expr]
-    return list(dict.fromkeys(n for a in expr.args for n in top_averages(a))) if expr.has(Expectation) else []
 
 
 # -- to the digits asked for -------------------------------------------------------------------------------------------

@@ -239,8 +239,8 @@ class Integrand:
         if place.exact is None:
             return None
         if (place.x, side) not in self._logarithmic:
-            s = sp.Dummy("s", real=True)
-            moved = _moved(self.expr, self.z, place.exact).xreplace({self.z: side*sp.exp(s)})
+            s, x = sp.symbols("s x", real=True, cls=sp.Dummy)  # of a positive letter SymPy makes (-x)^a = (-1)^a x^a
+            moved = _moved(self.expr.xreplace({self.z: x}), x, place.exact).xreplace({x: side*sp.exp(s)})
             self._logarithmic[place.x, side] = Program(moved*sp.exp(s), [s])
         return self._logarithmic[place.x, side]
 

@@ -161,12 +161,13 @@ def _linear(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symb
 
 
 def shortest(expr: Expr) -> Expr:
-    """The shorter of a right-hand side and its factored form, bodies of expectations left alone."""
+    """The shorter of a right-hand side and its factored form, bodies of expectations left alone; a long one as it stands."""
     nodes = {n: Symbol(f"node{i}", real=True) for i, n in enumerate(sorted(expr.atoms(Expectation), key=str))}
     outer = expr.xreplace(nodes)
-    if operations(outer) > 150 or outer.has(Expectation):
+    if operations(outer) > 150:  # multiplied out, roots of a quadratic equation have thousands of terms
+        return expr.expand() if nodes else expr
+    if outer.has(Expectation):
         return expr.expand()
-
     forms = [outer, outer.expand()] if outer.has(exp, erf) else [outer, outer.expand(), outer.factor()]
     return min([*forms, *map(_unsigned, forms)], key=operations).xreplace({s: n for n, s in nodes.items()})
 

@@ -217,7 +217,7 @@ def test_an_odd_letter_is_odd():
 
 
 @pytest.mark.parametrize(("left", "right"), [
-    (f(0)**2, f(0)), (f(0)*D(f)(0), 0), (Abs(f(0)), f(0)), (Max(f(0), -700), f(0)), (f(-mu), -f(mu)), (E(f(z), z), -E(f(z), z)),
+    (f(0)**2, f(0)), (f(0)*D(f)(0), 0), (Abs(f(0)), f(0)), (f(-mu), -f(mu)), (E(f(z), z), -E(f(z), z)),
     pytest.param(E(f(z), z) + E(g(z), z), E(f(z), z) - E(g(z), z), marks=pytest.mark.slow),
     (f(g(0)), g(f(0))), (E(Abs(f(z)), z), E(f(z), z)),
     (E(f(z)*g(z), z), E(f(z), z)*E(g(z), z)),
@@ -262,7 +262,6 @@ _h = Function("h")
     (Derivative(_h(mu, w), mu), Derivative(_h(mu, w), w), "fails"),
     (E(z1*_h(z1, z2), cov=PAIR), E(Derivative(_h(z1, z2), z1) + rho*Derivative(_h(z1, z2), z2), cov=PAIR), "proved"),
     (E(z1*_h(z1, z2), cov=PAIR), E(Derivative(_h(z1, z2), z1) - rho*Derivative(_h(z1, z2), z2), cov=PAIR), "fails"),
-    (E(z1*_h(z1, z2), z1, z2), E(Derivative(_h(z1, z2), z1), z1, z2)*(1 + Rational(1, 10**80)), "fails"),
     (Derivative(E(_h(z1, z2), cov=PAIR), rho), 2*E(Derivative(_h(z1, z2), z1, z2), cov=PAIR), "fails"),
     (E(z1*_h(mu*z1 + 1, z2**2), z1, z2), E(Derivative(_h(mu*z1 + 1, z2**2), z1)/mu, z1, z2), "fails"),
     (E(Derivative(_h(mu, z), mu), z), E(Derivative(_h(mu, z), z), z), "fails"),
@@ -650,7 +649,7 @@ def test_what_sympy_finds_of_an_integral_is_tried_at_negative_letters():
 
 @pytest.mark.parametrize(("left", "right"), [
     (Heaviside(mu)**2, Heaviside(mu)), (Heaviside(mu)*sign(mu), Heaviside(mu)),
-    (E(sign(mu*z)**2, z), 1), (Heaviside(exp(mu) - 2)**2, Heaviside(exp(mu) - 2)), (Heaviside(f(mu))**2, Heaviside(f(mu))),
+    (E(sign(mu*z)**2, z), 1), (Heaviside(exp(mu) - 2)**2, Heaviside(exp(mu) - 2)),
     (f(Heaviside(mu)), Heaviside(mu)*f(1) + Heaviside(-mu)*f(0)), (atan2(w, mu), -atan2(-w, mu))])
 def test_where_a_jump_compares_0_with_0_a_claim_is_tried_too(left, right):
     """Heaviside(0) is 1/2 and sign(0) is 0; an average is proved for most numbers of its letters."""

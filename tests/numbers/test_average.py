@@ -147,6 +147,13 @@ def test_refusals_say_why():
         average(sp.exp(z**2/2)*sp.Abs(z)**sp.Rational(-101, 100)*sp.Heaviside(z - 1), z)
 
 
+def test_the_upper_end_of_a_power_of_a_positive_letter():
+    """SymPy splits (-x)^a of a positive x: the value was complex, with an error of 1e-48."""
+    x = sp.Symbol("x", positive=True)
+    found = integral(x**sp.Rational(-3, 10)*(1 - x)**sp.Rational(3, 10), x, sp.S.Zero, sp.S.One, 20)
+    assert abs(found.value - mp.beta(mp.mpf(7)/10, mp.mpf(13)/10)) < mp.mpf(10)**-14
+
+
 def test_integrals_over_intervals():
     x = sp.Symbol("x", real=True)
     cases = [(sp.exp(-x)*sp.sqrt(x), 0, sp.oo, sp.sqrt(sp.pi)/2),
