@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sympy import Add, Expr, Mul, Piecewise, Pow, S, erf, erfc, expand, factor_terms, log
+from sympy import Abs, Add, Expr, Ge, Mul, Piecewise, Pow, S, erf, erfc, expand, factor_terms, log, sign
 
 
 class TailErfc(erfc):  # type: ignore[misc]
@@ -40,6 +40,8 @@ def tails(expr: Expr) -> Expr:
     The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u + v > 0 and erfc(-u) - erfc(-v) else; a formula that
     divides by it or takes its logarithm is written for both cases.
     """
+    if (cases := _by_sign(expr)) is not None:
+        return cases
     if not expr.has(erf):
         return expr
     divided = [p.args[0] for p in expr.atoms(Pow, log) if p.has(erf) and (p.func is log or p.exp.is_negative)]
@@ -50,6 +52,32 @@ def tails(expr: Expr) -> Expr:
     if middle.is_nonnegative or middle.is_nonpositive:
         return _rewritten(expr, middle if middle.is_nonnegative else -middle)
     return Piecewise((_rewritten(expr, middle), middle > 0), (_rewritten(expr, -middle), True))
+
+
+def _by_sign(expr: Expr) -> Expr | None:
+    """A formula with erf(|k|) and sign(k) erf(|k|) in one sum, for k >= 0 and for k < 0; None of others.
+
+    The half of it that cancels for k < 0 leaves no digits to a tail beside it.
+    """
+    cases = {p: p.args[0].cond.lhs for p in expr.atoms(Piecewise) if len(p.args) == 2 and isinstance(p.args[0].cond, Ge)
+             and p.args[0].cond.lhs.is_Symbol and p.args[0].cond.rhs == 0 and p.args[1].cond == True}  # noqa: E712 - SymPy's true
+    turned = {k for k in cases.values() if len(cases) > 1 or expr.has(sign(k), Abs(k))}
+    turned |= {k for total in expr.atoms(Add) for t in total.args for k in _signs_of_tails(t)
+               if t/sign(k) in total.args or -t/sign(k) in total.args}
+    if len(turned) != 1:
+        return None
+    (k,) = turned
+    above, below = (expr.xreplace({p: p.args[i].expr for p, of in cases.items() if of == k}).xreplace({Abs(k): s*k, sign(k): s})
+                    for i, s in enumerate((S.One, S.NegativeOne)))
+    gap = above.subs(k, 0) - expr.subs(k, 0)
+    return Piecewise((tails(above), k >= 0), (tails(below), True)) if gap.is_zero else None
+
+
+def _signs_of_tails(term: Expr) -> list[Expr]:
+    """Real letters k of a term q sign(k) erf(.. |k| ..)."""
+    factors = Mul.make_args(term)
+    letters = [f.args[0] for f in factors if isinstance(f, sign) and f.args[0].is_Symbol and f.args[0].is_extended_real]
+    return [k for k in letters if any(isinstance(f, erf) and f.has(Abs(k)) for f in factors)]
 
 
 def _rewritten(expr: Expr, middle: Expr | None) -> Expr:

@@ -140,14 +140,6 @@ def arguments(expr: Expr, f: UndefinedFunction) -> int:
     return max((len(e.args) for e in expr.atoms(AppliedUndef) if _base(e)[0] == f), default=1)
 
 
-def derivative_order(expr: Expr, f: UndefinedFunction) -> int:
-    """The highest derivative of f that occurs, partial ones included."""
-    orders = [n for g, n in map(_base, expr.atoms(AppliedUndef)) if g == f]
-    for e in expr.atoms(sympy.Derivative):
-        orders += [n + int(e.derivative_count) for g, n in map(_base, e.expr.atoms(AppliedUndef)) if g == f]
-    return max(orders, default=0)
-
-
 def is_slope(e: Any) -> bool:
     """Is it a partial derivative of an undefined function, at any arguments?"""
     inside = e.expr if isinstance(e, Subs) else e
@@ -230,13 +222,6 @@ def _by_letters(e: sympy.Derivative) -> Expr:
     letters = {v: sympy.Dummy(real=True) for v in e.variables if not isinstance(v, Symbol)}
     slope = sympy.Derivative(e.expr.xreplace(letters), *((letters.get(v, v), n) for v, n in e.variable_count))
     return Subs(slope, tuple(letters.values()), tuple(letters))
-
-
-def without_slopes(expr: Expr) -> Expr:
-    """The expression with a letter for each partial derivative that is left, which no number can be put into."""
-    if not expr.has(sympy.Derivative, Subs):
-        return expr
-    return expr.replace(lambda e: isinstance(e, sympy.Derivative | Subs), lambda e: sympy.Dummy(real=True))
 
 
 def put(expr: Expr, functions: Mapping[UndefinedFunction, Callable[..., Any]]) -> Expr:

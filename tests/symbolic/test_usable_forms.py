@@ -232,3 +232,37 @@ def test_an_indicator_is_a_product_of_steps(indicator, steps):
 def test_cases_are_taken_in_their_order():
     cases = Piecewise((1, (z1 > 0) & (z2 > 0)), (2, z1 > 0), (5, True))
     assert E(cases, cov={(z1, z2): rho}).doit().subs(rho, 0) == Rational(1, 4) + Rational(2, 4) + Rational(5, 2)
+
+
+def gelu(x):
+    return x*(1 + erf(x/sqrt(2)))/2
+
+
+@pytest.mark.parametrize("body", [gelu(z1)*gelu(z2), (1 + erf(z1 + mu))*(1 + erf(z2))])
+def test_what_a_covariance_divides_and_multiplies_is_cancelled(body):
+    """s*u^2/w^2 - .. under a root, |w| beside it: nothing is left to divide by, and w = 0 is that of independent ones."""
+    found = E(body, cov={(z1, z1): s, (z2, z2): u, (z1, z2): w}).doit()
+    assert not found.has(Piecewise, Abs)
+    generator = random.Random(5)
+    for c in (0, Rational(1, 10**9), Rational(-1, 3)):
+        at = {s: Rational(generator.randint(5, 20), 10), u: Rational(generator.randint(5, 20), 10), mu: Rational(-3, 10), w: c}
+        numbers = E(body.subs(at), cov={(z1, z1): at[s], (z2, z2): at[u], (z1, z2): c})
+        assert abs(found.subs(at).evalf(20) - numbers.evalf(20)) < 1e-15
+
+
+@pytest.mark.parametrize("f", [z**2, Abs(z), 3 + z**4])
+def test_the_bound_of_a_modulus_may_be_negative(f):
+    found = E(f, Abs(z) > k).doit()
+    assert isinstance(found, Piecewise) and not found.has(Abs)
+    for x in (-2, 0, Rational(1, 2), 12, 40):
+        expected = beyond_a_bound(lambdify(z, f, "mpmath"), mpmath.mpf(max(int(x*2), 0))/2)
+        assert abs(found.subs(k, x).evalf(20) - expected) < 1e-13*expected
+    assert abs(lambdify(k, found, "scipy")(9.) - found.subs(k, 9).evalf(20)) < 1e-11*found.subs(k, 9).evalf(20)
+
+
+def beyond_a_bound(f, low):
+    """E[f(z) | z > low], by quadrature of the density relative to its largest value."""
+    weight = lambda y: mpmath.exp(-(y*y - low*low)/2)  # noqa: E731
+    with mpmath.workdps(30):
+        panels = [low, low + 1, low + 4, low + 20]
+        return mpmath.quad(lambda y: f(y)*weight(y), panels)/mpmath.quad(weight, panels)

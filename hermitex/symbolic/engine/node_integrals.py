@@ -36,6 +36,7 @@ from sympy.core.relational import Relational
 
 from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.covariance import correlations
+from hermitex.symbolic.engine.cancelled_poles import without_pole
 from hermitex.symbolic.engine.canonical import Diverges
 from hermitex.symbolic.engine.one_variable import Answer, at_numbers, with_zero
 from hermitex.symbolic.engine.rational_tidying import multiplied_out, tidy
@@ -103,8 +104,14 @@ def of_node(node: Expectation) -> Answer:
     found = _over_prepared_symbols(node)
     if node.independent or found.rest:
         return found
-    at = [(place, value) for place in _degenerate(node) if (value := _lost_value(found.value, node, place)) is not None]
-    return Answer(Piecewise(*((value, Eq(a, r)) for (a, r), value in at), (found.value, True))) if at else found
+    value, at = found.value, []
+    for a, r in _degenerate(node):
+        lost = _lost_value(value, node, (a, r))
+        if r == 0 and (shorter := without_pole(value, a, at_numbers(value, {a: r}) if lost is None else lost)) is not None:
+            value = shorter
+        elif lost is not None:
+            at.append((lost, Eq(a, r)))
+    return Answer(Piecewise(*at, (value, True)) if at else value)
 
 
 def _degenerate(node: Expectation) -> list[tuple[Symbol, Expr]]:
