@@ -36,8 +36,8 @@ from hermitex.numbers.average import integral
 from hermitex.numbers.program import Program
 from hermitex.symbolic.arithmetic import fabs, log10, mp
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.digits.analytic_pieces import by_terms, nested
 from hermitex.symbolic.digits.finite_ranges import as_averages
+from hermitex.symbolic.digits.iterated_averages import by_terms, nested
 from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.indexed_sums import added_up

@@ -14,7 +14,7 @@ from sympy import Expr, Symbol
 from hermitex.errors import NotConverged
 from hermitex.numbers.average import Average
 from hermitex.numbers.floats_with_exponent import Scaled
-from hermitex.numbers.moving_breaks import Breaks, Marks, marks
+from hermitex.numbers.moving_breaks import BreakMarks, Breaks, marks
 from hermitex.numbers.nested_panels import NestedPanels, Sums
 from hermitex.numbers.program import Program
 from hermitex.numbers.scaled_integrand import Array, ScaledIntegrand
@@ -56,7 +56,7 @@ def average_of_averages(F: Expr, x: Symbol, inner: Mapping[Symbol, tuple[Expr, S
     return Average(mp.mpf(value)*unit, mp.mpf(error)*unit, mp.mpf(size)*unit, False)
 
 
-class _Row(ScaledIntegrand):
+class _ScaledRow(ScaledIntegrand):
     """f(x, y) exp(-y^2/2)/(2 pi)^(1/2) over e^k(x), k(x) the whole number next to the logarithm of its largest value at x."""
 
     def __init__(self, f: Expr, variables: Sequence[Symbol]) -> None:
@@ -91,7 +91,7 @@ class _InnerAverage:
     """E f(x, y) at arrays of x."""
 
     def __init__(self, f: Expr, x: Symbol, y: Symbol) -> None:
-        self.integrand = _Row(f, (x, y))
+        self.integrand = _ScaledRow(f, (x, y))
         self.breaks = Breaks(marks(self.integrand.program), (x, y))
         self.panels = NestedPanels(self.integrand, self.breaks, 1e-14)
 
@@ -121,9 +121,9 @@ class _Outer(ScaledIntegrand):
         if np.isnan(self._found(np.concatenate([self.low, self.high]))[0].m).any():
             raise NotConverged(None, f"an average in {F} has no number at the ends of the window")
 
-    def own_marks(self) -> Marks:
+    def own_marks(self) -> BreakMarks:
         """The places that the formula shows in x alone."""
-        return Marks(*({u for u in us if u.free_symbols == {self.names[0]}} for us in marks(self.program)))
+        return BreakMarks(*({u for u in us if u.free_symbols == {self.names[0]}} for us in marks(self.program)))
 
     def level(self, points: Array) -> tuple[Array, Array]:
         found = self._found(points[:, 0])[0].logarithm() - self._exponent(points)

@@ -42,7 +42,7 @@ MONOTONE = (exp, tanh, erf)
 JUMPS = (sign, Heaviside, Relational, floor)
 
 
-class Marks(NamedTuple):
+class BreakMarks(NamedTuple):
     """What an integrand compares with 0, its singular bases, and the arguments of functions that may be steep."""
 
     switches: set[Expr]
@@ -50,7 +50,7 @@ class Marks(NamedTuple):
     steep: set[Expr]
 
 
-def marks(program: Program) -> Marks:
+def marks(program: Program) -> BreakMarks:
     """All places at which the formula shows that it is not smooth, or may change fast.
 
     Examples
@@ -65,7 +65,7 @@ def marks(program: Program) -> Marks:
     switches = {v for u in program.switches for v in _plain(u, variables)} - singular
     # panels already begin at the zeros of singular bases
     steep = {u for u in program.centres if u.free_symbols.intersection(variables) and not _plain(u, variables) & singular}
-    return Marks(switches, singular, steep)
+    return BreakMarks(switches, singular, steep)
 
 
 def _plain(u: Expr, variables: Sequence[Symbol]) -> set[Expr]:
@@ -103,9 +103,9 @@ class Breaks:
     variables : the outermost first
     """
 
-    def __init__(self, found: Marks, variables: Sequence[Symbol]) -> None:
+    def __init__(self, found: BreakMarks, variables: Sequence[Symbol]) -> None:
         self.levels: list[list[tuple[Roots, bool]]] = []
-        self.steep: list[list[Centre]] = []
+        self.steep: list[list[MovingCentre]] = []
         singular, switches = set(found.singular), set(found.switches)
         for k in range(len(variables) - 1, -1, -1):
             y, outer = variables[k], tuple(variables[:k])
@@ -140,7 +140,7 @@ class Breaks:
         return places, np.concatenate(blurs), np.concatenate(soft)
 
 
-class Centre:
+class MovingCentre:
     """Where a function of u changes fast: at a zero over a width of 1/|u'|, at an extremum over (2 min(1, |u|)/|u''|)^(1/2)."""
 
     def __init__(self, u: Expr, outer: Sequence[Symbol], y: Symbol, *, extremum: bool) -> None:
@@ -158,10 +158,10 @@ class Centre:
             return np.asarray(np.maximum(found, 1e-7)).reshape(places.shape)
 
 
-def _centres(u: Expr, outer: Sequence[Symbol], y: Symbol) -> list[Centre]:
+def _centres(u: Expr, outer: Sequence[Symbol], y: Symbol) -> list[MovingCentre]:
     """The zeros of a polynomial in y, and its extrema."""
     kinds = (False,) if Poly(u, y).degree() == 1 else (False, True)
-    return [Centre(u, outer, y, extremum=kind) for kind in kinds]
+    return [MovingCentre(u, outer, y, extremum=kind) for kind in kinds]
 
 
 def projected(us: Sequence[Expr], y: Symbol, outer: Sequence[Symbol]) -> set[Expr]:
@@ -255,4 +255,4 @@ def _companion(c: Array) -> Array:
     return np.where(real & good.reshape(-1, 1), roots.real, np.nan).T
 
 
-__all__ = ["Breaks", "Marks", "Roots", "marks", "projected"]
+__all__ = ["BreakMarks", "Breaks", "Roots", "marks", "projected"]

@@ -31,7 +31,7 @@ class Sums(NamedTuple):
     size: Array
 
 
-class Panels(NamedTuple):
+class NestedRow(NamedTuple):
     """y = start + length t^power for t in [a, b] within [0, 1]: a power beyond 1 smooths a singular end.
 
     `blur` is how well the start is known as the place of a singularity.
@@ -52,22 +52,22 @@ class Panels(NamedTuple):
         p = self.power[:, None]
         return self.start[:, None] + self.length[:, None]*t**p, half[:, None]*np.abs(self.length)[:, None]*p*t**(p - 1)
 
-    def where(self, kept: NDArray[np.bool_]) -> Panels:
-        return Panels(self.owner[kept], self.start[kept], self.length[kept], self.power[kept], self.a[kept], self.b[kept],
+    def where(self, kept: NDArray[np.bool_]) -> NestedRow:
+        return NestedRow(self.owner[kept], self.start[kept], self.length[kept], self.power[kept], self.a[kept], self.b[kept],
                       self.blur[kept])
 
-    def halves(self) -> Panels:
+    def halves(self) -> NestedRow:
         middle = (self.a + self.b)/2
         left, right = self._replace(b=middle), self._replace(a=middle)
         return joined([left, right])
 
 
-def joined(parts: Sequence[Panels]) -> Panels:
-    """Panels of several lists in one."""
-    return Panels(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+def joined(parts: Sequence[NestedRow]) -> NestedRow:
+    """NestedRow of several lists in one."""
+    return NestedRow(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
-def between(knots: Array, blur: Array, power: float) -> Panels:
+def between(knots: Array, blur: Array, power: float) -> NestedRow:
     """The panels between sorted knots, a column for each owner; those at a singular knot (blur >= 0) begin there, with a power."""
     gap = np.diff(knots, axis=0)
     wide = gap > 4*EPS*np.abs(knots[1:])
@@ -79,7 +79,7 @@ def between(knots: Array, blur: Array, power: float) -> Panels:
                                             (wide & left, knots[:-1], gap*half, power, blur[:-1]),
                                             (wide & right, knots[1:], -gap*half, power, blur[1:])):
         k = int(chosen.sum())
-        parts.append(Panels(owner[chosen], start[chosen], length[chosen], np.full(k, p), np.zeros(k), np.ones(k), known[chosen]))
+        parts.append(NestedRow(owner[chosen], start[chosen], length[chosen], np.full(k, p), np.zeros(k), np.ones(k), known[chosen]))
     return joined(parts)
 
 
@@ -94,12 +94,12 @@ def _shared(knots: Array, blur: Array) -> Array:
     return blur
 
 
-def refined(values: Values, panels: Panels, owners: int, tolerance: float, rules: tuple[int, int],
+def refined(values: Values, panels: NestedRow, owners: int, tolerance: float, rules: tuple[int, int],
             most: Callable[[], float], floor: float = 0.0) -> Sums:
     """The integrals of all owners, panels bisected until each error is below `tolerance` of its owner's absolute integral.
 
     Errors relative to `floor`, and to 1/1000 of the largest integral, are allowed as well: the noise of small integrals is not
-    resolved. Panels are bisected no further where more than `most()` of them would be; their errors count.
+    resolved. NestedRow are bisected no further where more than `most()` of them would be; their errors count.
     """
     done = Sums(np.zeros(owners), np.zeros(owners), np.zeros(owners))
     (x0, w0), (x1, w1) = (gauss.legendre(n) for n in rules)
@@ -239,7 +239,7 @@ class NestedPanels:
         return Sums(*(np.concatenate(f) for f in zip(*parts, strict=True)))
 
 
-class Conditional:
+class InnermostIntegral:
     """The integral over the innermost variable, as an integrand in the others for lattice sums: it has kinks where F has jumps."""
 
     def __init__(self, nest: NestedPanels) -> None:
@@ -261,4 +261,4 @@ class Conditional:
         return np.concatenate(parts)
 
 
-__all__ = ["Conditional", "NestedPanels", "Panels", "Sums", "between", "refined"]
+__all__ = ["InnermostIntegral", "NestedPanels", "NestedRow", "Sums", "between", "refined"]

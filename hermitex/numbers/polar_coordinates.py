@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Dummy, Expr, Matrix, Poly, Symbol, cos, exp, pi, sin, sqrt
 
-from hermitex.numbers.moving_breaks import Marks
+from hermitex.numbers.moving_breaks import BreakMarks
 
 
 class Polar(NamedTuple):
@@ -23,7 +23,7 @@ class Polar(NamedTuple):
     box: tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def in_polar(body: Expr, variables: Sequence[Symbol], found: Marks, reach: float) -> Polar | None:
+def in_polar(body: Expr, variables: Sequence[Symbol], found: BreakMarks, reach: float) -> Polar | None:
     """The integral over |z| < reach in polar coordinates about the first singular point; None where no such form is singular.
 
     Examples

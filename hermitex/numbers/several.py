@@ -17,8 +17,8 @@ from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NotConverg
 from hermitex.numbers.average import DOUBLE_DIGITS, Average, average, integral
 from hermitex.numbers.conditional_sampling import sampled_integral
 from hermitex.numbers.lattice_sums import Estimate, lattice_integral
-from hermitex.numbers.moving_breaks import Breaks, Marks, marks
-from hermitex.numbers.nested_panels import Conditional, NestedPanels
+from hermitex.numbers.moving_breaks import BreakMarks, Breaks, marks
+from hermitex.numbers.nested_panels import InnermostIntegral, NestedPanels
 from hermitex.numbers.orthants import mean_of_largest, switches_average
 from hermitex.numbers.polar_coordinates import in_polar
 from hermitex.numbers.reductions import (
@@ -42,8 +42,8 @@ class BeyondDoubles(Exception):
     """More than 15 digits of an average that does not reduce to one variable."""
 
 
-class Averages:
-    """Averages over several normals.
+class NormalAverages:
+    """NormalAverages over several normals.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Averages:
         Examples
         --------
         >>> from hermitex.symbols import z1, z2, z3
-        >>> found = Averages().of(Max(z1, z2, z3), (z1, z2, z3))
+        >>> found = NormalAverages().of(Max(z1, z2, z3), (z1, z2, z3))
         >>> print(mp.nstr(found.value, 15))
         0.846284375321634
         """
@@ -115,7 +115,7 @@ class Averages:
 
     def _require_existence(self, body: Expr, variables: Sequence[Symbol]) -> None:
         """Raise where the average of an odd integrand does not exist."""
-        if Averages(4)._special(Abs(body), variables).digits < 1:
+        if NormalAverages(4)._special(Abs(body), variables).digits < 1:
             raise NotConverged(None, f"{body} is odd, but whether its average exists was not decided")
 
     def _summed(self, body: Expr, variables: Sequence[Symbol]) -> Average | None:
@@ -206,7 +206,7 @@ def _first(body: Expr, variables: Sequence[Symbol]) -> tuple[float, float] | Non
     return switches_average(body, variables, law) or mean_of_largest(body, variables, law)
 
 
-def _by_panels(body: Expr, variables: Sequence[Symbol], found: Marks, F: ScaledIntegrand, tolerance: float,
+def _by_panels(body: Expr, variables: Sequence[Symbol], found: BreakMarks, F: ScaledIntegrand, tolerance: float,
                ) -> tuple[Estimate, float]:
     """(estimate, its scale) by nested panels, or in four variables and more by lattice sums or Sobol points and panels."""
     if len(variables) == 2:
@@ -224,7 +224,7 @@ def _by_panels(body: Expr, variables: Sequence[Symbol], found: Marks, F: ScaledI
         nest.require_existence()
         return Estimate(*nest.total(() if len(variables) == 2 else (1e-6, 1e-8, 1e-8, 1e-10, 1e-10))), G.top
     nest = NestedPanels(G, breaks, 1e-8)
-    estimate = lattice_integral(Conditional(nest), 1e-8) or Estimate(0.0, np.inf, 0.0)
+    estimate = lattice_integral(InnermostIntegral(nest), 1e-8) or Estimate(0.0, np.inf, 0.0)
     if estimate.error > 1e-6*abs(estimate.value):
         G.evaluations = 0
         sampled = sampled_integral(nest, max(tolerance, 1e-8))
@@ -233,7 +233,7 @@ def _by_panels(body: Expr, variables: Sequence[Symbol], found: Marks, F: ScaledI
     return estimate, G.top
 
 
-def inner_last(found: Marks, variables: Sequence[Symbol]) -> list[Symbol]:
+def inner_last(found: BreakMarks, variables: Sequence[Symbol]) -> list[Symbol]:
     """The variables in an order that puts the one last in which the breaks are roots of polynomials of low degree."""
     everything = found.switches | found.singular | found.steep
 
@@ -265,4 +265,4 @@ def _reaches(found: Average, digits: int) -> bool:
     return bool(found.error <= abs(found.value)*mp.mpf(10)**(1 - digits))
 
 
-__all__ = ["Averages", "BeyondDoubles"]
+__all__ = ["BeyondDoubles", "NormalAverages"]

@@ -20,10 +20,10 @@ from hermitex.symbolic.breaks.switches import STEPS
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.deadline import attempt
-from hermitex.symbolic.digits.analytic_pieces import by_terms, nested, whitened
 from hermitex.symbolic.digits.digit_program import LastDigitMoved, StraightLine, rational
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
+from hermitex.symbolic.digits.iterated_averages import by_terms, nested, whitened
 from hermitex.symbolic.digits.outward_sums import sums_outside
 from hermitex.symbolic.dimension_reduction import over_fewer
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
@@ -38,7 +38,7 @@ _QUICK = 0.3  # CPU seconds of closed forms over several variables, which give m
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
 
-class Sum(NamedTuple):
+class Evaluated(NamedTuple):
     """Value, error, and the average of the absolute value, against which rounding is measured."""
 
     value: Any
@@ -178,7 +178,8 @@ def _at_bits(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], bits: i
         return value, mp.inf if _may_jump(outer, names, sums, bits) else error, scale
 
 
-def _of_sums(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Sum], bits: int) -> tuple[Any, Any, Any]:
+def _of_sums(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Evaluated],
+             bits: int) -> tuple[Any, Any, Any]:
     values = [s.value for s in sums]
     program = LastDigitMoved(outer, list(names.values())).prepare()
     value = program(*values)
@@ -198,7 +199,7 @@ def _of_sums(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: S
     return finer, error + abs(value) * mpf(2) ** (-bits - 10), max(scale, abs(value))
 
 
-def _may_jump(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Sum], bits: int) -> bool:
+def _may_jump(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Evaluated], bits: int) -> bool:
     """Is it not known on which side of a jump the formula stands: is what sign(u) compares with 0 not known to be beside 0?"""
     for e in outer.atoms(sp.sign, sp.Heaviside, Relational, *STEPS):
         u = e.lhs - e.rhs if isinstance(e, Relational) else e.args[0]
@@ -220,18 +221,18 @@ def _real(expr: Expr, value: Any, error: Any) -> Any:
     return value.real
 
 
-def _summed(node: ArraySum, bits: int) -> Sum:
+def _summed(node: ArraySum, bits: int) -> Evaluated:
     """A sum over a countable law with an error of about 2^-bits of it."""
     if node.free_symbols or not node.index.endless:
         raise NoClosedForm(node, f"{min([*node.free_symbols, node.index], key=str)} has no value")
     value = hooks.total(node, int(bits * mp.log(2, 10)) + 2)
     if value is None:
         raise NoClosedForm(node, "what it holds beyond the terms that are summed is not known to be small", _COMPILED)
-    return Sum(value, abs(value) * mpf(2) ** -bits, abs(value))
+    return Evaluated(value, abs(value) * mpf(2) ** -bits, abs(value))
 
 
 # -- one expectation ---------------------------------------------------------------------------------------------------
-def integrate(node: Expectation, bits: int) -> Sum:
+def integrate(node: Expectation, bits: int) -> Evaluated:
     """E f with an error of about 2^-bits E|f|."""
     if node.free_symbols:
         free = min(node.free_symbols, key=str)
@@ -247,7 +248,7 @@ def integrate(node: Expectation, bits: int) -> Sum:
     return _by_closed_forms(node, bits)
 
 
-def _over_several(node: Expectation, bits: int) -> Sum:
+def _over_several(node: Expectation, bits: int) -> Evaluated:
     """E f over several normals: by a reduction to one, or closed forms of inner averages, or in doubles, with a larger error."""
     reduced = _reduced(node, int(bits * mp.log(2, 10)) + 2)
     if reduced is not None:
@@ -260,22 +261,22 @@ def _over_several(node: Expectation, bits: int) -> Sum:
     return found
 
 
-def _reduced(node: Expectation, digits: int) -> Sum | None:
+def _reduced(node: Expectation, digits: int) -> Evaluated | None:
     """By the common integrator; beyond 15 digits None unless the average reduces to one variable."""
-    from hermitex.numbers.several import Averages, BeyondDoubles  # with NumPy and SciPy, which an exact answer does not need
+    from hermitex.numbers.several import BeyondDoubles, NormalAverages  # with NumPy and SciPy, which an exact answer does not need
 
     body, variables = node.opened()
     try:
-        found = Averages(digits).of(body, variables, None if node.independent else node.covariance)
+        found = NormalAverages(digits).of(body, variables, None if node.independent else node.covariance)
     except BeyondDoubles:
         return None
     except Divergent as error:
         raise Divergent(node, error.reason) from None
-    return Sum(found.value, found.error, found.size)
+    return Evaluated(found.value, found.error, found.size)
 
 
 @kept(256)
-def _in_doubles(node: Expectation) -> Sum:
+def _in_doubles(node: Expectation) -> Evaluated:
     found = _reduced(node, 15)
     assert found is not None, node
     return found
@@ -284,7 +285,7 @@ def _in_doubles(node: Expectation) -> Sum:
 _unreached: dict[Expectation, int] = {}
 
 
-def _quickly(node: Expectation, bits: int) -> Sum | None:
+def _quickly(node: Expectation, bits: int) -> Evaluated | None:
     """By closed forms, if they answer at once; what did not is not tried again for as many bits."""
     if _unreached.get(node, bits + 1) <= bits:
         return None
@@ -301,7 +302,7 @@ def _quickly(node: Expectation, bits: int) -> Sum | None:
         return None
 
 
-def _by_closed_forms(node: Expectation, bits: int) -> Sum:
+def _by_closed_forms(node: Expectation, bits: int) -> Evaluated:
     """E f with all variables but one integrated in closed form."""
     if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
         require_existence(node)
@@ -320,7 +321,7 @@ def _by_closed_forms(node: Expectation, bits: int) -> Sum:
             raise Divergent(node, "the integrand is not absolutely integrable")
         if finite is None:
             raise NoClosedForm(node, "it is odd, but whether the expectation exists was not decided")
-        return Sum(mpf(0), mpf(0), mpf(0))
+        return Evaluated(mpf(0), mpf(0), mpf(0))
     if not body.has(Expectation):
         return _by_panels(node, body, x, bits)
     if exists_on_line(one) is False:
@@ -328,7 +329,7 @@ def _by_closed_forms(node: Expectation, bits: int) -> Sum:
     return _around_others(node, body, x, bits)
 
 
-def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
+def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Evaluated:
     """E f by the common integrator, with an error of about 2^-bits E|f|."""
     from hermitex.numbers.average import average  # with NumPy and SciPy, which an exact answer does not need
 
@@ -336,17 +337,17 @@ def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
         found = average(body, x, int(bits * mp.log(2, 10)) + 2, of_size=True)
     except Divergent as error:
         raise Divergent(node, error.reason) from None
-    return Sum(found.value, found.error, found.size)
+    return Evaluated(found.value, found.error, found.size)
 
 
-def _around_others(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
+def _around_others(node: Expectation, body: Expr, x: Symbol, bits: int) -> Evaluated:
     """E F(x, E f_1, ...): averages without x by their values, those that depend on x at all nodes of the outer one, in doubles."""
     names: dict[Expectation | ArraySum, Dummy] = {}
     outer = _nodes_named(body, names)
     fixed = {name: integrate(one, bits + _SPARE) for one, name in names.items() if x not in one.free_symbols}
     moving = {name: one for one, name in names.items() if name not in fixed}
 
-    def found(values: Mapping[Dummy, Any]) -> Sum:
+    def found(values: Mapping[Dummy, Any]) -> Evaluated:
         numbers = outer.xreplace({name: rational(value) for name, value in values.items()})
         return _in_doubles_around(node, numbers, x, moving) if moving else _by_panels(node, numbers, x, bits)
 
@@ -355,10 +356,10 @@ def _around_others(node: Expectation, body: Expr, x: Symbol, bits: int) -> Sum:
     for name, s in fixed.items():
         if s.error > abs(s.value) * mpf(2) ** (-bits - _SPARE // 2):  # of the others so many digits hold that none is felt
             error += abs(found(values | {name: s.value + s.error}).value - plain.value)
-    return Sum(plain.value, plain.error + error, plain.scale)
+    return Evaluated(plain.value, plain.error + error, plain.scale)
 
 
-def _in_doubles_around(node: Expectation, outer: Expr, x: Symbol, moving: Mapping[Dummy, Expectation]) -> Sum:
+def _in_doubles_around(node: Expectation, outer: Expr, x: Symbol, moving: Mapping[Dummy, Expectation]) -> Evaluated:
     from hermitex.numbers.inner_averages import average_of_averages  # with NumPy and SciPy, which an exact answer does not need
 
     inner: dict[Symbol, tuple[Expr, Symbol]] = {}
@@ -369,7 +370,7 @@ def _in_doubles_around(node: Expectation, outer: Expr, x: Symbol, moving: Mappin
             raise NoClosedForm(node, why, _COMPILED)
         inner[name] = body, variables[0]
     found = average_of_averages(outer, x, inner)
-    return Sum(found.value, found.error, found.size)
+    return Evaluated(found.value, found.error, found.size)
 
 
 @kept(256)
@@ -378,9 +379,9 @@ def _shorter(node: Expectation) -> Expr | None:
     return over_fewer(bind(*whitened(node), None)) if len(node.bound) > 1 else None
 
 
-def _of_constant(value: Expr, bits: int) -> Sum:
+def _of_constant(value: Expr, bits: int) -> Evaluated:
     names: dict[Expectation | ArraySum, Dummy] = {}
-    return Sum(*_at_bits(_nodes_named(value, names), names, bits))
+    return Evaluated(*_at_bits(_nodes_named(value, names), names, bits))
 
 
 @kept(256)

@@ -1,4 +1,4 @@
-"""Averages over several variables: references by other routes, rotations, what does not exist, and errors that must hold.
+"""NormalAverages over several variables: references by other routes, rotations, what does not exist, and errors that must hold.
 
 References: mpmath's quadrature of one-variable forms derived by hand, closed forms, and NumPy's Gauss-Hermite products.
 """
@@ -20,7 +20,7 @@ from hermitex.numbers.nested_panels import NestedPanels
 from hermitex.numbers.orthants import product_average
 from hermitex.numbers.reductions import by_conditional_form, by_length, in_fewest, independent_factors, over_circle
 from hermitex.numbers.scaled_integrand import ScaledIntegrand
-from hermitex.numbers.several import Averages, BeyondDoubles
+from hermitex.numbers.several import BeyondDoubles, NormalAverages
 
 Z = sp.symbols("z1:7", real=True)
 z1, z2, z3, z4, z5, z6 = Z
@@ -35,7 +35,7 @@ def parsed(text):
 def average(text, law=None, digits=15):
     f = parsed(text) if isinstance(text, str) else text
     variables = tuple(v for v in Z if v in f.free_symbols)
-    return Averages(digits).of(f, variables, law)
+    return NormalAverages(digits).of(f, variables, law)
 
 
 def check(found, value, digits):
@@ -191,7 +191,7 @@ def test_an_average_does_not_change_with_a_rotation(seed):
 def test_softmax_sums_to_one_with_a_covariance():
     law = sp.Matrix([[2, HALF, 0], [HALF, 1, -HALF], [0, -HALF, 3]])
     total = sp.exp(z1) + sp.exp(z2) + sp.exp(z3)
-    parts = [Averages().of(sp.exp(v)/total, (z1, z2, z3), law) for v in (z1, z2, z3)]
+    parts = [NormalAverages().of(sp.exp(v)/total, (z1, z2, z3), law) for v in (z1, z2, z3)]
     assert abs(sum(p.value for p in parts) - 1) <= sum(p.error for p in parts) < 1e-13
 
 
@@ -259,10 +259,10 @@ def test_an_odd_integrand_is_zero_if_its_average_exists():
 def test_a_budget_ends_a_sum_with_the_digits_that_hold():
     f = parsed("log(1+log(exp(z1)+exp(z2)+exp(z3)+exp(z4)+exp(z5)+exp(z6))**2)")
     with hx.budget(1.5):
-        short = Averages().of(f, Z)
+        short = NormalAverages().of(f, Z)
     assert 0 < short.error < 1e-2
     with pytest.raises(BudgetExceeded), hx.budget(0):
-        Averages().of(f, Z)
+        NormalAverages().of(f, Z)
     draws = np.log(1 + np.log(np.exp(np.random.default_rng(1).normal(size=(6, 10**6))).sum(axis=0))**2)
     assert abs(float(short.value) - draws.mean()) < 4*draws.std()/1e3 + float(short.error)
 
@@ -323,5 +323,5 @@ def test_a_wrong_reduction_is_seen_by_the_rotation(monkeypatch):
 def test_every_pair_of_six_signs_is_the_arc_sine():
     law = sp.Matrix(6, 6, lambda i, j: sp.Rational(1, 1 + abs(i - j)))
     for i, j in combinations(range(6), 2):
-        found = Averages().of(sp.sign(Z[i])*sp.sign(Z[j]), Z, law)
+        found = NormalAverages().of(sp.sign(Z[i])*sp.sign(Z[j]), Z, law)
         check(found, 2/mpmath.pi*mpmath.asin(mpmath.mpf(1)/(1 + abs(i - j))), 14)

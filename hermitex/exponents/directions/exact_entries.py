@@ -13,7 +13,7 @@ from sympy import Add, Basic, Dummy, Expr, Float, Mul, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.kernels.compile import compile
 from hermitex.symbolic.budget import checkpoint, effort, kept
-from hermitex.symbolic.digits.analytic_pieces import whitened
+from hermitex.symbolic.digits.iterated_averages import whitened
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.precise import evaluate
 

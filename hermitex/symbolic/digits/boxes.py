@@ -20,7 +20,7 @@ from hermitex.numbers.tail_forms import weighted
 from hermitex.symbolic.bounds.integrability import certainly_nonzero, dangers
 from hermitex.symbolic.breaks.switches import margin
 from hermitex.symbolic.budget import checkpoint, is_over
-from hermitex.symbolic.digits.analytic_pieces import whitened
+from hermitex.symbolic.digits.iterated_averages import whitened
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import majorant, majorant_tail
 from hermitex.symbolic.pieces import breakpoints

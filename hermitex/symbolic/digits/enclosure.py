@@ -14,7 +14,7 @@ from hermitex.errors import Divergent, NoClosedForm, NotConverged
 from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.outward import ZERO
-from hermitex.symbolic.digits.analytic_pieces import nested
+from hermitex.symbolic.digits.iterated_averages import nested
 from hermitex.symbolic.existence_check import exists_on_line, settled
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.interrupts import heard
