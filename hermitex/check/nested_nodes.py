@@ -19,7 +19,7 @@ from hermitex.numbers.gauss import legendre_on
 from hermitex.numbers.program import Program
 from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.budget import checkpoint, kept
-from hermitex.symbolic.digits.analytic_pieces import whitened
+from hermitex.symbolic.digits.iterated_averages import whitened
 from hermitex.symbolic.gaussian import Expectation
 
 NODES = 1_200_000  # of one rule: some 0.5 s for an integrand of ten operations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from sympy import Add, Expr, Float, S, Symbol, sqrt
@@ -164,7 +165,7 @@ class Expansion:
             if c == 0 or _total(index) > k:
                 continue
             chat = c if self.basis == "orthonormal" else c/sqrt(index_factorial(index))
-            term = self._number_like(chat, points[0], digits)
+            term = self._number_like(index, chat, points[0], digits)
             for table, n in zip(tables, (index,) if isinstance(index, int) else index, strict=True):
                 term = term*table[n]
             total = total + term
@@ -172,12 +173,28 @@ class Expansion:
 
     __call__ = evaluate
 
-    def _number_like(self, expr: Expr, point: Any, digits: int) -> Any:
+    def _number_like(self, index: Index, chat: Expr, point: Any, digits: int) -> Any:
         if isinstance(point, Expr):
-            return expr
+            return chat
         if hasattr(point, "_mpf_"):  # the digits that its own context works with
-            return point.context.make_mpf(self.numeric(expr, point.context.dps).value._mpf_)
-        return float(self.numeric(expr, digits).value)
+            return point.context.make_mpf(self.numeric(chat, point.context.dps).value._mpf_)
+        if self._in_doubles is not None and isinstance(index, int) and not self.is_exact(index):
+            return float(self._in_doubles.values[index])
+        return float(self.numeric(chat, digits).value)
+
+    @cached_property
+    def _in_doubles(self) -> Any:
+        """All coefficients on h_k in one pass, with errors that a partial sum does not feel; None where that is not to be had."""
+        if len(self.variables) > 1 or self.target.free_symbols - {*self.variables} or self.target.has(Expectation):
+            return None
+        from hermitex.numbers.hermite_coefficients import coefficients as in_one_pass
+
+        try:
+            found = in_one_pass(self.target, self.variables[0], self.order)
+        except HermitexError:  # each has a number of its own, or is refused with its reason
+            return None
+        real = found.values.dtype.kind == "f"
+        return found if real and max(found.errors) < 1e-13*max(abs(found.values)) else None
 
     # -- showing ---------------------------------------------------------------------------------------------------
     def plot(self, ax: Axes | None = None, *, orders: Any = None) -> Axes:
