@@ -69,8 +69,15 @@ def _by_sign(expr: Expr) -> Expr | None:
     (k,) = turned
     above, below = (expr.xreplace({p: p.args[i].expr for p, of in cases.items() if of == k}).xreplace({Abs(k): s*k, sign(k): s})
                     for i, s in enumerate((S.One, S.NegativeOne)))
-    gap = above.subs(k, 0) - expr.subs(k, 0)
+    gap = _at_zero(above, k) - _at_zero(expr, k)
     return Piecewise((tails(above), k >= 0), (tails(below), True)) if gap.is_zero else None
+
+
+def _at_zero(expr: Expr, k: Expr) -> Expr:
+    try:
+        return expr.subs(k, 0)
+    except ValueError:  # SymPy's, of an infinite argument of a maximum: there is no value
+        return S.NaN
 
 
 def _signs_of_tails(term: Expr) -> list[Expr]:

@@ -15,7 +15,7 @@ import hermitex as hx
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NotConverged
 from hermitex.numbers import moving_breaks, nested_panels, several
 from hermitex.numbers.invariant_directions import Directions
-from hermitex.numbers.moving_breaks import Breaks, Marks, marks
+from hermitex.numbers.moving_breaks import BreakMarks, Breaks, marks
 from hermitex.numbers.nested_panels import NestedPanels
 from hermitex.numbers.orthants import product_average
 from hermitex.numbers.reductions import by_conditional_form, by_length, in_fewest, independent_factors, over_circle
@@ -284,7 +284,7 @@ def test_breaks_that_are_left_out_are_in_the_error():
     F, known = kinks()
     value, error, _ = NestedPanels(F, Breaks(marks(F.program), F.variables), 1e-14).total()
     assert abs(value - known) <= error < 1e-12*known
-    value, error, _ = NestedPanels(F, Breaks(Marks(set(), set(), set()), F.variables), 1e-14).total()
+    value, error, _ = NestedPanels(F, Breaks(BreakMarks(set(), set(), set()), F.variables), 1e-14).total()
     assert abs(value - known) <= error
 
 
