@@ -80,7 +80,13 @@ class Quadratures:
         graded = 3*_GRADES//2 if len(self.rules) == 1 else 0
         out = 38.0  # half a window; beyond it exp(-x^2/2) underflows
         self.rules |= {a: quadrature.unit(8, graded, out) for a in self.rules if a in self.kinked}
+        self._changed()
         return self
+
+    @property
+    def far(self) -> bool:
+        """Do the nodes of kinked axes reach as far as exp(-x^2/2) does?"""
+        return all(self.rules[a].window > _WIDEST - 3 for a in self.rules if a in self.kinked)
 
     @property
     def ndim(self) -> int:

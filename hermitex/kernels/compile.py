@@ -6,7 +6,7 @@ A kernel is its source: it pickles from it (no SymPy in the worker), shows it, a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -154,13 +154,16 @@ class Kernel(Shown):
             raise BadInput(f"kernel: {why}")
         reached = np.broadcast_to(quad.error, value.shape)  # of the averages, relative to E|F|: that is what can be asked for
         rules = quad.arrays()
-        error = partial(self._error_of, value, s, rules, reached)
+        error: Callable[[], np.ndarray] = partial(self._error_of, value, s, rules, reached)
         if self.integrated is not None:
             rounding = self._rounding(value, s, rules) if self.cancels else np.zeros(value.shape)
             both = np.maximum(self._relative(value, s, rules, reached), rounding)
             value, both, reached = self._uncancelled(value, both, np.maximum(reached, rounding), values, arrays)
             error = partial(np.asarray, both)
         hidden = (value == 0) & (np.broadcast_to(quad.unseen, value.shape) if quad.axes else True)
+        if alone and quad.kinked and np.any(hidden) and not quad.far:
+            value, error, reached = self._far_out(value, error, reached, hidden, values, arrays)
+            hidden = hidden & (value == 0)
         if alone and np.any(hidden):
             given = {n: np.broadcast_to(v, value.shape)[hidden] for n, v in values.items()}
             self._untold.append(partial(self._hidden, int(np.sum(hidden)), {n: v[:_LOOKED_AT] for n, v in given.items()}))
@@ -208,6 +211,22 @@ class Kernel(Shown):
         # nothing is left of the closed form, and what there is may be too small for the rule
         error[some] = np.where(value[some] == 0, 1.0, error[some])
         return value, error, reached
+
+    def _far_out(self, value: np.ndarray, error: Callable[[], np.ndarray], reached: np.ndarray, hidden: np.ndarray,
+                 values: dict[str, np.ndarray], arrays: dict[str, np.ndarray]
+                 ) -> tuple[np.ndarray, Callable[[], np.ndarray], np.ndarray]:
+        """The same, the values that are 0 at all nodes within the window from nodes out to where exp(-x^2/2) underflows."""
+        far = replace(self, quadratures=self.quadratures.of(hidden).finer(), _loaded={}, _last={}, _untold=[])
+        value, reached = value.copy(), reached.copy()
+        value[hidden], told = far._evaluate({n: v[hidden] if v.ndim else v for n, v in values.items()}, arrays, alone=False)
+        reached[hidden] = far.quadratures.error
+
+        def both() -> np.ndarray:
+            found = np.array(np.broadcast_to(error(), value.shape))
+            found[hidden] = told()
+            return found
+
+        return value, both, reached
 
     def _rounding(self, value: np.ndarray, s: dict[str, Any], rules: Mapping[str, Any]) -> np.ndarray:
         """The relative error of each value that rounding of the terms of its sums may leave."""

@@ -51,6 +51,18 @@ def test_only_the_points_that_need_it_are_integrated_and_a_pickled_kernel_does_t
     assert kernel(mu=-39.0, s=1.0) == 0 and kernel.error == 1
 
 
+@pytest.mark.parametrize("place", [3.0, 8.9, 9.1, 12.0, 20.0, 37.0])
+def test_a_rare_event_beyond_the_window_keeps_its_digits(place):
+    """E[tanh z | z > k] and E tanh(z) 1{z > k}: beyond 9 the nodes of the first window meet nothing but 0."""
+    whole, given = hx.compile(hx.E(tanh(z)*Heaviside(z - mu))), hx.compile(hx.E(tanh(z), z > mu))
+    with mpmath.workdps(40):
+        k = mpmath.mpf(place)
+        part = density(k)*mpmath.quad(lambda t: mpmath.tanh(k + t)*mpmath.exp(-k*t - t*t/2), [0, 0.5, 1, 2, 4, 12])
+        chance = mpmath.erfc(k/mpmath.sqrt(2))/2
+    for kernel, known in ((whole, part), (given, part/chance)):
+        assert abs(kernel(mu=[1.0, place])[1]/float(known) - 1) < 1e-12 and kernel.error < 1e-11
+
+
 DIFFERENCES = {
     "a root": (exp(-s*z**2) - 1, lambda x: mpmath.expm1(-mpmath.log1p(2*x)/2)),
     "an exponential": (1 - cos(s*z), lambda x: -mpmath.expm1(-x*x/2)),
