@@ -5,10 +5,21 @@ Exponents add exactly, so the ratio of two rare events keeps all its digits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
+
+
+class _Special:
+    """The functions of scipy.special, which is loaded at the first call of one: balls do without it."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *values: getattr(import_module("scipy.special"), name)(*values)
+
+
+special = _Special()
 
 # e^250 = 1e108: the product of two mantissas within these limits is a double, and so is the sum of many.
 WIDEST = 250.0
@@ -137,7 +148,8 @@ def erfc(u: Any) -> Scaled:
     tail = np.real(u) > 1
     v = np.where(tail, u, 1.0)
     factor = exponential(-(v*v))
-    correction = np.exp(_square_error(v)) if not np.iscomplexobj(v) else 1.0
+    # at v = 1e10 the square is wrong by 1e4, and the value below e^(-1e20) whatever the factor is
+    correction = np.exp(np.clip(_square_error(v), -1.0, 1.0)) if not np.iscomplexobj(v) else 1.0
     return where(tail, Scaled(special.erfcx(v)*factor.m*correction, factor.k), Scaled(special.erfc(np.where(tail, 1.0, u))))
 
 

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy as sp
 from flint import acb
-from scipy import special
 
 from hermitex.numbers import floats_with_exponent as scaled
-from hermitex.numbers.floats_with_exponent import Scaled
+from hermitex.numbers.floats_with_exponent import Scaled, special
 from hermitex.numbers.normal_functions import NORMAL_FUNCTIONS
 from hermitex.symbolic.arithmetic import mp
 

@@ -65,7 +65,7 @@ class Integrand:
         values = self.program.floats(x if self.real else x.astype(complex))
         with np.errstate(all="ignore"):
             found = values.logarithm()
-        return np.where(np.isnan(found) | (found == np.inf), -np.inf, found)  # on a pole itself it has no level
+        return np.where(np.isnan(found), -np.inf, found)
 
     @cached_property
     def real(self) -> bool:
@@ -134,7 +134,10 @@ class Integrand:
         raise NotConverged(None, f"{self.f} has no value wherever it was evaluated")
 
     def _scanned(self, doublings: int, density: int) -> Scan:
-        return scan(self.level, [p.x for p in self.known_places], self.low, self.high, doublings, density)
+        try:
+            return scan(self.level, [p.x for p in self.known_places], self.low, self.high, doublings, density)
+        except Grows as reason:
+            raise Divergent(self.f, f"{reason}") from None
 
     @cached_property
     def vanishes(self) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from flint import acb
-from scipy import special
 
+from hermitex.numbers.floats_with_exponent import special
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.special import complex_erf, owen_t, sign_correlation
 

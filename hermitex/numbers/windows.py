@@ -60,7 +60,7 @@ def scan(level: Callable[[np.ndarray], np.ndarray], places: Sequence[float], low
     """
     far = REACH*2.0**(np.arange(1, density*doublings)/density)
     x = _grid(np.array([p for p in places if abs(p) < 1e15]), far, low, high)  # 1e15: beyond it doubles are further apart than 0.1
-    values = level(x)
+    values, infinite = _finite(level(x))
     for round_ in range(60):  # rounds: each divides a cell by 4, and 2^52 is reached in 26
         cells = _to_refine(x, values, np.array(places), round_)
         most = 20_000  # points: an integrand that is steep on all of them has no window to speak of
@@ -70,9 +70,25 @@ def scan(level: Callable[[np.ndarray], np.ndarray], places: Sequence[float], low
         new = np.setdiff1d(new, x)
         joined = np.concatenate([x, new])
         order = np.argsort(joined)
-        values = np.concatenate([values, level(new)])[order]
+        more, poles = _finite(level(new))
+        values, infinite = np.concatenate([values, more])[order], np.concatenate([infinite, poles])[order]
         x = joined[order]
+    _require_number(x, values, infinite)
     return Scan(x, values)
+
+
+def _finite(level: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The levels, and where they are infinite: on a pole itself there is none."""
+    infinite = level == np.inf
+    return np.where(infinite, -np.inf, level), infinite
+
+
+def _require_number(x: np.ndarray, level: np.ndarray, infinite: np.ndarray) -> None:
+    """Raise Grows where the largest level has two points beside it at which floats are infinite: exp(exp(exp(x)))."""
+    best = int(np.argmax(level))
+    for beside in (infinite[best + 1:best + 3], infinite[max(best - 2, 0):best]):
+        if len(beside) == 2 and beside.all():
+            raise Grows(f"the integrand does not fall off: it is larger than every number beyond {x[best]:.3g}")
 
 
 def _grid(places: np.ndarray, far: np.ndarray, low: float, high: float) -> np.ndarray:
