@@ -83,10 +83,20 @@ class Quadratures:
         self._changed()
         return self
 
+    def farther(self) -> Quadratures:
+        """With nodes as far out as exp(-x^2/2) reaches: of axes with known kinks, or of one axis alone."""
+        self.finer()
+        if len(self.rules) == 1:
+            out = 38.0
+            self.rules = {a: quadrature.panels(np.linspace(-out, out, 77)) if rule.kind in ("trapezoid", "panels") else rule
+                          for a, rule in self.rules.items()}
+        self._changed()
+        return self
+
     @property
     def far(self) -> bool:
-        """Do the nodes of kinked axes reach as far as exp(-x^2/2) does?"""
-        return all(self.rules[a].window > _WIDEST - 3 for a in self.rules if a in self.kinked)
+        """Do the nodes reach that far already?"""
+        return all(rule.window > _WIDEST - 3 for a, rule in self.rules.items() if a in self.kinked or len(self.rules) == 1)
 
     @property
     def ndim(self) -> int:

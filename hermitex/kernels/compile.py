@@ -161,7 +161,7 @@ class Kernel(Shown):
             value, both, reached = self._uncancelled(value, both, np.maximum(reached, rounding), values, arrays)
             error = partial(np.asarray, both)
         hidden = (value == 0) & (np.broadcast_to(quad.unseen, value.shape) if quad.axes else True)
-        if alone and quad.kinked and np.any(hidden) and not quad.far:
+        if alone and quad.axes and np.any(hidden) and not quad.far:
             value, error, reached = self._far_out(value, error, reached, hidden, values, arrays)
             hidden = hidden & (value == 0)
         if alone and np.any(hidden):
@@ -216,7 +216,7 @@ class Kernel(Shown):
                  values: dict[str, np.ndarray], arrays: dict[str, np.ndarray]
                  ) -> tuple[np.ndarray, Callable[[], np.ndarray], np.ndarray]:
         """The same, the values that are 0 at all nodes within the window from nodes out to where exp(-x^2/2) underflows."""
-        far = replace(self, quadratures=self.quadratures.of(hidden).finer(), _loaded={}, _last={}, _untold=[])
+        far = replace(self, quadratures=self.quadratures.of(hidden).farther(), _loaded={}, _last={}, _untold=[])
         value, reached = value.copy(), reached.copy()
         value[hidden], told = far._evaluate({n: v[hidden] if v.ndim else v for n, v in values.items()}, arrays, alone=False)
         reached[hidden] = far.quadratures.error

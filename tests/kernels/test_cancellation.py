@@ -61,6 +61,8 @@ def test_a_rare_event_beyond_the_window_keeps_its_digits(place):
         chance = mpmath.erfc(k/mpmath.sqrt(2))/2
     for kernel, known in ((whole, part), (given, part/chance)):
         assert abs(kernel(mu=[1.0, place])[1]/float(known) - 1) < 1e-12 and kernel.error < 1e-11
+    fixed = hx.compile(hx.E(tanh(z)*Heaviside(z - Rational(place))))
+    assert abs(fixed()/float(part) - 1) < 1e-12 and fixed.error < 1e-10
 
 
 DIFFERENCES = {
