@@ -217,14 +217,18 @@ class Kernel(Shown):
                  ) -> tuple[np.ndarray, Callable[[], np.ndarray], np.ndarray]:
         """The same, the values that are 0 at all nodes within the window from nodes out to where exp(-x^2/2) underflows."""
         far = replace(self, quadratures=self.quadratures.of(hidden).farther(), _loaded={}, _last={}, _untold=[])
+        try:
+            found, told = far._evaluate({n: v[hidden] if v.ndim else v for n, v in values.items()}, arrays, alone=False)
+        except NotConverged:  # nothing is known of them, which their error says
+            return value, error, reached
         value, reached = value.copy(), reached.copy()
-        value[hidden], told = far._evaluate({n: v[hidden] if v.ndim else v for n, v in values.items()}, arrays, alone=False)
+        value[hidden] = found
         reached[hidden] = far.quadratures.error
 
         def both() -> np.ndarray:
-            found = np.array(np.broadcast_to(error(), value.shape))
-            found[hidden] = told()
-            return found
+            errors = np.array(np.broadcast_to(error(), value.shape))
+            errors[hidden] = told()
+            return errors
 
         return value, both, reached
 
