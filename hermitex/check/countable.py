@@ -37,7 +37,6 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.check.nested_nodes import NoNumber
-from hermitex.check.normal import top_nodes
 from hermitex.check.point_tests import PointTest
 from hermitex.check.sample_points import Point
 from hermitex.check.switch_points import switches
@@ -49,7 +48,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
 from hermitex.symbolic.law_constraints import Condition
 from hermitex.symbolic.special import LogFactorial
-from hermitex.symbolic.terms import linear
+from hermitex.symbolic.terms import linear, top_nodes
 from hermitex.symbolic.undefined import undefined_functions
 
 _MOST, _TOGETHER = 800, 4000  # terms of a sum, and of sums inside each other

@@ -21,6 +21,7 @@ from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.digits.iterated_averages import whitened
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.terms import top_nodes
 
 NODES = 1_200_000  # of one rule: some 0.5 s for an integrand of ten operations
 
@@ -44,13 +45,6 @@ SMOOTH = {1: (Rule(40, 0), Rule(80, 0), Rule(160, 0), *KINKED[1][1:]), 2: (Rule(
           3: (Rule(24, 0), Rule(48, 0), Rule(96, 0))}
 OTHER = {1: (Rule(37, 26, 7), Rule(53, 34, 9)), 2: (Rule(9, 20, 4), Rule(11, 24, 5)), 3: (Rule(4, 11), Rule(5, 13))}
 ROUNDING = 1e-15  # of an average over the average of its modulus: some operations in doubles
-
-
-def top_averages(expr: Any) -> list[Expectation]:
-    """The outermost averages, in order of appearance."""
-    if isinstance(expr, Expectation):
-        return [expr]
-    return list(dict.fromkeys(n for a in expr.args for n in top_averages(a))) if expr.has(Expectation) else []
 
 
 @kept(512)
@@ -111,7 +105,7 @@ class Nest:
         fresh = {v: Dummy(v.name, real=True) for v in variables}
         body, self.variables = body.xreplace(fresh), tuple(fresh.values())
         self.letters = (*outer, *self.variables)
-        names = {n: Dummy("n", real=True) for n in top_averages(body)}
+        names = {n: Dummy("n", real=True) for n in top_nodes(body)}
         self.inner = {name: Nest(n, tuple(v for v in self.letters if n.has_free(v))) for n, name in names.items()}
         self.program = Program(body.xreplace(names), (*self.letters, *self.inner))
         self.outer = outer
@@ -194,4 +188,4 @@ class Nest:
         return x.reshape(m, -1), weight.reshape(m, -1)
 
 
-__all__ = ["NoNumber", "average", "top_averages"]
+__all__ = ["NoNumber", "average"]

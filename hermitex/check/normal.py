@@ -46,7 +46,7 @@ from hermitex.symbolic.conditioning import over
 from hermitex.symbolic.existence_check import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
-from hermitex.symbolic.terms import terms
+from hermitex.symbolic.terms import terms, top_nodes
 from hermitex.symbolic.undefined import tidy
 
 _DEGREE = 10**4  # of polynomials in exponentials
@@ -183,14 +183,6 @@ def symmetrised(body: Expr, variables: Sequence[Symbol], covariance: ImmutableDe
         keep = [move for move in group if move*covariance*move.T == covariance]
         body = (joined or short)(Add(*(body.xreplace(dict(zip(variables, move*Matrix(variables), strict=True))) for move in keep)))
     return body
-
-
-def top_nodes(expr: Expr) -> list[Expectation]:
-    """The outermost nodes, in order of appearance."""
-    if isinstance(expr, Expectation):
-        return [expr]
-    found = [n for a in expr.args for n in top_nodes(a)] if expr.has(Expectation) else []
-    return list(dict.fromkeys(found))
 
 
 def _evaluated(node: Expectation) -> Expr:

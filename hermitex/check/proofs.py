@@ -33,7 +33,7 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.check import rules
-from hermitex.check.normal import SMALL, is_long, one_body, short, stein_form, symmetrised, top_nodes
+from hermitex.check.normal import SMALL, is_long, one_body, short, stein_form, symmetrised
 from hermitex.check.switch_intervals import SWITCHING, interval, may_hold, on_interval, switch_places
 from hermitex.check.values import INTEGRALS, NO_NUMBER
 from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
@@ -42,7 +42,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbolic.parity import parity
-from hermitex.symbolic.terms import terms
+from hermitex.symbolic.terms import terms, top_nodes
 from hermitex.symbolic.undefined import tidy
 from hermitex.symbolic.zero import Verdict, decide
 

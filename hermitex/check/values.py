@@ -29,7 +29,7 @@ from sympy import (
 from sympy.core.function import UndefinedFunction
 
 from hermitex.check import rules
-from hermitex.check.nested_nodes import NoNumber, average, top_averages
+from hermitex.check.nested_nodes import NoNumber, average
 from hermitex.check.sample_points import Point, Trial
 from hermitex.errors import Divergent, HermitexError
 from hermitex.numbers.average import integral
@@ -43,7 +43,7 @@ from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.indexed_sums import added_up
 from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbolic.precise import evaluate_with_error
-from hermitex.symbolic.terms import linear
+from hermitex.symbolic.terms import linear, top_nodes
 from hermitex.symbolic.undefined import put, put_at
 
 INTEGRALS = (Expectation, Integral, Sum)
@@ -146,7 +146,7 @@ def _fast(side: Expr, point: Point, other: bool) -> Value:
         side = as_averages(integrated(added_up(side.xreplace(point))))
     side = side.replace(lambda e: isinstance(e, Prox | Moreau) and not e.loss.smooth, lambda e: e.doit(deep=False)).xreplace(point)
     found = {}
-    for node in top_averages(side):
+    for node in top_nodes(side):
         try:
             found[node] = Value(*map(_long, average(node, other)))
         except (NoNumber, HermitexError):  # more than three variables, functions without arrays: by the rules of `.evalf`

@@ -112,7 +112,7 @@ _MOMENT = "E[T(Y) "
 
 def of_the_mean(proof: Certificate) -> Certificate:
     """What is said of the one label map T(y) = y, said of E[Y|z]: E[T(Y) He_a] is c_a."""
-    name, order = proof.quantity, _orders(proof)
+    name, order = proof.quantity, orders_of(proof)
     if name == entry(order)[0]:
         name, _ = coefficient(order)
     how = proof.how.removeprefix(_IDENTITY).replace(_MOMENT, "E[Y ")
@@ -121,10 +121,11 @@ def of_the_mean(proof: Certificate) -> Certificate:
 
 def of_the_label(proof: Certificate) -> Certificate:
     """What is said of E[Y|z], said of the label map T(y) = y."""
-    name, order = proof.quantity, _orders(proof)
+    name, order = proof.quantity, orders_of(proof)
     name = entry(order)[0] if name == coefficient(order)[0] else name.replace("c[", _MOMENT)
     return replace(proof, quantity=name, how=f"{_IDENTITY}{proof.how}")
 
 
-def _orders(proof: Certificate) -> tuple[int, ...]:
+def orders_of(proof: Certificate) -> tuple[int, ...]:
+    """The multi-index of a proof; of one index (k,)."""
     return proof.order if isinstance(proof.order, tuple) else (proof.order,)

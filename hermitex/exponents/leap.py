@@ -21,7 +21,7 @@ from hermitex.exponents.directions.regression import Regression, coefficient, on
 from hermitex.exponents.directions.relevant import Relevant, relevant_directions
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import centre_target
-from hermitex.exponents.evidence import KeepingOracle, MeanEvidence, of_the_mean
+from hermitex.exponents.evidence import KeepingOracle, MeanEvidence, of_the_mean, orders_of
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.labels.families import Family, Member
 from hermitex.symbolic.budget import checkpoint
@@ -151,7 +151,7 @@ class LeapSearch:
 
 def _is_coefficient(proof: Certificate, k: int) -> bool:
     """Does it prove c_a != 0 for a multi-index |a| = k?"""
-    order = proof.order if isinstance(proof.order, tuple) else (proof.order,)
+    order = orders_of(proof)
     return proof.status == "nonzero" and sum(order) == k and proof.quantity == coefficient(order)[0]
 
 

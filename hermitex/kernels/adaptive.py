@@ -24,6 +24,7 @@ from hermitex.kernels.source import place
 
 _GRADES = 20  # panels toward each end of an interval, each a quarter of the one before: a root there costs no digits
 _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
+_FAR = 38.0  # half a window from which a sum begins that is to see all that floats hold
 _FURTHER = 3.0  # a window is widened by that much: at 9 a Gaussian tail falls by e^-31 on the way
 _STIR = 2.0**-49  # of a node in verification, some ten times its rounding, which a narrow integrand feels
 _MOST_NUMBERS = 10**8  # in one array, of which there are some at once: 0.8 GB each
@@ -78,8 +79,7 @@ class Quadratures:
     def finer(self) -> Quadratures:
         """With the rules that what closed forms leave asks for: far out, or within a hair of a kink."""
         graded = 3*_GRADES//2 if len(self.rules) == 1 else 0
-        out = 38.0  # half a window; beyond it exp(-x^2/2) underflows
-        self.rules |= {a: quadrature.unit(8, graded, out) for a in self.rules if a in self.kinked}
+        self.rules |= {a: quadrature.unit(8, graded, _FAR) for a in self.rules if a in self.kinked}
         self._changed()
         return self
 
@@ -87,8 +87,7 @@ class Quadratures:
         """With nodes as far out as exp(-x^2/2) reaches: of axes with known kinks, or of one axis alone."""
         self.finer()
         if len(self.rules) == 1:
-            out = 38.0
-            self.rules = {a: quadrature.panels(np.linspace(-out, out, 77)) if rule.kind in ("trapezoid", "panels") else rule
+            self.rules = {a: quadrature.panels(np.linspace(-_FAR, _FAR, 77)) if rule.kind in ("trapezoid", "panels") else rule
                           for a, rule in self.rules.items()}
         self._changed()
         return self
@@ -96,7 +95,7 @@ class Quadratures:
     @property
     def far(self) -> bool:
         """Do the nodes reach that far already?"""
-        return all(rule.window > _WIDEST - 3 for a, rule in self.rules.items() if a in self.kinked or len(self.rules) == 1)
+        return all(rule.window >= _FAR for a, rule in self.rules.items() if a in self.kinked or len(self.rules) == 1)
 
     @property
     def ndim(self) -> int:

@@ -19,6 +19,7 @@ from hermitex.numbers.ball_integral import ball_integral
 from hermitex.numbers.integrand import LN10, Integrand
 from hermitex.numbers.one_period import over_one_period
 from hermitex.numbers.panels import panel_sum
+from hermitex.numbers.program import exact_ball, middle_of
 from hermitex.symbolic.arithmetic import mp
 
 DOUBLE_DIGITS = 15  # of doubles: what is asked beyond goes to balls at once
@@ -159,7 +160,7 @@ def _by_balls(integrand: Integrand, start: Average, wanted: _Wanted) -> Average:
         need = wanted.digits + lost + 3
         bits = int(need*LN10/math.log(2)) + 40 + int(math.log2(2 + abs(integrand.window.top)))
         with ctx.workprec(bits), mp.workprec(bits):
-            tolerance = _arb(start.size)*arb(10)**int(-need)
+            tolerance = exact_ball(start.size)*arb(10)**int(-need)
             enclosed = ball_integral(integrand, tolerance, bits, need + 2)
             value, error = _centre(enclosed.ball)
             found = Average(value, error, start.size, not enclosed.unproved)
@@ -198,18 +199,8 @@ def _not_converged(integrand: Integrand, found: Average) -> NotConverged:
     return NotConverged((found.value, found.error), reached)
 
 
-def _arb(x: Any) -> arb:
-    sign, man, exponent, _ = mp.mpf(x)._mpf_
-    return arb((-1)**sign*int(man))*arb(2)**int(exponent)
-
-
 def _centre(ball: acb) -> tuple[Any, Any]:
     """The middle of a ball and its radius as numbers of mpmath."""
-    parts = [_exact(p.mid()) for p in (ball.real, ball.imag)]
-    radius = _exact(ball.real.rad()) + _exact(ball.imag.rad())
+    parts = [middle_of(p) for p in (ball.real, ball.imag)]
+    radius = middle_of(ball.real.rad()) + middle_of(ball.imag.rad())
     return (mp.mpc(*parts) if parts[1] else parts[0]), radius
-
-
-def _exact(x: arb) -> Any:
-    man, exponent = x.man_exp()
-    return mp.ldexp(mp.mpf(int(man)), int(exponent))

@@ -16,7 +16,6 @@ from hermitex.numbers.average import Average
 from hermitex.numbers.floats_with_exponent import Scaled
 from hermitex.numbers.moving_breaks import BreakMarks, Breaks, marks
 from hermitex.numbers.nested_panels import NestedPanels, Sums
-from hermitex.numbers.program import Program
 from hermitex.numbers.scaled_integrand import Array, ScaledIntegrand
 from hermitex.symbolic.arithmetic import mp
 
@@ -60,10 +59,7 @@ class _ScaledRow(ScaledIntegrand):
     """f(x, y) exp(-y^2/2)/(2 pi)^(1/2) over e^k(x), k(x) the whole number next to the logarithm of its largest value at x."""
 
     def __init__(self, f: Expr, variables: Sequence[Symbol]) -> None:
-        self.body, self.variables, self.n = f, tuple(variables), 2
-        self.weighted, self.evaluations, self.most, self.top = True, 0, 20_000_000, 0.0
-        self._moved = self._size = 0.0
-        self.program = Program(f, self.variables)
+        self._begin(f, variables)
         self.between, self.k = np.empty(0), np.zeros(1)
 
     def prepare(self, x: Array) -> NDArray[np.bool_]:
@@ -113,17 +109,14 @@ class _Outer(ScaledIntegrand):
 
     def __init__(self, F: Expr, x: Symbol, inner: Mapping[Symbol, tuple[Expr, Symbol]]) -> None:
         self.rows = {v: _InnerAverage(f, x, y) for v, (f, y) in inner.items()}
-        self.names = (x, *inner)
-        self.body, self.variables, self.n, self.weighted, self.evaluations, self.most, self.top = F, (x,), 1, True, 0, 200_000, 0.0
-        self._moved = self._size = 0.0
-        self.program = Program(F, self.names)
+        self._begin(F, (x,), (x, *inner), most=200_000)
         self.low, self.high = self._region()
         if np.isnan(self._found(np.concatenate([self.low, self.high]))[0].m).any():
             raise NotConverged(None, f"an average in {F} has no number at the ends of the window")
 
     def own_marks(self) -> BreakMarks:
         """The places that the formula shows in x alone."""
-        return BreakMarks(*({u for u in us if u.free_symbols == {self.names[0]}} for us in marks(self.program)))
+        return BreakMarks(*({u for u in us if u.free_symbols == {self.variables[0]}} for us in marks(self.program)))
 
     def level(self, points: Array) -> tuple[Array, Array]:
         found = self._found(points[:, 0])[0].logarithm() - self._exponent(points)

@@ -17,7 +17,7 @@ from flint import acb, arb, ctx, fmpz_poly
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError
-from hermitex.numbers.program import Program, Undecided, ball_constant
+from hermitex.numbers.program import Program, Undecided, ball_constant, exact_ball
 from hermitex.symbolic.arithmetic import mp
 
 #: Functions that vanish exactly where their argument does.
@@ -173,7 +173,7 @@ def _refined(program: Program, x: float) -> Place:
         with mp.workprec(bits + 20):
             centre = _secant(program, mp.mpf(float(x)), bits)
         with ctx.workprec(bits + 20):
-            middle = _arb(centre)
+            middle = exact_ball(centre)
             radius = arb(2)**(8 - bits)*(abs(middle) + arb(2)**-20)
             ends = [program.balls(acb(middle + s*radius)).real for s in (-1, 1)]
             proved = bool(ends[0]*ends[1] < 0)
@@ -192,8 +192,3 @@ def _secant(program: Program, x: Any, bits: int) -> Any:
         a, fa, b = b, fb, b - fb*(b - a)/(fb - fa)
         fb = program.digits(b)
     return b
-
-
-def _arb(x: Any) -> arb:
-    sign, man, exponent, _ = x._mpf_
-    return arb((-1)**sign*int(man))*arb(2)**int(exponent)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -72,7 +72,7 @@ class BallNumber(sp.AtomicExpr):
 
     def _eval_evalf(self, prec: int) -> Expr:
         with mp.workprec(prec):
-            return sp.Float._new(_mp_of(self.ball.real)._mpf_, prec)
+            return sp.Float._new(middle_of(self.ball.real)._mpf_, prec)
 
 
 class Undecided(ArithmeticError):
@@ -438,7 +438,7 @@ _BUILDERS: tuple[tuple[Any, Callable[[Program, Any], int]], ...] = (
 
 def _has_ball(op: Operation) -> bool:
     if op.name == "constant":
-        return op.data.is_Rational or op.data in _LEAVES or _ConstantProgram(op.data, ()).has_balls
+        return op.data.is_Rational or op.data in _LEAVES or _constant_program(op.data).has_balls
     return op.name != "pointwise" and (op.name not in TABLE or TABLE[op.name].ball is not None)
 
 
@@ -555,6 +555,12 @@ class _ConstantProgram(Program):
         return _leaf(op.data) if op.name == "leaf" else super()._in_balls(op, a, inputs, analytic, state)
 
 
+@lru_cache(maxsize=512)
+def _constant_program(e: Expr) -> _ConstantProgram:
+    """The program of a constant, which is asked whether it has a ball, and for its value at several precisions."""
+    return _ConstantProgram(e, ())
+
+
 def _leaf(e: Expr) -> acb:
     if e in _LEAVES:
         return _LEAVES[e]()
@@ -575,7 +581,7 @@ def ball_constant(e: Expr) -> acb:
     """
     if e.is_Rational or e in _LEAVES:
         return _leaf(e)
-    program, wanted = _ConstantProgram(e, ()), ctx.prec
+    program, wanted = _constant_program(e), ctx.prec
     if not program.has_balls:
         raise NoClosedForm(e, "it has no ball")
     extra = 20
@@ -592,25 +598,30 @@ def ball_constant(e: Expr) -> acb:
         extra *= 4
 
 
-def _mp_of(x: arb) -> Any:
+def middle_of(x: arb) -> Any:
+    """The middle of a ball as a number of mpmath."""
     if not x.is_finite():
         return mp.nan
     man, exponent = x.mid().man_exp()
     return mp.mpf(int(man))*mp.mpf(2)**int(exponent)
 
 
-def _ball_of(value: Any) -> acb:
-    """The ball of one number."""
-    parts = [mp.mpf(part)._mpf_ for part in (mp.re(value), mp.im(value))]
-    return acb(*(arb((-1)**sign*int(man))*arb(2)**exponent for sign, man, exponent, _ in parts))
+def exact_ball(x: Any) -> arb:
+    """A number of mpmath as a ball without a radius, with all of its bits whatever precision is in force."""
+    negative, man, exponent, _ = x._mpf_
+    return arb((-1)**negative*int(man))*arb(2)**int(exponent)
+
+
+def _without_radius(value: Any) -> acb:
+    return acb(exact_ball(mp.re(value)), exact_ball(mp.im(value)))
 
 
 def _number_of(ball: acb) -> Any:
-    return _mp_of(ball.real) if ball.imag == 0 else mp.mpc(_mp_of(ball.real), _mp_of(ball.imag))
+    return middle_of(ball.real) if ball.imag == 0 else mp.mpc(middle_of(ball.real), middle_of(ball.imag))
 
 
 def _mp_constant(e: Expr) -> Any:
-    program = _ConstantProgram(e, ())
+    program = _constant_program(e)
     with ctx.workprec(mp.prec + 10):
         return _number_of(ball_constant(e)) if program.has_balls else program.digits()
 
@@ -619,7 +630,7 @@ def _scaled_constant(e: Expr) -> Scaled:
     if e is sp.nan:
         return Scaled(np.float64(np.nan))
     with ctx.workprec(90), mp.workprec(90):
-        ball = ball_constant(e) if (program := _ConstantProgram(e, ())).has_balls else _ball_of(program.digits())
+        ball = ball_constant(e) if _constant_program(e).has_balls else _without_radius(_constant_program(e).digits())
         size = abs(ball)
         k = 0 if size.contains(0) else int(size.log().mid().floor().unique_fmpz())
         k = k if abs(k) > scaled.WIDEST else 0

@@ -15,14 +15,11 @@ from sympy import (
     Add,
     Dummy,
     Expr,
-    Heaviside,
     Matrix,
     Max,
     Min,
     Mul,
-    Piecewise,
     Poly,
-    Pow,
     S,
     Symbol,
     cosh,
@@ -31,12 +28,12 @@ from sympy import (
     eye,
     gamma,
     pi,
-    sign,
     sinh,
     sqrt,
 )
 
 from hermitex.numbers.invariant_directions import Directions, Row, images, orthonormal, product, vanishes
+from hermitex.symbolic.terms import factorwise
 
 
 class Reduced(NamedTuple):
@@ -59,7 +56,7 @@ def in_fewest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> Reduced:
     >>> in_fewest(exp(z1), (z1, z2), eye(2))[:2]
     (exp(1/2), 1)
     """
-    seen = Directions(_factorwise(body), variables)
+    seen = Directions(factorwise(body), variables)
     basis = orthonormal(seen.rows, law)
     names = tuple(Dummy(f"y{i}", real=True) for i in range(len(basis)))
     inside = substituted(body, dict(zip(variables, images(basis, law, names), strict=True)))
@@ -80,15 +77,9 @@ def substituted(e: Any, swap: dict[Symbol, Expr]) -> Any:
     return e.func(*(substituted(a, swap) for a in e.args))
 
 
-def _factorwise(body: Expr) -> Expr:
-    """sign(u v) = sign(u) sign(v) and |u v| = |u| |v|: each factor then changes its sign in its own variables."""
-    swap = {f: Mul(*(f.func(a) for a in f.args[0].args)) for f in body.atoms(sign, Abs) if f.args[0].is_Mul}
-    return body.xreplace(swap)
-
-
 def factors(body: Expr) -> list[Expr]:
     """The factors of an integrand, exp(a + b) being two."""
-    flat = [a for f in Mul.make_args(_factorwise(body)) for a in Mul.make_args(f)]
+    flat = [a for f in Mul.make_args(factorwise(body)) for a in Mul.make_args(f)]
     return [exp(a) for f in flat if isinstance(f, exp) for a in Add.make_args(f.args[0].expand())] + [
         f for f in flat if not isinstance(f, exp)]
 
@@ -239,50 +230,6 @@ def _of_form(e: Any, swap: dict[Symbol, Expr], square: Expr, w: Symbol) -> Any:
     return e.func(*(_of_form(a, swap, square, w) for a in e.args))
 
 
-def over_circle(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Symbol] | None:
-    """E f = 2^(a/2) Gamma(1 + a/2)/(2 pi) int f(cos, sin) for f(r z) = r^a f(z) in two variables: (g, t) with E f = int_-1^1 g dt.
-
-    The circle is taken as the edge of a square, on which algebraic functions remain algebraic: d(angle) = dt/(1 + t^2).
-    """
-    if len(variables) != 2 or body.is_polynomial(*variables):
-        return None
-    power = degree(body, variables)
-    if power is None or not (power + 2).is_positive:
-        return None
-    t = Dummy("t", real=True)
-    edges = [(s, t) for s in (S.One, -S.One)] + [(t, s) for s in (S.One, -S.One)]
-    sides = Add(*(body.xreplace(dict(zip(variables, at, strict=True))) for at in edges))
-    return 2**(power/2)*gamma(1 + power/2)/(2*pi)*sides*(1 + t**2)**(-1 - power/2), t
-
-
-def degree(e: Expr, variables: Sequence[Symbol]) -> Expr | None:
-    """The number a with e(r z) = r^a e(z) for r > 0; None where there is none, or the formula does not show it.
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z1, z2
-    >>> degree(Max(z1, z2)*Abs(z1 - z2)**S.Half/(z1**2 + z2**2), (z1, z2)), degree(1 + z1, (z1, z2))
-    (-1/2, None)
-    """
-    if e == 0 or e.free_symbols.isdisjoint(variables):
-        return S.Zero
-    if e in variables:
-        return S.One
-    below = [] if isinstance(e, Piecewise) else [degree(a, variables) for a in e.args]
-    if not below or None in below:
-        return None
-    if isinstance(e, Mul):
-        return Add(*below)
-    if isinstance(e, Add | Max | Min):
-        found = {d for a, d in zip(e.args, below, strict=True) if a != 0}
-        return found.pop() if len(found) == 1 else None
-    if isinstance(e, Pow):
-        return e.exp*below[0] if e.exp.is_Rational else None
-    if isinstance(e, Abs):
-        return below[0]
-    return S.Zero if isinstance(e, sign | Heaviside) or all(d == 0 for d in below) else None
-
-
 # -- the largest of several --------------------------------------------------------------------------------------------
 def linear_forms(us: Sequence[Expr], variables: Sequence[Symbol]) -> list[tuple[Row, Expr]] | None:
     """(coefficients, constant) of each of several affine forms; None if one is not affine."""
@@ -346,5 +293,5 @@ def _alike_together(parts: list[Reduced]) -> list[Reduced]:
     return [Reduced(S(n), body, parts[0].variables) for body, n in counted.items()]
 
 
-__all__ = ["Reduced", "by_conditional_form", "by_largest", "by_length", "degree", "factors", "in_fewest", "independent_factors",
-           "is_odd", "linear_forms", "over_circle", "substituted", "summands", "variances", "without_quadratic_exponent"]
+__all__ = ["Reduced", "by_conditional_form", "by_largest", "by_length", "factors", "in_fewest", "independent_factors",
+           "is_odd", "linear_forms", "substituted", "summands", "variances", "without_quadratic_exponent"]

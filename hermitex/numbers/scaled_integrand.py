@@ -39,10 +39,8 @@ class ScaledIntegrand:
     """
 
     def __init__(self, body: Expr, variables: Sequence[Symbol], box: tuple[Array, Array] | None = None) -> None:
-        self.body, self.variables, self.n = body, tuple(variables), len(variables)
-        self.weighted, self.evaluations, self.most, self.top = box is None, 0, 20_000_000, 0.0
-        self._moved = self._size = 0.0
-        self.program = Program(body, self.variables)
+        self._begin(body, variables)
+        self.weighted = box is None
         if box is None:
             self.low, self.high = self._region()
             self._require_decay()
@@ -51,6 +49,13 @@ class ScaledIntegrand:
             self.top = float(np.max(self.level(self._grid(33))[1], initial=-np.inf))
         if not np.isfinite(self.top):
             raise NotConverged(None, f"{body} is zero or undefined wherever it was evaluated")
+
+    def _begin(self, body: Expr, variables: Sequence[Symbol], names: Sequence[Symbol] = (), most: int = 20_000_000) -> None:
+        """Compile the body, in the names if it holds others than the variables; nothing is evaluated yet."""
+        self.body, self.variables, self.n = body, tuple(variables), len(variables)
+        self.weighted, self.evaluations, self.most, self.top = True, 0, most, 0.0
+        self._moved = self._size = 0.0
+        self.program = Program(body, tuple(names) or self.variables)
 
     def level(self, points: Array) -> tuple[Array, Array]:
         """(points, log |F|) at the rows of an array; -inf where F vanishes or has no value."""

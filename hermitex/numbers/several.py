@@ -26,16 +26,15 @@ from hermitex.numbers.reductions import (
     by_conditional_form,
     by_largest,
     by_length,
-    degree,
     in_fewest,
     independent_factors,
     is_odd,
-    over_circle,
     summands,
     without_quadratic_exponent,
 )
 from hermitex.numbers.scaled_integrand import ScaledIntegrand
 from hermitex.symbolic.arithmetic import mp
+from hermitex.symbolic.radial import degree, over_circle
 
 
 class BeyondDoubles(Exception):

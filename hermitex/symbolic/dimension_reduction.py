@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from sympy import Abs, Add, And, Expr, Heaviside, Max, Min, Mul, Piecewise, Pow, S, Symbol, atan, exp, eye, gamma, pi, sign, sqrt
+from sympy import Add, And, Expr, Heaviside, Mul, Piecewise, S, Symbol, atan, exp, eye, pi, sign, sqrt
 
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.engine.several_variables import Matrix, linear_forms
 from hermitex.symbolic.gaussian import Expectation, bind
-from hermitex.symbolic.radial import over_directions
+from hermitex.symbolic.radial import over_circle, over_directions
 
 _JUMPS = (sign, Heaviside)
 
@@ -53,7 +53,7 @@ def over_fewer(node: Expectation) -> Expr | None:
         return bind(inside.xreplace(swap), fresh, None)
     if (along := over_directions(body, variables)) is not None:
         return bind(along[0], along[1:], None)
-    return _over_circle(body, variables) if len(variables) == 2 and not body.is_polynomial(*variables) else None
+    return _over_circle(body, variables)
 
 
 def four_signs(node: Expectation) -> Expr | None:
@@ -100,45 +100,12 @@ def _connected(body: Expr, variables: Sequence[Symbol]) -> list[tuple[tuple[Symb
 
 
 def _over_circle(body: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
-    power = degree(body, variables)
-    if power is None or not (power + 2).is_positive:
+    """The circle's integral over (-1, 1) as an average."""
+    circle = over_circle(body, variables)
+    if circle is None:
         return None
-    x, t = variables
-    sides = Add(*(body.xreplace(dict(zip((x, t), at, strict=True))) for s in (S.One, -S.One) for at in ((s, t), (t, s))))
-    weight = 2**(power/2 - 1)*gamma(1 + power/2)*sqrt(2/pi)*exp(t**2/2)*(1 + t**2)**(-1 - power/2)
-    return bind(Piecewise((weight*sides, And(t > -1, t < 1)), (S.Zero, True)), (t,), None)
+    g, t = circle
+    return bind(Piecewise((sqrt(2*pi)*exp(t**2/2)*g, And(t > -1, t < 1)), (S.Zero, True)), (t,), None)
 
 
-def degree(e: Expr, variables: Sequence[Symbol]) -> Expr | None:
-    """The number a with e(r z) = r^a e(z) for r > 0; None where there is none, or it is not seen.
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z1, z2
-    >>> degree(Max(z1, z2)*Abs(z1 - z2)**S.Half/(z1**2 + z2**2), (z1, z2)), degree(1 + z1, (z1, z2))
-    (-1/2, None)
-    """
-    if e == 0 or e.free_symbols.isdisjoint(variables):
-        return S.Zero
-    if e in variables:
-        return S.One
-    if isinstance(e, Piecewise):
-        return None
-    below = [degree(a, variables) for a in e.args]
-    if None in below:
-        return None
-    if isinstance(e, Mul):
-        return Add(*below)
-    if isinstance(e, Add | Max | Min):
-        found = {d for a, d in zip(e.args, below, strict=True) if a != 0}
-        return found.pop() if len(found) == 1 else None
-    if isinstance(e, Pow):
-        return e.exp*below[0] if e.exp.is_Rational else None
-    if isinstance(e, Abs):
-        return below[0]
-    if isinstance(e, _JUMPS):
-        return S.Zero
-    return S.Zero if all(d == 0 for d in below) else None
-
-
-__all__ = ["degree", "four_signs", "over_fewer"]
+__all__ = ["four_signs", "over_fewer"]

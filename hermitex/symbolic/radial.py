@@ -2,7 +2,7 @@
 
 The length of n independent standard normals has the chi density; one standard normal u carries it with the weight
 |u|^(n-1). The direction is independent of it: of a factor that is a homogeneous polynomial p of degree d, what counts is
-|z|^d E p/E |z|^d.
+|z|^d E p/E |z|^d. A homogeneous integrand in two variables is an average over the circle.
 """
 
 from __future__ import annotations
@@ -11,7 +11,26 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from sympy import Abs, Add, Dummy, Expr, Mul, S, Symbol, factorial2, gamma, pi, sift, sqrt
+from sympy import (
+    Abs,
+    Add,
+    Dummy,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    Pow,
+    S,
+    Symbol,
+    factorial2,
+    gamma,
+    pi,
+    sift,
+    sign,
+    sqrt,
+)
 
 from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
 from hermitex.symbolic.series.polynomials import poly_of
@@ -109,3 +128,48 @@ def _polynomial(p: Expr, variables: tuple[Symbol, ...], u: Symbol) -> Expr:
     if whole != poly_of(Add(*(c*length**(k//2) for k, c in on_axis.items())), *variables):
         raise _NotRadial
     return Add(*(c*u**k for k, c in on_axis.items()))
+
+
+# -- homogeneous integrands -------------------------------------------------------------------------------------------
+def over_circle(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Symbol] | None:
+    """E f = 2^(a/2) Gamma(1 + a/2)/(2 pi) int f(cos, sin) for f(r z) = r^a f(z) in two variables: (g, t) with E f = int_-1^1 g dt.
+
+    The circle is taken as the edge of a square, on which algebraic functions remain algebraic: d(angle) = dt/(1 + t^2).
+    """
+    if len(variables) != 2 or body.is_polynomial(*variables):
+        return None
+    power = degree(body, variables)
+    if power is None or not (power + 2).is_positive:
+        return None
+    t = Dummy("t", real=True)
+    edges = [(s, t) for s in (S.One, -S.One)] + [(t, s) for s in (S.One, -S.One)]
+    sides = Add(*(body.xreplace(dict(zip(variables, at, strict=True))) for at in edges))
+    return 2**(power/2)*gamma(1 + power/2)/(2*pi)*sides*(1 + t**2)**(-1 - power/2), t
+
+
+def degree(e: Expr, variables: Sequence[Symbol]) -> Expr | None:
+    """The number a with e(r z) = r^a e(z) for r > 0; None where there is none, or the formula does not show it.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> degree(Max(z1, z2)*Abs(z1 - z2)**S.Half/(z1**2 + z2**2), (z1, z2)), degree(1 + z1, (z1, z2))
+    (-1/2, None)
+    """
+    if e == 0 or e.free_symbols.isdisjoint(variables):
+        return S.Zero
+    if e in variables:
+        return S.One
+    below = [] if isinstance(e, Piecewise) else [degree(a, variables) for a in e.args]
+    if not below or None in below:
+        return None
+    if isinstance(e, Mul):
+        return Add(*below)
+    if isinstance(e, Add | Max | Min):
+        found = {d for a, d in zip(e.args, below, strict=True) if a != 0}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(e, Pow):
+        return e.exp*below[0] if e.exp.is_Rational else None
+    if isinstance(e, Abs):
+        return below[0]
+    return S.Zero if isinstance(e, sign | Heaviside) or all(d == 0 for d in below) else None

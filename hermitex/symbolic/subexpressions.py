@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sympy import Basic
+from sympy import Basic, Expr, S, Symbol
 
 
 def parts(e: Basic) -> Iterator[Basic]:
@@ -45,3 +45,11 @@ def swapped(e: Basic, rule: Mapping[Any, Any]) -> Any:
         return found
 
     return of(e)
+
+
+def at_numbers(e: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
+    """An expression at numbers; NaN where it has none there."""
+    try:
+        return e.subs(numbers)
+    except (ValueError, TypeError):  # Max of what is infinite: no number either
+        return S.NaN

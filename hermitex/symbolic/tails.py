@@ -11,6 +11,8 @@ from typing import Any
 
 from sympy import Abs, Add, Expr, Ge, Mul, Piecewise, Pow, S, erf, erfc, expand, factor_terms, log, sign
 
+from hermitex.symbolic.subexpressions import at_numbers
+
 
 class TailErfc(erfc):  # type: ignore[misc]
     """erfc(u) of either sign of u."""
@@ -69,15 +71,8 @@ def _by_sign(expr: Expr) -> Expr | None:
     (k,) = turned
     above, below = (expr.xreplace({p: p.args[i].expr for p, of in cases.items() if of == k}).xreplace({Abs(k): s*k, sign(k): s})
                     for i, s in enumerate((S.One, S.NegativeOne)))
-    gap = _at_zero(above, k) - _at_zero(expr, k)
+    gap = at_numbers(above, {k: S.Zero}) - at_numbers(expr, {k: S.Zero})
     return Piecewise((tails(above), k >= 0), (tails(below), True)) if gap.is_zero else None
-
-
-def _at_zero(expr: Expr, k: Expr) -> Expr:
-    try:
-        return expr.subs(k, 0)
-    except ValueError:  # SymPy's, of an infinite argument of a maximum: there is no value
-        return S.NaN
 
 
 def _signs_of_tails(term: Expr) -> list[Expr]:

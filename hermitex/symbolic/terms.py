@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sympy import Add, Dummy, Expr, Mul, S, Symbol, expand
+from sympy import Abs, Add, Dummy, Expr, Mul, S, Symbol, expand, sign
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
@@ -96,3 +96,17 @@ def _mask(expr: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, dict[Symbol,
 
     masked = walk(expr)
     return masked, {v: k for k, v in seen.items()}
+
+
+def factorwise(body: Expr) -> Expr:
+    """sign(u v) = sign(u) sign(v) and |u v| = |u| |v|: each factor then changes its sign in its own variables."""
+    swap = {f: Mul(*(f.func(a) for a in f.args[0].args)) for f in body.atoms(sign, Abs) if f.args[0].is_Mul}
+    return body.xreplace(swap)
+
+
+def top_nodes(expr: Expr) -> list[Expectation]:
+    """The outermost nodes, in order of appearance."""
+    if isinstance(expr, Expectation):
+        return [expr]
+    found = [n for a in expr.args for n in top_nodes(a)] if expr.has(Expectation) else []
+    return list(dict.fromkeys(found))

@@ -18,9 +18,10 @@ from hermitex.numbers.invariant_directions import Directions
 from hermitex.numbers.moving_breaks import BreakMarks, Breaks, marks
 from hermitex.numbers.nested_panels import NestedPanels
 from hermitex.numbers.orthants import product_average
-from hermitex.numbers.reductions import by_conditional_form, by_length, in_fewest, independent_factors, over_circle
+from hermitex.numbers.reductions import by_conditional_form, by_length, in_fewest, independent_factors
 from hermitex.numbers.scaled_integrand import ScaledIntegrand
 from hermitex.numbers.several import BeyondDoubles, NormalAverages
+from hermitex.symbolic.radial import over_circle
 
 Z = sp.symbols("z1:7", real=True)
 z1, z2, z3, z4, z5, z6 = Z

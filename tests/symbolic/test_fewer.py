@@ -7,8 +7,9 @@ import pytest
 from sympy import Abs, Max, Rational, Symbol, cos, exp, lambdify, pi, sign, sqrt, tanh
 
 from hermitex import E, compile
-from hermitex.symbolic.dimension_reduction import degree, over_fewer
+from hermitex.symbolic.dimension_reduction import over_fewer
 from hermitex.symbolic.precise import evaluate
+from hermitex.symbolic.radial import degree
 from hermitex.symbols import z1, z2, z3
 
 mp = mpmath.mp.clone()

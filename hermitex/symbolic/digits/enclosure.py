@@ -209,12 +209,13 @@ class _Enclosing:
     def _on_line(self, node: Expectation, body: Expr, x: Symbol) -> Any:
         from hermitex.numbers.ball_integral import ball_integral
         from hermitex.numbers.integrand import Integrand
+        from hermitex.numbers.program import exact_ball
 
         try:
             integrand = Integrand(body, x)
             size = mp.exp(mp.mpf(integrand.window.top)) * integrand.window.mass
             digits = (self.bits + 8) * mp.log10(2)
-            found = ball_integral(integrand, self.goal * _arb(size), self.bits + _GUARD, float(digits))
+            found = ball_integral(integrand, self.goal * exact_ball(size), self.bits + _GUARD, float(digits))
         except NotConverged as error:
             raise NoClosedForm(node, str(error)) from error
         if found.unproved:
@@ -228,10 +229,3 @@ class _Enclosing:
 
         self.tail = max(self.tail, tail)
         return ball + acb(arb(0, arb(fmpq(tail.numerator, tail.denominator)).upper()))
-
-
-def _arb(size: Any) -> Any:
-    from flint import arb
-
-    _, man, exponent, _ = size._mpf_
-    return arb(int(man)) * arb(2) ** int(exponent)

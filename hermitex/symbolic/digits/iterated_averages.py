@@ -12,7 +12,7 @@ from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.terms import linear
+from hermitex.symbolic.terms import factorwise, linear
 
 
 @kept(256)
@@ -52,7 +52,7 @@ def by_terms(expr: Expr) -> Expr:
 def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
     """The integrand over independent standard normals."""
     body, variables = node.open()
-    body = _factorwise(body)
+    body = factorwise(body)
     if node.independent:
         return body, variables
     # The most difficult variable stands for itself, so that the others can be integrated in closed form.
@@ -60,12 +60,6 @@ def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
     lower, ordered = cholesky(node.covariance.extract(order, order)), [variables[i] for i in order]
     swap = {v: sum((lower[i, j] * ordered[j] for j in range(i + 1)), sp.Integer(0)) for i, v in enumerate(ordered)}
     return body.xreplace(swap), variables
-
-
-def _factorwise(body: Expr) -> Expr:
-    """sign(u v) = sign(u) sign(v) and |u v| = |u| |v|: each factor then has its kinks in its own variable."""
-    swap = {f: sp.Mul(*(f.func(a) for a in f.args[0].args)) for f in body.atoms(sp.sign, sp.Abs) if f.args[0].is_Mul}
-    return body.xreplace(swap)
 
 
 def _difficulty(body: Expr, v: Symbol) -> int:

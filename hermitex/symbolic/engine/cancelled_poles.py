@@ -5,22 +5,19 @@ from __future__ import annotations
 from sympy import Abs, AccumBounds, Add, Dummy, Expr, Mul, Pow, S, Symbol, factor, factor_terms, fraction, together
 
 from hermitex.symbolic.engine.rational_tidying import hold_made
+from hermitex.symbolic.subexpressions import at_numbers
 
 
 def without_pole(value: Expr, letter: Symbol, there: Expr) -> Expr | None:
     """A formula equal to `value` that is `there` at 0; None where `value` divides by no power of the letter, or none is found."""
-    if not any(p.exp.is_negative and _at_zero(p.base, letter) == 0 for p in value.atoms(Pow)):
+    if not any(p.exp.is_negative and at_numbers(p.base, {letter: S.Zero}) == 0 for p in value.atoms(Pow)):
         return None
     found = cancelled(value, letter)
-    gap = _at_zero(found, letter) - there
+    gap = at_numbers(found, {letter: S.Zero}) - there
     if gap.has(S.NaN, S.ComplexInfinity, S.Infinity, AccumBounds):
         return None
     gap = gap.xreplace({p: factor(together(p.base))**p.exp for p in gap.atoms(Pow) if not p.exp.is_Integer})
     return found if factor_terms(gap) == 0 or factor(together(gap)) == 0 else None
-
-
-def _at_zero(e: Expr, letter: Symbol) -> Expr:
-    return e.subs(letter, 0)
 
 
 def cancelled(value: Expr, letter: Symbol) -> Expr:
@@ -47,12 +44,11 @@ def cancelled(value: Expr, letter: Symbol) -> Expr:
 
 def _root(power: Pow, w: Symbol) -> Expr:
     """(w^(2 m) X)^e = |w|^(2 m e) X^e."""
-    above, below = (Mul.make_args(factor_terms(part)) for part in fraction(factor(together(power.base))))
-    degree = sum(f.as_base_exp()[1] for f in above if f.as_base_exp()[0] == w) - \
-        sum(f.as_base_exp()[1] for f in below if f.as_base_exp()[0] == w)
+    base = factor(together(power.base))
+    above, below = (Mul.make_args(factor_terms(part)) for part in fraction(base))
+    degree = Add(*(sign*n for factors, sign in ((above, 1), (below, -1)) for b, n in (f.as_base_exp() for f in factors) if b == w))
     m = degree//2
-    rest = factor(together(power.base))/w**(2*m)
-    return Abs(w)**(2*m*power.exp)*_expanded(rest)**power.exp
+    return Abs(w)**(2*m*power.exp)*_expanded(base/w**(2*m))**power.exp
 
 
 def _expanded(radicand: Expr) -> Expr:

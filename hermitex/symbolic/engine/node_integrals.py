@@ -38,11 +38,12 @@ from hermitex.errors import Divergent, HermitexError
 from hermitex.symbolic.covariance import correlations
 from hermitex.symbolic.engine.cancelled_poles import without_pole
 from hermitex.symbolic.engine.canonical import Diverges
-from hermitex.symbolic.engine.one_variable import Answer, at_numbers, with_zero
+from hermitex.symbolic.engine.one_variable import Answer, with_zero
 from hermitex.symbolic.engine.rational_tidying import multiplied_out, tidy
 from hermitex.symbolic.engine.several_variables import expectation_of
 from hermitex.symbolic.existence_check import exists, require_existence
 from hermitex.symbolic.gaussian import Bound, Expectation, bind
+from hermitex.symbolic.subexpressions import at_numbers
 
 
 def answer(node: Expectation) -> Answer:

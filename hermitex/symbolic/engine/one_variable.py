@@ -7,7 +7,7 @@ it raises `Refusal` with the reason where it applies and fails. The cheap ones c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -53,6 +53,7 @@ from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.pieces import breakpoints, pieces
+from hermitex.symbolic.subexpressions import at_numbers
 from hermitex.symbols import fractions
 
 _EXPANDABLE = 400  # operations of an integrand that is still multiplied out; chosen by trial
@@ -218,14 +219,6 @@ def with_zero(value: Expr, a: Symbol, size: Expr, alone: Answer) -> Expr:
         if there is S.NaN or there.has(AccumBounds) or (there.is_Number and _finite(there - given) and abs(there - given) > alike):
             return Piecewise((alone.value, Eq(size, 0)), (value, True))
     return value
-
-
-def at_numbers(e: Expr, numbers: Mapping[Symbol, Expr]) -> Expr:
-    """An expression at numbers; NaN where it has none there."""
-    try:
-        return e.subs(numbers)
-    except (ValueError, TypeError):  # Max of what is infinite: no number either
-        return S.NaN
 
 
 def _finite(e: Expr) -> bool:

@@ -45,11 +45,12 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.correlated_signs import moments_of_signs
 from hermitex.symbolic.engine.gaussian_tilt import tilted, waves
 from hermitex.symbolic.engine.indicators import steps
-from hermitex.symbolic.engine.one_variable import Answer, at_numbers, expectation, summed, with_zero
+from hermitex.symbolic.engine.one_variable import Answer, expectation, summed, with_zero
 from hermitex.symbolic.engine.rational_tidying import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.formula_size import operations, polynomial_size
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.radial import over_directions
+from hermitex.symbolic.subexpressions import at_numbers
 
 _DEGREE = 200  # total degree up to which a polynomial is expanded; chosen by trial
 
