@@ -47,7 +47,7 @@ class Average:
 
 @np.errstate(all="ignore")  # an infinity inside of a window is seen by the sums, which refuse it
 def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int = 120, of_size: bool = False,
-            prove: bool = False) -> Average:
+            prove: bool = False, as_reached: bool = False) -> Average:
     """E f(z) over a standard normal z.
 
     Parameters
@@ -57,6 +57,7 @@ def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int =
     against_cancellation : digits that may be added where terms cancel; a value that is exactly 0 costs them all
     of_size : True if the digits are meant relative to E|f|, however much cancels in the value
     prove : True for a ball with a proof, where one is found
+    as_reached : True for a value with fewer digits in place of NotConverged; its error says how many hold
 
     Returns
     -------
@@ -84,11 +85,13 @@ def average(f: Expr, z: Symbol, digits: int = 15, *, against_cancellation: int =
     wanted = _Wanted(digits, against_cancellation, of_size, prove)
     if (period := over_one_period(f, z, digits + against_cancellation)) is not None:
         half = sp.Rational(1, 2)
-        return _integral(Integrand(period, z, -half, half, normal=False, digits=min(digits, DOUBLE_DIGITS) + 3), wanted)
+        found = _integral(Integrand(period, z, -half, half, normal=False, digits=min(digits, DOUBLE_DIGITS) + 3), wanted)
+        return found if as_reached else _required(f, found, wanted)
     found = _integral(Integrand(f, z, digits=min(digits, DOUBLE_DIGITS) + 3), wanted)
     with mp.workdps(digits + 15):
         root = mp.sqrt(2*mp.pi)
-        return Average(found.value/root, found.error/root, found.size/root, found.proved)
+        found = Average(found.value/root, found.error/root, found.size/root, found.proved)
+    return found if as_reached else _required(f, found, wanted)
 
 
 @np.errstate(all="ignore")
@@ -101,7 +104,8 @@ def integral(f: Expr, x: Symbol, low: Expr = -sp.oo, high: Expr = sp.oo, digits:
     0.886226925452758
     """
     integrand = Integrand(f, x, low, high, normal=False, digits=min(digits, DOUBLE_DIGITS) + 3)
-    return _integral(integrand, _Wanted(digits, against_cancellation, False, prove))
+    wanted = _Wanted(digits, against_cancellation, False, prove)
+    return _required(f, _integral(integrand, wanted), wanted)
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,16 @@ class _Wanted:
         return bool(abs(found.value) <= found.error <= found.size*mp.mpf(10)**(1 - self.digits))
 
 
+def _required(f: Expr, found: Average, wanted: _Wanted) -> Average:
+    """What was found, if it has the digits, or is not told from 0 with all of them."""
+    if wanted.reached(found) or wanted.is_zero(found):
+        return found
+    reached = f"only an error of {mp.nstr(found.error, 2)} was reached for {f}, {found.digits} digits"
+    raise NotConverged((found.value, found.error), reached)
+
+
 def _integral(integrand: Integrand, wanted: _Wanted) -> Average:
+    """The integral, with the digits that are reached."""
     integrand.require_integrable_places(integrand.window) if not integrand.vanishes else None
     if integrand.vanishes:
         return Average(mp.zero, mp.zero, mp.zero, False)
@@ -167,11 +180,8 @@ def _by_balls(integrand: Integrand, start: Average, wanted: _Wanted) -> Average:
         if wanted.reached(found):
             return found
         if lost >= wanted.extra:
-            break
+            return found
         lost = min(wanted.extra, max(2*lost, 15.0, _lost(found, 2*lost)))
-    if wanted.is_zero(found):
-        return found
-    raise _not_converged(integrand, found)
 
 
 def _lost(found: Average, unknown: float) -> float:
@@ -188,15 +198,7 @@ def _by_digits(integrand: Integrand, start: Average, wanted: _Wanted) -> Average
     ends = {window.low, *(p.x for p in integrand.breaks(window)), window.peak, window.high}
     with mp.workdps(digits + 15):
         value, error = mp.quad(integrand.program.digits, sorted(ends), error=True, maxdegree=9)
-    found = Average(value, error + start.size*mp.mpf(10)**(-digits - 2), start.size, False)
-    if wanted.reached(found) or wanted.is_zero(found):
-        return found
-    raise _not_converged(integrand, found)
-
-
-def _not_converged(integrand: Integrand, found: Average) -> NotConverged:
-    reached = f"only an error of {mp.nstr(found.error, 2)} was reached for {integrand.f}, {found.digits} digits"
-    return NotConverged((found.value, found.error), reached)
+    return Average(value, error + start.size*mp.mpf(10)**(-digits - 2), start.size, False)
 
 
 def _centre(ball: acb) -> tuple[Any, Any]:

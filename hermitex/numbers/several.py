@@ -100,7 +100,7 @@ class NormalAverages:
         if not variables:
             return _number(body)
         if len(variables) == 1:
-            return average(body, variables[0], self.digits, of_size=True)
+            return average(body, variables[0], self.digits, of_size=True, as_reached=True)
         if (absorbed := without_quadratic_exponent(body, variables)) is not None:
             factor, rest, law = absorbed
             return _times(self._over(rest, variables, law), factor)
@@ -148,10 +148,11 @@ class NormalAverages:
             raise Divergent(body, f"it grows like |z|^({power}) at the origin")
         for route in (self._by_length, self._over_circle, self._by_form):
             try:
-                if (reduced := route(body, variables)) is not None:
-                    return reduced
+                reduced = route(body, variables)
             except NotConverged:
                 continue
+            if reduced is not None and reduced.error < reduced.size:  # it has a digit, if only of E|f|
+                return reduced
         if self.digits > DOUBLE_DIGITS:
             raise BeyondDoubles
         direct = self._directly(body, variables)

@@ -81,10 +81,17 @@ def evaluate(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None)
 def _held(expr: Any, digits: int, subs: Mapping[Any, Any] | None = None) -> tuple[Any, Any]:
     """(value, error) to `digits`, of the value, or where nothing of it can be seen, of its terms."""
     value, error, scale = _evaluate(expr, digits, subs)
-    allowed = max(abs(value), scale) * mpf(10) ** (1 - digits)
-    if not error <= allowed:  # nor is what is no number
-        raise NotConverged((value, error), f"only an error of {mp.nstr(error, 2)} was reached for {expr}")
+    if not _holds(value, error, scale, digits):
+        raise _not_reached(expr, value, error)
     return value, error
+
+
+def _holds(value: Any, error: Any, scale: Any, digits: int) -> bool:
+    return bool(error <= max(abs(value), scale) * mpf(10) ** (1 - digits))  # nor of what is no number
+
+
+def _not_reached(expr: Any, value: Any, error: Any) -> NotConverged:
+    return NotConverged((value, error), f"only an error of {mp.nstr(error, 2)} was reached for {expr}")
 
 
 def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | None = None, *,
@@ -108,23 +115,20 @@ def evaluate_with_error(expr: Any, digits: int = 15, subs: Mapping[Any, Any] | N
 
 def evaluate_to_precision(node: Expr, prec: int) -> tuple[Any, int]:
     """(value, bits of it that hold): what `.evalf` of a node calls; 0 bits and fewer where the value is below its error."""
-    try:
-        value, error = _remembered(node, -(-prec // 64) * 64)
-    except NotConverged as short:
-        if short.solution is None:
-            raise
-        value, error = short.solution
-        if not error < abs(value) * mpf(2) ** (13 - prec):  # SymPy adds 4 bits; a Float of 9 fewer shows the digits that hold
-            raise
+    value, error, scale, digits = _remembered(node, -(-prec // 64) * 64)
+    # SymPy adds 4 bits; a Float of 9 fewer shows the digits that hold
+    if not _holds(value, error, scale, digits) and not error < abs(value) * mpf(2) ** (13 - prec):
+        raise _not_reached(node, value, error)
     bits = prec if not error or not value else min(prec, int(mp.floor(mp.log(abs(value)/error, 2))))
     with mp.workprec(prec):
         return +value, bits
 
 
 @lru_cache(maxsize=512)
-def _remembered(node: Expr, prec: int) -> tuple[Any, Any]:
-    """SymPy asks for the same node again and again at slightly different precisions."""
-    return _held(node, int(prec * mp.log(2, 10)) + 1)
+def _remembered(node: Expr, prec: int) -> tuple[Any, Any, Any, int]:
+    """(value, error, size of the terms, digits asked): SymPy asks for a node again and again at slightly different precisions."""
+    digits = int(prec * mp.log(2, 10)) + 1
+    return *_evaluate(node, digits, None), digits
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
@@ -334,7 +338,7 @@ def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Evaluated
     from hermitex.numbers.average import average  # with NumPy and SciPy, which an exact answer does not need
 
     try:
-        found = average(body, x, int(bits * mp.log(2, 10)) + 2, of_size=True)
+        found = average(body, x, int(bits * mp.log(2, 10)) + 2, of_size=True, as_reached=True)
     except Divergent as error:
         raise Divergent(node, error.reason) from None
     return Evaluated(found.value, found.error, found.size)

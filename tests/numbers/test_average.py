@@ -11,11 +11,13 @@ import sympy as sp
 
 import hermitex as hx
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
+from hermitex.numbers import places
 from hermitex.numbers.average import average, integral
 from hermitex.numbers.integrand import Integrand
 from hermitex.numbers.panels import panel_sum
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.named_functions import FUNCTIONS
+from hermitex.symbols import z1
 
 z = hx.symbols.z
 FILE = Path(__file__).parents[1]/"reference"/"averages_of_one_variable.json"
@@ -240,3 +242,19 @@ def test_the_same_input_gives_the_same_bits():
     f = hx.parse("tanh(3*z + 1)*exp(z)")
     assert average(f, z).value == average(f, z).value
     assert np.isfinite(float(average(f, z).error))
+
+
+def test_fewer_digits_than_asked_are_digits_of_the_same_number(monkeypatch):
+    """A place that is known to doubles leaves 13 digits: of E f, not of its integral without 1/sqrt(2 pi), nor of one factor."""
+    exactly = places.exact_ball
+    monkeypatch.setattr(places, "exact_ball", lambda x: exactly(mp.mpf(x)))
+    f, known = sp.Min(6, sp.Max(0, 2*z + sp.Rational(1, 3))), mp.mpf("0.9742470182912392049236342")
+    with pytest.raises(NotConverged) as short:
+        average(f, z, 25)
+    value, error = short.value.solution
+    assert abs(value - known) <= error < 1e-12
+    found = average(f, z, 25, as_reached=True)
+    assert abs(found.value - known) <= found.error < 1e-12
+    product = hx.E(f*sp.tanh(z1)**2, z, z1)
+    assert abs(product.evalf(15)/hx.E(sp.tanh(z1)**2, z1).evalf(20) - known) < 1e-11
+    assert abs(hx.E(f, z).evalf(15) - known) < 1e-11
