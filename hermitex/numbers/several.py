@@ -151,7 +151,7 @@ class NormalAverages:
                 reduced = route(body, variables)
             except NotConverged:
                 continue
-            if reduced is not None and reduced.error < reduced.size:  # it has a digit, if only of E|f|
+            if reduced is not None and reduced.error <= reduced.size:  # it has a digit, if only of E|f|
                 return reduced
         if self.digits > DOUBLE_DIGITS:
             raise BeyondDoubles
