@@ -36,11 +36,10 @@ from sympy import (
 )
 from sympy.core.function import AppliedUndef
 
-from hermitex.check.nested_nodes import NoNumber
 from hermitex.check.point_tests import PointTest
 from hermitex.check.sample_points import Point
 from hermitex.check.switch_points import switches
-from hermitex.check.values import Functions, Pair, Value, real
+from hermitex.check.values import Functions, NoNumber, Pair, Value, real
 from hermitex.check.verdict import AGREES, OPEN, Check
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp

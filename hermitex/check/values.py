@@ -29,13 +29,13 @@ from sympy import (
 from sympy.core.function import UndefinedFunction
 
 from hermitex.check import rules
-from hermitex.check.nested_nodes import NoNumber, average
 from hermitex.check.sample_points import Point, Trial
 from hermitex.errors import Divergent, HermitexError
-from hermitex.numbers.average import integral
+from hermitex.numbers.average import average, integral
 from hermitex.numbers.program import Program
+from hermitex.numbers.several import NormalAverages
 from hermitex.symbolic.arithmetic import fabs, log10, mp
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.digits.iterated_averages import by_terms, nested
 from hermitex.symbolic.existence_check import require_existence
@@ -50,8 +50,13 @@ INTEGRALS = (Expectation, Integral, Sum)
 #: The exceptions of an evaluation that is not possible, SymPy's own among them.
 NO_NUMBER = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError, RecursionError, KeyError,
              IndexError)
+DIGITS = 12  # of a fast average: those of its terms may cancel, and ten of the sides count as agreement
 LARGEST = 100_000  # binary digits of a power: SymPy writes out this many in a millisecond, and x**x**x without an end
 Functions = Mapping[UndefinedFunction, Trial]
+
+
+class NoNumber(ArithmeticError):
+    """The reason, in words of the claim, why an expression has no number."""
 
 
 class Value(NamedTuple):
@@ -100,8 +105,8 @@ class Pair(NamedTuple):
 
 
 # -- fast --------------------------------------------------------------------------------------------------------------
-def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other: bool = False) -> Pair:
-    """Both sides in floats; `other` takes rules that share no node with the usual ones.
+def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions) -> Pair:
+    """Both sides in floats.
 
     Raises
     ------
@@ -113,7 +118,7 @@ def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions, *, other:
     for side in concrete:
         refuse_large(side, point)
     with mp.workdps(40):
-        left, right = (_fast(side, point, other) for side in concrete)
+        left, right = (_fast(side, point) for side in concrete)
     if not all(mp.isfinite(v.number) and mp.isfinite(v.error) for v in (left, right)):
         raise NoNumber("a side is not finite")
     return Pair(left, right)
@@ -141,18 +146,16 @@ def refuse_large(side: Expr, point: Point) -> None:
             raise NoNumber(f"{type(e).__name__.lower()} of more than {LARGEST} binary digits")
 
 
-def _fast(side: Expr, point: Point, other: bool) -> Value:
+def _fast(side: Expr, point: Point) -> Value:
     if side.has(Sum, Product, Integral):
         side = as_averages(integrated(added_up(side.xreplace(point))))
     side = side.replace(lambda e: isinstance(e, Prox | Moreau) and not e.loss.smooth, lambda e: e.doit(deep=False)).xreplace(point)
     found = {}
     for node in top_nodes(side):
         try:
-            found[node] = Value(*map(_long, average(node, other)))
-        except (NoNumber, HermitexError):  # more than three variables, functions without arrays: by the rules of `.evalf`
+            found[node] = Value(*map(_long, _average(node)))
+        except (NoNumber, HermitexError):  # more than three variables, averages inside of it: by the rules of `.evalf`
             checkpoint("evaluating both sides of a claim")
-            if other:
-                raise
             found[node] = Value(*real(node, 18))
     if not found:
         return _precise(side, 52)
@@ -162,6 +165,19 @@ def _fast(side: Expr, point: Point, other: bool) -> Value:
         moved = {n: Float(str(w.number + (v.error if n is node else 0)), 35) for n, w in found.items()}
         error += fabs(_number(side.xreplace(moved)) - value)
     return Value(value, error)
+
+
+@kept(512)
+def _average(node: Expectation) -> tuple[Any, Any]:
+    """(value, error) of an average without letters."""
+    if len(node.bound) > 3 or node.level:
+        raise NoNumber("an average over more than three variables has no fast number")
+    body, variables = node.open()
+    if len(variables) == 1 and node.independent:
+        found = average(body, variables[0], DIGITS, of_size=True)
+    else:
+        found = NormalAverages(DIGITS).of(body, variables, None if node.independent else node.covariance)
+    return found.value, found.error
 
 
 def integrated(expr: Expr) -> Expr:

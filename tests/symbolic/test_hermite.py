@@ -18,7 +18,9 @@ from sympy import (
     erf,
     exp,
     expand,
+    floor,
     hermite_prob,
+    log,
     pi,
     sign,
     sin,
@@ -27,7 +29,7 @@ from sympy import (
 )
 
 from hermitex import E, He, coefficient, tensor
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, Divergent
 from hermitex.symbolic.hermite_calculus import (
     coefficients,
     compose_affine,
@@ -232,3 +234,23 @@ def test_a_tensor_is_the_mean_gradient():
 def test_mehler_agrees_with_the_node():
     node = E(He(3, z1)*He(3, z2), z1, z2, cov={(z1, z2): rho})
     assert expand(node.doit() - mehler(3, 3, rho)) == 0
+
+
+@pytest.mark.parametrize(("target", "order", "value"), [
+    (log(1 + exp(z)), 1, Rational(1, 2)),  # softplus(z) - z/2 is even
+    (log(1 + exp(z)), 7, 0),
+    (z/(1 + exp(-z)) + 3, 5, 0),
+    (floor(z), 0, Rational(-1, 2)),        # floor(z) + 1/2 is odd
+    (floor(z), 4, 0),
+])
+def test_what_is_even_or_odd_but_for_one_term_has_coefficients_by_reflection(target, order, value):
+    assert coefficient(target, order) == value
+    node = E(target*He(order, z), z)
+    assert abs(node.evalf(15) - value) < 1e-13
+
+
+@pytest.mark.parametrize("target", [1/z, 1/z + Rational(1, 2), z*exp(z**2), z/3 + 1/z**2])
+def test_reflection_gives_no_coefficient_of_what_has_no_average(target):
+    for order in (0, 2):
+        with pytest.raises(Divergent):
+            coefficient(target, order)

@@ -20,6 +20,7 @@ from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm
 from hermitex.hints import Formula, Variables
 from hermitex.symbolic import hooks
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.series.polynomials import (
     He,
@@ -109,6 +110,7 @@ class _Projections:
         self.body, self.variables = body, variables
         self.known: _Moments = {} if known is None else known
         self.polynomial: Mapping[Index, Expr] | None = None
+        self._exists = False
         if body.is_polynomial(*variables):
             self.polynomial = to_hermite(body, *variables)
 
@@ -117,8 +119,8 @@ class _Projections:
         if self.polynomial is not None:
             value = multiply_out(self.polynomial.get(index_of(a), S.Zero)*index_factorial(a))
             return _normal_form(value) if has_nodes(value) else value
-        if self._vanishes(a):
-            return S.Zero
+        if (known := self._by_reflection(a)) is not None:
+            return known
         try:
             return self._combine(a)
         except NoClosedForm:
@@ -169,20 +171,44 @@ class _Projections:
                 return refusal
         return None
 
-    def _vanishes(self, a: tuple[int, ...]) -> bool:
-        """c_a = 0 by reflection in one variable, where g is proved even or odd in it."""
+    def _by_reflection(self, a: tuple[int, ...]) -> Expr | None:
+        """c_a where reflection in one variable gives it: 0 of an even or odd g, and those of a z^n in g = a z^n + even or odd."""
         if any(sign == 0 or sign == -(-1)**k for sign, k in zip(self._parities, a, strict=True)):
-            return True
-        return len(a) == 1 and a[0] > 0 and a[0] % 2 == 0 and self._odd_but_for_its_mean
+            return self._of_existing(S.Zero)
+        if len(a) == 1 and (found := self._apart.get(a[0] % 2)) is not None:
+            return self._of_existing(found if a[0] < 2 else S.Zero)
+        return None
+
+    def _of_existing(self, value: Expr) -> Expr:
+        """The value, where the average of the target exists: 1/z is odd, and has no mean."""
+        if not self._exists:
+            require_existence(E(self.body, *self.variables))
+            self._exists = True
+        return value
 
     @cached_property
-    def _odd_but_for_its_mean(self) -> bool:
-        """floor(z) + 1/2 is odd: the constant is read at one point, and then proved."""
+    def _apart(self) -> dict[int, Rational]:
+        """{n: a} if g - a z^n has the other parity than z^n, n = 0 or 1: floor(z) + 1/2 is odd, softplus(z) - z/2 is even.
+
+        The number is read at two points, and then proved.
+        """
         from hermitex.symbolic.parity import parity
 
-        v, at = self.variables[0], Rational(1, 3)
-        mean = (self.body.xreplace({v: at}) + self.body.xreplace({v: -at}))/2
-        return bool(mean.is_Rational and mean != 0 and parity(self.body - mean, v) == -1)
+        v = self.variables[0]
+        for n in (0, 1):
+            a, other = (self._read(n, place) for place in (Rational(1, 3), Rational(7, 5)))
+            if a is not None and a == other and a != 0 and parity(self.body - a*v**n, v) == -(-1)**n:
+                return {n: a}
+        return {}
+
+    def _read(self, n: int, place: Rational) -> Rational | None:
+        """(g(x) + (-1)^n g(-x))/(2 x^n), where it is a simple rational number."""
+        v = self.variables[0]
+        value = (self.body.xreplace({v: place}) + (-1)**n*self.body.xreplace({v: -place})).evalf(20)/(2*place**n)
+        if not value.is_Float and not value.is_Rational:
+            return None
+        near = Rational(str(value)).limit_denominator(1000)
+        return near if abs(value - near) < Rational(1, 10**15) else None
 
     @cached_property
     def _parities(self) -> tuple[int | None, ...]:
@@ -195,8 +221,8 @@ class _PartProjections(_Projections):
     """One term of a target: its coefficients are closed, or nodes."""
 
     def coefficient(self, a: tuple[int, ...]) -> Expr:
-        if self._vanishes(a):
-            return S.Zero
+        if (known := self._by_reflection(a)) is not None:
+            return known
         try:
             return self._combine(a)
         except (NoClosedForm, Divergent):
