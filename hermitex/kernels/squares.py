@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import pairwise
 
-from sympy import Add, Expr, Max, Min, Mul, Poly, PolynomialError, Pow, S, Symbol, cosh, erf, erfc, exp, expand, sinh, sqrt
+from sympy import Add, Expr, Max, Min, Mul, Poly, PolynomialError, Pow, S, Symbol, cancel, cosh, erf, erfc, exp, expand, sinh, sqrt
 
 from hermitex.errors import HermitexError
 from hermitex.kernels.recognition import beside_growth, gated
@@ -46,9 +46,10 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
         if square.degree() not in (1, 2):
             continue
         a, b, c = (S.Zero, *square.all_coeffs())[-3:]
+        rest, fall = _falling(Mul(*(f for f in factors if f not in grown)), v)
+        a = cancel(a - fall)
         if (a.is_nonpositive and a != 0) or (1 - 2*a).is_nonpositive or a.free_symbols & moving:
             continue
-        rest = Mul(*(f for f in factors if f not in grown))
         if not (a.is_nonnegative and a != 0) and _may_decay(rest):  # what falls there may cancel what grows elsewhere
             continue
         switched = any(v in s.free_symbols for s in rest.atoms(*SWITCHES))
@@ -57,7 +58,7 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
             width = 1/sqrt(1 - 2*grows)
             body = width*exp((a - grows)*(width*v)**2 + b*width*v + c + apart)*rest.xreplace({v: width*v})
             continue
-        width = 1/sqrt(1 - 2*a)
+        width = 1/sqrt(cancel(1 - 2*a))  # 1/(1 + q) for 1 - q/(1 + q), which loses digits at a large q
         b, kept = (b, S.Zero) if not b.free_symbols & moving else (S.Zero, b)
         lift = expand(b**2 + 2*c*(1 - 2*a))*width**2/2  # of -((z - m)/w)^2 both terms are m^2/w^2, and cancel but for m^2
         if a == 0 and (b == 0 or not lift.is_number):  # exp(b z - b^2/2) moves the mass to b
@@ -73,6 +74,38 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
             lift = expand(c + b*at - at**2/(2*width**2))
         body = width*exp(lift + apart + left + kept*width*v)*rest.xreplace({v: width*v + at})
     return body
+
+
+def _falling(f: Expr, v: Symbol) -> tuple[Expr, Expr]:
+    """(g, a) of f = g exp(-a v^2): each sum that divides f over the exponential of its largest term.
+
+    A sum of which it is not known which term is the largest stays.
+
+    >>> from sympy.abc import z
+    >>> _falling(z/(1 + exp(z**2/4))**2, z)
+    (z/(1 + exp(-z**2/4))**2, 1/2)
+    """
+    factors, fall = [], S.Zero
+    for factor in Mul.make_args(f):
+        base, n = factor.as_base_exp()
+        growths = {t: _growth(t, v) for t in base.args} if base.is_Add and n.is_number and n.is_negative else {}
+        rates = [d for d in growths.values() if d is not None]
+        top = Max(*rates) if rates and len(rates) == len(growths) else S.Zero
+        if top == 0 or top.has(Max):
+            factors.append(factor)
+            continue
+        fall -= n*top
+        terms = [t*exp(-d*v**2)*exp(cancel(d - top)*v**2) for t, d in zip(growths, rates, strict=True)]
+        factors.append(Add(*terms)**n)
+    return Mul(*factors), fall
+
+
+def _growth(term: Expr, v: Symbol) -> Expr | None:
+    """a of exp(a v^2 + ...) in a term; None where its exponents are no such polynomials."""
+    exponent = Add(*(f.args[0] for f in Mul.make_args(term) if isinstance(f, exp)))
+    if not exponent.is_polynomial(v) or (degree := Poly(exponent, v).degree()) > 2:
+        return None
+    return exponent.expand().coeff(v, 2) if degree == 2 else S.Zero
 
 
 def _may_decay(f: Expr) -> bool:

@@ -83,12 +83,14 @@ class Solution(Columned):
     inner: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
-        """The numbers of a name; of Q, where there are Q11, Q12, ..., the matrix, after the shape of the parameters."""
+        """The numbers of a name; the matrix of Q11, Q12, ..., after the shape of the parameters; the complex one of G_re, G_im."""
         own = ridge(name, (*self.value, *self.parameters))
         if own in self.value:
             return self.value[own]
         if (found := _matrix(name, self.value)) is not None:
             return found
+        if f"{name}_re" in self.value and f"{name}_im" in self.value:
+            return self.value[f"{name}_re"] + 1j*self.value[f"{name}_im"]
         if own in self.parameters:
             return self.parameters[own]
         raise UnknownName(name, (*self.value, *self.parameters), "quantity")

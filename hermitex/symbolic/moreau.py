@@ -334,6 +334,9 @@ def _slope(p: Any, f: Symbol, end: Expr) -> Expr:
     if not end.is_finite:
         return end
     value = p.expr.diff(f).subs(f, end)
+    if value.has(S.NaN):  # SymPy's slope of (-f)^(3/2) is 3 (-f)^(3/2)/(2 f): in the distance t from the end it is a power of t
+        t, side = Dummy("t", positive=True), 1 if end == p.lo else -1
+        value = side * p.expr.xreplace({f: end + side * t}).diff(t).subs(t, 0)
     if value.has(S.NaN):
         raise NoClosedForm(p.expr, f"its slope at {f} = {end} is not known")
     return -oo if value is S.ComplexInfinity and end == p.lo else oo if value is S.ComplexInfinity else value

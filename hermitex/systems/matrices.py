@@ -14,6 +14,7 @@ from typing import Any
 from sympy import Basic, Determinant, Eq, Expr, ImmutableDenseMatrix, MatrixBase, MatrixExpr, MatrixSymbol, Symbol, Trace
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
+from hermitex.systems.complex_unknowns import complex_start
 
 
 def is_list_of_pairs(given: Any) -> bool:
@@ -139,7 +140,7 @@ def flat_start(start: Any, unknowns: Iterable[str]) -> Any:
     if not isinstance(start, Mapping):
         return start  # whoever reads it says what it is not
     names, found = set(unknowns), dict[str, Any]()
-    for key, value in start.items():
+    for key, value in complex_start(start, names).items():
         left = key if isinstance(key, MatrixBase) else _entries_of(str(key), names)
         own = {str(key): value} if left is None else _entrywise_start(left, value, _title(key))
         if twice := own.keys() & found.keys():

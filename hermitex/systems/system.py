@@ -28,6 +28,7 @@ from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.compiled_system import DeferredProgram, Program, compile_program
+from hermitex.systems.complex_unknowns import write_by_parts
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
@@ -54,7 +55,8 @@ class System(Shown):
     equations : {unknown: right-hand side, or Eq(lhs, rhs)}, expressions or texts ("lhs = rhs"); an implicit equation belongs to
         the unknown under which it is given. An unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs
         [(Matrix, right-hand side)]): its entries are unknowns, repeated entries are stored once, and solution["Q"] gives
-        the matrix of Q11, Q12, ...
+        the matrix of Q11, Q12, .... An unknown declared complex, Symbol("G", complex=True), is solved for in its parts G_re and
+        G_im, and solution["G"] gives the number; all other letters are real then.
     where : {name: sub-expression}: names that stay in print; their standard normals are those of the expectation around
     parameters : names or symbols that get numbers later (default: all other letters of the equations)
     observables : {name: expression} computed from the solution
@@ -123,6 +125,8 @@ class System(Shown):
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
+        for part, found in zip(_FORMULAS, write_by_parts(self.equations, self.where, self.observables), strict=True):
+            put(self, part, found)
         same = symbols.one_name(*(e for part in _FORMULAS for pair in getattr(self, part).items() for e in pair))
         for part in _FORMULAS:
             put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})

@@ -140,3 +140,37 @@ def test_an_average_inside_is_drawn_as_the_one_around_it():
     assert found["t"] == pytest.approx(np.sqrt(2)*wide, rel=1e-13)
     root = hx.E(hx.E(tanh(z1 + z2), z2)**2/Abs(z1 + 1)**Rational(1, 3), z1)
     assert hx.compile(root)() == pytest.approx(0.271809348719734, rel=1e-12)  # evalf(15)
+
+
+q, rho = Symbol("q", positive=True), Symbol("rho", positive=True)
+FIELD = exp(q*z**2/(2*(1 + q)))  # of a Gaussian signal, beside the standard normal observation z sqrt(q)
+EVIDENCE = 1 - rho + rho/sqrt(1 + q)*FIELD
+OVERLAP = (rho*sqrt(q)*z/(1 + q)**Rational(3, 2)*FIELD)**2/EVIDENCE
+
+
+@pytest.mark.parametrize(("snr", "true"), [  # mpmath, 25 digits, in the variable z/sqrt(1 + q)
+    (1, 0.04326862357188332276), (30, 0.18849344403230194132), (3e3, 0.19992141232757695936), (3e4, 0.19999283496664474948)])
+def test_an_overlap_over_its_evidence_is_drawn_as_wide_as_the_quotient_is(snr, true):
+    """E N^2/Z grows as exp(2 u) over exp(u), u below z^2/2: the numerator alone has no average."""
+    kernel = hx.compile(hx.E(OVERLAP, z))
+    assert kernel(q=snr, rho=0.2) == pytest.approx(true, rel=2e-14) and kernel.error < 1e-11
+
+
+def test_a_quotient_of_exponentials_with_a_letter():
+    a = Symbol("a", positive=True)
+    kernel = hx.compile(hx.E(exp(a*z**2)/(1 + exp(a*z**2/2)), z))
+    for rate in (0.2, 0.8, 0.95):
+        w = 1/np.sqrt(1 - rate)
+        wanted = w*np.sum(np.exp(-T*T/2)/(1 + np.exp(-rate*(w*T)**2/2)))/250/np.sqrt(2*np.pi)
+        assert kernel(a=rate) == pytest.approx(wanted, rel=1e-12)
+    with pytest.raises(hx.errors.HermitexError):
+        kernel(a=1.5)  # it grows as exp(0.75 z^2)
+
+
+@pytest.mark.parametrize(("noise", "overlap", "snr"), [  # mpmath, findroot at 25 digits
+    (0.1, 0.10799839494021906986, 3.12497387619851487705), (1e-4, 0.19993641602772742542, 3667.84099728450023857)])
+def test_a_bayes_optimal_denoiser_as_overlap_over_evidence(noise, overlap, snr):
+    Delta, m = Symbol("Delta", positive=True), Symbol("m", positive=True)
+    system = hx.System({"q": Rational(3, 5)/(Delta + rho - m), "m": hx.E(OVERLAP, z)})
+    found = system.solve(rho=0.2, Delta=noise, start={"m": 0.1})
+    assert found["m"] == pytest.approx(overlap, rel=1e-11) and found["q"] == pytest.approx(snr, rel=1e-9)

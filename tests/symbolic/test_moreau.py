@@ -170,3 +170,19 @@ def test_a_prox_of_twice_the_loss_is_told_apart():
     one = Prox(log(1 + exp(-F)), F, W, V).subs({W: 1, V: 2}).evalf(15)
     assert abs(one - Prox(2*log(1 + exp(-F)), F, W, V).subs({W: 1, V: 2}).evalf(15)) > 0.1
     assert abs(one - Prox(2*log(1 + exp(-F)), F, W, V).subs({W: 1, V: 1}).evalf(15)) < 1e-13
+
+
+@pytest.mark.parametrize("power", [Rational(6, 5), Rational(3, 2), Rational(5, 2), 3])
+@pytest.mark.parametrize("omega", [Rational(-7, 3), Rational(1, 50), 4])
+def test_a_power_of_the_modulus_is_stationary_at_its_minimiser(power, omega):
+    """p - omega + V r |p|^(r - 1) sign(p) = 0: for powers below 2 the curvature is infinite at the kink, and the slope is 0."""
+    f, V = Symbol("f", real=True), Rational(3, 4)
+    mp = mpmath.mp
+    with mp.workdps(30):
+        place = mp.mpf(str(Prox(Abs(f)**power, f, omega, V).evalf(30)))
+        r, w = mp.mpf(str(Rational(power).evalf(30))), mp.mpf(str(Rational(omega).evalf(30)))
+        assert abs(place - w + mp.mpf("0.75")*r*abs(place)**(r - 1)*mp.sign(place)) < 1e-24
+        assert place*w > 0
+        envelope = mp.mpf(str(Moreau(Abs(f)**power, f, omega, V).evalf(30)))
+        assert abs(envelope - (place - w)**2/mp.mpf("1.5") - abs(place)**r) < 1e-24
+    assert Prox(Abs(f)**power, f, 0, V).evalf(20) == 0
