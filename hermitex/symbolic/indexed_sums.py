@@ -341,7 +341,7 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim
         try:
             done = _done(e)
             if done is None or done.has(Sum):
-                raise BadInput(f"{e} is neither a sum over an array nor one with a value; {_ADVICE}")
+                raise BadInput(f"{e} is neither a sum over an array nor one with a value; {_numbers_as_array(e) or _ADVICE}")
         except BadInput:
             if claim:
                 return e
@@ -362,6 +362,16 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim
         if size.is_Symbol:
             lengths[size] = ArraySum(S.One, index)
     return body
+
+
+def _numbers_as_array(e: Sum) -> str:
+    """How a sum over given numbers is written with an array; nothing for one without an end."""
+    (k, low, high), *others = e.limits
+    if others or not (low.is_Integer and high.is_Integer):
+        return ""
+    body = e.function.xreplace({k: Symbol("eta[i]")})
+    return (f"write Sum({body}, i) with eta = IndexedBase('eta') and i = Idx('i', Symbol('N', integer=True)), and give "
+            f"eta=numpy.arange({low}, {high + 1})")
 
 
 def added_up(expr: Expr) -> Expr:

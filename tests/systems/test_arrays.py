@@ -319,3 +319,13 @@ def test_a_source_that_sums_something_else_is_not_loaded() -> None:
         assert old in source
         with pytest.raises(BadInput):
             check_source(source.replace(old, new, 1))
+
+
+def test_a_sum_over_given_numbers_says_how_it_is_written():
+    """The line that is said works: Sum(.., (n, 1, 10000)) has no value, and is one over the array 1, ..., 10000."""
+    V, lamda, n = Symbol("V", positive=True), Symbol("lamda", positive=True), Symbol("n", integer=True)
+    with pytest.raises(BadInput, match=r"write Sum\(\(V\*eta\[i\] \+ 1\)\*\*\(-2\), i\) .* give eta=numpy.arange\(1, 10001\)"):
+        hx.System({V: lamda + Sum(1/(n*V + 1)**2, (n, 1, 10000))/10000})
+    i, numbers = Idx("i", N), np.arange(1, 10001)
+    found = hx.System({V: lamda + Sum((V*eta[i] + 1)**(-2), i)/10000}).solve(lamda=0.1, eta=numbers)["V"]
+    assert found == pytest.approx(0.1 + np.sum((found*numbers + 1.0)**-2)/10000, rel=1e-12)
