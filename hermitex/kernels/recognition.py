@@ -249,9 +249,19 @@ def _log_of_sum(f: Add) -> Expr | None:
             total = logaddexp(total, v)
         return total
     if S.One in f.args:
-        return log1p(f - 1)
+        return _log_beside_one(f)
     own = exponent_scales.split_exponential(f)
     return own.exponent + log(own.rest) if own.exponent != 0 else None
+
+
+def _log_beside_one(f: Add) -> Expr:
+    """log(1 + sum_j c_j exp(d_j)) = T + log1p(expm1(-T) + sum_j c_j exp(d_j - T)), T the largest of 0 and the d_j."""
+    terms = [exponent_scales.split_exponential(t) for t in f.args if t != 1]
+    exponents = [t.exponent for t in terms if t.exponent != 0]
+    if not exponents:
+        return log1p(f - 1)
+    top = exponent_scales.largest(S.Zero, *dict.fromkeys(exponents))
+    return top + log1p(expm1(-top) + Add(*(exp(exponent_scales.short(t.exponent - top))*t.rest for t in terms)))
 
 
 def _log_of_term(t: Expr) -> Expr | None:

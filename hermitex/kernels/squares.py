@@ -43,10 +43,12 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
             square = Poly(Add(*terms) - apart, v)
         except PolynomialError:
             continue
-        if square.degree() not in (1, 2):
+        if square.degree() > 2:
             continue
-        a, b, c = (S.Zero, *square.all_coeffs())[-3:]
         rest, fall = _falling(Mul(*(f for f in factors if f not in grown)), v)
+        if square.degree() < 1 and fall == 0:
+            continue
+        a, b, c = (S.Zero, S.Zero, *square.all_coeffs())[-3:]
         a = cancel(a - fall)
         if (a.is_nonpositive and a != 0) or (1 - 2*a).is_nonpositive or a.free_symbols & moving:
             continue
@@ -77,7 +79,7 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
 
 
 def _falling(f: Expr, v: Symbol) -> tuple[Expr, Expr]:
-    """(g, a) of f = g exp(-a v^2): each sum that divides f over the exponential of its largest term.
+    """(g, a) of f = g exp(-a v^2): each sum that multiplies or divides f over the exponential of its largest term.
 
     A sum of which it is not known which term is the largest stays.
 
@@ -88,7 +90,7 @@ def _falling(f: Expr, v: Symbol) -> tuple[Expr, Expr]:
     factors, fall = [], S.Zero
     for factor in Mul.make_args(f):
         base, n = factor.as_base_exp()
-        growths = {t: _growth(t, v) for t in base.args} if base.is_Add and n.is_number and n.is_negative else {}
+        growths = {t: _growth(t, v) for t in base.args} if base.is_Add and n.is_number else {}
         rates = [d for d in growths.values() if d is not None]
         top = Max(*rates) if rates and len(rates) == len(growths) else S.Zero
         if top == 0 or top.has(Max):
@@ -101,8 +103,11 @@ def _falling(f: Expr, v: Symbol) -> tuple[Expr, Expr]:
 
 
 def _growth(term: Expr, v: Symbol) -> Expr | None:
-    """a of exp(a v^2 + ...) in a term; None where its exponents are no such polynomials."""
-    exponent = Add(*(f.args[0] for f in Mul.make_args(term) if isinstance(f, exp)))
+    """a of exp(a v^2 + ...) in a term; None where its exponents are no such polynomials, or stand elsewhere in it, too."""
+    factors = Mul.make_args(term)
+    exponent = Add(*(f.args[0] for f in factors if isinstance(f, exp)))
+    if any(v in e.free_symbols for f in factors if not isinstance(f, exp) for e in f.atoms(exp)):
+        return None
     if not exponent.is_polynomial(v) or (degree := Poly(exponent, v).degree()) > 2:
         return None
     return exponent.expand().coeff(v, 2) if degree == 2 else S.Zero

@@ -174,3 +174,16 @@ def test_a_bayes_optimal_denoiser_as_overlap_over_evidence(noise, overlap, snr):
     system = hx.System({"q": Rational(3, 5)/(Delta + rho - m), "m": hx.E(OVERLAP, z)})
     found = system.solve(rho=0.2, Delta=noise, start={"m": 0.1})
     assert found["m"] == pytest.approx(overlap, rel=1e-11) and found["q"] == pytest.approx(snr, rel=1e-9)
+
+
+@pytest.mark.parametrize(("snr", "true"), [  # mpmath, 20 digits
+    (10, 0.59228466561320889), (100, 9.2007687888690894), (1e4, 998.60729074040358)])
+def test_a_free_entropy_is_drawn_as_wide_as_its_evidence(snr, true):
+    """E Z log Z: the sum Z multiplies, and its largest term overflows inside of the logarithm."""
+    kernel = hx.compile(hx.E(EVIDENCE*log(EVIDENCE), z))
+    assert kernel(q=snr, rho=0.2) == pytest.approx(true, rel=2e-14) and kernel.error < 1e-11
+
+
+@pytest.mark.parametrize(("snr", "true"), [(0.1, -9.7575406398302382e-5), (10, -0.082222201032178271), (1e4, -0.21577685180781229)])
+def test_the_logarithm_of_a_sum_beside_one(snr, true):
+    assert hx.compile(hx.E(log(EVIDENCE), z))(q=snr, rho=0.2) == pytest.approx(true, rel=1e-12)
