@@ -90,27 +90,35 @@ def _falling(f: Expr, v: Symbol) -> tuple[Expr, Expr]:
     factors, fall = [], S.Zero
     for factor in Mul.make_args(f):
         base, n = factor.as_base_exp()
-        growths = {t: _growth(t, v) for t in base.args} if base.is_Add and n.is_number else {}
-        rates = [d for d in growths.values() if d is not None]
-        top = Max(*rates) if rates and len(rates) == len(growths) else S.Zero
-        if top == 0 or top.has(Max):
+        scaled = _over_largest(base, v) if base.is_Add and n.is_number else None
+        if scaled is None or scaled[1] == 0:
             factors.append(factor)
-            continue
-        fall -= n*top
-        terms = [t*exp(-d*v**2)*exp(cancel(d - top)*v**2) for t, d in zip(growths, rates, strict=True)]
-        factors.append(Add(*terms)**n)
+        else:
+            factors.append(scaled[0]**n)
+            fall -= n*scaled[1]
     return Mul(*factors), fall
 
 
-def _growth(term: Expr, v: Symbol) -> Expr | None:
-    """a of exp(a v^2 + ...) in a term; None where its exponents are no such polynomials, or stand elsewhere in it, too."""
-    factors = Mul.make_args(term)
+def _over_largest(total: Expr, v: Symbol) -> tuple[Expr, Expr] | None:
+    """(h, a) of a sum h exp(a v^2), a the largest of its terms'; None where it is not known which that is."""
+    terms = [term for t in Add.make_args(total) if (term := _term(t, v)) is not None]
+    top = Max(*(a for _, a in terms)) if len(terms) == len(total.args) else None
+    if top is None or top.has(Max):
+        return None
+    return (total if top == 0 else Add(*(g*exp(cancel(a - top)*v**2) for g, a in terms))), top
+
+
+def _term(t: Expr, v: Symbol) -> tuple[Expr, Expr] | None:
+    """(g, a) of t = g exp(a v^2); None where its exponents are no such polynomials, or a sum in it is not known to be so."""
+    factors = Mul.make_args(t)
     exponent = Add(*(f.args[0] for f in factors if isinstance(f, exp)))
-    if any(v in e.free_symbols for f in factors if not isinstance(f, exp) for e in f.atoms(exp)):
+    others = [f for f in factors if not isinstance(f, exp)]
+    sums = [base for base, _ in (f.as_base_exp() for f in others) if base.is_Add and base.has(exp)]
+    if not exponent.is_polynomial(v) or Poly(exponent, v).degree() > 2 or any(_over_largest(s, v) is None for s in sums):
         return None
-    if not exponent.is_polynomial(v) or (degree := Poly(exponent, v).degree()) > 2:
-        return None
-    return exponent.expand().coeff(v, 2) if degree == 2 else S.Zero
+    a = exponent.expand().coeff(v, 2)
+    g, fall = _falling(Mul(*others), v)
+    return g*exp((exponent - a*v**2).expand()), a - fall
 
 
 def _may_decay(f: Expr) -> bool:

@@ -187,3 +187,14 @@ def test_a_free_entropy_is_drawn_as_wide_as_its_evidence(snr, true):
 @pytest.mark.parametrize(("snr", "true"), [(0.1, -9.7575406398302382e-5), (10, -0.082222201032178271), (1e4, -0.21577685180781229)])
 def test_the_logarithm_of_a_sum_beside_one(snr, true):
     assert hx.compile(hx.E(log(EVIDENCE), z))(q=snr, rho=0.2) == pytest.approx(true, rel=1e-12)
+
+
+def test_the_slope_of_an_overlap_is_drawn_as_wide_as_its_terms():
+    """The derivative is one average of a sum of quotients, a Jacobian of the solver: in a window of 9 it had the wrong sign."""
+    Delta, m = Symbol("Delta", positive=True), Symbol("m", positive=True)
+    system = hx.System({"q": Rational(3, 5)/(Delta + rho - m), "m": hx.E(OVERLAP, z)})
+    found = system.solve(rho=0.2, Delta=0.01, start={"m": 0.1})
+    overlap, at = hx.compile(hx.E(OVERLAP, z)), found["q"]
+    steps = at*np.array([-1e-3, 1e-3])
+    slope = np.diff(overlap(q=at + steps, rho=np.full(2, 0.2)))[0]/np.diff(steps)[0]
+    assert found.stability == pytest.approx(np.sqrt(slope*at**2/0.6), rel=1e-5)
