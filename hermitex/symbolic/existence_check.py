@@ -9,7 +9,6 @@ from sympy import Add, Dummy, Expr
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
-from hermitex.symbolic import hooks
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.budget import kept
@@ -63,12 +62,7 @@ def exists(node: Expectation) -> bool | None:
     if found is not False or not any(a.has(Expectation) for a in node.args):
         return found
     try:
-        again = settled(node)
-        if not isinstance(again, Expectation):
-            return None if again.has(Expectation) else True
-        if any(len(n.bound) > 1 or n.body.has(Expectation) for n in again.body.atoms(Expectation)):
-            return exists_for_most(again) or None  # a number of one over several variables takes seconds
-        body, variables = independent(again)
+        body, variables = independent(node)
         return integrable(body, variables)
     except HermitexError:
         return None
@@ -89,25 +83,6 @@ def exists_on_line(node: Expectation) -> bool | None:
     if found is None:
         raise NoClosedForm(node, "whether it exists hangs on averages inside it, which may cancel")
     return found
-
-
-def settled(node: Expr) -> Expr:
-    """The average with those inside it in their normal form, in which related ones meet and may cancel.
-
-    Only where it hangs on them whether it exists; what exists for all their values stays as it is.
-
-    Examples
-    --------
-    >>> from hermitex.symbolic.gaussian import E
-    >>> from hermitex.symbols import z, z1
-    >>> from sympy import tanh
-    >>> settled(E((E(tanh(z1)**2) - 1 + E(z1*tanh(z1)))/z**2, z))
-    0
-    """
-    if not isinstance(node, Expectation) or not node.body.has(Expectation) or exists_for_most(node) is True:
-        return node
-    body, variables = node.open()
-    return node.with_body(hooks.normal_form(body), variables)
 
 
 @kept(1024)

@@ -15,7 +15,7 @@ from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.outward import ZERO
 from hermitex.symbolic.digits.iterated_averages import nested
-from hermitex.symbolic.existence_check import exists_on_line, settled
+from hermitex.symbolic.existence_check import exists_on_line
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.interrupts import heard
 
@@ -182,7 +182,7 @@ class _Enclosing:
 
     def integral(self, node: Expectation) -> Any:
         """A ball that contains E f."""
-        one = settled(nested(node) if len(node.bound) > 1 or not node.independent else node)
+        one = nested(node) if len(node.bound) > 1 or not node.independent else node
         if not isinstance(one, Expectation):
             return self.value(one)
         body, (x,) = one.opened()
