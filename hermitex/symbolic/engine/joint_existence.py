@@ -35,7 +35,7 @@ def kept_together(terms: Sequence[Expr], variables: tuple[Symbol, ...], cov: Any
 
 def _exists(term: Expr, variables: tuple[Symbol, ...], cov: Any) -> bool | None:
     free = tuple(v for v in variables if v in term.free_symbols)
-    if all(tempered(term, v) for v in free):
+    if tempered(term, *free):
         return True
     node = bind(term, variables, cov)
     return exists_for_most(node) if isinstance(node, Expectation) else True
