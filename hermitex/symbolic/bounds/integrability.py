@@ -78,7 +78,7 @@ def tempered(expr: Expr, *variables: Symbol) -> bool:
         return bool(expr.is_real)
     if not expr.free_symbols.intersection(variables):
         return True
-    if isinstance(expr, (sp.Add, sp.Mul, sp.Abs, sp.Max, sp.Min)):
+    if isinstance(expr, (sp.Add, sp.Mul, sp.Abs, sp.Max, sp.Min, sp.floor, sp.ceiling)):
         return all(tempered(a, *variables) for a in expr.args)
     if isinstance(expr, sp.Pow):
         return bool(expr.exp.is_Rational and expr.exp.is_positive and tempered(expr.base, *variables))
