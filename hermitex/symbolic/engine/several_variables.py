@@ -13,6 +13,7 @@ from typing import Any
 from sympy import (
     Abs,
     Add,
+    And,
     Dummy,
     Expr,
     Function,
@@ -20,6 +21,7 @@ from sympy import (
     Max,
     Min,
     Mul,
+    Piecewise,
     Poly,
     PolynomialError,
     S,
@@ -34,19 +36,20 @@ from sympy import (
     zeros,
 )
 from sympy import ImmutableDenseMatrix as Matrix
+from sympy.core.relational import Relational
 
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.correlated_signs import moments_of_signs
 from hermitex.symbolic.engine.gaussian_tilt import tilted, waves
-from hermitex.symbolic.engine.indicators import steps
 from hermitex.symbolic.engine.one_variable import Answer, expectation, summed, with_zero
 from hermitex.symbolic.engine.rational_tidying import depends, multiplied_out, relations, root, tidy
 from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.radial import over_directions
 from hermitex.symbolic.subexpressions import at_numbers
+from hermitex.symbolic.weak import in_heavisides
 
 _DEGREE = 200  # total degree up to which a polynomial is expanded; chosen by trial
 
@@ -86,7 +89,7 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
         found = _over_forms(*fewer, body)
         if not found.rest:
             return found
-    body = _by_signs(_signs_apart(steps(body, variables), variables), variables)
+    body = _by_signs(_signs_apart(_by_steps(body, variables), variables), variables)
     return summed(_terms(body), lambda term: _product(term, variables, cov), variables, cov)
 
 
@@ -147,6 +150,19 @@ def _lowered(powers: tuple[int, ...], i: int) -> tuple[int, ...]:
 def _terms(body: Expr) -> tuple[Expr, ...]:
     grown = multiplied_out(body) if operations(body) < 400 else body
     return Add.make_args(grown)
+
+
+def _by_steps(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
+    """Each Piecewise of several linear inequalities at once by Heaviside functions, which the rules of orthants know.
+
+    Both agree except where a form is exactly 0, which has no probability.
+    """
+    def cut(p: Expr) -> bool:
+        return isinstance(p, Piecewise) and p.args[-1].cond == True and any(isinstance(c, And) for _, c in p.args) and all(  # noqa: E712
+            _is_field(u, variables) and any(u.diff(v).is_nonzero for v in variables)
+            for _, c in p.args[:-1] for r in c.atoms(Relational) for u in (r.lhs - r.rhs,))
+
+    return body.replace(cut, in_heavisides)
 
 
 def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
