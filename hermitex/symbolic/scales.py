@@ -1,8 +1,8 @@
 """f(k x + b) turns about x = -b/k over a width 1/k: the scales, centres and frequencies that stand in a formula.
 
 A narrow or oscillating integrand is invisible to a rule of wider steps, whatever it says of itself. What a formula shows of
-its own scales is read here once, as expressions of everything else in it, for the kernels and for the digits alike. It
-need not be complete, since what a rule gives is verified on other nodes; and it need not be sharp.
+its own scales is read here once, as expressions of everything else in it, for the kernels. It need not be complete, since what
+a rule gives is verified on other nodes; and it need not be sharp.
 """
 
 from __future__ import annotations

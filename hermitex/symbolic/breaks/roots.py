@@ -83,7 +83,7 @@ def _variable(name: str) -> Symbol:
 
 
 def _may_vanish(f: Expr, x: Symbol, at: Expr) -> bool:
-    """False where a candidate that elimination brought in is provably no root."""
+    """False where a candidate, such as a turning point, is provably not a root."""
     if f.is_polynomial(x):
         return True
     value = f.subs(x, at)
