@@ -23,10 +23,9 @@ from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.digits.digit_program import LastDigitMoved, StraightLine, rational
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
-from hermitex.symbolic.digits.iterated_averages import by_terms, nested, whitened
-from hermitex.symbolic.digits.outward_sums import sums_outside
+from hermitex.symbolic.digits.iterated_averages import by_terms, nested, sums_outside, whitened
 from hermitex.symbolic.dimension_reduction import over_fewer
-from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
+from hermitex.symbolic.existence_check import exists_on_line, require_existence
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.indexed_sums import ArraySum
 
@@ -313,9 +312,6 @@ def _by_closed_forms(node: Expectation, bits: int) -> Evaluated:
     if (short := _shorter(node)) is not None:
         return _of_constant(short, bits)
     one = nested(node) if len(node.bound) > 1 or not node.independent else node
-    if not isinstance(one, Expectation):
-        return _of_constant(one, bits)
-    one = settled(one)
     if not isinstance(one, Expectation):
         return _of_constant(one, bits)
     body, (x,) = one.opened()
