@@ -37,7 +37,7 @@ from hermitex.numbers.several import NormalAverages
 from hermitex.symbolic.arithmetic import fabs, log10, mp
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.digits.finite_ranges import as_averages
-from hermitex.symbolic.digits.iterated_averages import by_terms, nested
+from hermitex.symbolic.digits.iterated_averages import nested
 from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.indexed_sums import added_up
@@ -264,7 +264,6 @@ def reduced(expr: Expr) -> Expr:
         expr = rules.everywhere(rules.sift, expr) or expr
     if widest(expr) < 2:
         return expr
-    expr = by_terms(expr)
     found = normal_form(expr)
     if widest(found) < widest(expr):
         expr = found

@@ -8,14 +8,12 @@ import sympy as sp
 from sympy import Add, Expr, Mul, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.deadline import attempt
-from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum
-from hermitex.symbolic.terms import factorwise, linear
+from hermitex.symbolic.terms import factorwise
 
 
 @kept(256)
@@ -29,27 +27,6 @@ def nested(node: Expectation) -> Expr:
     for v in rest:
         body = _integrated(Expectation(body, sp.Tuple(v)))
     return Expectation(body, sp.Tuple(first))
-
-
-def by_terms(expr: Expr) -> Expr:
-    """Averages over several variables with a switch of their order, |tanh(z1) - tanh(z2)|, as sums of those of its terms.
-
-    Of each term all variables but one are integrated in closed form. An average of which a term does not exist stays.
-    """
-    def split(node: Expectation) -> Expr:
-        body, variables = node.open()
-        ordered = by_order(body, variables)
-        if ordered == body:
-            return node
-        terms = linear(node.with_body(ordered, variables))
-        try:
-            for term in terms.atoms(Expectation):
-                require_existence(term)
-        except HermitexError:
-            return node
-        return terms
-
-    return expr.replace(lambda e: isinstance(e, Expectation) and len(e.bound) > 1, split)
 
 
 def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
