@@ -85,7 +85,7 @@ def average(values, weights, axis, table=None):
     return terms.sum(axis=axis, keepdims=True)
 
 
-def adapt(axes, run, share):
+def adapt(axes, run, share, most):
     """Halve the panels of every axis until what `run()` averages is resolved to that share; leave out those that hold nothing."""
     by_place, found = {a.place: a for a in axes}, {}
 
@@ -129,7 +129,7 @@ def adapt(axes, run, share):
             (tail, mass), base = found[axis.name], axis.base
             halved = (base[1:] + base[:-1])[tail > share]/2
             beyond = [end for end, m in ((base[0] - 3, mass[0]), (base[-1] + 3, mass[-1])) if m > 1e-18 and abs(end) < FARTHEST + 2]
-            if (len(halved) or beyond) and len(base) < 400:
+            if (len(halved) or beyond) and len(base) < most:
                 axis.base, changed = np.sort(np.concatenate([base, halved, np.clip(beyond, -FARTHEST, FARTHEST)])), True
         if not changed:
             break
@@ -168,7 +168,7 @@ class Averaged(Chunk):
         for axis in self.axes:
             axis.step = 0.25*0.7**level
         try:
-            adapt(self.axes, look, 10.0**(-8 - 1.5*level))  # of an average, in the last coefficients of a panel
+            adapt(self.axes, look, 10.0**(-8 - 1.5*level), 400 if len(self.axes) == 1 else 30*2**level)  # of an average, in the last coefficients
         finally:
             self.numbers, self.points = numbers, points
         known, self.known = self.known, [(a.terms, a.step, *a.base) for a in self.axes]

@@ -9,25 +9,22 @@ import numpy as np
 
 from hermitex.systems.standalone.solving import NotSolved
 
+MOST = 10**7  # points of a table: 80 MB for each column
+
 
 def values(text):
     """0.5, or 0.2,0.9, or first:last:points, or for an array FILE.npy."""
     try:
+        first, *rest = text.split(":")
         if text.endswith(".npy"):
-            if not os.path.isfile(text):
-                raise ValueError("it is no file")
-            found = np.load(text)
-            if found.dtype.kind not in "fiu":
-                raise ValueError("it does not hold real numbers")
-        elif ":" in text:
-            first, last, points = text.split(":")
-            if not 1 <= int(points) <= 10**7:
-                raise ValueError("a range has 1 to 10,000,000 points")
-            found = np.linspace(float(first), float(last), int(points))
+            found = np.load(text) if os.path.isfile(text) else np.array("no file")
+        elif rest:
+            last, points = rest
+            found = np.linspace(float(first), float(last), int(points) if int(points) <= MOST else -1)
         else:
             found = np.array([float(v) for v in text.split(",")])
-        if not found.size or not np.isfinite(found).all():
-            raise ValueError("every value must be finite, and there is one or more")
+        if found.dtype.kind not in "fiu" or not found.size or not np.isfinite(found).all():
+            raise ValueError("give finite numbers, one or more")
         return found
     except (EOFError, OSError, TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(f"{text[:60]!r}: {error}") from None
@@ -43,78 +40,64 @@ def first_guess(text):
 
 def deviation(solve, reference):
     """The largest deviation from the reference points, relative; values below 1e-6 count as 1e-6."""
-    off = [0.0 if str(found[name]) == str(value) else abs(found[name] - value)/max(abs(value), 1e-6)
-           for given, expected in reference for found in [solve(**given)] for name, value in expected.items()]
-    return float(np.max(off))
+    return float(np.max([0.0 if str(found[n]) == str(v) else abs(found[n] - v)/max(abs(v), 1e-6)
+                         for given, expected in reference for found in [solve(**given)] for n, v in expected.items()]))
 
 
 def command(solve, code, reference, doc, argv=None):
     """Print the self-test or a table; exit 0, 1 if something failed, or 2 for what is no input."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0].replace("%", "%%"), conflict_handler="resolve",
                                      allow_abbrev=False)
-    names, every = [*code.parameters, *dict.fromkeys(e[1] for e in code.arrays if e[1])], solve.__code__
-    defaults, timed = solve.__kwdefaults__, "t" in every.co_varnames[:every.co_argcount + every.co_kwonlyargcount]
-    words = dict(zip(names, every.co_varnames))  # the options are the keywords of `solve`
-    for name, word in words.items():
+    every, defaults = solve.__code__, solve.__kwdefaults__
+    timed = "t" in every.co_varnames[:every.co_argcount + every.co_kwonlyargcount]
+    words = dict(zip([*code.parameters, *dict.fromkeys(e[1] for e in code.arrays if e[1])], every.co_varnames))
+    for name, word in words.items():  # the options are the keywords of `solve`
         also = ["--lam"] if name == "lamda" and "lam" not in words else []
         parser.add_argument(f"--{word}", *also, dest=word, type=values, action="append", metavar="VALUES")
-    if timed:
-        parser.add_argument("--t", type=values, metavar="TIMES", help="to report; or one, to reach")
-    parser.add_argument("--start", type=first_guess, metavar="NAME=VALUE,...", help="a first guess")
-    parser.add_argument("--tolerance", type=float, default=defaults["tolerance"], help="relative (default: %(default)g)")
-    parser.add_argument("--budget", type=float, metavar="SECONDS", help="what is left by then fails")
-    if "method" in defaults:
-        parser.add_argument("--method", default=defaults["method"], help="newton, or iterate: the map itself")
-        parser.add_argument("--damping", type=float, default=defaults["damping"], metavar="WEIGHT", help="of --method iterate")
+    for name, kind, told in (("t", values, "times to report; or one, to reach"), ("start", first_guess, "UNKNOWN=NUMBER,..."),
+                             ("tolerance", float, "relative"), ("budget", float, "CPU seconds"),
+                             ("method", str, "newton, or iterate: the map itself"), ("damping", float, "of iterate")):
+        if name in defaults or name == "t" and timed:
+            parser.add_argument(f"--{name}", type=kind, default=defaults.get(name), help=told)
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
-    if given.pop("selftest"):
-        try:
-            worst = deviation(solve, reference)
-        except NotSolved as error:
-            print(f"selftest: {len(reference)} points: FAILED, {error}")
-            return 1
-        good = worst <= 1e-9
-        print(f"selftest: {len(reference)} points, largest deviation {worst:.1e}: {'passed' if good else 'FAILED'}")
-        return 0 if good else 1
-    missing = [word for word in [*words.values(), *(["t"] if timed else [])] if given[word] is None]
-    if missing:
-        parser.error(f"give a value for {', '.join('--' + n for n in missing)}, or --selftest")
-    for word in words.values():
-        if len(given[word]) > 1:
-            parser.error(f"--{word} has two values; give it once")
-        given[word] = given[word][0]
-    axes = [given[words[n]] for n in code.parameters]
-    total = int(np.prod([a.size for a in axes], dtype=float))
-    if total > 10**7:
-        parser.error(f"the grid has {total} points, at most 10,000,000 fit")
-    points = {n: v.ravel() for n, v in zip(code.parameters, np.meshgrid(*axes, indexing="ij"))}  # every combination
-    as_json = given.pop("json")
+    selftest, as_json = given.pop("selftest"), given.pop("json")
     try:
+        if selftest:
+            worst = deviation(solve, reference)
+            print(f"selftest: {len(reference)} points, largest deviation {worst:.1e}: {'passed' if worst <= 1e-9 else 'FAILED'}")
+            return 0 if worst <= 1e-9 else 1
+        missing = [word for word in [*words.values(), *["t"]*timed] if given[word] is None]
+        if missing or any(len(given[word]) > 1 for word in words.values()):
+            raise ValueError(f"give a value for {', '.join('--' + n for n in missing)}, or --selftest" if missing else
+                             f"--{next(w for w in words.values() if len(given[w]) > 1)} has two values; give it once")
+        given |= {word: given[word][0] for word in words.values()}
+        total = int(np.prod([float(given[words[n]].size) for n in code.parameters]))
+        if total > MOST:
+            raise ValueError(f"the grid has {total} points, at most {MOST} fit")
+        points = {n: v.ravel() for n, v in zip(code.parameters, np.meshgrid(*(given[words[n]] for n in code.parameters), indexing="ij"))}
         found = solve(**given | {words[n]: v for n, v in points.items()})
     except NotSolved as error:
-        print(error, file=sys.stderr)
+        print(f"selftest: {len(reference)} points: FAILED, {error}" if selftest else error, file=None if selftest else sys.stderr)
         return 1
     except ValueError as error:
         parser.error(str(error))
     times = np.size(found.get("t", 0))
-    found = {n: np.repeat(v, times) for n, v in points.items()} | {
-        n: np.tile(v, total) if n == "t" else np.ravel(v) if np.size(v) == total*times else np.repeat(v, times)
-        for n, v in found.items()}
+    found = {n: np.repeat(v, times) for n, v in points.items()} | {n: np.tile(v, total) if n == "t" else np.ravel(v) if
+             np.size(v) == total*times else np.repeat(v, times) for n, v in found.items()}
     if as_json:
         print(json.dumps({n: [v if v == v else None for v in np.atleast_1d(v).tolist()] for n, v in found.items()}))
         return 0
     table = [list(found), *([f"{v:.8g}" for v in row] for row in zip(*map(np.atleast_1d, found.values())))]
     widths = [max(map(len, column)) for column in zip(*table)]
-    for row in table:
-        print("  ".join(v.rjust(w) for v, w in zip(row, widths)))
+    print("\n".join("  ".join(v.rjust(w) for v, w in zip(row, widths)) for row in table))
     return 0
 
 
 def run(main):
     """`main` and its exit status; what keeps it from its end is said in one line."""
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # where it is closed, nothing of it goes elsewhere
+    sys.stderr = sys.stderr or open(os.devnull, "w")
     try:
         if sys.stdout is None:
             raise OSError("it is closed")
@@ -122,14 +105,11 @@ def run(main):
         status = main()
         sys.stdout.flush()
         return status
-    except KeyboardInterrupt:
-        status, why = 130, "interrupted"
-    except BrokenPipeError:  # the reader has what it wanted
-        status, why = 0, ""
-    except OSError as error:
-        status, why = 2, f"standard output: {error.strerror or error}"
-    if sys.stdout:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to be written
-    if why:
-        print(why, file=sys.stderr)
-    return status
+    except (KeyboardInterrupt, OSError) as error:
+        silent = isinstance(error, BrokenPipeError)  # the reader has what it wanted
+        if sys.stdout:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to be written
+        interrupted = isinstance(error, KeyboardInterrupt)
+        print("" if silent else "interrupted" if interrupted else f"standard output: {getattr(error, 'strerror', 0) or error}",
+              end="\n"*(not silent), file=sys.stderr)
+        return 0 if silent else 130 if interrupted else 2

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hermitex.systems.standalone.solving import EVERYWHERE, SECONDS, Chunk, answered, number, read_points
+from hermitex.systems.standalone.solving import EVERYWHERE, NOTHING, SECONDS, Chunk, answered, read_points
 
 SUBSTEPS = np.array([2, 4, 6, 8, 10, 12, 14, 16])  # of the midpoint rule: order 16 in the step
 
@@ -42,9 +42,9 @@ def integrated(f, times, x, ends, tolerance, until):
 
 def flow_points(code, numbers, start, t, tolerance, budget=None):
     """Every variable and observable over time, the times along the last axis; NotSolved where a trajectory is not found."""
-    times, names = np.ravel(number("t", t)), [u for u in code.unknowns if u != "t"]
+    times, names = np.ravel(np.asarray(t, dtype=float)), [u for u in code.unknowns if u != "t"]
     alone, times = times.size == 1, np.concatenate([[0.0], times])[-max(times.size, 2):]
-    if np.ndim(t) > 1 or not (alone or np.all(np.diff(times) > 0) or np.all(np.diff(times) < 0)) or not 0 < tolerance < 1:
+    if np.ndim(t) > 1 or not np.isfinite(times).all() or not (alone or np.all(np.diff(times) > 0) or np.all(np.diff(times) < 0)) or not 0 < tolerance < 1:
         raise ValueError("solve: the times in t increase, or decrease, from where the flow starts; tolerance is between 0 and 1")
     if missing := [u for u in names if u not in start]:
         raise ValueError(f"solve: where does {', '.join(missing)} start? Give --start {missing[0]}=NUMBER")
@@ -69,7 +69,7 @@ def flow_points(code, numbers, start, t, tolerance, budget=None):
                         return chunk.row(code.functions["right_hand_sides"](state, quad), "rhs/", names)
 
                     path, why[i] = integrated(rate, times, begin, ends, max(tolerance/(300 if other else 30), 1e-15), until)
-                    seen = [code.functions["observables"](chunk.put(s, (*names, "t"), [*x, [t]]), quad) for t, x in zip(times, path)]
+                    seen = [code.functions.get("observables", NOTHING)(chunk.put(s, (*names, "t"), [*x, [t]]), quad) for t, x in zip(times, path)]
                     runs.append(path[..., 0].T)
                     values = dict(zip(names, path[..., 0].T)) | {n: np.ravel([np.ravel(o[n])[0] for o in seen]) for n in seen[0]}
                 size = np.maximum(np.abs(runs[-1]), 1e-6)

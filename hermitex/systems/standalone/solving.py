@@ -7,6 +7,7 @@ import numpy as np
 
 EVERYWHERE = (-np.inf, np.inf)
 SECONDS = time.process_time
+NOTHING = lambda s, quad: {}  # noqa: E731
 Block = namedtuple("Block", "kind torn explicit members", defaults=[()])
 Equations = namedtuple("Equations", "functions parameters unknowns blocks axes chunk ends start arrays lay_out notes",
                        defaults=[(), (), None, {}, {}, (), None, ()])
@@ -71,7 +72,7 @@ class Chunk:
     def begin(self, other=False, real=float):
         """The numbers with what no unknown enters, and the nodes: finer ones if `other`."""
         quad, s = self.nodes(other, real), {n: np.asarray(v, real)[()] for n, v in self.numbers.items()}
-        return s | self.code.functions["tables"](s, quad), quad
+        return s | self.code.functions.get("tables", NOTHING)(s, quad), quad
 
     def nodes(self, other, real):
         """Nothing is averaged."""
@@ -86,9 +87,9 @@ class Chunk:
         names, begin = self.code.unknowns, np.array([np.ravel(self.first(u)) for u in self.code.unknowns])
         last, settled = (begin, True) if damping is None else self.mapped(begin, tolerance, damping)
         x, level = last, 0
+        self.follow(x, level)
         while level == 0 or level < 5 and np.any(good & (error > tolerance)) and self.follow(x, level):
             for _ in range(3):  # nodes that follow the state
-                self.follow(x, level)
                 s, self.quad = self.begin()
                 good, s = self.solve(self.put(s, names, x))
                 x, self.s = np.where(good, self.row(s, "", names), x), s
@@ -182,25 +183,16 @@ class Chunk:
 
     def nonlinear(self, k, s):
         """Newton's method from the start, from where the map leads, and from other starts; 0 where that is a solution."""
-        block, done = self.code.blocks[k], np.zeros(self.points, dtype=bool)
+        block, done, low_ends = self.code.blocks[k], np.zeros(self.points, dtype=bool), np.array([[lo == 0] for lo, _ in self.ends(k)])
         if any(m in self.guess for m in block.members) and not any(u in self.guess for u in block.torn):
             s = self.put(s, block.torn, self.row(self.code.functions["right_hand_sides"](s, self.quad), "rhs/", block.torn))
         x = begin = self.row(s, "", block.torn)
-        for trial in range(-7, 11):  # below 0: other sizes where an equation has a pole at the start
-            if trial < 0:
-                size = (1.0, 0.5, 0.1, 0.9, 2.0, 0.01, 10.0)[trial + 7]
-                start = begin if trial == -7 else self.sized(k, begin, size)
-                y = np.array([inside(v, e) for v, e in zip(start, self.ends(k))])
-                r, J, _ = self.equations(k, y, s)
-                pole = ~np.isfinite(r).all(0) if trial == -7 else pole
-                good = pole & np.isfinite(r).all(0) & np.isfinite(J).all((1, 2))
-                begin, pole = np.where(good, start, begin), pole & ~good
-                continue
+        for trial in range(11):
             start = begin if trial == 0 else self.iterated(k, begin, s)[0] if trial == 1 else self.another(k, begin, s, trial - 2)
             open_ = np.isfinite(start).all(0) & ~done
-            new, good = self.newton(k, np.array([inside(v, e) for v, e in zip(np.where(open_, start, begin), self.ends(k))]), s, open_)
+            new, good = self.newton(k, [inside(v, e) for v, e in zip(np.where(open_, start, begin), self.ends(k))], s, open_)
             x, done = np.where(good & ~done, new, x), done | good
-            low = np.array([[lo == 0] for lo, _ in self.ends(k)]) & (np.abs(new) < 1e-6) & ~done
+            low = low_ends & (np.abs(new) < 1e-6) & ~done
             if low.any():  # what went to 0 at 0, and the rest iterated
                 new, good = self.iterated(k, np.where(low, 0.0, new), s, 1.0, low)
                 x, done = np.where(good & low.any(0), new, x), done | good & low.any(0)
@@ -211,20 +203,23 @@ class Chunk:
     def newton(self, k, y, s, todo):
         """Steps d, at most 4 in a logarithm, halved until the residual is smaller, or the next step; which points end."""
         (r, J, x), good, log = self.equations(k, y, s), 0*todo > 0, np.array([[e != EVERYWHERE] for e in self.ends(k)])
-        d = -solved(J, r)[:len(y)]
-        t = np.minimum(1, 4/np.maximum(np.max(np.where(log, np.abs(d), 0), 0), 4))
+        y, d, t = np.array(y), 0*x, 1.0
+        scaled = log & np.array(self.code.blocks[k].explicit)[:, None]
         for trial in range(120):
+            if trial == 0 or fine.any():
+                d = np.where(fine, -solved(J, r)[:len(y)], d) if trial else -solved(J, r)[:len(y)]
+            longest = np.minimum(1, 4/np.maximum(np.max(np.where(log, np.abs(d), 0), 0), 4))
+            t = np.where(fine, longest, t) if trial else longest
             small = (np.max(np.abs(d)/np.where(log, 1, np.abs(y) + 1e-3), 0) < 1e-8) & todo
-            r2, J2, x2 = self.equations(k, np.where(todo, y + np.where(small, 1, t)*d, y), s)
+            move = np.where(todo, np.where(small, 1, t)*d, 0.0)
+            r2, J2, x2 = self.equations(k, y + move, s)
             size = np.einsum("pij,jp->ip", np.abs(J[:, :, :len(y)]), np.where(log, 1, np.abs(y) + 1e-3)) + 1e-300
-            size[:len(y)] = np.where(log & np.array(self.code.blocks[k].explicit)[:, None], 1, size[:len(y)])
+            size[:len(y)] = np.where(scaled, 1, size[:len(y)])
             fine = (((r2/size)**2).sum(0) <= (1 - 1e-4*t)*((r/size)**2).sum(0)) | small
             fine |= np.max(np.abs(solved(J, r2)[:len(y)]), 0) <= (1 - t/4)*np.max(np.abs(d), 0) if trial < 25 else False
             fine &= todo & np.isfinite(r2).all(0) & np.isfinite(J2).all((1, 2))
-            y, x, r, J = np.where(fine, y + np.where(small, 1, t)*d, y), np.where(fine, x2, x), np.where(fine, r2, r), np.where(fine[:, None, None], J2, J)
-            d, t = np.where(fine, -solved(J, r)[:len(y)], d), np.where(fine, 1.0, t/2)
-            t = np.where(fine, np.minimum(1, 4/np.maximum(np.max(np.where(log, np.abs(d), 0), 0), 4)), t)
-            good, todo = good | (small & fine), todo & ~(small & fine) & (t > 1e-7)
+            y, x, r, J = np.where(fine, y + move, y), np.where(fine, x2, x), np.where(fine, r2, r), np.where(fine[:, None, None], J2, J)
+            t, good, todo = t/2, good | (small & fine), todo & ~(small & fine) & (t > 1e-7)
             if not todo.any() or SECONDS() > self.until:
                 break
         return x, good & np.isfinite(x).all(0)
@@ -241,20 +236,12 @@ class Chunk:
                 break
         return x, good & explicit
 
-    def sized(self, k, x, size):
-        """A start of another size: of what was given none, or of all."""
-        fixed = [u in self.guess or np.isfinite(hi) for u, (_, hi) in zip(self.code.blocks[k].torn, self.ends(k))]
-        return np.array([v*size if all(fixed) else v if f else np.full(self.points, size) for v, f in zip(x, fixed)])
-
     def another(self, k, x, s, trial):
-        """A further start: where the residual of one unknown changes its sign, then other sizes."""
-        ends = self.ends(k)[0]
-        if trial > (7 if len(x) > 1 else 1) or len(x) > 4:
-            return self.sized(k, x, (0.5, 0.1, 0.9, 2.0, 0.01, 10.0, -1.0, 30.0, 1e-3)[trial])
-        if len(x) > 1:
-            steps = sorted((e for e in np.ndindex(*[7]*len(x)) if set(e) != {3}), key=lambda e: (sum(abs(i - 3) for i in e), e))[trial]
-            return np.array([v*10.0**(e - 3) if ends == (0, np.inf) else v + np.sign(e - 3)*10.0**(abs(e - 3) - 2)*np.maximum(np.abs(v), 1)
-                             for v, e, ends in zip(x, steps, self.ends(k))])
+        """A further start: where the residual of one unknown changes its sign, then other sizes of what was given no start."""
+        ends, free = self.ends(k)[0], [u not in self.guess and hi == np.inf for u, (_, hi) in zip(self.code.blocks[k].torn, self.ends(k))]
+        if trial > 1 or len(x) > 1:
+            size = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0, -1.0, 30.0, 1e-3)[trial]
+            return np.array([v*size if not any(free) else np.full(self.points, size) if f else v for v, f in zip(x, free)])
         far = np.linspace(-30, 30, 146) if ends != EVERYWHERE else np.sign(np.arange(-73, 73) + .5)*10.0**(np.abs(np.arange(-73, 73) + .5)/4 - 9)
         grid = inside(x, ends) + far[:, None]
         r = np.array([self.equations(k, v[None], s)[0][0] for v in grid])
@@ -270,12 +257,12 @@ class Chunk:
 
     def verify(self, s):
         """The state after a step on finer nodes in extended precision, and how far that moves it: its error."""
-        names, seen = self.code.unknowns, self.code.functions["observables"](s, self.quad)
+        names, seen = self.code.unknowns, self.code.functions.get("observables", NOTHING)(s, self.quad)
         new, quad = self.begin(True, np.longdouble)
         new = self.put(new, names, self.row(s, "", names).astype(np.longdouble))
         for k in range(len(self.code.blocks)):
             new = self.put(new, *self.moved(k, new, quad))
-        again = self.code.functions["observables"](new, quad)
+        again = self.code.functions.get("observables", NOTHING)(new, quad)
         a, b = (np.concatenate([self.row(v, "", names), self.row(w, "", seen)]) for v, w in ((s, seen), (new, again)))
         lows = np.array([[0 if self.code.ends.get(u, EVERYWHERE)[0] == 0 else 1e-6] for u in names])
         size = np.abs(b)  # what vanishes but for rounding needs an absolute accuracy
@@ -313,41 +300,36 @@ def lay_out(code, numbers, ndim):
     return laid
 
 
-def number(name, value):
-    """A finite number or array of numbers; ValueError for another."""
-    try:
-        v = np.asarray(value)
-        v = v.astype(float) if v.dtype.kind in "fiu" else np.array(value if v.dtype.kind == "O" else "x", dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"solve: {name} is not a number or an array of numbers") from None
-    if not v.size or not np.isfinite(v).all():
-        raise ValueError(f"solve: {name} holds {v[~np.isfinite(v)][0] if v.size else 'nothing'}; every parameter must be finite")
-    return v
-
-
 def read_points(code, numbers, start):
     """The parameters and first guesses as vectors over the points, why some points are refused, and their shape."""
-    numbers, guess = {n: number(n, v) for n, v in numbers.items()}, {u: number(f"start {u}", v) for u, v in start.items()}
-    for u, v in guess.items():
+    given = {}
+    for name, value in (numbers | {f"start {u}": v for u, v in start.items()}).items():
+        try:
+            v = np.asarray(value)
+            v = given[name] = v.astype(float) if v.dtype.kind in "fiu" else np.array(value if v.dtype.kind == "O" else "x", dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"solve: {name} is not a number or an array of numbers") from None
+        if not v.size or not np.isfinite(v).all():
+            raise ValueError(f"solve: {name} holds {v[~np.isfinite(v)][0] if v.size else 'nothing'}; every parameter must be finite")
+    for u, v in start.items():
         lo, hi = code.ends.get(u, EVERYWHERE)
-        if u not in code.unknowns or not np.all((v >= lo) & (v <= hi)):
+        if u not in code.unknowns or not np.all((v >= np.float64(lo)) & (v <= np.float64(hi))):
             raise ValueError(f"solve: unknown name in start {u!r}; there is {', '.join(code.unknowns)}" if u not in code.unknowns else
                              f"solve: start {u} = {np.ravel(v)[0]:g} is outside its domain {lo:g} < {u} < {hi:g}")
     try:
-        shape = np.broadcast_shapes(*(numbers[n].shape for n in code.parameters))
-        guess = {u: np.broadcast_to(v, shape).ravel() if v.ndim else v for u, v in guess.items()}
+        shape = np.broadcast_shapes(*(given[n].shape for n in code.parameters))
+        given |= {n: np.broadcast_to(v, shape).ravel() for n, v in given.items() if v.ndim and (n not in numbers or n in code.parameters)}
     except ValueError:
         raise ValueError("solve: the parameters, or the starts, do not broadcast") from None
-    numbers |= {n: np.broadcast_to(numbers[n], shape).ravel() for n in code.parameters if numbers[n].ndim}
     why = np.full(int(np.prod(shape)), "", dtype=object)
-    for law, value in code.functions.get("lawful", lambda s, quad: {})(numbers, {}).items():  # "law [0.0, inf] words"
+    for law, value in code.functions.get("lawful", NOTHING)(given, {}).items():  # "law [0.0, inf] words"
         low, high, words = law[4:].split(" ", 2)
         x, a, b = np.broadcast_to(np.ravel(value), len(why)), float(low[1:-1]), float(high[:-1])
         bad = (x < a) | (x > b) | ((x == a) & (low[0] == "(")) | ((x == b) & (high[-1] == ")"))
         why = np.where(bad & (why == ""), [f"{words}, not {v:.6g}" for v in x], why)
     if np.all(why != ""):
         raise ValueError(f"solve: {why[0]}")
-    return numbers, guess, why, shape
+    return {n: given[n] for n in numbers}, {u: given[f"start {u}"] for u in start}, why, shape
 
 
 def answered(code, numbers, values, good, why, advice):
