@@ -39,7 +39,8 @@ from hermitex.systems.solve import refusal_reasons
 from hermitex.systems.state_evaluation import States
 from hermitex.systems.trajectory import TIME
 
-# What is left after that time counts as not checked: the checks of a file cost less than the file; 20 digits show every error of doubles; a solution holds to far less than 1e-7.
+# What is left after that time counts as not checked: the checks of a file cost less than the file.
+# 20 digits show every error of doubles; a solution holds to far less than 1e-7.
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 0.2, 20, 1e-7
 _ALONE = """import runpy, sys
 sys.modules["hermitex"] = None

@@ -77,13 +77,14 @@ def _statements() -> tuple[tuple[str, ...], dict[str, str]]:
         get = getattr(spec and spec.loader, "get_source", None)  # of a file, or of a package in a zip
         source = get(spec.name) if spec is not None and get else None
         if source is None:
-            raise HermitexError(f"export: the source of the driver ({module}) is not installed, and an exported file is made from it")
+            raise HermitexError(f"export: the source of the driver ({module}) is not installed, and a file is made from it")
         lines = source.split("\n")
         for node in ast.parse(source).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 imports += [ast.unparse(node)] if "hermitex" not in ast.unparse(node) else []
             elif not isinstance(node, ast.Expr):
-                name = getattr(node, "name", "") or getattr(getattr(node, "targets", [None])[0], "id", "")
+                target = getattr(node, "target", None) or getattr(node, "targets", [None])[0]
+                name = getattr(node, "name", "") or getattr(target, "id", "")
                 texts[name] = "\n".join(lines[node.lineno - 1:node.end_lineno])
     return tuple(imports), texts
 
@@ -102,7 +103,7 @@ def driver_text(needed: Iterable[str]) -> tuple[list[str], str]:
         left = set().union(*(words[n] for n in left)) & set(texts) - taken
     text = "\n\n\n".join(t for n, t in texts.items() if n in taken)
     used = set(re.findall(r"\w+", text)) | {"sys"}
-    lines = [line for line in imports if set(re.findall(r"\w+", line.rpartition("import ")[2])) & used or line == "import numpy as np"]
+    lines = [line for line in imports if set(re.findall(r"\w+", line.rpartition("import ")[2])) & {*used, "np"}]
     return lines, re.sub(r"  # (type: ignore|noqa)[^\n]*", "", text)
 
 
@@ -222,8 +223,8 @@ def _returned(program: Any, *, flow: bool = False) -> str:
                              initial_indent="    ", subsequent_indent="    ")
     text = f"Returns a dict: the unknowns {', '.join(program.unknowns)}"
     text += f"; {', '.join(program.observables)}" if program.observables else ""
-    text += ("; error (how far a step on finer nodes in extended precision moves them, relative), stability (the spectral radius of "
-             "x -> rhs(x); iteration leaves a solution where it exceeds 1), converged; in the common shape of the parameters.")
+    text += ("; error (how far a step on finer nodes in extended precision moves them, relative), stability (the spectral radius "
+             "of x -> rhs(x); iteration leaves a solution where it exceeds 1), converged; in the common shape of the parameters.")
     return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
@@ -249,14 +250,15 @@ def _code(program: Any) -> str:
               f"    start={{{_values(program.start)}}},\n" if program.start else "",
               f"    notes=(\n{''.join(f'        {literal(n)},' + chr(10) for n in program.notes)}    ),\n" if program.notes else ""]
     if program.arrays is not None:
-        entries = "".join(f"        ({literal(e.letter)}, {literal(e.array)}, {_tuple(e.places)}, {_tuple(e.indices)}, {e.first}),\n"
-                          for e in program.arrays.entries)
+        rows = ((literal(e.letter), literal(e.array), _tuple(e.places), _tuple(e.indices), str(e.first))
+                for e in program.arrays.entries)
+        entries = "".join(f"        ({', '.join(row)}),\n" for row in rows)
         fields += [f"    arrays=(\n{entries}    ),\n    lay_out=lay_out,\n"]
     return "".join(fields)
 
 
 def _kind(program: Any, axis: Any) -> str:
-    """What nodes an axis has: those of a sum, terms that are counted, equally spaced ones, or panels (with break points, or marks)."""
+    """What nodes an axis has: those of a sum, terms that are counted, equally spaced ones, or panels."""
     kinks = program.kinked.get(axis.identifier)
     return ("summed" if axis.summed else "counting" if axis.counting else "fields" if axis.fields > 1 else
             "plain" if kinks is None else "broken" if kinks else "marked")

@@ -1,15 +1,16 @@
+# ruff: noqa: B905 - of equal length throughout, and a line of an exported file has room for less
 """E f = sum_j w_j f(x_j): Gauss-Legendre panels that end where the integrand breaks, halved until its last coefficients vanish."""
 
 import numpy as np
 
 from hermitex.systems.standalone.solving import Chunk
 
-WATCH = []  # while panels are adapted: the function that each average shows its terms to
+WATCH: list = []  # while panels are adapted: the function that each average shows its terms to
 FARTHEST = 38.0  # half a window: beyond it exp(-x^2/2) underflows
 
 
 def legendre(count, broken):
-    """Nodes and weights on (-1, 1), and the rows of the last two Legendre coefficients; nodes crowd at the ends of `broken` ones."""
+    """Nodes and weights on (-1, 1), crowded at the ends if `broken`, and the rows of the last two Legendre coefficients."""
     u, w = np.polynomial.legendre.leggauss(count)
     last = (np.polynomial.legendre.legvander(u, count - 1)*(np.arange(count) + 0.5))[:, -2:]
     return (u*(3 - u*u)/2, w*3*(1 - u*u)/2, last) if broken else (u, w, last)
@@ -21,7 +22,8 @@ class Axis:
     def __init__(self, name, kind, place, ndim):
         self.name, self.kind, self.place, self.ndim, self.terms, self.step = name, kind, place, ndim, 64, 0.25
         self.panels = kind in ("plain", "marked", "broken")
-        self.nodes = {other: legendre(((17 if other else 24) if kind == "broken" else 11 if other else 16), kind == "broken") for other in (False, True)}
+        counts = (24, 17) if kind == "broken" else (16, 11)  # of a panel, and of each of its two parts in verification
+        self.nodes = [legendre(count, kind == "broken") for count in counts]
         self.restart()
 
     def restart(self):
@@ -155,7 +157,8 @@ class Averaged(Chunk):
     def follow(self, state, level):
         """Nodes for the integrands at a state, looked at in some of the points; False if they are the same as before."""
         some, numbers, points = np.unique(np.linspace(0, self.points - 1, 8).astype(int)), self.numbers, self.points
-        functions = [f for n, f in self.code.functions.items() if n in ("right_hand_sides", "observables") or n.startswith("block_")]
+        named = ("right_hand_sides", "observables", *(f"block_{k + 1}" for k in range(len(self.code.blocks))))
+        functions = [self.code.functions[n] for n in named if n in self.code.functions]
 
         def look():
             s, quad = self.begin()
@@ -168,7 +171,8 @@ class Averaged(Chunk):
         for axis in self.axes:
             axis.step = 0.25*0.7**level
         try:
-            adapt(self.axes, look, 10.0**(-8 - 1.5*level), 400 if len(self.axes) == 1 else 30*2**level)  # of an average, in the last coefficients
+            most = 400 if len(self.axes) == 1 else 30*2**level  # panels: where averages are rounding alone no number is enough
+            adapt(self.axes, look, 10.0**(-8 - 1.5*level), most)  # of an average, in the last coefficients of a panel
         finally:
             self.numbers, self.points = numbers, points
         known, self.known = self.known, [(a.terms, a.step, *a.base) for a in self.axes]

@@ -1,3 +1,4 @@
+# ruff: noqa: B905 - of equal length throughout, and a line of an exported file has room for less
 """The command line of an exported file: --selftest, or a table of the solutions at every combination of the values given."""
 
 import argparse
@@ -57,7 +58,7 @@ def command(solve, code, reference, doc, argv=None):
     for name, kind, told in (("t", values, "times to report; or one, to reach"), ("start", first_guess, "UNKNOWN=NUMBER,..."),
                              ("tolerance", float, "relative"), ("budget", float, "CPU seconds"),
                              ("method", str, "newton, or iterate: the map itself"), ("damping", float, "of iterate")):
-        if name in defaults or name == "t" and timed:
+        if name in defaults or (name == "t" and timed):
             parser.add_argument(f"--{name}", type=kind, default=defaults.get(name), help=told)
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
@@ -76,7 +77,8 @@ def command(solve, code, reference, doc, argv=None):
         total = int(np.prod([float(given[words[n]].size) for n in code.parameters]))
         if total > MOST:
             raise ValueError(f"the grid has {total} points, at most {MOST} fit")
-        points = {n: v.ravel() for n, v in zip(code.parameters, np.meshgrid(*(given[words[n]] for n in code.parameters), indexing="ij"))}
+        grid = np.meshgrid(*(given[words[n]] for n in code.parameters), indexing="ij")
+        points = {n: v.ravel() for n, v in zip(code.parameters, grid)}
         found = solve(**given | {words[n]: v for n, v in points.items()})
     except NotSolved as error:
         print(f"selftest: {len(reference)} points: FAILED, {error}" if selftest else error, file=None if selftest else sys.stderr)
@@ -97,7 +99,7 @@ def command(solve, code, reference, doc, argv=None):
 
 def run(main):
     """`main` and its exit status; what keeps it from its end is said in one line."""
-    sys.stderr = sys.stderr or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
         if sys.stdout is None:
             raise OSError("it is closed")

@@ -1,8 +1,9 @@
+# ruff: noqa: B905 - of equal length throughout, and a line of an exported file has room for less
 """dx/dt = f(t, x) by extrapolation of the midpoint rule, twice: with smaller steps on finer nodes for its error."""
 
 import numpy as np
 
-from hermitex.systems.standalone.solving import EVERYWHERE, NOTHING, SECONDS, Chunk, answered, read_points
+from hermitex.systems.standalone.solving import EVERYWHERE, SECONDS, Chunk, answered, nothing, read_points
 
 SUBSTEPS = np.array([2, 4, 6, 8, 10, 12, 14, 16])  # of the midpoint rule: order 16 in the step
 
@@ -44,7 +45,8 @@ def flow_points(code, numbers, start, t, tolerance, budget=None):
     """Every variable and observable over time, the times along the last axis; NotSolved where a trajectory is not found."""
     times, names = np.ravel(np.asarray(t, dtype=float)), [u for u in code.unknowns if u != "t"]
     alone, times = times.size == 1, np.concatenate([[0.0], times])[-max(times.size, 2):]
-    if np.ndim(t) > 1 or not np.isfinite(times).all() or not (alone or np.all(np.diff(times) > 0) or np.all(np.diff(times) < 0)) or not 0 < tolerance < 1:
+    ordered = alone or np.all(np.diff(times) > 0) or np.all(np.diff(times) < 0)
+    if np.ndim(t) > 1 or not np.isfinite(times).all() or not ordered or not 0 < tolerance < 1:
         raise ValueError("solve: the times in t increase, or decrease, from where the flow starts; tolerance is between 0 and 1")
     if missing := [u for u in names if u not in start]:
         raise ValueError(f"solve: where does {', '.join(missing)} start? Give --start {missing[0]}=NUMBER")
@@ -64,12 +66,13 @@ def flow_points(code, numbers, start, t, tolerance, budget=None):
                 for other in (False, True):
                     s, quad = chunk.begin(other)
 
-                    def rate(t, x):
+                    def rate(t, x, chunk=chunk, s=s, quad=quad):
                         state = chunk.put(s, (*names, "t"), [*np.clip(x, ends[:, :1], ends[:, 1:]), [t]])
                         return chunk.row(code.functions["right_hand_sides"](state, quad), "rhs/", names)
 
                     path, why[i] = integrated(rate, times, begin, ends, max(tolerance/(300 if other else 30), 1e-15), until)
-                    seen = [code.functions.get("observables", NOTHING)(chunk.put(s, (*names, "t"), [*x, [t]]), quad) for t, x in zip(times, path)]
+                    look = code.functions.get("observables", nothing)
+                    seen = [look(chunk.put(s, (*names, "t"), [*x, [t]]), quad) for t, x in zip(times, path)]
                     runs.append(path[..., 0].T)
                     values = dict(zip(names, path[..., 0].T)) | {n: np.ravel([np.ravel(o[n])[0] for o in seen]) for n in seen[0]}
                 size = np.maximum(np.abs(runs[-1]), 1e-6)

@@ -1,3 +1,4 @@
+# ruff: noqa: B905 - of equal length throughout, and a line of an exported file has room for less
 """x = f(x) block by block: Newton's method with the exact Jacobian; then one step on finer nodes, which gives the error."""
 
 import time
@@ -7,10 +8,14 @@ import numpy as np
 
 EVERYWHERE = (-np.inf, np.inf)
 SECONDS = time.process_time
-NOTHING = lambda s, quad: {}  # noqa: E731
 Block = namedtuple("Block", "kind torn explicit members", defaults=[()])
 Equations = namedtuple("Equations", "functions parameters unknowns blocks axes chunk ends start arrays lay_out notes",
                        defaults=[(), (), None, {}, {}, (), None, ()])
+
+
+def nothing(s, quad):
+    """A function that was left out, as it returns nothing."""
+    return {}
 
 
 class NotSolved(ArithmeticError):
@@ -72,7 +77,7 @@ class Chunk:
     def begin(self, other=False, real=float):
         """The numbers with what no unknown enters, and the nodes: finer ones if `other`."""
         quad, s = self.nodes(other, real), {n: np.asarray(v, real)[()] for n, v in self.numbers.items()}
-        return s | self.code.functions.get("tables", NOTHING)(s, quad), quad
+        return s | self.code.functions.get("tables", nothing)(s, quad), quad
 
     def nodes(self, other, real):
         """Nothing is averaged."""
@@ -86,9 +91,9 @@ class Chunk:
         """(values, error, stability) at every point, on finer nodes until the error is below the tolerance."""
         names, begin = self.code.unknowns, np.array([np.ravel(self.first(u)) for u in self.code.unknowns])
         last, settled = (begin, True) if damping is None else self.mapped(begin, tolerance, damping)
-        x, level = last, 0
+        x, level, good, error = last, 0, True, np.full(self.points, np.inf)
         self.follow(x, level)
-        while level == 0 or level < 5 and np.any(good & (error > tolerance)) and self.follow(x, level):
+        while level == 0 or (level < 5 and np.any(good & (error > tolerance)) and self.follow(x, level)):
             for _ in range(3):  # nodes that follow the state
                 s, self.quad = self.begin()
                 good, s = self.solve(self.put(s, names, x))
@@ -183,7 +188,8 @@ class Chunk:
 
     def nonlinear(self, k, s):
         """Newton's method from the start, from where the map leads, and from other starts; 0 where that is a solution."""
-        block, done, low_ends = self.code.blocks[k], np.zeros(self.points, dtype=bool), np.array([[lo == 0] for lo, _ in self.ends(k)])
+        block, done = self.code.blocks[k], np.zeros(self.points, dtype=bool)
+        low_ends = np.array([[lo == 0] for lo, _ in self.ends(k)])
         if any(m in self.guess for m in block.members) and not any(u in self.guess for u in block.torn):
             s = self.put(s, block.torn, self.row(self.code.functions["right_hand_sides"](s, self.quad), "rhs/", block.torn))
         x = begin = self.row(s, "", block.torn)
@@ -203,13 +209,11 @@ class Chunk:
     def newton(self, k, y, s, todo):
         """Steps d, at most 4 in a logarithm, halved until the residual is smaller, or the next step; which points end."""
         (r, J, x), good, log = self.equations(k, y, s), 0*todo > 0, np.array([[e != EVERYWHERE] for e in self.ends(k)])
-        y, d, t = np.array(y), 0*x, 1.0
+        y, fine, d, t = np.array(y), np.array(True), 0*x, 1.0
         scaled = log & np.array(self.code.blocks[k].explicit)[:, None]
         for trial in range(120):
-            if trial == 0 or fine.any():
-                d = np.where(fine, -solved(J, r)[:len(y)], d) if trial else -solved(J, r)[:len(y)]
-            longest = np.minimum(1, 4/np.maximum(np.max(np.where(log, np.abs(d), 0), 0), 4))
-            t = np.where(fine, longest, t) if trial else longest
+            d = np.where(fine, -solved(J, r)[:len(y)], d)
+            t = np.where(fine, np.minimum(1, 4/np.maximum(np.max(np.where(log, np.abs(d), 0), 0), 4)), t)
             small = (np.max(np.abs(d)/np.where(log, 1, np.abs(y) + 1e-3), 0) < 1e-8) & todo
             move = np.where(todo, np.where(small, 1, t)*d, 0.0)
             r2, J2, x2 = self.equations(k, y + move, s)
@@ -218,7 +222,8 @@ class Chunk:
             fine = (((r2/size)**2).sum(0) <= (1 - 1e-4*t)*((r/size)**2).sum(0)) | small
             fine |= np.max(np.abs(solved(J, r2)[:len(y)]), 0) <= (1 - t/4)*np.max(np.abs(d), 0) if trial < 25 else False
             fine &= todo & np.isfinite(r2).all(0) & np.isfinite(J2).all((1, 2))
-            y, x, r, J = np.where(fine, y + move, y), np.where(fine, x2, x), np.where(fine, r2, r), np.where(fine[:, None, None], J2, J)
+            y, x, r = (np.where(fine, a, b) for a, b in ((y + move, y), (x2, x), (r2, r)))
+            J = np.where(fine[:, None, None], J2, J)
             t, good, todo = t/2, good | (small & fine), todo & ~(small & fine) & (t > 1e-7)
             if not todo.any() or SECONDS() > self.until:
                 break
@@ -238,11 +243,13 @@ class Chunk:
 
     def another(self, k, x, s, trial):
         """A further start: where the residual of one unknown changes its sign, then other sizes of what was given no start."""
-        ends, free = self.ends(k)[0], [u not in self.guess and hi == np.inf for u, (_, hi) in zip(self.code.blocks[k].torn, self.ends(k))]
+        ends = self.ends(k)[0]
+        free = [u not in self.guess and hi == np.inf for u, (_, hi) in zip(self.code.blocks[k].torn, self.ends(k))]
         if trial > 1 or len(x) > 1:
             size = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0, -1.0, 30.0, 1e-3)[trial]
             return np.array([v*size if not any(free) else np.full(self.points, size) if f else v for v, f in zip(x, free)])
-        far = np.linspace(-30, 30, 146) if ends != EVERYWHERE else np.sign(np.arange(-73, 73) + .5)*10.0**(np.abs(np.arange(-73, 73) + .5)/4 - 9)
+        place = np.arange(146) - 72.5
+        far = np.sign(place)*10.0**(np.abs(place)/4 - 9) if ends == EVERYWHERE else place*0.4
         grid = inside(x, ends) + far[:, None]
         r = np.array([self.equations(k, v[None], s)[0][0] for v in grid])
         change = np.isfinite(r[:-1] + r[1:]) & ((r[:-1] > 0) != (r[1:] > 0))
@@ -257,12 +264,12 @@ class Chunk:
 
     def verify(self, s):
         """The state after a step on finer nodes in extended precision, and how far that moves it: its error."""
-        names, seen = self.code.unknowns, self.code.functions.get("observables", NOTHING)(s, self.quad)
+        names, seen = self.code.unknowns, self.code.functions.get("observables", nothing)(s, self.quad)
         new, quad = self.begin(True, np.longdouble)
         new = self.put(new, names, self.row(s, "", names).astype(np.longdouble))
         for k in range(len(self.code.blocks)):
             new = self.put(new, *self.moved(k, new, quad))
-        again = self.code.functions.get("observables", NOTHING)(new, quad)
+        again = self.code.functions.get("observables", nothing)(new, quad)
         a, b = (np.concatenate([self.row(v, "", names), self.row(w, "", seen)]) for v, w in ((s, seen), (new, again)))
         lows = np.array([[0 if self.code.ends.get(u, EVERYWHERE)[0] == 0 else 1e-6] for u in names])
         size = np.abs(b)  # what vanishes but for rounding needs an absolute accuracy
@@ -296,7 +303,8 @@ def lay_out(code, numbers, ndim):
     for letter, name, places, indices, first in code.arrays:
         v = np.einsum(numbers[name], places, sorted(set(places))) if name else first + np.arange(lengths[indices[0]], dtype=float)
         sizes = dict(zip(sorted(set(places)), v.shape))
-        laid |= {letter: v.reshape([sizes.get(k, 1) for k in range(ndim)])} | ({} if name else {f"{letter}_length": np.float64(v.size)})
+        laid[letter] = v.reshape([sizes.get(k, 1) for k in range(ndim)])
+        laid |= {} if name else {f"{letter}_length": np.float64(v.size)}
     return laid
 
 
@@ -306,23 +314,27 @@ def read_points(code, numbers, start):
     for name, value in (numbers | {f"start {u}": v for u, v in start.items()}).items():
         try:
             v = np.asarray(value)
-            v = given[name] = v.astype(float) if v.dtype.kind in "fiu" else np.array(value if v.dtype.kind == "O" else "x", dtype=float)
+            v = v.astype(float) if v.dtype.kind in "fiu" else np.array(value if v.dtype.kind == "O" else "x", dtype=float)
         except (TypeError, ValueError):
             raise ValueError(f"solve: {name} is not a number or an array of numbers") from None
         if not v.size or not np.isfinite(v).all():
-            raise ValueError(f"solve: {name} holds {v[~np.isfinite(v)][0] if v.size else 'nothing'}; every parameter must be finite")
+            what = v[~np.isfinite(v)][0] if v.size else "nothing"
+            raise ValueError(f"solve: {name} holds {what}; every parameter must be finite")
+        given[name] = v
     for u, v in start.items():
         lo, hi = code.ends.get(u, EVERYWHERE)
-        if u not in code.unknowns or not np.all((v >= np.float64(lo)) & (v <= np.float64(hi))):
-            raise ValueError(f"solve: unknown name in start {u!r}; there is {', '.join(code.unknowns)}" if u not in code.unknowns else
-                             f"solve: start {u} = {np.ravel(v)[0]:g} is outside its domain {lo:g} < {u} < {hi:g}")
+        if u not in code.unknowns:
+            raise ValueError(f"solve: unknown name in start {u!r}; there is {', '.join(code.unknowns)}")
+        if not np.all((given[f"start {u}"] >= lo) & (given[f"start {u}"] <= hi)):
+            raise ValueError(f"solve: start {u} = {np.ravel(v)[0]:g} is outside its domain {lo:g} < {u} < {hi:g}")
     try:
         shape = np.broadcast_shapes(*(given[n].shape for n in code.parameters))
-        given |= {n: np.broadcast_to(v, shape).ravel() for n, v in given.items() if v.ndim and (n not in numbers or n in code.parameters)}
+        wide = [n for n in given if given[n].ndim and n not in {e[1] for e in code.arrays}]
+        given |= {n: np.broadcast_to(given[n], shape).ravel() for n in wide}
     except ValueError:
         raise ValueError("solve: the parameters, or the starts, do not broadcast") from None
     why = np.full(int(np.prod(shape)), "", dtype=object)
-    for law, value in code.functions.get("lawful", NOTHING)(given, {}).items():  # "law [0.0, inf] words"
+    for law, value in code.functions.get("lawful", nothing)(given, {}).items():  # "law [0.0, inf] words"
         low, high, words = law[4:].split(" ", 2)
         x, a, b = np.broadcast_to(np.ravel(value), len(why)), float(low[1:-1]), float(high[:-1])
         bad = (x < a) | (x > b) | ((x == a) & (low[0] == "(")) | ((x == b) & (high[-1] == ")"))
