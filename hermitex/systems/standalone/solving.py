@@ -374,6 +374,7 @@ def solve_points(code, numbers, start, tolerance, budget=None, method="newton", 
             for n, v in (values | {"error": error, "stability": stability}).items():
                 found.setdefault(n, np.full(points, np.nan))[at] = v
     good = found["error"] <= tolerance
-    values = {n: v.reshape(shape) if shape else v[0] for n, v in (found | {"converged": good}).items()}
+    found |= {"converged": good} | {n: found.pop(n) for n in ("error", "stability")}
+    values = {n: v.reshape(shape) if shape else v[0] for n, v in found.items()}
     return answered(code, numbers, values, good, why, "damping=0.5 or smaller" if method == "iterate" else
                     "another start (start=, --start), from a neighbouring point")
