@@ -39,7 +39,8 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     program, parameters, flow = _program(system), parameters_of(system), system.is_flow
     imports, helpers, functions = _split_module(program.source)
     functions = [f for f in functions if not f.endswith("return {}")]  # which the driver does not miss
-    special = sorted({n.strip() for line in imports if "scipy.special" in line for n in line.partition(" import ")[2].split(",")})
+    special = sorted({n.strip().rpartition(" as ")[2] for line in imports if "scipy.special" in line
+                      for n in line.partition(" import ")[2].split(",")})
     template = FLOW_FILE if flow else FILE
     equations = f"EQUATIONS = Equations(\n    globals(),\n{_code(program)})\n"
     needed = {*re.findall(r"\w+", equations + template.text), *(["extended"] if special else [])}

@@ -163,7 +163,12 @@ class Chunk:
         names, x, F, J = self.system(k, s, quad)
         rest = ((x == 0) & (np.abs(F) <= 1e-25)).T
         J = np.where(rest[:, :, None] | rest[:, None, :], np.eye(len(names)), J)
-        return names, x - solved(J, np.where(rest.T, 0.0, F), self.code.blocks[k].kind == "linear")
+        linear = self.code.blocks[k].kind == "linear"
+        new = x - solved(J, np.where(rest.T, 0.0, F), linear)
+        if linear:  # of rows that contradict each other there is no solution
+            left = np.abs(F + np.einsum("pij,jp->ip", J, new - x)) > 1e-9*(np.abs(F) + np.einsum("pij,jp->ip", np.abs(J), np.abs(new)))
+            new = np.where(left.any(0), np.nan, new)
+        return names, new
 
     def equations(self, k, y, s):
         """The residual in the coordinates of the torn unknowns, its Jacobian, and these unknowns.
@@ -214,11 +219,11 @@ class Chunk:
         for trial in range(120):
             d = np.where(fine, -solved(J, r)[:len(y)], d)
             t = np.where(fine, np.minimum(1, 4/np.maximum(np.max(np.where(log, np.abs(d), 0), 0), 4)), t)
-            small = (np.max(np.abs(d)/np.where(log, 1, np.abs(y) + 1e-3), 0) < 1e-8) & todo
-            move = np.where(todo, np.where(small, 1, t)*d, 0.0)
-            r2, J2, x2 = self.equations(k, y + move, s)
             size = np.einsum("pij,jp->ip", np.abs(J[:, :, :len(y)]), np.where(log, 1, np.abs(y) + 1e-3)) + 1e-300
             size[:len(y)] = np.where(scaled, 1, size[:len(y)])
+            small = (np.max(np.abs(d)/np.where(log, 1, np.abs(y) + 1e-3), 0) < 1e-8) & (np.max(np.abs(r)/size, 0) < 1e-6) & todo
+            move = np.where(todo, np.where(small, 1, t)*d, 0.0)
+            r2, J2, x2 = self.equations(k, y + move, s)
             fine = (((r2/size)**2).sum(0) <= (1 - 1e-4*t)*((r/size)**2).sum(0)) | small
             fine |= np.max(np.abs(solved(J, r2)[:len(y)]), 0) <= (1 - t/4)*np.max(np.abs(d), 0) if trial < 25 else False
             fine &= todo & np.isfinite(r2).all(0) & np.isfinite(J2).all((1, 2))
@@ -271,10 +276,12 @@ class Chunk:
             new = self.put(new, *self.moved(k, new, quad))
         again = self.code.functions.get("observables", nothing)(new, quad)
         a, b = (np.concatenate([self.row(v, "", names), self.row(w, "", seen)]) for v, w in ((s, seen), (new, again)))
-        lows = np.array([[0 if self.code.ends.get(u, EVERYWHERE)[0] == 0 else 1e-6] for u in names])
+        implicit = {u for block in self.code.blocks for u, e in zip(block.torn, block.explicit) if not e}
+        lows = np.array([[0 if u in implicit or self.code.ends.get(u, EVERYWHERE)[0] == 0 else 1e-6] for u in names])
         size = np.abs(b)  # what vanishes but for rounding needs an absolute accuracy
         size[:len(names)] = np.where((size[:len(names)] <= lows), 1.0, size[:len(names)])
-        error = np.max(np.nan_to_num(np.abs(a - b)/np.maximum(size, [[1e-300]]*len(names) + [[1e-3]]*len(seen)), nan=np.inf), 0)
+        floor = [[1e-6 if n in implicit else 1e-300] for n in names] + [[1e-3]]*len(seen)
+        error = np.max(np.nan_to_num(np.abs(a - b)/np.maximum(size, floor), nan=np.inf), 0)
         return dict(zip((*names, *seen), b.astype(float))), error
 
     def stability(self):
@@ -362,7 +369,8 @@ def solve_points(code, numbers, start, tolerance, budget=None, method="newton", 
     numbers, guess, why, shape = read_points(code, numbers, {**code.start, **start})
     points, until, lawful = len(why), SECONDS() + (np.inf if budget is None else budget), why == ""
     found = {"error": np.full(points, np.inf), "stability": np.full(points, np.nan)}
-    for size in (256, *[8]*(points > 8), *[1]*(points > 1)):  # points whose nodes suit them together, then with fewer others
+    most = 256 if len(code.axes) < 2 else 64  # so that a grid of two axes at every point fits into memory
+    for size in (most, *[8]*(points > 8), *[1]*(points > 1)):  # points whose nodes suit them together, then with fewer others
         left = np.flatnonzero(lawful & ~(found["error"] <= tolerance))
         for at in np.split(left, range(size, len(left), size)) if len(left) and SECONDS() < until else ():
             some = [{n: v[at] if v.shape == (points,) and n not in {e[1] for e in code.arrays} else v for n, v in given.items()}
