@@ -93,8 +93,8 @@ def _statements() -> tuple[tuple[str, ...], dict[str, str]]:
 def driver_text(needed: Iterable[str]) -> tuple[list[str], str]:
     """(import lines, text) of the definitions of the driver that are needed, directly or by another.
 
-    >>> driver_text({"flat"})[1].splitlines()[0]
-    'def flat(value, points):'
+    >>> driver_text({"nothing"})[1].splitlines()[0]
+    'def nothing(s, quad):'
     """
     imports, texts = _statements()
     words = {name: set(re.findall(r"\w+", text)) for name, text in texts.items()}

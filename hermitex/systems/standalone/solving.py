@@ -166,7 +166,8 @@ class Chunk:
         linear = self.code.blocks[k].kind == "linear"
         new = x - solved(J, np.where(rest.T, 0.0, F), linear)
         if linear:  # of rows that contradict each other there is no solution
-            left = np.abs(F + np.einsum("pij,jp->ip", J, new - x)) > 1e-9*(np.abs(F) + np.einsum("pij,jp->ip", np.abs(J), np.abs(new)))
+            size = np.abs(F) + np.einsum("pij,jp->ip", np.abs(J), np.abs(new))
+            left = np.abs(F + np.einsum("pij,jp->ip", J, new - x)) > 1e-9*size
             new = np.where(left.any(0), np.nan, new)
         return names, new
 
