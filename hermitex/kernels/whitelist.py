@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import CodeType
 
 from hermitex.errors import BadInput
-from hermitex.kernels.generated_text import INTEGRATED, is_reserved
+from hermitex.kernels.generated_text import is_reserved
 from hermitex.kernels.helpers import HELPERS
 from hermitex.kernels.printers import CONSTANTS, NUMPY, SPECIAL
 from hermitex.kernels.proximal import SOLVER
@@ -96,7 +96,7 @@ def check_functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
         elif node.name.startswith("sum_") and is_reserved(node.name):
             docs[node.name] = _BlockSums(node, known).doc
             known.add(node.name)
-        elif node.name.removesuffix(INTEGRATED) in _RESULTS or (node.name.startswith("block_") and is_reserved(node.name)):
+        elif node.name in _RESULTS or (node.name.startswith("block_") and is_reserved(node.name)):
             docs[node.name] = _Formulas(node, known).doc
         else:
             raise _refused(node.lineno, f"a function {node.name[:40]}")

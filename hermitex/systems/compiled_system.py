@@ -7,7 +7,7 @@
     lawful(s, quad)      what laws and assumptions ask of the parameters, see kernels.parameter_conditions
     rounded(s, quad)     both again, what may cancel in them off by its rounding
 
-The text runs in the session, in a worker (it pickles) and in an exported file alike.
+The text runs in the session and in a worker (it pickles); an exported file has all of it but `rounded`.
 """
 
 from __future__ import annotations

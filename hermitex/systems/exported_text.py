@@ -11,23 +11,21 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from sympy import Symbol
 
-from hermitex.errors import UnknownName
-from hermitex.kernels.generated_text import INTEGRATED, Names, comment_text, docstring_text, literal
-from hermitex.systems.export_template import FILE, FLOW_FILE, FORMULAS, PLACES
+from hermitex.errors import HermitexError, UnknownName
+from hermitex.kernels.generated_text import Names, comment_text, docstring_text, literal
+from hermitex.systems.export_template import FILE, FLOW_FILE, PLACES
 from hermitex.systems.export_verification import verify_text
-from hermitex.systems.source_bundle import bundle_sources
 from hermitex.systems.trajectory import TIME
 
-_STANDALONE, _ADAPTIVE, _LINEAR = "hermitex.systems.standalone", "hermitex.kernels.adaptive", "hermitex.solvers.linear"
-_RENAME = {(_LINEAR, "solve"): "solve_linear", (_LINEAR, "step"): "solve_fast",
-           ("hermitex.systems.compiled_system", "BlockCode"): "Block"}
-_STANDARD = ("import argparse", "import json", "import os", "import sys")
-_PAGE_NAMES = frozenset({"AXES", "CODE", "DOMAIN", "REFERENCE", "START", "main", "run", "selftest", "solve", "values"})
+_DRIVER = ("solving", "averaging", "integrating", "command")  # modules of systems.standalone, in the order of the file
+_FORMULAS = ("tables", "right_hand_sides", "observables", "lawful")  # beside block_1, block_2, ...
+_STANDARD = ("import sys",)
 _WIDTH = 116  # characters of a line, so that it fits on a page of code
 
 Numbers = Mapping[str, Any]
@@ -38,50 +36,82 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     """The text of the file, read again and compared with what was meant (`verify_text`)."""
     from hermitex import __version__
 
-    program, parameters = system.compile(), parameters_of(system)
+    program, parameters, flow = _program(system), parameters_of(system), system.is_flow
     imports, helpers, functions = _split_module(program.source)
-    axes, other = program.axes, program.later.program() if program.later is not None else None
-    every = (program, *([other] if other is not None else []))
-    if other is not None:
-        more, below, integrated = _split_module(_rename_functions(other.source))
-        imports, helpers, functions = [*imports, *more], list(dict.fromkeys([*helpers, *below])), [*functions, *integrated]
-    flow = system.is_flow
-    template, runs = (FLOW_FILE, ("flow_all", "rows_of")) if flow else (FILE, ("solve_all",))
-    averaged = any(p.axes for p in every)
-    rules_of = (*(("Axis",) if averaged else ()), *(("Exact",) if not all(p.axes for p in every) else ()))
-    own = [(_STANDALONE, n) for n in (*rules_of, "Code", "NotSolved", *runs)]
-    own += [("hermitex.kernels.array_sums", n) for n in ("Entry", "Arrays")] if program.arrays is not None else []
-    if flow:
-        own += [("hermitex.solvers.sweep_grid", "check_size"), ("hermitex.systems.compiled_system", "BlockCode")]
-    groups = [[(_ADAPTIVE, "Quadratures")] if averaged else [], own]
-    taken = _PAGE_NAMES | set(re.findall(r"^def (\w+)", "\n".join([*helpers, *functions]), re.M))
-    more, (quadrature, solving) = bundle_sources(*groups, rename=_RENAME, taken=taken)
-    imports = _merge_imports([*imports, *more, *_STANDARD])
-    rules = _rules(program, "AXES")
+    functions = [f for f in functions if not f.endswith("return {}")]  # which the driver does not miss
+    special = sorted({n.strip().rpartition(" as ")[2] for line in imports if "scipy.special" in line
+                      for n in line.partition(" import ")[2].split(",")})
+    template = FLOW_FILE if flow else FILE
+    equations = f"EQUATIONS = Equations(\n    globals(),\n{_code(program)})\n"
+    needed = {*re.findall(r"\w+", equations + template.text), *(["extended"] if special else [])}
+    below, driver = driver_text(needed | ({"average", "spread"} if "Averaged" in needed else set()))
+    wrapped = f"\n\n\n{', '.join(special)}{','*(len(special) == 1)} = map(extended, ({', '.join(special)},))" if special else ""
     own_page = {
-        **dict.fromkeys(PLACES, ""), "start": "{}", "domain": "{}",
-        "imports": "\n".join(_merge_imports([*more, *_STANDARD])), "tolerance": repr(how["tolerance"]),
-        "method": literal(how.get("method", "newton")), "damping": repr(how.get("damping", 1.0)),
-        "quadrature": quadrature, "solving": solving, "rules": rules, "version": __version__,
+        **dict.fromkeys(PLACES, ""), "start": "{}", "imports": "\n".join(_merge_imports([*below, *imports])),
+        "tolerance": repr(how["tolerance"]), "method": literal(how.get("method", "newton")),
+        "damping": repr(how.get("damping", 1.0)), "driver": driver + wrapped, "version": __version__,
     }
     own_text = template.render(own_page)
     arguments = _arguments(parameters, own_text)
     said = {
         "title": " ".join(system.name.split()) or ("Flow" if flow else "Self-consistent equations"), "formulas": _formulas(system),
         "parameters": _documented(parameters, arguments, system.arrays), "returned": _returned(program, flow=flow),
-        "needs": "NumPy and SciPy" if flow or any("scipy" in line for line in imports) else "NumPy", "version": __version__,
+        "needs": "NumPy and SciPy" if special else "NumPy", "version": __version__, "times": "--t 0:10:50 "*flow,
     }
     page = {
         **own_page, **{name: docstring_text(text) for name, text in said.items()}, "checked": comment_text(checked) or "no",
-        "imports": "\n".join(imports), "signature": _folded("".join(f"{a}, " for a in arguments.values()), 10),
+        "signature": _folded("".join(f"{a}, " for a in arguments.values()), 10),
         "given": _folded(", ".join(f"{_name(n)}:\x00{a}" for n, a in arguments.items()), 15),
-        "helpers": "\n\n\n".join(helpers), "functions": "\n\n\n".join(functions),
-        "axes": "AXES = (" + " ".join(map(_axis, axes)) + ")\n" if axes else "",
-        "code": _code(program) + _second_formulas(other), "start": f"{{{_values(start or {})}}}", "domain": _domain(system.domain),
-        "reference": _points(points, arguments),
+        "functions": "\n\n\n".join([*helpers, *functions]), "equations": equations,
+        "start": f"{{{_values(start or {})}}}", "reference": _points(points, arguments),
     }
     docs = template.docstrings({**page, **said})
     return verify_text(template.render(page), own_text, docs=docs, arguments=arguments)
+
+
+@lru_cache(maxsize=32)
+def _statements() -> tuple[tuple[str, ...], dict[str, str]]:
+    """The import lines of the driver, and the text of each of its definitions."""
+    imports, texts = [], {}
+    for module in _DRIVER:
+        spec = find_spec(f"hermitex.systems.standalone.{module}")
+        get = getattr(spec and spec.loader, "get_source", None)  # of a file, or of a package in a zip
+        source = get(spec.name) if spec is not None and get else None
+        if source is None:
+            raise HermitexError(f"export: the source of the driver ({module}) is not installed, and a file is made from it")
+        lines = source.split("\n")
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                imports += [ast.unparse(node)] if "hermitex" not in ast.unparse(node) else []
+            elif not isinstance(node, ast.Expr):
+                target = getattr(node, "target", None) or getattr(node, "targets", [None])[0]
+                name = getattr(node, "name", "") or getattr(target, "id", "")
+                texts[name] = "\n".join(lines[node.lineno - 1:node.end_lineno])
+    return tuple(imports), texts
+
+
+def driver_text(needed: Iterable[str]) -> tuple[list[str], str]:
+    """(import lines, text) of the definitions of the driver that are needed, directly or by another.
+
+    >>> driver_text({"nothing"})[1].splitlines()[0]
+    'def nothing(s, quad):'
+    """
+    imports, texts = _statements()
+    words = {name: set(re.findall(r"\w+", text)) for name, text in texts.items()}
+    taken, left = set[str](), set(needed) & set(texts)
+    while left:
+        taken |= left
+        left = set().union(*(words[n] for n in left)) & set(texts) - taken
+    text = "\n\n\n".join(t for n, t in texts.items() if n in taken)
+    used = set(re.findall(r"\w+", text)) | {"sys"}
+    lines = [line for line in imports if set(re.findall(r"\w+", line.rpartition("import ")[2])) & {*used, "np"}]
+    return lines, re.sub(r"  # (type: ignore|noqa)[^\n]*", "", text)
+
+
+def _program(system: Any) -> Any:
+    """The compiled system; where terms of its closed forms may cancel, that by quadrature in their place."""
+    program = system.compile()
+    return program if program.later is None else program.later.program()
 
 
 def _arguments(parameters: Sequence[Symbol], own: str) -> dict[str, str]:
@@ -109,13 +139,14 @@ def _split_module(source: str) -> tuple[list[str], list[str], list[str]]:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
         texts |= {n: "\n".join(lines[first - 1:node.end_lineno]) for n in names if n}
     imports = [ast.unparse(n) for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
-    results = [n for n in texts if n.removesuffix(INTEGRATED) in FORMULAS or n.startswith("block_")]
+    results = [n for n in texts if n in _FORMULAS or n.startswith("block_")]
     used, left = set(results), list(results)
     while left:
         found = {n.id for n in ast.walk(ast.parse(texts[left.pop()])) if isinstance(n, ast.Name)} & set(texts) - used
         used |= found
         left += found
-    return imports, [texts[n] for n in texts if n in used - set(results)], [texts[n] for n in results]
+    own = used - set(results) - {"average", "spread"}  # which are those of the driver
+    return imports, [texts[n] for n in texts if n in own], [texts[n] for n in results]
 
 
 def _merge_imports(lines: Sequence[str]) -> list[str]:
@@ -188,14 +219,13 @@ def _documented(parameters: Sequence[Symbol], arguments: Mapping[str, str], arra
 def _returned(program: Any, *, flow: bool = False) -> str:
     if flow:
         names = ", ".join(n for n in (TIME, *program.unknowns, *program.observables) if n != TIME)
-        return textwrap.fill(f"dict: t, {names}, and error (by which two integrations differ, relative), quadrature_error, "
-                             "converged. Parameters broadcast; the times are the last axis.", _WIDTH, initial_indent="    ",
-                             subsequent_indent="    ")
-    text = f"dict: the unknowns {', '.join(program.unknowns)}"
+        return textwrap.fill(f"Returns a dict: t, {names}, error (by which two integrations differ, relative), converged; "
+                             "in the common shape of the parameters, the times along the last axis.", _WIDTH,
+                             initial_indent="    ", subsequent_indent="    ")
+    text = f"Returns a dict: the unknowns {', '.join(program.unknowns)}"
     text += f"; {', '.join(program.observables)}" if program.observables else ""
-    text += ("; residual (the largest |x - rhs|/|x|), stability (the spectral radius of the map x -> rhs(x); iteration leaves a "
-             "solution where it exceeds 1; nan where an equation is implicit), quadrature_error, converged. Arrays have the "
-             "common shape of the parameters, which broadcast; numbers give numbers.")
+    text += ("; error (how far a step on finer nodes in extended precision moves them, relative), stability (the spectral radius "
+             "of x -> rhs(x); iteration leaves a solution where it exceeds 1), converged; in the common shape of the parameters.")
     return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
@@ -204,61 +234,35 @@ def _tuple(names: Iterable[Any]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def _axis(a: Any) -> str:
-    return f"Axis({literal(a.identifier)}, {a.depth}{_kind(a)}),"
-
-
-def _kind(a: Any) -> str:
-    return ", True" if a.summed else ", False, True" if a.counting else f", False, False, {a.fields}" if a.fields > 1 else ""
-
-
 def _code(program: Any) -> str:
-    def line(b: Any) -> str:
-        fields = [_tuple(b.unknowns), f'"{b.kind}"']
-        fields += [f"{n}={_tuple(getattr(b, n))}" for n in ("torn", "members", "positive", "explicit") if getattr(b, n)]
-        whole = f"        Block({', '.join(fields)}),\n"
-        return whole if len(whole) <= _WIDTH else whole.replace(", torn=", ",\n              torn=")
+    """The fields of `Equations`."""
+    def block(b: Any) -> str:
+        kind = "nonlinear" if b.kind == "root" else b.kind
+        torn = b.torn if kind == "nonlinear" else b.unknowns
+        fields = [f'"{kind}"', _tuple(torn), _tuple(u not in program.implicit for u in torn)]
+        return f"        Block({', '.join(fields + ([_tuple(b.members)] if kind == 'nonlinear' and b.members else []))}),\n"
 
-    blocks = "".join(map(line, program.blocks))
-    notes = f"    notes=(\n{''.join(f'        {literal(n)},' + chr(10) for n in program.notes)}    ),\n" if program.notes else ""
+    ends = dict.fromkeys(program.positive, (0.0, np.inf)) | dict(program.domain)
+    axes = "".join(f"({literal(a.identifier)}, {literal(_kind(program, a))}), " for a in program.axes)
+    fields = [f"    {_tuple(program.parameters)},\n    {_tuple(program.unknowns)},\n",
+              f"    (\n{''.join(map(block, program.blocks))}    ),\n" if program.blocks else "",
+              f"    axes=({axes.rstrip()}),\n    chunk=Averaged,\n" if axes else "",
+              f"    ends={_domain(ends)},\n" if ends else "",
+              f"    start={{{_values(program.start)}}},\n" if program.start else "",
+              f"    notes=(\n{''.join(f'        {literal(n)},' + chr(10) for n in program.notes)}    ),\n" if program.notes else ""]
     if program.arrays is not None:
-        entries = "".join(f"        Entry({literal(e.letter)}, {literal(e.array)}, {_tuple(e.places)}, {_tuple(e.indices)}, "
-                          f"{e.first}),\n" for e in program.arrays.entries)
-        notes += f"    arrays=Arrays((\n{entries}    )),\n"
-    if program.positive:
-        notes += f"    positive={_tuple(program.positive)},\n"
-    if program.domain:
-        notes += f"    domain={_domain(program.domain)},\n"
-    if program.cancels:
-        notes += "    cancels=True,\n"
-    if program.lawful:
-        notes += "    lawful=True,\n"
-    if program.start:
-        notes += f"    start={{{_values(program.start)}}},\n"
-    return (f"    parameters={_tuple(program.parameters)},\n    unknowns={_tuple(program.unknowns)},\n"
-            f"    observables={_tuple(program.observables)},\n"
-            f"    implicit={_tuple(sorted(program.implicit))},\n    blocks=(\n{blocks}    ),\n{notes}")
+        rows = ((literal(e.letter), literal(e.array), _tuple(e.places), _tuple(e.indices), str(e.first))
+                for e in program.arrays.entries)
+        entries = "".join(f"        ({', '.join(row)}),\n" for row in rows)
+        fields += [f"    arrays=(\n{entries}    ),\n    lay_out=lay_out,\n"]
+    return "".join(fields)
 
 
-def _rules(program: Any, axes: str) -> str:
-    grid = f", frozenset({sorted(program.grid)})" if program.grid else ""
-    return f"lambda: Quadratures({axes}, {program.kinked}{grid})" if program.axes else "Exact"
-
-
-def _second_formulas(other: Any) -> str:
-    """The second set of formulas, for points where the terms of closed forms cancel."""
-    if other is None:
-        return ""
-    axes = f"({' '.join(map(_axis, other.axes))})"
-    fields = f"    functions=globals(),\n{_code(other)}    quadratures={_rules(other, axes)},\n    behind={literal(INTEGRATED)},\n"
-    return f"    later=lambda: Code(\n{textwrap.indent(fields, '    ')}    ),\n"
-
-
-def _rename_functions(source: str) -> str:
-    """The functions of a module under names of their own."""
-    text = re.sub(r"(?m)^def (\w+)\(s, quad\)", rf"def \1{INTEGRATED}(s, quad)", source)
-    first_number = 1000  # functions of sums and minimisers of the second set of formulas are numbered from there
-    return re.sub(r"\b(prox|fields|sum)_(\d+)\b(?=\(|, )", lambda m: f"{m[1]}_{int(m[2]) + first_number}", text)
+def _kind(program: Any, axis: Any) -> str:
+    """What nodes an axis has: those of a sum, terms that are counted, equally spaced ones, or panels."""
+    kinks = program.kinked.get(axis.identifier)
+    return ("summed" if axis.summed else "counting" if axis.counting else "fields" if axis.fields > 1 else
+            "plain" if kinks is None else "broken" if kinks else "marked")
 
 
 def _domain(domain: Mapping[str, tuple[float, float]]) -> str:

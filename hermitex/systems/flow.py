@@ -182,7 +182,7 @@ class Flow(System):
 
     def export(self, path: Place, *, reference: Any = None, start: Mapping[str, Any] | None = None,  # type: ignore[override]
                tolerance: float = OF_A_FLOW, **numbers: Any) -> Exported:
-        """Write a standalone integrator with the formulas and its own self-test; it needs NumPy and SciPy.
+        """Write a standalone integrator with the formulas and its own self-test; it needs NumPy, and SciPy for special functions.
 
         reference : {parameter: number, "t": the time to reach}, one point or several, for the self-test; or as in `solve`
         """

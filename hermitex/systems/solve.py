@@ -50,7 +50,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
 
 def solve_points(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
            budget: float | None) -> Solution:
-    """The solution at every point, converged or not: what the session and an exported file share."""
+    """The solution at every point, converged or not."""
     require_tolerance(tolerance)
     program, numbers = program.bound(numbers)
     flat, shape = points_of(program, numbers)

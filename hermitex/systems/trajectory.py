@@ -4,7 +4,7 @@
     x'   steps held to tolerance/10, on other nodes              max over time of |x - x'|/|x| <= tolerance
 
 What the steps leave and what the averages leave is carried along by the flow, which may make it larger: the error of a
-trajectory is how far the two are apart. Knows nothing of SymPy; an exported file holds this text.
+trajectory is how far the two are apart. Knows nothing of SymPy.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def test_the_file_integrates_where_the_session_does(widths, tmp_path):
     widths.export(tmp_path/"widths.py", reference={"b": 1.0, "s": 1e4})
     solve = runpy.run_path(str(tmp_path/"widths.py"))["solve"]
     for size in (1.0, 1e3, 1e5):
-        assert solve(b=1.0, s=size)["x"] == widths.solve(b=1.0, s=size)["x"]
+        assert solve(b=1.0, s=size)["x"] == pytest.approx(widths.solve(b=1.0, s=size)["x"], rel=1e-12)
 
 
 def drawn(seed):
@@ -261,8 +261,8 @@ def test_the_file_refuses_what_the_session_refuses(tmp_path):
         system = hx.System(equations, observables=seen, where=names)
         system.export(tmp_path/f"{place}.py", reference={"k1": 1.3, "k2": 0.7, "k3": 0.9, "near": 1.1})
         module, more = runpy.run_path(str(tmp_path/f"{place}.py")), {"k1": 1.3, "k2": 0.7, "k3": 0.9}
-        assert module["solve"](**more, near=1.2)["x"] == system.solve(**more, near=1.2)["x"]
-        with pytest.raises(module["NotSolved"], match="terms that cancel"):
+        assert module["solve"](**more, near=1.2)["x"] == pytest.approx(system.solve(**more, near=1.2)["x"], rel=1e-12)
+        with pytest.raises(module["NotSolved"], match="its error is"):
             module["solve"](**more, near=1.3*(1 + 1e-9))
 
 

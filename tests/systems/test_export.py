@@ -185,7 +185,7 @@ def test_the_file_needs_numpy_alone_and_shows_the_formulas(ridge_file, exported)
     for line in ["Vhat = alpha/(V + 1)", "q = (mhat**2*rho + qhat)/(Vhat + lamda)**2", "(qhat, q): linear",
                  "author = {Loureiro"]:
         assert line in doc
-    assert max(map(len, ridge_file.read_text().splitlines())) < 170
+    assert max(map(len, ridge_file.read_text().splitlines())) < 170 and len(ridge_file.read_text().splitlines()) < 750
     special = Path(exported("special functions").__file__).read_text()
     assert "from scipy.special import erf" in special and "needs NumPy and SciPy" in special
 
@@ -299,16 +299,3 @@ def test_a_file_begins_where_the_session_began(tmp_path):
         with pytest.raises(HermitexError):
             system.export(tmp_path / "never.py", reference={"alpha": 0.1}, start=wrong)
     assert not (tmp_path / "never.py").exists()
-
-
-def test_the_averages_of_a_file_are_recorded_with_the_tables_that_stand_beside_their_weights():
-    from hermitex.systems.standalone import Code
-
-    def generated(s, quad):
-        return {"q": code.functions["average"](s["x"], quad["w"], 1, quad["table"])}
-
-    code = Code({"average": None, "generated": generated}, (), (), (), (), (), None)
-    w, table, seen = np.full((1, 3), 1/3), np.array([[1.0, 2.0, 4.0]]), []
-    code.call("generated", {"x": np.ones((2, 3))}, {"w": w, "table": table},
-              lambda values, weights, axis, table: seen.append(((values*table).tolist(), weights.tolist())))
-    assert seen == [([[1.0, 2.0, 4.0]]*2, w.tolist())]

@@ -251,15 +251,15 @@ def test_the_file_the_spec_the_sweep_and_the_session_agree(written, monkeypatch,
     sys.modules["flow_solver"] = module
     found.loader.exec_module(module)
     there = module.solve(a=[0.5, 1.0], t=times)
-    np.testing.assert_allclose(there["q"], own["q"], rtol=1e-13)
-    np.testing.assert_allclose(there["w"], own["w"], rtol=1e-13)
-    assert module.selftest() < 1e-12
+    np.testing.assert_allclose(there["q"], own["q"], rtol=1e-10)  # of a tolerance of 1e-9
+    np.testing.assert_allclose(there["w"], own["w"], rtol=1e-10)
+    assert module.selftest() < 1e-10
     table = hx.sweep(read, {"t": times, "a": [0.5, 1.0]})
     by_point = dict(zip(zip(table["a"], table["t"], strict=True), table["q"], strict=True))
     np.testing.assert_allclose([[by_point[rate, time] for time in times] for rate in (0.5, 1.0)], own["q"], rtol=1e-9)
     out = subprocess.run([sys.executable, "solver.py", "--t", "0:4:5", "--a", "0.5,1", "--json"], capture_output=True, text=True,
                          check=True)
-    np.testing.assert_allclose(json.loads(out.stdout)["q"], own["q"].ravel(), rtol=1e-13)
+    np.testing.assert_allclose(json.loads(out.stdout)["q"], own["q"].ravel(), rtol=1e-10)
 
 
 def test_a_wrong_number_in_the_file_fails_its_self_test(written):

@@ -137,9 +137,9 @@ def test_an_exported_file_gives_it_too(tmp_path):
     spec.loader.exec_module(module)
     for start in (0.001, 0.9):
         here, there = HILL.solve(lamda=8, start={"q": start}), module.solve(lamda=8, start={"q": start})
-        assert there["stability"] == here.stability and there["q"] == here["q"]
+        assert [there["stability"], there["q"]] == pytest.approx([here.stability, here["q"]], rel=1e-11)
     many = module.solve(lamda=[5.0, 8.0], start={"q": 0.9})
-    assert list(many["stability"]) == list(HILL.solve(lamda=[5.0, 8.0], start={"q": 0.9}).stability)
+    assert many["stability"] == pytest.approx(HILL.solve(lamda=[5.0, 8.0], start={"q": 0.9}).stability, rel=1e-11)
 
 
 @pytest.mark.parametrize("size", [0.5, 2, 1e4])

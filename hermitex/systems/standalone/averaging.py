@@ -1,0 +1,190 @@
+# ruff: noqa: B905 - of equal length throughout, and a line of an exported file has room for less
+"""E f = sum_j w_j f(x_j): Gauss-Legendre panels that end where the integrand breaks, halved until its last coefficients vanish."""
+
+import numpy as np
+
+from hermitex.systems.standalone.solving import Chunk
+
+WATCH: list = []  # while panels are adapted: the function that each average shows its terms to
+FARTHEST = 38.0  # half a window: beyond it exp(-x^2/2) underflows
+
+
+def legendre(count, broken):
+    """Nodes and weights on (-1, 1), crowded at the ends if `broken`, and the rows of the last two Legendre coefficients."""
+    u, w = np.polynomial.legendre.leggauss(count)
+    last = (np.polynomial.legendre.legvander(u, count - 1)*(np.arange(count) + 0.5))[:, -2:]
+    return (u*(3 - u*u)/2, w*3*(1 - u*u)/2, last) if broken else (u, w, last)
+
+
+class Axis:
+    """An integration variable: the edges of its panels, or the number of its terms."""
+
+    def __init__(self, name, kind, place, ndim):
+        self.name, self.kind, self.place, self.ndim, self.terms, self.step = name, kind, place, ndim, 64, 0.25
+        self.panels = kind in ("plain", "marked", "broken")
+        counts = (24, 17) if kind == "broken" else (16, 11)  # of a panel, and of each of its two parts in verification
+        self.nodes = [legendre(count, kind == "broken") for count in counts]
+        self.restart()
+
+    def restart(self):
+        """Wide panels; as far as doubles reach where a break may be anywhere."""
+        out = np.array([2.25, 4.5, 6.75, 9.0] + [12.0, 17.0, 25.0, FARTHEST]*(self.kind == "broken"))
+        self.base = np.concatenate([-out[::-1], [0.0], out])
+
+    @property
+    def size(self):
+        """The number of its nodes, without further break points."""
+        return {"counting": self.terms, "fields": int(16/self.step)}.get(self.kind, (len(self.base) - 1)*len(self.nodes[False][0]))
+
+    def along(self, values):
+        """A vector laid along its axis."""
+        return np.reshape(values, [-1 if k == self.place else 1 for k in range(self.ndim)])
+
+    def rule(self, other, real):
+        """Its entry in `quad`; `other`: nodes of a finer rule on a wider window, to verify with."""
+        if self.kind == "counting":
+            x = np.arange(self.terms*(3 if other else 2)//2)
+            return self.along(x.astype(real)), self.along(np.ones(len(x), real))
+        if self.kind == "fields":  # equally spaced, as what is taken along them asks for
+            step, reach = self.step*(0.79 if other else 1), 9 if other else 8
+            x = step*np.arange(-int(reach/step), int(reach/step) + 1).astype(real)
+            return self.along(x), self.along(step*np.exp(-x*x/2)/np.sqrt(2*np.pi))
+        rule = self, other, real
+        return spread(rule, (), (), ()) if self.kind == "plain" else rule
+
+
+def spread(rule, kinks, narrow, fast):
+    """Nodes and weights of N(0, 1) between break points that move (nan: there is none), and about what is narrow, 1/k about c."""
+    axis, other, real = rule
+    base = np.concatenate([axis.base[:1] - 1.5, axis.base, axis.base[-1:] + 1.5]) if other else axis.base
+    edges, marks, (u, w, _) = axis.along(base.astype(real)), list(kinks), axis.nodes[other]
+    for k, c in narrow:
+        steep = np.abs(k) + 0.0*c
+        most = np.max(steep, where=np.isfinite(steep), initial=0.0)
+        grades = 6.0**np.arange(int(np.ceil(np.log(12*min(most, 1e12))/np.log(6)))) if most > 2 else []
+        marks += [c + t/k for grade in grades for t in (-grade, grade)]
+    if marks:
+        ends = [np.where(np.isnan(m), base[0], np.clip(m, base[0], base[-1])) for m in marks]
+        ends = np.broadcast_arrays(*ends, np.zeros((1,)*axis.ndim))[:-1]
+        shape = [1 if k == axis.place else n for k, n in enumerate(ends[0].shape)]
+        whole = np.broadcast_to(edges, [len(base) if k == axis.place else n for k, n in enumerate(shape)])
+        edges = np.sort(np.concatenate([whole, *ends], axis.place), axis.place)
+    edges = np.moveaxis(edges, axis.place, -1)
+    if other:
+        edges = np.sort(np.concatenate([edges, edges[..., :-1] + 0.381966*np.diff(edges)], -1), -1)
+    axis.edges, low, high = edges, edges[..., :-1, None], edges[..., 1:, None]
+    x = (low + high)/2 + (high - low)/2*u
+    x = np.where(low < high, np.clip(x, low + 1e-15*np.abs(low), high - 1e-15*np.abs(high)), 0.786151*u)
+    w = (high - low)/2*w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
+    return tuple(np.moveaxis(v.reshape(*v.shape[:-2], -1), -1, axis.place) for v in (x, w))
+
+
+def average(values, weights, axis, table=None):
+    """E over one integration variable: the weighted sum over its axis, which stays with length 1; of values*table, if given."""
+    terms = (values if table is None else values*table)*weights
+    for look in WATCH:
+        look(axis, terms)
+    return terms.sum(axis=axis, keepdims=True)
+
+
+def adapt(axes, run, share, most):
+    """Halve the panels of every axis until what `run()` averages is resolved to that share; leave out those that hold nothing."""
+    by_place, found = {a.place: a for a in axes}, {}
+
+    def look(place, terms):
+        axis = by_place.get(place)
+        if axis is None or axis.kind == "fields":
+            return
+        terms = np.moveaxis(terms, place, -1)
+        with np.errstate(all="ignore"):
+            total = np.abs(terms).sum(-1, keepdims=True)
+            if axis.kind == "counting":
+                tail = np.max(np.nan_to_num(np.abs(terms[..., 3*terms.shape[-1]//4:]).sum(-1, keepdims=True)/total, posinf=0))
+                found[axis.name] = max(tail, found.get(axis.name, 0.0))
+                return
+            last = axis.nodes[False][2]
+            terms = terms.reshape(*terms.shape[:-1], -1, len(last))
+            tails = [np.abs(terms @ last).max(-1)/total, np.abs(terms).sum(-1)/total]
+        middle = (axis.edges[..., 1:] + axis.edges[..., :-1])/2
+        index = np.clip(np.searchsorted(axis.base, middle) - 1, 0, len(axis.base) - 2).astype(int)
+        worst = found.setdefault(axis.name, np.zeros((2, len(axis.base) - 1)))
+        for row, tail in zip(worst, tails):
+            np.maximum.at(row, np.broadcast_to(index, tail.shape), np.nan_to_num(tail, posinf=0.0))
+
+    for axis in axes:
+        axis.restart()
+    for _ in range(14):  # 2.25/2^14: a feature of width 1e-4
+        found.clear()
+        WATCH.append(look)
+        try:
+            run()
+        finally:
+            WATCH.pop()
+        changed = False
+        for axis in axes:
+            if axis.name not in found:
+                continue
+            if axis.kind == "counting":
+                more = found[axis.name] > 1e-17 and axis.terms < 65536
+                axis.terms, changed = axis.terms*(1 + more), changed or more
+                continue
+            (tail, mass), base = found[axis.name], axis.base
+            halved = (base[1:] + base[:-1])[tail > share]/2
+            beyond = [end for end, m in ((base[0] - 3, mass[0]), (base[-1] + 3, mass[-1])) if m > 1e-18 and abs(end) < FARTHEST + 2]
+            if (len(halved) or beyond) and len(base) < most:
+                axis.base, changed = np.sort(np.concatenate([base, halved, np.clip(beyond, -FARTHEST, FARTHEST)])), True
+        if not changed:
+            break
+    for axis in axes:
+        if axis.panels and axis.name in found and len(found[axis.name][1]) == len(axis.base) - 1:
+            held = np.flatnonzero(found[axis.name][1] > 1e-20)
+            if held.size:
+                axis.base = axis.base[held[0]:held[-1] + 2]
+
+
+class Averaged(Chunk):
+    """Points with nodes of their own."""
+
+    def __init__(self, code, *given):
+        super().__init__(code, *given)
+        self.axes = [Axis(*a, place, self.ndim) for place, a in enumerate(code.axes, 1) if a[1] != "summed"]
+        self.known = None
+
+    def nodes(self, other, real):
+        """The nodes and weights by integration variable."""
+        return {a.name: a.rule(other, real) for a in self.axes} | {"": {a.name: a.size for a in self.axes}}
+
+    def follow(self, state, level):
+        """Nodes for the integrands at a state, looked at in some of the points; False if they are the same as before."""
+        some, numbers, points = np.unique(np.linspace(0, self.points - 1, 8).astype(int)), self.numbers, self.points
+        named = ("right_hand_sides", "observables", *(f"block_{k + 1}" for k in range(len(self.code.blocks))))
+        functions = [self.code.functions[n] for n in named if n in self.code.functions]
+
+        def look():
+            s, quad = self.begin()
+            s = self.put(s, self.code.unknowns, state[:, some])
+            for function in functions:
+                function(s, quad)
+
+        self.numbers = {n: v[some] if np.ndim(v) and len(v) == points > 1 else v for n, v in numbers.items()}
+        self.points = len(some)
+        for axis in self.axes:
+            axis.step = 0.25*0.7**level
+        try:
+            most = 400 if len(self.axes) == 1 else 30*2**level  # panels: where averages are rounding alone no number is enough
+            adapt(self.axes, look, 10.0**(-8 - 1.5*level), most)  # of an average, in the last coefficients of a panel
+        finally:
+            self.numbers, self.points = numbers, points
+        known, self.known = self.known, [(a.terms, a.step, *a.base) for a in self.axes]
+        return self.known != known
+
+
+def extended(function):
+    """A function of doubles for extended precision: its value off by some roundings, so that what amplifies them shows itself."""
+    def of(*values):
+        found = function(*(np.asarray(v, complex if np.iscomplexobj(v) else float) for v in values))
+        if not any(np.asarray(v).dtype == np.longdouble for v in values):
+            return found
+        return found*(1 + np.longdouble(2)**-52*np.cos(1e3*np.arange(np.size(found)).reshape(np.shape(found))))
+
+    return of
