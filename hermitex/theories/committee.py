@@ -244,9 +244,11 @@ class Committee(Theory):
         grown = 1e6  # of an order parameter over its start: the flow diverges
         most = grown*max(1.0, float(np.max(np.abs(x0))))
         allowed = 50_000  # of one integration
+        many = 30  # order parameters: from there on LSODA's differences for its Jacobian cost more than its steps
         try:
             found = integrate(rate, x0, times if times.size > 1 else (0.0, float(times[0])), names=self.order_parameters,
                               events={"diverges": lambda t, x, p: float(np.max(np.abs(x))) - most}, terminal=("diverges",),
+                              method="BDF" if x0.size > many else "LSODA",
                               rtol=rtol, atol=rtol*float(np.max(np.abs(x0))), most=allowed, raise_on_failure=False)
         except TooManySteps:
             raise BadInput(f"committee: more than {allowed} evaluations of the rates: they are stiff, or the time is long; take a "
@@ -340,10 +342,7 @@ class Committee(Theory):
                 r"a_l\, \mathbb{E}[\sigma'(u_l)\, u_j\, f_a(u_a)]\right) + \frac{\gamma}{p} a_j a_l\, \mathbb{E}\left[\sigma'(u_j) "
                 r"\sigma'(u_l) \left(\Delta + \left(\sum_a s_a f_a(u_a)\right)^2\right)\right]" "\n" r"\end{align}")
 
-    def _html(self) -> str:
-        from html import escape
-
-        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
+    _html = Theory._with_formula
 
     def _summary(self) -> str:
         target = "" if self.g == self.sigma else f", {self.g.name}"

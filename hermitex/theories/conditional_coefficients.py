@@ -36,6 +36,7 @@ from sympy import (
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
 from hermitex.hints import Axes, Formula
+from hermitex.show.cite import Cited
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.parsing import expression
@@ -49,12 +50,14 @@ _REACH = 48  # standard deviations within which a kink can matter
 
 
 @dataclass(frozen=True, repr=False)
-class Coefficient(Shown):
+class Coefficient(Cited, Shown):
     """A function of (kappa, r, c) that an activation determines: a formula, and callable on arrays.
 
     kappa : array, O(1), the projection on the spike; r : the spike's scale in the pre-activation; c > 0 : the variance
     of its bulk. `.node` is the definition over an unevaluated expectation, `.expr` the closed form.
     """
+
+    sources = ("cui2024",)
 
     activation: Any
 
@@ -132,12 +135,6 @@ class Coefficient(Shown):
         said = rf"{getattr(self.activation, 'name', 'sigma')}, $r = {r:g}$, $c = {c:g}$" if label is None else label
         return learning_curve(line.tolist(), ravel(self(line, r=r, c=c, **numbers)).tolist(), ax, label=said, xlabel=r"$\kappa$",
                               ylabel=f"${self._latex_name}$")
-
-    def bibtex(self) -> str:
-        """BibTeX of the paper whose result this is."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["cui2024"])
 
     @property
     def _latex_name(self) -> str:

@@ -186,7 +186,7 @@ class MultiIndex(Theory):
             return _Row(point)
         M, of = self.space.matrix(point.x), self.generalisation
         error, doubt = (float("nan"), 0.0) if of is None else (of(M), of.doubt(M))
-        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha) if np.isnan(point.off) else point.off, doubt)
+        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha), doubt)
 
     def _solution(self, rows: list[_Row], shape: tuple[int, ...], branch: str) -> Solution:
         def shaped(values: list[Any], kind: Any = float) -> Any:
@@ -249,10 +249,7 @@ class MultiIndex(Theory):
     def _summary(self) -> str:
         return f"{self.g}; {self.law if isinstance(self.law, NamedChannel) else self.law.name}; {', '.join(self.order_parameters)}"
 
-    def _html(self) -> str:
-        from html import escape
-
-        return f"<p><code>{escape(repr(self))}</code></p>$${self.latex()}$$"
+    _html = Theory._with_formula
 
 
 def _spread(g: Expr, names: Sequence[Symbol]) -> float:

@@ -169,10 +169,7 @@ class SGD(OverlapFlow):
         """dm/dt as a formula of m."""
         return rf"\dot m = {latex(self.rate)}"
 
-    def _html(self) -> str:
-        from html import escape
-
-        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
+    _html = OverlapFlow._with_formula
 
     def _summary(self) -> str:
         return f"{self.sigma.name}, {self.g.name}, loss={self.loss}"

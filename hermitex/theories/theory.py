@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, NoValue, UnknownName, brief
 from hermitex.hints import Numbers
+from hermitex.show.cite import Cited
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
 from hermitex.solvers.solution import Solution
@@ -28,7 +30,7 @@ from hermitex.theories.optimum import TheoryPoint
 _AT_EVERY_POINT = ("optimise", "bounds", "refine")  # keywords of `Theory.curve` that a path in time has no use for
 
 
-class Theory(Shown):
+class Theory(Cited, Shown):
     """The base of every theory: checked numbers, curves, citations.
 
     A subclass is a frozen dataclass of functions and structure; it gives `name`, `numbers` (letters it takes, with the
@@ -337,21 +339,17 @@ class Theory(Shown):
         return text
 
     def _html(self) -> str:
-        from html import escape
-
         return f"<p><code>{escape(repr(self))}</code></p>{self.system._html()}"
+
+    def _with_formula(self) -> str:
+        """HTML of a theory whose equations are one formula."""
+        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
 
     def to_dict(self) -> dict[str, Any]:
         """Its name, functions and structure, and the numbers it takes with their defaults (None: required)."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.repr}  # type: ignore[arg-type]
         numbers = {n: None if d is self.REQUIRED or d is None else float(d) for n, d in self.letters().items()}
         return {"theory": self.name, **{n: _plain(v) for n, v in own.items()}, "numbers": numbers, "sources": list(self.sources)}
-
-    def bibtex(self) -> str:
-        """BibTeX of the papers whose results are used."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(list(self.sources))
 
 
 def numbers_latex(numbers: Mapping[str, Any], **letters: str) -> list[str]:
