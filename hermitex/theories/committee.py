@@ -84,10 +84,7 @@ class Committee(Theory):
         names = [label("Q", j, l) for j in range(p) for l in range(j, p)] + [label("M", j, r) for j in range(p) for r in range(k)]
         return (*names, *(f"a{j + 1}" for j in range(p) if self.readout == "trained"))
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """The risk E[(f - f*)^2]/2, noise not counted."""
-        return ("risk",)
+    errors = ("risk",)  # the risk E[(f - f*)^2]/2, noise not counted
 
     @property
     def symbols(self) -> dict[str, Any]:

@@ -191,9 +191,7 @@ class Conditional(Coefficient):
 class SquaredResidual(Coefficient):
     """mu_star^2(kappa) = E[sigma(u)^2] - mu_0(kappa)^2 - c mu_1(kappa)^2 >= 0, u = r kappa + sqrt(c) z."""
 
-    @property
-    def name(self) -> str:
-        return "mu_star_squared"
+    name, _latex_name = "mu_star_squared", r"\mu_\star^2"
 
     @property
     def node(self) -> Expr:
@@ -207,10 +205,6 @@ class SquaredResidual(Coefficient):
         left = _in_place(second) - mu_0.expr**2 - c*mu_1.expr**2
         return min(left, expand(left), key=count_ops) if count_ops(left) < _LONG else left
 
-    @property
-    def _latex_name(self) -> str:
-        return r"\mu_\star^2"
-
     def statistic(self, values: Any, t: Any, weights: Any) -> Any:
         # The mean square of what is left, and not a difference of large numbers: never negative, no cancellation.
         constant = (weights*values).sum(axis=-1, keepdims=True)
@@ -222,14 +216,12 @@ class SquaredResidual(Coefficient):
 class Residual(Coefficient):
     """mu_star(kappa) = sqrt(E[sigma^2] - mu_0^2 - c mu_1^2) >= 0: the size of what is neither constant nor linear."""
 
+    name, _latex_name = "mu_star", r"\mu_\star"
+
     @property
     def squared(self) -> SquaredResidual:
         """mu_star^2(kappa), which is what equations hold."""
         return SquaredResidual(self.activation)
-
-    @property
-    def name(self) -> str:
-        return "mu_star"
 
     @property
     def node(self) -> Expr:
@@ -238,10 +230,6 @@ class Residual(Coefficient):
     @cached_property
     def expr(self) -> Expr:
         return sqrt(self.squared.expr)
-
-    @property
-    def _latex_name(self) -> str:
-        return r"\mu_\star"
 
     def statistic(self, values: Any, t: Any, weights: Any) -> Any:
         return self.squared.statistic(values, t, weights)

@@ -226,15 +226,9 @@ class GiantStep(Theory):
                             "at n = d^(l - delta) every cosine is at most d^cosine, up to powers of log d")})
 
     # -- numbers -----------------------------------------------------------------------------------------------------------
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """The mean |cos|."""
-        return ("cosine",)
+    order_parameters = ("cosine",)  # the mean |cos|
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """None: the theory knows the first layer only."""
-        return ()
+    errors = ()  # none: the theory knows the first layer only
 
     def letters(self) -> dict[str, Any]:
         """u the step, samples = n/d^l (default 1, inf allowed), Delta the noise (default 0), dimension (default inf)."""

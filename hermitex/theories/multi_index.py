@@ -127,10 +127,7 @@ class MultiIndex(Theory):
         """M11, M12, ...: the upper triangle, over the variables of the target in their order."""
         return tuple(f"M{i + 1}{j + 1}" for i, j in combinations_with_replacement(range(len(self.reduced.variables)), 2))
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """The generalisation error."""
-        return ("test_error",)
+    errors = ("test_error",)  # the generalisation error
 
     def letters(self) -> dict[str, Any]:
         """alpha is the one number."""

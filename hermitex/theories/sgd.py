@@ -59,10 +59,7 @@ class SGD(OverlapFlow):
     g: Activation
     loss: str = "correlation"
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """m."""
-        return ("m",)
+    order_parameters = ("m",)
 
     @property
     def remark(self) -> str:

@@ -88,15 +88,9 @@ class SpikedFlow(Theory):
         return found
 
     # -- numbers -----------------------------------------------------------------------------------------------------------
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """omega, and the correlation of the two fields."""
-        return ("omega", "cosine")
+    order_parameters = ("omega", "cosine")  # omega, and the correlation of the two fields
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """E(f - y)^2."""
-        return ("test_error",)
+    errors = ("test_error",)  # E(f - y)^2
 
     def letters(self) -> dict[str, Any]:
         """t; gamma_2 and dimension, theta = d^gamma_2; m0, the overlap at t = 0 (default: d^(-1/2))."""

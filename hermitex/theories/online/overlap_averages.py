@@ -30,10 +30,7 @@ class OverlapFlow(Theory):
         """The overlaps, by name."""
         return {n: Symbol(n, real=True) for n in self.order_parameters}
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """None: the flow knows overlaps only."""
-        return ()
+    errors = ()  # none: the flow knows overlaps only
 
     def letters(self) -> dict[str, Any]:
         """t; dimension (d) or m0 (default d^(-1/2)); step, which is gamma d; repetition, the first step on a sample times d."""

@@ -190,6 +190,3 @@ def _blocks(n: int, width: int) -> list[slice]:
     block = 250_000  # numbers at once: 2 MB an array stays in the cache
     size = max(1, block//width)
     return [slice(k, k + size) for k in range(0, n, size)]
-
-
-__all__ = ["REACH", "Repeated", "escape_times_repeated", "repeated"]

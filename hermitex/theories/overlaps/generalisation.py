@@ -19,7 +19,7 @@ from hermitex.kernels.normals import normal_nodes
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, averaged
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
-from hermitex.theories.overlaps.label_fibres import FibreOutput, few_values
+from hermitex.theories.overlaps.discrete_labels import FibreOutput, few_values
 from hermitex.theories.overlaps.label_structure import axis, indicator, label_values, target_function
 from hermitex.theories.overlaps.output_choice import listed_output
 

@@ -25,12 +25,11 @@ from hermitex.kernels.panel_rules import zeros_of
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, cell_probabilities
-from hermitex.theories.overlaps.label_fibres import FibreOutput, few_values
+from hermitex.theories.overlaps.discrete_labels import FibreOutput, StepOutput, few_values
 from hermitex.theories.overlaps.label_structure import axis, find_sections, indicator, label_values, target_function
 from hermitex.theories.overlaps.output_levels import LevelOutput
 from hermitex.theories.overlaps.overlap_space import OverlapSpace
 from hermitex.theories.overlaps.product_labels import ProductOutput
-from hermitex.theories.overlaps.step_labels import StepOutput
 
 _LABELS = 18_000  # of a quadrature over y: 144 kB at each field
 
