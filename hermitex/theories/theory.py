@@ -203,6 +203,15 @@ class Theory(Cited, Shown):
                                f"(hx.curve(..., each={name!r}) makes one for each)")
         return {name: float(np.ravel(numbers[name])[0]) for name in names}
 
+    def times(self, t: Any, said: str = "an increasing list of times") -> np.ndarray:
+        """The increasing times of a path, 0 or more."""
+        if t is None:
+            raise NoValue(self.name, "t", "np.linspace(0, 20, 100)")
+        line = np.atleast_1d(self.given({"t": t})["t"])
+        if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
+            raise BadInput(f"{self.name}: t must be {said}, 0 or more")
+        return line
+
     def curve(self, alpha: Numbers | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
               title: str = "", optimise: str | None = None, bounds: Sequence[float] = (1e-6, 1e3), refine: int = 0,
               **numbers: Any) -> Curve:

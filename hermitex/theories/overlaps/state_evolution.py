@@ -145,13 +145,15 @@ def _corrected(evolution: StateEvolution, alpha: float, informed: bool) -> Fixed
     if (rough := evolution.rough) is None:
         return None
     point = rough.solve(alpha, informed)
-    if not point.converged or not rough.moving(point.x):
+    free = rough.moving(point.x)
+    if not point.converged or not free:
         return None
     slopes = rough.slopes(point.x, alpha, list(range(rough.n)))
     apart = 0.03  # 1 - dH/dM, which vanishes where a branch opens or turns
     if 1 - float(np.linalg.eigvals(slopes).real.max()) < apart:
         return None
-    return by_newton(evolution, point.x, alpha, slopes=slopes)
+    held = [k for k in range(rough.n) if k not in free]
+    return by_newton(evolution, point.x, alpha, held, slopes[np.ix_(free, free)])
 
 
 # -- how far off ------------------------------------------------------------------------------------------------------------
