@@ -16,7 +16,6 @@ from scipy.stats import qmc
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.denoisers import Denoiser, denoiser
-from hermitex.experiments.spectral import spectral_start
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.label_structure import target_function
@@ -203,6 +202,30 @@ def _first(label: Denoiser, start: str, X: Array, W0: Array, rng: np.random.Gene
     return np.asarray(np.sqrt(0.1*len(W0))*(left @ right))
 
 
+def spectral_start(label: Denoiser, X: Array, r: int, rng: np.random.Generator, steps: int = 150) -> Array:
+    """W <- X^T g - ..., g_i = G(y_i) omega_i: at most `steps` of AMP linearised at M = 0, W (d, r) up to a common factor.
+
+    With its Onsager term it is the power method of the matrix whose largest eigenvalue leaves its bulk at alpha_c; it finds the
+    directions where the label says nothing linear about them.
+    """
+    n, d = X.shape
+    G = label(np.zeros((n, r)), np.eye(r))[1]  # G(y_i) = E[zz^T - 1|y_i], the slope of g_out in omega at omega = 0, V = 1
+    G = (G + G.transpose(0, 2, 1))/2
+    W = rng.standard_normal((d, r))
+    g, span = np.zeros((n, r)), np.linalg.qr(W)[0]
+    still = 1e-3  # what a step takes out of the span of W: AMP itself goes on from there
+    for _ in range(steps):
+        omega = X @ W - g
+        g = np.einsum("nij,nj->ni", G, omega)
+        W = X.T @ g - W @ G.sum(axis=0)/d
+        size = np.linalg.norm(W)/np.sqrt(d*r)
+        # the map is linear: W and the g of its Onsager term shrink together
+        W, g, before, span = W/size, g/size, span, np.linalg.qr(W)[0]
+        if np.linalg.norm(span - before @ (before.T @ span)) < still:
+            break
+    return W
+
+
 def aligned(S: Array, group: tuple[Array, ...]) -> Array:
     """S R for the symmetry R of the label under which the overlap is largest."""
     return max((S @ R for R in group), key=np.trace)
@@ -224,6 +247,3 @@ def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
         "multiplicative": lambda: g*rng.standard_normal(len(g)),
     }
     return draw[law.name]()
-
-
-__all__ = ["aligned", "amp", "drawn", "simulate"]

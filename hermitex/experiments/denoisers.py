@@ -140,6 +140,3 @@ def _series(x: Array, table: Array, order: int, even: bool) -> Array:
         own = slice(0 if even or not c else 1, None, 2)
         found.append(basis[:, own] @ table[c, own].real + 1j*(basis[:, own] @ table[c, own].imag))
     return np.stack(found)
-
-
-__all__ = ["Denoiser", "denoiser"]

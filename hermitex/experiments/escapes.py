@@ -15,14 +15,15 @@ import numpy as np
 from hermitex.errors import BadInput, NotConverged
 from hermitex.experiments.sgd_experiment import exponent, prepare
 from hermitex.experiments.statistics import mean_and_error, seeds_of
-from hermitex.hints import Axes, DataFrame
+from hermitex.hints import Axes
+from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, number_table
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Escapes(Shown):
+class Escapes(Tabled, Shown):
     r"""Samples until |m| = level along d, measured and predicted.
 
     Attributes
@@ -83,12 +84,6 @@ class Escapes(Shown):
         """Columns dimension, samples, standard_error, predicted."""
         return {"dimension": self.dimensions.tolist(), "samples": self.samples.tolist(),
                 "standard_error": self.standard_error.tolist(), "predicted": self.predicted.tolist()}
-
-    def to_dataframe(self) -> DataFrame:
-        """A pandas DataFrame, one row a dimension."""
-        from hermitex.show.tables import to_dataframe
-
-        return to_dataframe(self.table())
 
     def to_dict(self) -> dict[str, Any]:
         """The table, the law and its slopes."""
@@ -174,6 +169,3 @@ def _first_passage(walk: Any, level: float, most: int, seeds: int) -> Array:
             raise NotConverged(found, f"escapes: {waiting.sum()} of {seeds} runs have not reached {level:g} after {most} samples; "
                                       "take a smaller step")
     return found
-
-
-__all__ = ["Escapes", "escapes"]

@@ -66,6 +66,7 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
     from math import factorial
 
     from hermitex.kernels.compile import compile
+    from hermitex.numbers.hermite_coefficients import coefficients
     from hermitex.symbolic.gaussian import E
     from hermitex.symbols import z
 
@@ -75,7 +76,8 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
         u[group] = letter
     w = rows("sphere", p, d, rng)
     terms = 16  # of the series of a population step
-    s, h = (hermite_coefficients(f, terms + 2) for f in (sigma, g))
+    # E f He_k from the orthonormal polynomials, whose averages do not cancel
+    s, h = ([c*factorial(k)**0.5 for k, c in enumerate(coefficients(f(z), z, terms + 1).values)] for f in (sigma, g))
     own = float(compile(E(z*sigma(z)*sigma.weak_derivative.expr, z))())
     overlaps = w @ w.T
     np.fill_diagonal(overlaps, 0)  # a row with itself is counted apart
@@ -94,31 +96,6 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
     mean = -s[1]*(u @ w)/p
     mean[0] += h[1]
     return in_its_frame(function, w + eta*d/p*u[:, None]*step, u, mean, groups)
-
-
-def hermite_coefficients(f: Any, orders: int) -> list[float]:
-    """E[f(z) He_k(z)] for k < orders, through the orthonormal polynomials, whose averages do not cancel."""
-    from math import factorial
-
-    from hermitex.kernels.averages import averages, compiled
-    from hermitex.symbols import z
-
-    found = compiled(f(z), z, np.array([-40.0, 40.0]))
-    if found is None:
-        raise BadInput(f"the Hermite coefficients of {f.name} cannot be computed numerically")
-
-    def order(k: int) -> float:
-        def statistic(values: Array, t: Array, weights: Array) -> Array:
-            before, he = 0*t, np.ones_like(t)
-            for j in range(k):  # sqrt(j + 1) h_{j+1} = t h_j - sqrt(j) h_{j-1}
-                before, he = he, (t*he - np.sqrt(j)*before)/np.sqrt(j + 1)
-            total: Array = (weights*he*values).sum(axis=-1)
-            return total
-
-        value, _ = averages(found[0], np.zeros(1), np.ones(1), statistic=statistic, kinks=found[1])
-        return float(value[0])*factorial(k)**0.5
-
-    return [order(k) for k in range(orders)]
 
 
 def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, direction: Array, groups: tuple[slice, ...]) -> Features:

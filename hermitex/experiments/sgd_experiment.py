@@ -156,9 +156,7 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
 def prepare(theory: Any, t: Any, numbers: Mapping[str, Any], dimension: Any, model: str | None, repetition: Any,
             start: Mapping[str, float] | None) -> tuple[SGDSetting, Array, dict[str, Any]]:
     """The checked setting, the times, and the parameters that the curve shows."""
-    line = np.atleast_1d(np.asarray(theory.given({"t": t})["t"], dtype=float))
-    if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-        raise BadInput("sgd: t must be an increasing list of times, 0 or more")
+    line = theory.times(t)
     d = _dimension(dimension, len(theory.order_parameters))
     if model is not None and model not in MODELS:
         raise UnknownName(str(model)[:60], MODELS, "model of the experiment")

@@ -88,6 +88,14 @@ def bibtex(keys: str | Iterable[str]) -> str:
     return "".join(f"{_without_ids(named[k].text)}\n\n" for k in entries).rstrip("\n") + ("\n" if entries else "")
 
 
+class Cited:
+    """A result whose `sources` are keys of references."""
+
+    def bibtex(self) -> str:
+        """BibTeX of the papers whose results are used."""
+        return bibtex(list(self.sources))  # type: ignore[attr-defined]
+
+
 def _without_ids(text: str) -> str:
     return re.sub(r"\n\s*ids = \{[^}]*\},", "", text)
 

@@ -84,10 +84,7 @@ class Committee(Theory):
         names = [label("Q", j, l) for j in range(p) for l in range(j, p)] + [label("M", j, r) for j in range(p) for r in range(k)]
         return (*names, *(f"a{j + 1}" for j in range(p) if self.readout == "trained"))
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """The risk E[(f - f*)^2]/2, noise not counted."""
-        return ("risk",)
+    errors = ("risk",)  # the risk E[(f - f*)^2]/2, noise not counted
 
     @property
     def symbols(self) -> dict[str, Any]:
@@ -156,12 +153,6 @@ class Committee(Theory):
                     found[f"start_{own}" if moves else own] = float(given[n][place])
         return found
 
-    def _times(self, t: Any, what: str) -> Array:
-        line = np.atleast_1d(np.asarray(t, dtype=float))
-        if line.ndim != 1 or not np.all(np.isfinite(line)) or np.any(line < 0) or np.any(np.diff(line) <= 0):
-            raise BadInput(f"committee: t must be {what}, finite and 0 or more")
-        return line
-
     # -- numbers -----------------------------------------------------------------------------------------------------------
     def solve(self, *, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None, tolerance: float | None = None,
               budget: float | None = None, **numbers: Any) -> Trajectory:  # type: ignore[override]
@@ -183,7 +174,7 @@ class Committee(Theory):
         given = self.complete(self.given({**numbers, **read_start(start, "'Q': [[1]], 'M': [[0.1]]")}))
         if "t" not in given:
             raise NoValue("committee", "t", "(0, 20)")
-        times = self._times(given["t"], "an end, or increasing times to report, the first of them the start")
+        times = self.times(given["t"], "an end, or increasing times to report, the first of them the start")
         closed = 1e-8  # tolerance of a run in closed form
         rough = 1e-6  # tolerance of a run by quadrature
         gained = 2.0  # logarithm of what finer nodes gain at least
@@ -244,9 +235,11 @@ class Committee(Theory):
         grown = 1e6  # of an order parameter over its start: the flow diverges
         most = grown*max(1.0, float(np.max(np.abs(x0))))
         allowed = 50_000  # of one integration
+        many = 30  # order parameters: from there on relaxation rates are many, and explicit steps short
         try:
             found = integrate(rate, x0, times if times.size > 1 else (0.0, float(times[0])), names=self.order_parameters,
                               events={"diverges": lambda t, x, p: float(np.max(np.abs(x))) - most}, terminal=("diverges",),
+                              method="BDF" if x0.size > many else "DOP853",
                               rtol=rtol, atol=rtol*float(np.max(np.abs(x0))), most=allowed, raise_on_failure=False)
         except TooManySteps:
             raise BadInput(f"committee: more than {allowed} evaluations of the rates: they are stiff, or the time is long; take a "
@@ -269,9 +262,7 @@ class Committee(Theory):
         >>> found["risk"].round(5)
         array([0.17247, 0.01232])
         """
-        if t is None:
-            raise NoValue("committee", "t", "np.linspace(0, 20, 100)")
-        line = self._times(self.given({"t": t})["t"], "an increasing list of times")
+        line = self.times(t)
         whole = line if line[0] == 0 else np.concatenate([[0.0], line])
         whole = whole if whole.size > 1 else np.array([0.0, 1e-9])
         asked = dict(start=start, tolerance=tolerance, raise_on_failure=False, **numbers)
@@ -340,10 +331,7 @@ class Committee(Theory):
                 r"a_l\, \mathbb{E}[\sigma'(u_l)\, u_j\, f_a(u_a)]\right) + \frac{\gamma}{p} a_j a_l\, \mathbb{E}\left[\sigma'(u_j) "
                 r"\sigma'(u_l) \left(\Delta + \left(\sum_a s_a f_a(u_a)\right)^2\right)\right]" "\n" r"\end{align}")
 
-    def _html(self) -> str:
-        from html import escape
-
-        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
+    _html = Theory._with_formula
 
     def _summary(self) -> str:
         target = "" if self.g == self.sigma else f", {self.g.name}"

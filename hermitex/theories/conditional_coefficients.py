@@ -36,6 +36,7 @@ from sympy import (
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
 from hermitex.hints import Axes, Formula
+from hermitex.show.cite import Cited
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.parsing import expression
@@ -49,12 +50,14 @@ _REACH = 48  # standard deviations within which a kink can matter
 
 
 @dataclass(frozen=True, repr=False)
-class Coefficient(Shown):
+class Coefficient(Cited, Shown):
     """A function of (kappa, r, c) that an activation determines: a formula, and callable on arrays.
 
     kappa : array, O(1), the projection on the spike; r : the spike's scale in the pre-activation; c > 0 : the variance
     of its bulk. `.node` is the definition over an unevaluated expectation, `.expr` the closed form.
     """
+
+    sources = ("cui2024",)
 
     activation: Any
 
@@ -133,12 +136,6 @@ class Coefficient(Shown):
         return learning_curve(line.tolist(), ravel(self(line, r=r, c=c, **numbers)).tolist(), ax, label=said, xlabel=r"$\kappa$",
                               ylabel=f"${self._latex_name}$")
 
-    def bibtex(self) -> str:
-        """BibTeX of the paper whose result this is."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["cui2024"])
-
     @property
     def _latex_name(self) -> str:
         raise NotImplementedError
@@ -194,9 +191,7 @@ class Conditional(Coefficient):
 class SquaredResidual(Coefficient):
     """mu_star^2(kappa) = E[sigma(u)^2] - mu_0(kappa)^2 - c mu_1(kappa)^2 >= 0, u = r kappa + sqrt(c) z."""
 
-    @property
-    def name(self) -> str:
-        return "mu_star_squared"
+    name, _latex_name = "mu_star_squared", r"\mu_\star^2"
 
     @property
     def node(self) -> Expr:
@@ -210,10 +205,6 @@ class SquaredResidual(Coefficient):
         left = _in_place(second) - mu_0.expr**2 - c*mu_1.expr**2
         return min(left, expand(left), key=count_ops) if count_ops(left) < _LONG else left
 
-    @property
-    def _latex_name(self) -> str:
-        return r"\mu_\star^2"
-
     def statistic(self, values: Any, t: Any, weights: Any) -> Any:
         # The mean square of what is left, and not a difference of large numbers: never negative, no cancellation.
         constant = (weights*values).sum(axis=-1, keepdims=True)
@@ -225,14 +216,12 @@ class SquaredResidual(Coefficient):
 class Residual(Coefficient):
     """mu_star(kappa) = sqrt(E[sigma^2] - mu_0^2 - c mu_1^2) >= 0: the size of what is neither constant nor linear."""
 
+    name, _latex_name = "mu_star", r"\mu_\star"
+
     @property
     def squared(self) -> SquaredResidual:
         """mu_star^2(kappa), which is what equations hold."""
         return SquaredResidual(self.activation)
-
-    @property
-    def name(self) -> str:
-        return "mu_star"
 
     @property
     def node(self) -> Expr:
@@ -241,10 +230,6 @@ class Residual(Coefficient):
     @cached_property
     def expr(self) -> Expr:
         return sqrt(self.squared.expr)
-
-    @property
-    def _latex_name(self) -> str:
-        return r"\mu_\star"
 
     def statistic(self, values: Any, t: Any, weights: Any) -> Any:
         return self.squared.statistic(values, t, weights)

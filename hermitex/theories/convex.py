@@ -95,10 +95,8 @@ class ConvexOneStep(OneStepFamily):
         """The equations, without the reductions that special numbers allow."""
         return equations(self.structure())
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """m, zeta, psi, q1, q2, V1, V2 and their conjugates."""
-        return ("m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde")
+    # m, zeta, psi, q1, q2, V1, V2 and their conjugates
+    order_parameters = ("m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde")
 
     @property
     def errors(self) -> tuple[str, ...]:

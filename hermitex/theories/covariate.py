@@ -79,10 +79,7 @@ class Covariate(Theory):
         """The six equations; sums over the spectrum."""
         return _equations(self.loss, self.g, self.drawn)
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """V, q = E f^2, m = E nu f and their conjugates."""
-        return ("V", "q", "m", "Vhat", "qhat", "mhat")
+    order_parameters = ("V", "q", "m", "Vhat", "qhat", "mhat")  # V, q = E f^2, m = E nu f and their conjugates
 
     @property
     def errors(self) -> tuple[str, ...]:

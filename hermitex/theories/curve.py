@@ -13,6 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, HermitexError, NotConverged, UnknownName
 from hermitex.hints import Axes, Flag, Value
+from hermitex.show.cite import Cited
 from hermitex.show.columns import Columned, ridge
 from hermitex.show.display import Shown, counted, letter, number, number_table, shorten
 from hermitex.solvers.solution import MARGINAL, UNSTABLE
@@ -22,7 +23,7 @@ _AXES = {"test_error": "test error", "train_error": "train error", "test_loss": 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curve(Columned, Shown):
+class Curve(Cited, Columned, Shown):
     r"""The predictions of a theory along one parameter, or the measurements of an experiment.
 
     Attributes
@@ -159,12 +160,6 @@ class Curve(Columned, Shown):
             kept = self.simulation.to_dict()
             out["simulation"] = {k: v for k, v in kept.items() if k != "theory"}
         return out
-
-    def bibtex(self) -> str:
-        """BibTeX of the papers whose results were used."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(list(self.sources))
 
     # -- showing -----------------------------------------------------------------------------------------------------
     @property

@@ -9,13 +9,14 @@ from typing import Any, overload
 
 from hermitex.errors import HermitexError
 from hermitex.hints import Axes
+from hermitex.show.cite import Cited
 from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, counted
 from hermitex.theories.curve import Curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curves(Tabled, Shown, Sequence[Curve]):
+class Curves(Cited, Tabled, Shown, Sequence[Curve]):
     """Curves in the order asked: `curves[0]` is a `Curve`; one picture, whose legend says what differs, and one table.
 
     curves : the curves;  each : names of what they differ in
@@ -54,11 +55,10 @@ class Curves(Tabled, Shown, Sequence[Curve]):
         """{"curves": [the JSON of each]}."""
         return {"curves": [one.to_dict() for one in self.curves]}
 
-    def bibtex(self) -> str:
-        """BibTeX of the papers whose results were used."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex([k for one in self.curves for k in one.sources])
+    @property
+    def sources(self) -> list[str]:
+        """The papers whose results were used."""
+        return [k for one in self.curves for k in one.sources]
 
     def plot(self, ax: Axes | None = None, **how: Any) -> Axes:
         """Every curve on the same axes, the keywords those of `Curve.plot`; the legend says what differs between them."""

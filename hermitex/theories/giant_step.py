@@ -11,7 +11,7 @@ theorems [dandi2023giant]; the law of the cosine is derived here by the leading 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from math import factorial
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Abs, Add, DiracDelta, Expr, ImmutableMatrix, Rational, Symbol, sqrt
 
-from hermitex.errors import BadInput, HermitexError
+from hermitex.errors import BadInput
 from hermitex.exponents.leap import leap
 from hermitex.hints import Axes, Formula
 from hermitex.show.plots import new_axes
@@ -157,29 +157,6 @@ class GiantStep(Theory):
         return System({COSINE: E(Abs(s)/sqrt(s**2 + rest), z1, z2)}, parameters=[u, NOISE, Delta, DIMENSION],
                       source="dandi2023giant")
 
-    @cached_property
-    def _fourth(self) -> Expr:
-        """E(y t sigma')^4/(E(y t sigma')^2)^2, y a label and t its example along the direction: what the noise of few examples is
-        normal up to, over their number. One direction only.
-        """
-        (t,), slope, y = self.variables, self.sigma.weak_derivative.expr, self.centred
-        fourth = E(y**4*t**4, t) + 6*Delta*E(y**2*t**4, t) + 9*Delta**2
-        return fourth*E(slope**4, z)/((E(y**2*t**2, t) + Delta)*E(slope**2, z))**2
-
-    def few(self, samples: Any, d: Any, Delta: float = 0.0) -> float:
-        """The number of examples below which n = samples d^l are too few for the law of a finite d, 0 where they are enough.
-
-        >>> giant_step("relu", "He2(z)/sqrt(2)").few(0.01, 64), giant_step("relu", "He2(z)/sqrt(2)").few(1, 64)
-        (143.76, 0.0)
-        """
-        from hermitex.kernels.compile import compile
-
-        try:
-            least = float(compile(self._fourth)(Delta=float(Delta)))
-        except HermitexError:  # labels without a fourth moment
-            least = np.inf
-        return 0.0 if float(samples)*float(d)**self.order >= least else round(least, 6)
-
     def of_experiment(self, theory: Any, measured: Any) -> str:
         """How far the law of d = oo is from the experiment's d, and from which d on it is within 5 %; "" where it is.
 
@@ -249,15 +226,9 @@ class GiantStep(Theory):
                             "at n = d^(l - delta) every cosine is at most d^cosine, up to powers of log d")})
 
     # -- numbers -----------------------------------------------------------------------------------------------------------
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """The mean |cos|."""
-        return ("cosine",)
+    order_parameters = ("cosine",)  # the mean |cos|
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """None: the theory knows the first layer only."""
-        return ()
+    errors = ()  # none: the theory knows the first layer only
 
     def letters(self) -> dict[str, Any]:
         """u the step, samples = n/d^l (default 1, inf allowed), Delta the noise (default 0), dimension (default inf)."""
@@ -282,24 +253,9 @@ class GiantStep(Theory):
         else:
             system = self.system if infinite.all() else self.finite
             found = system.solve(system.accepted({p.name: numbers[p.name] for p in system.parameters}), **options)
-            if not infinite.all():
-                found = replace(found, reason=self._remarks(found, numbers))
         own = {f.name: getattr(found, f.name) for f in fields(Solution)}
         own["notes"] = (*found.notes, self.status)
         return GiantSolution(**own, exact={"order": self.order, "directions": ImmutableMatrix(self.directions)})
-
-    def _remarks(self, found: Solution, numbers: Mapping[str, np.ndarray]) -> Any:
-        """The reasons of a solution; where it converged on few examples, that."""
-        shape = np.shape(found["cosine"])
-        at = [np.broadcast_to(numbers[n], shape).ravel() for n in ("samples", "dimension", "Delta")]
-        said = np.broadcast_to(np.asarray(found.reason, dtype=object), shape).ravel().copy()
-        for i, (samples, d, noise) in enumerate(zip(*at, strict=True)):
-            if not said[i] and (least := self.few(samples, d, noise)):
-                size = f"from samples = {least/d**self.order:.2g} or d = {(least/samples)**(1/self.order):.0f} on" \
-                    if np.isfinite(least) else "for labels with a fourth moment"
-                said[i] = (f"n = {samples*d**self.order:.0f} examples are few: their noise is not normal yet, and the cosine may "
-                           f"be off by tens of percent; the law holds {size}")
-        return said.reshape(shape) if shape else str(said[0])
 
     def _several(self, numbers: Mapping[str, np.ndarray]) -> Solution:
         """The system's average in several directions, by radius and direction of the start."""

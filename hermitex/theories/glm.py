@@ -116,10 +116,8 @@ class Glm(Theory):
         """V, q, m and their conjugates; b where there is an intercept."""
         return ("V", "q", "m", "Vhat", "qhat", "mhat", *(("b",) if self.intercept else ()))
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """E(y - f)^2 against the clean label, or the probability of misclassifying a noisy one; the mean training loss."""
-        return ("test_error", "train_error", "train_objective")
+    # E(y - f)^2 against the clean label, or the probability of misclassifying a noisy one; the mean training loss
+    errors = ("test_error", "train_error", "train_objective")
 
     def letters(self) -> dict[str, Any]:
         """alpha = n/d, lam; Delta=0, rho=1; bias=0 of the field, with an intercept; mixture: Delta=1, fraction=1/2 of y = 1."""

@@ -100,10 +100,7 @@ class KernelLimit(Plateaus):
         rows = [rf"  \|P_{{{k}}} g\|^2 &= {latex(w)}" for k, w in self.weights.items() if k <= 4]
         return "\\begin{align}\n" + " \\\\\n".join(rows) + "\n\\end{align}"
 
-    def _html(self) -> str:
-        from html import escape
-
-        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
+    _html = Plateaus._with_formula
 
     @property
     def _label(self) -> str:

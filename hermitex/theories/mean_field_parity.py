@@ -81,15 +81,10 @@ class MeanFieldParity(Theory):
         return ax
 
     # -- along alpha -------------------------------------------------------------------------------------------------------
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """The exponents of d, and where d is given effective_dimension = tr Sigma/|Sigma| itself."""
-        return (*_EXPONENTS, "effective_dimension")
+    # the exponents of d, and where d is given effective_dimension = tr Sigma/|Sigma| itself
+    order_parameters = (*_EXPONENTS, "effective_dimension")
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """None: exponents only."""
-        return ()
+    errors = ()  # none: exponents only
 
     def letters(self) -> dict[str, Any]:
         """alpha; dimension, d (default: none)."""

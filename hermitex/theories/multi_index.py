@@ -127,10 +127,7 @@ class MultiIndex(Theory):
         """M11, M12, ...: the upper triangle, over the variables of the target in their order."""
         return tuple(f"M{i + 1}{j + 1}" for i, j in combinations_with_replacement(range(len(self.reduced.variables)), 2))
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """The generalisation error."""
-        return ("test_error",)
+    errors = ("test_error",)  # the generalisation error
 
     def letters(self) -> dict[str, Any]:
         """alpha is the one number."""
@@ -186,7 +183,7 @@ class MultiIndex(Theory):
             return _Row(point)
         M, of = self.space.matrix(point.x), self.generalisation
         error, doubt = (float("nan"), 0.0) if of is None else (of(M), of.doubt(M))
-        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha) if np.isnan(point.off) else point.off, doubt)
+        return _Row(point, error, quadrature_error(self.evolution, point.x, alpha), doubt)
 
     def _solution(self, rows: list[_Row], shape: tuple[int, ...], branch: str) -> Solution:
         def shaped(values: list[Any], kind: Any = float) -> Any:
@@ -249,10 +246,7 @@ class MultiIndex(Theory):
     def _summary(self) -> str:
         return f"{self.g}; {self.law if isinstance(self.law, NamedChannel) else self.law.name}; {', '.join(self.order_parameters)}"
 
-    def _html(self) -> str:
-        from html import escape
-
-        return f"<p><code>{escape(repr(self))}</code></p>$${self.latex()}$$"
+    _html = Theory._with_formula
 
 
 def _spread(g: Expr, names: Sequence[Symbol]) -> float:

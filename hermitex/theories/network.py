@@ -81,10 +81,8 @@ class ExactOneStep(OneStepFamily):
             return at(numbers, **options)
         return ridgeless(at, network(self.sigma, self.g, noisy, interpolating=True), numbers, options)
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """Those of the spiked features, chi and its conjugate, and G, omega times the trace of the bulk's resolvent."""
-        return ORDER_PARAMETERS
+    # those of the spiked features, chi and its conjugate, and G, omega times the trace of the bulk's resolvent
+    order_parameters = ORDER_PARAMETERS
 
     def given(self, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The numbers as float arrays; r, c and gamma belong to the spiked features."""

@@ -25,15 +25,9 @@ class Plateaus(Theory):
     ratio: ClassVar[str] = r"\log n/\log d"
     status: ClassVar[str] = ""  # of the test error: theorem, derived or heuristic, and whose
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """The degree that is fitted."""
-        return ("degree",)
+    order_parameters = ("degree",)  # the degree that is fitted
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """The test error against the clean target."""
-        return ("test_error",)
+    errors = ("test_error",)  # the test error against the clean target
 
     def letters(self) -> dict[str, Any]:
         """kappa = log n/log d."""

@@ -19,6 +19,7 @@ from hermitex.exponents.complexity import complexity
 from hermitex.exponents.labels.label_levels import constant_value
 from hermitex.exponents.leap import leap
 from hermitex.hints import DataFrame, Formula
+from hermitex.show.cite import Cited
 from hermitex.show.display import Shown, formula_table, latex
 from hermitex.symbolic.activations import activation
 from hermitex.symbolic.bounds.integrability import integrable
@@ -65,7 +66,7 @@ class Power(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Repetition(Shown):
+class Repetition(Cited, Shown):
     r"""A target under repetition of its samples: a row for each power of the label, the exponents, the expansion.
 
     Attributes
@@ -84,6 +85,8 @@ class Repetition(Shown):
     >>> found.generative_exponent, [p.order for p in found.powers]
     (1, [3, 2])
     """
+
+    sources = ("dandi2024reusing", "arnaboldi2024", "damian2024")
 
     g: Expr
     repetitions: int
@@ -164,12 +167,6 @@ class Repetition(Shown):
                 "information_exponent": self.information_exponent, "exponent": self.exponent, "power": self.power,
                 "samples": self.samples, "generative_exponent": self.generative_exponent,
                 "generative_certificates": [c.to_dict() for c in self.generative_certificates], "notes": list(self.notes)}
-
-    def bibtex(self) -> str:
-        """BibTeX of the papers whose results are used."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["dandi2024reusing", "arnaboldi2024", "damian2024"])
 
     def latex(self) -> str:
         """min_p l(g^p) as an equation."""

@@ -70,15 +70,10 @@ class RidgeEquivalent(Theory):
             "test_error_noisy": bias + variance + noise, "train_error": r**2*(bias + variance + noise),
         }, parameters=[n, p, lamda, noise, tail, eta, beta, g], source="defilippis2024", name="ridge_equivalent")
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """nu_1 and nu_2: below nu_2 an eigenvalue is not learnt."""
-        return ("nu_1", "nu_2")
+    order_parameters = ("nu_1", "nu_2")  # below nu_2 an eigenvalue is not learnt
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """test_error = bias + variance against the clean target, with the noise, and the mean square on the samples."""
-        return ("test_error", "train_error", "bias", "variance", "test_error_noisy")
+    # test_error = bias + variance against the clean target, with the noise, and the mean square on the samples
+    errors = ("test_error", "train_error", "bias", "variance", "test_error_noisy")
 
     def letters(self) -> dict[str, Any]:
         """n, p = inf, lam, noise = 0; the arrays eigenvalues, coefficients and multiplicity (default 1); tail = 0."""

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fallback_chain import merge_solutions
 from hermitex.solvers.solution import Solution
-from hermitex.theories.pointwise_parts import shaped
+from hermitex.theories.pointwise_parts import in_parts
 
 #: powers of lam by which the unknowns and names of the interpolating equations are to be multiplied: 0 or infinity in the limit
 _INFINITE = ("V", "V1", "V2", "Vs", "Vw", "T0", "T1", "T2")
@@ -34,36 +33,22 @@ def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping
     interpolating : the System of the limit for n < p
     excess : of the sign of n - p at each point (default: alpha - beta)
     """
-    shape = np.broadcast_shapes(*(np.shape(v) for v in numbers.values()))
-    flat = {n: np.broadcast_to(v, shape).ravel() for n, v in numbers.items()}
-    points = flat["lam"].size
-    gap = flat["alpha"] - flat["beta"] if excess is None else np.broadcast_to(excess, shape).ravel()
-    zero = flat["lam"] == 0
-    start = {k: v for k, v in (options.get("start") or {}).items() if np.ndim(v) == 0}
-    inner = {**options, "raise_on_failure": False, "start": start}
+    gap, zero = numbers["alpha"] - numbers["beta"] if excess is None else excess, numbers["lam"] == 0
+    wanted = {p.name for p in interpolating.parameters}
 
-    def at(k: np.ndarray, **changed: float) -> dict[str, np.ndarray]:
-        return {n: v[k] for n, v in flat.items()} | {n: np.full(k.size, v) for n, v in changed.items()}
+    def limit(here: Mapping[str, np.ndarray], **how: Any) -> Solution:
+        scaled = {n: v for n, v in {**here, "lamda": np.ones_like(here["lam"])}.items() if n in wanted}
+        return _undo_scaling(interpolating.solve(scaled, tolerance=how.get("tolerance", 1e-11), raise_on_failure=False))
 
-    parts: list[tuple[np.ndarray, Solution]] = []
-    plain = np.flatnonzero(~zero | (gap > 0))
-    if plain.size:
-        parts.append((plain, run(at(plain), **inner)))
-    few = np.flatnonzero(zero & (gap < 0))
-    if few.size:
-        wanted = {p.name for p in interpolating.parameters}
-        scaled = {n: v for n, v in {**at(few), "lamda": np.ones(few.size)}.items() if n in wanted}
-        limit = interpolating.solve(scaled, tolerance=options.get("tolerance", 1e-11), raise_on_failure=False)
-        parts.append((few, _undo_scaling(limit)))
-    at_peak = np.flatnonzero(zero & (gap == 0))
-    if at_peak.size:
-        parts.append((at_peak, _no_solution(run(at(at_peak, lam=1.0), **inner))))
-    found = merge_solutions(parts, points, parts[0][1].unknowns)
-    failed = zero & ~np.asarray(found.converged) & (gap != 0)
+    def peak(here: Mapping[str, np.ndarray], **how: Any) -> Solution:
+        return _no_solution(run({**here, "lam": np.ones_like(here["lam"])}, **how))
+
+    found = in_parts([(~zero | (gap > 0), run), (zero & (gap < 0), limit), (zero & (gap == 0), peak)], numbers,
+                     {**options, "raise_on_failure": False})
     why = np.array(found.reason, dtype=object)
+    failed = np.broadcast_to(zero & (gap != 0), why.shape) & ~np.asarray(found.converged)
     why[failed] = [f"lam = 0: no ridgeless limit was found ({r}); take lam > 0" for r in why[failed]]
-    found = replace(found, reason=why, notes=(*found.notes, _METHOD))
-    return shaped(found, shape)
+    return replace(found, reason=why if why.shape else why.item(), notes=(*found.notes, _METHOD))
 
 
 def _undo_scaling(found: Solution) -> Solution:
@@ -81,6 +66,6 @@ def _undo_scaling(found: Solution) -> Solution:
 def _no_solution(found: Solution) -> Solution:
     """No solution, whatever was found."""
     value = {n: np.full_like(v, np.nan) for n, v in found.value.items()}
-    points = len(np.asarray(found.converged))
-    return replace(found, value=value, residual=np.full(points, np.inf), converged=np.zeros(points, dtype=bool),
-                   reason=np.full(points, _DIVERGES, dtype=object))
+    none = np.zeros(np.shape(found.converged), dtype=bool)
+    return replace(found, value=value, residual=np.where(none, 0.0, np.inf), converged=none,
+                   reason=np.where(none, "", _DIVERGES).astype(object))

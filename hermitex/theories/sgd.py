@@ -59,10 +59,7 @@ class SGD(OverlapFlow):
     g: Activation
     loss: str = "correlation"
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """m."""
-        return ("m",)
+    order_parameters = ("m",)
 
     @property
     def remark(self) -> str:
@@ -169,10 +166,7 @@ class SGD(OverlapFlow):
         """dm/dt as a formula of m."""
         return rf"\dot m = {latex(self.rate)}"
 
-    def _html(self) -> str:
-        from html import escape
-
-        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
+    _html = OverlapFlow._with_formula
 
     def _summary(self) -> str:
         return f"{self.sigma.name}, {self.g.name}, loss={self.loss}"

@@ -61,15 +61,10 @@ class SmallStep(Theory):
             "eta_c": psi2**Rational(1, 4)/(Abs(mu_1)*sqrt(size)),
         }, parameters=[psi1, psi2, eta, Delta], source="ba2022", name=f"small_step({self.sigma.name}, {self.g.name})")
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """theta, the outlier, the edge of the bulk, the two squared overlaps, the critical step."""
-        return ("theta", "singular_value", "edge", "alignment_target", "alignment_readout", "eta_c")
+    # theta, the outlier, the edge of the bulk, the two squared overlaps, the critical step
+    order_parameters = ("theta", "singular_value", "edge", "alignment_target", "alignment_readout", "eta_c")
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """None: the theory knows the weights only."""
-        return ()
+    errors = ()  # none: the theory knows the weights only
 
     def letters(self) -> dict[str, Any]:
         """psi1 = n/d, psi2 = N/d, eta the step; Delta the noise of the labels (default 0)."""

@@ -18,11 +18,10 @@ from sympy import Expr, Max, Min, Rational, Symbol, oo
 
 from hermitex.errors import BadInput
 from hermitex.hints import Axes
-from hermitex.show.plots import curves
 from hermitex.solvers.solution import Solution
 from hermitex.symbols import alpha, r
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
-from hermitex.theories.ridge_equivalent import ridge_equivalent
+from hermitex.theories.ridge_equivalent import RidgeEquivalent, ridge_equivalent
 from hermitex.theories.theory import Theory, numbers_latex
 
 ELL, WIDTH = Symbol("ell", positive=True), Symbol("q", positive=True)
@@ -141,15 +140,9 @@ class SourceCapacity(Theory):
         """That of `ridge_equivalent`."""
         return ridge_equivalent().system
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """Those of `ridge_equivalent`."""
-        return ridge_equivalent().errors
-
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """nu_1 and nu_2; minus the slopes of log bias and log variance over log n, which approach the exponents as n grows."""
-        return (*ridge_equivalent().order_parameters, "bias_rate", "variance_rate")
+    errors = RidgeEquivalent.errors
+    # nu_1 and nu_2; minus the slopes of log bias and log variance over log n, which approach the exponents as n grows
+    order_parameters = (*RidgeEquivalent.order_parameters, "bias_rate", "variance_rate")
 
     def letters(self) -> dict[str, Any]:
         """n; ell, lam = n^-(ell - 1); q = inf, p = n^q; noise = 0."""
@@ -218,18 +211,6 @@ class SourceCapacity(Theory):
                            f"spectrum is given: hermitex curve ridge --optimise lam --n 10,100 --noise 0.1 --eigenvalues "
                            f"'k**(-({a})), 1..10000' --coefficients 'k**(-({b})), 1..10000'")
         return super().minimise(objective, over, bounds, **rest)
-
-    def plot_rates(self, ax: Axes | None = None, *, ell: Any, q: Any = oo, n: Any = None) -> Axes:
-        """The slopes of bias and variance along n, and the exponents that they approach as dotted lines."""
-        line = np.geomspace(10, 1e6, 40) if n is None else np.asarray(n, dtype=float)
-        found, goal = self.curve(n=line, ell=ell, q=q), self.rates(ell, q)
-        ax = curves(line.tolist(), {f"slope of the {name}": found[f"{name}_rate"].tolist() for name in ("bias", "variance")}, ax,
-                    xlabel="$n$", ylabel="exponent")
-        for name, drawn in zip(("bias", "variance"), ax.get_lines()[-2:], strict=True):
-            ax.axhline(float(goal[name]), color=drawn.get_color(), linestyle=":", linewidth=1.2, label=f"exponent of the {name}")
-        ax.set_xscale("log")
-        ax.legend(frameon=False, fontsize="small")
-        return ax
 
     def plot(self, ax: Axes | None = None, *, ells: tuple[float, float] | None = None, qs: tuple[float,
              float] | None = None) -> Axes:

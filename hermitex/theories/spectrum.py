@@ -14,6 +14,7 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.hints import Axes, DataFrame, Formula
+from hermitex.show.cite import Cited
 from hermitex.show.display import Shown, formula_table
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.text.plain_data import plain
@@ -29,7 +30,7 @@ _INSIDE = 1e-9               # Im m/|m| beyond which a point is in the support
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Spectrum(Shown):
+class Spectrum(Cited, Shown):
     """The law of the feature covariance: x, density (arrays), edges [(low, high), ...], mass_at_zero, outlier.
 
     outlier : {"times": "n" or "p", "coefficient": E mu_0^2, "constant": the O(1) term, "value": at `dimension`, or None};
@@ -41,6 +42,8 @@ class Spectrum(Shown):
     >>> len(law.edges), law.outlier is None
     (1, True)
     """
+
+    sources = ("cui2024",)
 
     sigma: Activation
     r: float
@@ -134,12 +137,6 @@ class Spectrum(Shown):
             ax.set_ylim(0, max(seen[1], 1.15*float(np.quantile(finite, 0.98))))
         ax.set_xlim(0, max(seen[0], 1.05*right))
         return ax
-
-    def bibtex(self) -> str:
-        """BibTeX of the paper whose result this is."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["cui2024"])
 
 
 def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: float, normalisation: str = "p", points: int = 400,

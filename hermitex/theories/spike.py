@@ -18,6 +18,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.errors import NO_NUMBER, BadInput, Divergent, NoClosedForm, NoValue, UnknownName
 from hermitex.hints import Formula
+from hermitex.show.cite import Cited
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
@@ -40,8 +41,10 @@ class Spiked(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Spike(Shown):
+class Spike(Cited, Shown):
     """(r, c, gamma) of an activation and a target, as formulas of (alpha0, eta, beta, Delta); callable on numbers."""
+
+    sources = ("cui2024",)
 
     sigma: Activation
     g: Activation
@@ -151,12 +154,6 @@ class Spike(Shown):
     def to_dict(self) -> dict[str, Any]:
         """{"sigma", "target", "r", "c", "gamma", "coefficients"} as text that `hermitex.parse` reads."""
         return dict(plain({"sigma": self.sigma(z), "target": self.g(z), **self._rows(), "coefficients": self.coefficients}))
-
-    def bibtex(self) -> str:
-        """BibTeX of the paper whose result this is."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["cui2024"])
 
 
 def spike(sigma: Formula, g: Formula) -> Spike:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Integer, Symbol, sqrt
 
-from hermitex.errors import BadInput, NoValue
+from hermitex.errors import BadInput
 from hermitex.solvers.ode import Trajectory
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -88,15 +88,9 @@ class SpikedFlow(Theory):
         return found
 
     # -- numbers -----------------------------------------------------------------------------------------------------------
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """omega, and the correlation of the two fields."""
-        return ("omega", "cosine")
+    order_parameters = ("omega", "cosine")  # omega, and the correlation of the two fields
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """E(f - y)^2."""
-        return ("test_error",)
+    errors = ("test_error",)  # E(f - y)^2
 
     def letters(self) -> dict[str, Any]:
         """t; gamma_2 and dimension, theta = d^gamma_2; m0, the overlap at t = 0 (default: d^(-1/2))."""
@@ -120,21 +114,13 @@ class SpikedFlow(Theory):
         return {"theta": numbers["dimension"]**numbers["gamma_2"], "start_omega": numbers["m0"],
                 **{n: v for n, v in numbers.items() if n == "t"}}
 
-    def _line(self, t: Any) -> np.ndarray:
-        if t is None:
-            raise NoValue("spiked-covariance", "t", "np.linspace(0, 20, 100)")
-        line = np.atleast_1d(self.given({"t": t})["t"])
-        if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-            raise BadInput("spiked-covariance: t must be an increasing list of times, 0 or more")
-        return line
-
     def solve(self, *, t: Any = None, raise_on_failure: bool = True, start: Mapping[str, Any] | None = None,
               tolerance: float = 1e-7, budget: float | None = None, **numbers: Any) -> Trajectory:
         """omega, cosine and test_error along t, from 0 on -> Trajectory; start : {"omega": number} instead of m0.
 
         t : increasing times, or the time to reach, and then every value is that at its end
         """
-        line = self._line(t)
+        line = self.times(t)
         given = self.complete(self.given(numbers))
         at = self.single(given, *given)
         whole = np.unique(np.concatenate([[0.0], line]))
@@ -151,7 +137,7 @@ class SpikedFlow(Theory):
         >>> spiked_covariance("He3").curve(t=[0, 1], gamma_2=0.5, dimension=1000)["omega"].round(4)
         array([0.0316, 0.9196])
         """
-        line = self._line(t)
+        line = self.times(t)
         found = self.solve(t=line, start=start, tolerance=tolerance, raise_on_failure=False, **numbers)
         given = self.complete(self.given(numbers))
         at = {**self.single(given, *given), **({"m0": float(start["omega"])} if start else {})}

@@ -15,6 +15,7 @@ from sympy import Basic, Expr, S, sqrt, sympify
 
 from hermitex.errors import BadInput, NoClosedForm
 from hermitex.hints import Formula
+from hermitex.show.cite import Cited
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -63,8 +64,10 @@ class _Moment(Coefficient):
 
 
 @dataclass(frozen=True, repr=False)
-class TargetMoments(Shown):
+class TargetMoments(Cited, Shown):
     """h, h_1, h_2 of a target: formulas of (kappa, gamma, Delta), callable on arrays."""
+
+    sources = ("cui2024",)
 
     g: Activation
 
@@ -145,12 +148,6 @@ class TargetMoments(Shown):
     def to_dict(self) -> dict[str, Any]:
         """{"target", "h", "h_1", "h_2"} as text that `hermitex.parse` reads."""
         return dict(plain({"target": self.g(z), "h": self.h, "h_1": self.h_1, "h_2": self.h_2}))
-
-    def bibtex(self) -> str:
-        """BibTeX of the paper whose result this is."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["cui2024"])
 
 
 def target_moments(g: Formula) -> TargetMoments:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, NoValue, UnknownName, brief
 from hermitex.hints import Numbers
+from hermitex.show.cite import Cited
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
 from hermitex.solvers.solution import Solution
@@ -28,7 +30,7 @@ from hermitex.theories.optimum import TheoryPoint
 _AT_EVERY_POINT = ("optimise", "bounds", "refine")  # keywords of `Theory.curve` that a path in time has no use for
 
 
-class Theory(Shown):
+class Theory(Cited, Shown):
     """The base of every theory: checked numbers, curves, citations.
 
     A subclass is a frozen dataclass of functions and structure; it gives `name`, `numbers` (letters it takes, with the
@@ -201,6 +203,15 @@ class Theory(Shown):
                                f"(hx.curve(..., each={name!r}) makes one for each)")
         return {name: float(np.ravel(numbers[name])[0]) for name in names}
 
+    def times(self, t: Any, said: str = "an increasing list of times") -> np.ndarray:
+        """The increasing times of a path, 0 or more."""
+        if t is None:
+            raise NoValue(self.name, "t", "np.linspace(0, 20, 100)")
+        line = np.atleast_1d(self.given({"t": t})["t"])
+        if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
+            raise BadInput(f"{self.name}: t must be {said}, 0 or more")
+        return line
+
     def curve(self, alpha: Numbers | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
               title: str = "", optimise: str | None = None, bounds: Sequence[float] = (1e-6, 1e3), refine: int = 0,
               **numbers: Any) -> Curve:
@@ -337,21 +348,17 @@ class Theory(Shown):
         return text
 
     def _html(self) -> str:
-        from html import escape
-
         return f"<p><code>{escape(repr(self))}</code></p>{self.system._html()}"
+
+    def _with_formula(self) -> str:
+        """HTML of a theory whose equations are one formula."""
+        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
 
     def to_dict(self) -> dict[str, Any]:
         """Its name, functions and structure, and the numbers it takes with their defaults (None: required)."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.repr}  # type: ignore[arg-type]
         numbers = {n: None if d is self.REQUIRED or d is None else float(d) for n, d in self.letters().items()}
         return {"theory": self.name, **{n: _plain(v) for n, v in own.items()}, "numbers": numbers, "sources": list(self.sources)}
-
-    def bibtex(self) -> str:
-        """BibTeX of the papers whose results are used."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(list(self.sources))
 
 
 def numbers_latex(numbers: Mapping[str, Any], **letters: str) -> list[str]:

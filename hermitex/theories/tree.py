@@ -195,10 +195,7 @@ class Tree(Plateaus):
         inner = latex(Add(*(c*_T**q for q, c in self.shares.items())))
         return rf"\sum_D P_D t^D = \sum_m \hat g_m^2 \left({inner}\right)^m"
 
-    def _html(self) -> str:
-        from html import escape
-
-        return f"<p><code>{escape(repr(self))}</code></p>$${escape(self.latex(), quote=False)}$$"
+    _html = Plateaus._with_formula
 
     def _summary(self) -> str:
         P = " + ".join(f"{p}*He{q}" for q, p in self.P)

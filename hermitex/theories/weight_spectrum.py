@@ -13,6 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.hints import Axes, DataFrame
+from hermitex.show.cite import Cited
 from hermitex.show.display import Shown, number, words_table
 from hermitex.theories.marchenko_pastur import MarchenkoPastur
 
@@ -20,8 +21,10 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WeightSpectrum(Shown):
+class WeightSpectrum(Cited, Shown):
     """The density of singular values at `x`, its edges, the outlier (None below the critical step), those of a simulation."""
+
+    sources = ("ba2022",)
 
     psi2: float
     x: Array
@@ -50,12 +53,6 @@ class WeightSpectrum(Shown):
         rows = [("bulk", f"${number(self.edges[0], 8)}$ to ${number(self.edges[1], 8)}$"),
                 ("outlier", "none" if self.outlier is None else f"${number(self.outlier, 8)}$")]
         return words_table(rows, title="Singular values of the first layer after one step")
-
-    def bibtex(self) -> str:
-        """BibTeX of the source."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["ba2022"])
 
     def plot(self, ax: Axes | None = None, *, bins: int = 60) -> Axes:
         """The density as a line, the outlier as an arrow, the simulated singular values as a histogram of area 1."""

@@ -94,9 +94,6 @@ def test_the_arc_cosine_kernel_and_its_tangent_kernel():
     assert simplify(dual_kernel("relu", "ntk").formula - first - t*(pi - angle)/(2*pi)) == 0
     assert simplify(dual_kernel("erf").formula - 2/pi*asin(2*t/3)).subs(t, 0.37) == pytest.approx(0, abs=1e-14)
     assert float(dual_kernel("sin").formula.subs(t, 1)) == pytest.approx(0.4323323584)
-    d = Symbol("d", positive=True)
-    assert dual_kernel("He2(z)").eigenvalue(2, d) == 4/(d*(d + 2)) and dual_kernel("He2(z)").eigenvalue(0, d) == 2/d
-    assert dual_kernel("He2(z)").eigenvalue(1, d) == 0
 
 
 # -- another route, planted errors ---------------------------------------------------------------------------------------
@@ -413,7 +410,6 @@ def test_the_command_line_and_the_picture(capsys, tmp_path):
     (lambda: kernel_ridge("relu", "z").solve(n=5, dimension=20.5, lam=1), "whole number"),
     (lambda: kernel_ridge("relu", "z", kernel="ntk").solve(n=5, dimension=20, lam=1, p=10), "leave p out"),
     (lambda: kernel_ridge("relu", "z").solve(n=5, lam=1), "dimension has no value"),
-    (lambda: dual_kernel("relu").eigenvalue(2, 30), "does not end"),
     (lambda: kernel_ridge(dual_kernel("relu"), "z", kernel="ntk"), "leave kernel='ntk' out"),
     (lambda: hx.curve(kernel_ridge("relu", "z"), n=[9], dimension=10, lam=0.1, simulate={"dimension": 40}), "cannot be at 40"),
     (lambda: simulate(kernel_ridge("relu", "z"), [9], dimension=10, lam=0.1, p=0.4), "p is a whole number"),
@@ -425,8 +421,6 @@ def test_the_command_line_and_the_picture(capsys, tmp_path):
     (lambda: dual_kernel("relu").spectrum("a"), "'a'"), (lambda: dual_kernel("relu").spectrum(9, degrees=2.5), "2.5"),
     (lambda: dual_kernel("relu").weight(1.5), "1.5"), (lambda: inner_product_kernel("exp(t)").weight(-1), "-1"),
     (lambda: inner_product_kernel(None), "formula in t"), (lambda: inner_product_kernel(lambda a, b: a), "formula in t"),
-    (lambda: dual_kernel("He3").eigenvalue(1, "abc"), "number or a symbol"), (lambda: dual_kernel("He3").eigenvalue(-1, 10), "-1"),
-    (lambda: dual_kernel("He3").eigenvalue(1, -4), "3 or more"),
     (lambda: simulate(kernel_ridge("relu", "z"), [30], dimension=20, lam=0.1, noise=[0, 1]), "only n varies")])
 def test_bad_input_is_one_line(ask, word):
     with pytest.raises(HermitexError) as caught:

@@ -12,7 +12,7 @@ import hermitex as hx
 from hermitex.experiments.denoisers import AnyDenoiser, MonomialDenoiser, denoiser
 from hermitex.kernels.normals import below_both
 from hermitex.theories.overlaps.channel import FiniteOutput
-from hermitex.theories.overlaps.label_fibres import FibreOutput
+from hermitex.theories.overlaps.discrete_labels import FibreOutput
 
 COMMITTEE = "sign(z1) + sign(z2)"
 M = np.array([[0.45, 0.2], [0.2, 0.35]])

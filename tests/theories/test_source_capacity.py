@@ -121,9 +121,6 @@ def test_text_and_pictures():
     ax = theory.plot()
     assert len(ax.get_legend().get_texts()) == 5 and "ell" in ax.get_xlabel()
     assert theory.bibtex().count("@") == 3
-    rates = theory.plot_rates(ell=0.6, q=0.9, n=[10, 100, 1000])
-    told = [t.get_text() for t in rates.get_legend().get_texts()]
-    assert len(set(told)) == 4 and len({(ln.get_color(), ln.get_linestyle()) for ln in rates.get_lines()}) == 4
 
 
 @pytest.mark.parametrize("ask, word", [

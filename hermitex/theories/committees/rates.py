@@ -8,7 +8,7 @@ of them are one neuron.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -125,14 +125,19 @@ class Rates:
         return self.sigma if a < self.p else self.g
 
     # -- groups: the same average over many sets of neurons is one call --------------------------------------------------
+    def _places(self, neurons: Sequence[Sequence[int]]) -> Array:
+        """Where the entries of their covariances are in that of all fields, flat: (B, n, n)."""
+        rows = np.array(neurons)
+        return rows[:, :, None]*(self.p + self.k) + rows[:, None, :]
+
     @cached_property
     def pairs(self) -> list[tuple[Pair, Array, Array]]:
-        """(average, neurons (B, 1 or 2), [(j, a)]) for a student j and any neuron a."""
+        """(average, places of the covariances (B, n, n), [(j, a)]) for a student j and any neuron a."""
         groups: dict[Pair, list[tuple[int, int]]] = {}
         for j in range(self.p):
             for a in range(self.p + self.k):
                 groups.setdefault(pair(self.sigma, self._f(a), a == j), []).append((j, a))
-        return [(p, np.array([[j] if p.same else [j, a] for j, a in found]), np.array(found)) for p, found in groups.items()]
+        return [(p, self._places([[j] if p.same else [j, a] for j, a in found]), np.array(found)) for p, found in groups.items()]
 
     @cached_property
     def outputs(self) -> list[tuple[Product, Array, Array]]:
@@ -144,27 +149,27 @@ class Rates:
                 rows, which = groups.setdefault(found, ([], []))
                 rows.append([a] if a == b else [a, b])
                 which.append((a, b))
-        return [(q, np.array(rows), np.array(which)) for q, (rows, which) in groups.items()]
+        return [(q, self._places(rows), np.array(which)) for q, (rows, which) in groups.items()]
 
     @cached_property
     def steps(self) -> list[tuple[Product, Array, Array]]:
-        """(average, neurons (B, n), [(j, l, a, b)], j <= l, a <= b) for E[sigma'_j sigma'_l f_a f_b]."""
+        """(average, places, [(j, l, a, b)], j <= l, a <= b) for E[sigma'_j sigma'_l f_a f_b]."""
         groups: dict[Product, tuple[list, list]] = {}
         for j, l, a, b in self._fours():
             found, neurons = self._merged(j, l, a, b)
             rows, which = groups.setdefault(found, ([], []))
             rows.append(neurons)
             which.append((j, l, a, b))
-        return [(q, np.array(rows), np.array(which)) for q, (rows, which) in groups.items()]
+        return [(q, self._places(rows), np.array(which)) for q, (rows, which) in groups.items()]
 
     @cached_property
     def noises(self) -> list[tuple[Product, Array, Array]]:
-        """(average, neurons, [(j, l)]) for J_2 = E[sigma'_j sigma'_l]."""
+        """(average, places, [(j, l)]) for J_2 = E[sigma'_j sigma'_l]."""
         d = slope(self.sigma)
         own, apart = product(d**2), product(d, d)
-        found = [(own, np.array([[j] for j in range(self.p)]), np.array([(j, j) for j in range(self.p)]))]
+        found = [(own, self._places([[j] for j in range(self.p)]), np.array([(j, j) for j in range(self.p)]))]
         others = [(j, l) for j in range(self.p) for l in range(j + 1, self.p)]
-        return [*found, *([(apart, np.array(others), np.array(others))] if others else [])]
+        return [*found, *([(apart, self._places(others), np.array(others))] if others else [])]
 
     def _fours(self) -> Iterator[tuple[int, int, int, int]]:
         n = self.p + self.k
@@ -173,12 +178,19 @@ class Rates:
                 for b in range(a, n):
                     yield int(j), int(l), a, b
 
+    @cached_property
+    def _four(self) -> dict[tuple[bool, bool], tuple[Product, bool]]:
+        """The product over four distinct neurons, the last two of them students or not, and whether its formula serves for all."""
+        d, f = slope(self.sigma), {True: self.sigma, False: self.g}
+        found = {(a, b): product(d, d, f[a], f[b]) for a in f for b in f}
+        return {which: (four, regular(four)) for which, four in found.items()}
+
     def _merged(self, j: int, l: int, a: int, b: int) -> tuple[Product, list[int]]:
         """The product over distinct neurons. Where the formula for four distinct ones is regular it serves for all."""
-        d = slope(self.sigma)
-        four = product(d, d, self._f(a), self._f(b))
-        if regular(four):
+        four, serves = self._four[a < self.p, b < self.p]
+        if serves:
             return four, [j, l, a, b]
+        d = slope(self.sigma)
         found: dict[int, Expr] = {}
         for neuron, f in ((j, d), (l, d), (a, self._f(a)), (b, self._f(b))):
             found[neuron] = found.get(neuron, 1)*f
@@ -197,8 +209,8 @@ class Rates:
         C = self.joint(Q, M, P)
         s = np.concatenate([-a/p, v/self.k])
         own, across = np.zeros((p, n)), np.zeros((p, n))
-        for average, neurons, which in self.pairs:
-            law = _laws(C, neurons)
+        for average, places, which in self.pairs:
+            law = C.take(places)
             own[which[:, 0], which[:, 1]] = average.by_own(law, nodes)
             if not average.same:
                 across[which[:, 0], which[:, 1]] = average.across(law, nodes)
@@ -207,10 +219,10 @@ class Rates:
         if gamma:
             F = self._table(self.noises, C, nodes, p)*Delta
             weights = np.outer(s, s)
-            for four, neurons, which in self.steps:
+            for four, places, which in self.steps:
                 j, l, b, c = which.T
-                value = four(_laws(C, neurons), nodes)*weights[b, c]*np.where(b == c, 1.0, 2.0)
-                np.add.at(F, (j, l), value)
+                value = four(C.take(places), nodes)*weights.take(b*n + c)*np.where(b == c, 1.0, 2.0)
+                F += np.bincount(j*p + l, value, p*p).reshape(p, p)
             F.T[self.upper] = F[self.upper]
             dQ = dQ + gamma/p*np.outer(a, a)*F
         da = second_rate*(self.second(C, nodes)[:p] @ s) if self.trained else np.zeros(p)
@@ -237,8 +249,8 @@ class Rates:
     def _table(self, groups: list, C: Array, nodes: int, n: int | None = None) -> Array:
         n = len(C) if n is None else n
         table = np.zeros((n, n))
-        for average, neurons, which in groups:
-            table[which[:, 0], which[:, 1]] = table[which[:, 1], which[:, 0]] = average(_laws(C, neurons), nodes)
+        for average, places, which in groups:
+            table[which[:, 0], which[:, 1]] = table[which[:, 1], which[:, 0]] = average(C.take(places), nodes)
         return table
 
     @cached_property
@@ -294,11 +306,6 @@ def require_few(p: int, k: int) -> None:
 def label(letter: str, i: int, j: int) -> str:
     """Q11; Q_10_2 beyond nine neurons."""
     return f"{letter}{i + 1}{j + 1}" if max(i, j) < 9 else f"{letter}_{i + 1}_{j + 1}"
-
-
-def _laws(C: Array, neurons: Array) -> Array:
-    found: Array = C[neurons[:, :, None], neurons[:, None, :]]
-    return found
 
 
 @lru_cache(maxsize=256)

@@ -66,40 +66,21 @@ class Equations:
         small = 1e-7  # of the scale: from there to the axis in one step
         while True:
             now = z.real + 1j*np.maximum(height, z.imag)
-            V = self._upper(V, now, scale)
+            V = self.newton(V, now)
+            self._require(np.isfinite(V).all(-1) & (V.imag > -1e-14*np.abs(V)).all(-1), V, now)
             if height <= z.imag.min(initial=np.inf):
                 return V
             height = height*down if height > small*scale else 0.0
             if height == 0.0:
                 low = z.imag < small*scale
                 V[low] = self.newton(V[low], z[low])
-                lost = low & ~(np.isfinite(V).all(-1) & (V[:, 1].imag > -1e-7*np.abs(V[:, 1])))
-                if lost.any():
-                    raise NotConverged(V, f"spectrum: the branch was lost at z = {z[lost][0]:.6g}")
+                self._require(~low | (np.isfinite(V).all(-1) & (V[:, 1].imag > -1e-7*np.abs(V[:, 1]))), V, z)
                 return V
 
-    def _upper(self, V: Array, z: Array, scale: float) -> Array:
-        """The solution in the upper half plane near V: Newton, and where it leaves, the damped iteration."""
-        found = self.newton(V, z)
-        bad = ~(np.isfinite(found).all(-1) & (found.imag > -1e-14*np.abs(found)).all(-1))
-        if bad.any():
-            found[bad] = self._damped(V[bad], z[bad])
-        return found
-
-    def _damped(self, V: Array, z: Array) -> Array:
-        """new = (old + map(old))/2, which stays in the upper half plane; then Newton."""
-        ratio = self.alpha/self.beta
-        for _ in range(3000):
-            Q = 1/(1 + V[:, :1]*self.a + V[:, 1:]*self.d)
-            F1, F2 = ratio*(Q @ (self.w*self.a)), ratio*(Q @ (self.w*self.d))
-            u = self.c/(1 + self.c*self.beta*F1*V[:, 1])
-            V2 = 1/(F2 - z + F1*u)
-            new = np.stack([u*V2, V2], axis=-1)
-            step = np.abs(new - V).max(initial=0)/np.abs(new).max(initial=1e-300)
-            V = (V + new)/2
-            if step < 1e-13:
-                break
-        return V
+    @staticmethod
+    def _require(kept: Array, V: Array, z: Array) -> None:
+        if not kept.all():
+            raise NotConverged(V, f"spectrum: the branch was lost at z = {z[~kept][0]:.6g}")
 
     def newton(self, V: Array, z: Array) -> Array:
         """Newton's iteration from V; not a number where it fails."""

@@ -216,7 +216,7 @@ def dual_kernel(sigma: Formula, kind: str = "features") -> DualKernel:
     Returns
     -------
     DualKernel : `.formula` (of t = <x, x'>/d on the sphere |x|^2 = d), `.weight(k)` (exact coefficient of t^k),
-    `.eigenvalue(l, d)` (exact, for polynomials), `.spectrum(d, g, data=)` (numbers for `ridge_equivalent`), `.gram(X)`, `.plot()`.
+    `.spectrum(d, g, data=)` (numbers for `ridge_equivalent`), `.gram(X)`, `.plot()`.
 
     Raises
     ------
@@ -265,6 +265,3 @@ def _require_averages(f: Activation) -> None:
 def _dual(sigma: Activation, trained: bool) -> DualKernel:
     """One object for one kernel, so that its formula is derived once."""
     return DualKernel(sigma, trained)
-
-
-__all__ = ["DualKernel", "dual_kernel"]

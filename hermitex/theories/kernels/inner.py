@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Expr, Rational, S, factorial, gamma, pi, sqrt, sympify
+from sympy import Expr
 
 from hermitex.errors import NO_NUMBER, BadInput
 from hermitex.hints import Axes
@@ -74,33 +74,6 @@ class InnerKernel(Shown):
     def formula(self) -> Expr | None:
         """The kernel on the sphere |x|^2 = d as a formula of t = <x, x'>/d; None where it has no closed form."""
         raise NotImplementedError
-
-    def eigenvalue(self, degree: int, d: Any) -> Expr:
-        """E[K(t) Q_l(t)] on the sphere in d dimensions (number or symbol), exactly: for kernels that are polynomials of t.
-
-        Its multiplicity is N_l; at large d it is l! b_l/d^l. Others: `.spectrum`.
-
-        Examples
-        --------
-        >>> from sympy import Symbol
-        >>> from hermitex.theories import dual_kernel
-        >>> dual_kernel("He2(z)").eigenvalue(2, Symbol("d", positive=True))
-        4/(d*(d + 2))
-        """
-        if self.formula is None or not self.formula.is_polynomial(t):
-            raise BadInput(f"{self}: a series in t that does not end; its eigenvalues are numbers, from .spectrum(d)")
-        degree, number = require_whole("degree", degree), isinstance(d, int | float | np.number)
-        if not (number or isinstance(d, Expr)):
-            raise BadInput(f"the dimension of a kernel's data is a number or a symbol, not {d!r}")
-        d = sympify(d, strict=True)
-        if d.is_number:
-            d = sympify(require_whole("the dimension of a kernel's data", float(d), 3), strict=True)
-        half, found = d/2, S.Zero
-        for (power,), b in self.formula.as_poly(t).terms():
-            if power >= degree and (power - degree) % 2 == 0:
-                ratio = gamma(Rational(power - degree + 1, 2))*gamma(half)/gamma(Rational(power + degree, 2) + half)
-                found += b*factorial(power)/factorial(power - degree)*ratio/(2**degree*sqrt(pi))
-        return found.gammasimp().factor()
 
     def spectrum(self, d: int, g: Any = None, *, data: str = "sphere", degrees: int = 8) -> dict[str, Array]:
         """Eigenvalues by degree, their multiplicities, the target on them, and the rest as a tail: for `ridge_equivalent`.

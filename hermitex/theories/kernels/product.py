@@ -144,6 +144,3 @@ def _entire(h: Expr) -> bool:
 @lru_cache(maxsize=32)
 def _inner(h: Expr) -> InnerProduct:
     return InnerProduct(h)
-
-
-__all__ = ["InnerProduct", "inner_product_kernel"]

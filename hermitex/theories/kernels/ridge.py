@@ -25,7 +25,7 @@ from hermitex.theories.kernels.inner import MOST, InnerKernel, require_whole, t
 from hermitex.theories.kernels.lengths import CLOSE, Lengths, lengths
 from hermitex.theories.kernels.product import inner_product_kernel
 from hermitex.theories.pointwise_parts import in_parts
-from hermitex.theories.ridge_equivalent import ridge_equivalent
+from hermitex.theories.ridge_equivalent import RidgeEquivalent, ridge_equivalent
 from hermitex.theories.spike import free_parameters, require_square_integrable
 from hermitex.theories.theory import Theory, numbers_latex
 
@@ -68,15 +68,7 @@ class KernelRidge(Theory):
         """That of `ridge_equivalent`."""
         return ridge_equivalent().system
 
-    @property
-    def order_parameters(self) -> tuple[str, ...]:
-        """nu_1 and nu_2: below nu_2 an eigenvalue is not learnt."""
-        return ridge_equivalent().order_parameters
-
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """test_error = bias + variance against the clean target, with the noise, and the mean square on the samples."""
-        return ridge_equivalent().errors
+    order_parameters, errors = RidgeEquivalent.order_parameters, RidgeEquivalent.errors
 
     def letters(self) -> dict[str, Any]:
         """n, dimension, lam (not normalised); noise = 0; p = inf, the number of random features."""

@@ -14,13 +14,14 @@ import numpy as np
 
 from hermitex.hints import Axes, DataFrame
 from hermitex.numbers.gauss import legendre_on
+from hermitex.show.cite import Cited
 from hermitex.show.display import Shown, number, number_table, words_table
 from hermitex.symbolic.precise import evaluate
 from hermitex.theories.online.overlap_drift import Leading
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EscapeTimes(Shown):
+class EscapeTimes(Cited, Shown):
     r"""T(d) along d, and the law that the first order l of the drift predicts.
 
     Attributes
@@ -30,6 +31,8 @@ class EscapeTimes(Shown):
     rate : C = c_l s_l/(l-1)!, so that dm/dt = C m^(l-1) near 0
     level : the overlap that is to be reached
     """
+
+    sources = ("benarous2021",)
 
     dimensions: np.ndarray
     times: np.ndarray
@@ -90,12 +93,6 @@ class EscapeTimes(Shown):
         from hermitex.show.tables import to_dataframe
 
         return to_dataframe({"dimension": self.dimensions.tolist(), "time": self.times.tolist()})
-
-    def bibtex(self) -> str:
-        """BibTeX of the paper whose result this is."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["benarous2021"])
 
     def _html(self) -> str:
         law = {None: "never", 1: "$O(1)$", 2: r"$\log d$"}.get(self.order, f"$d^{{{self.predicted:g}}}$")

@@ -30,10 +30,7 @@ class OverlapFlow(Theory):
         """The overlaps, by name."""
         return {n: Symbol(n, real=True) for n in self.order_parameters}
 
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """None: the flow knows overlaps only."""
-        return ()
+    errors = ()  # none: the flow knows overlaps only
 
     def letters(self) -> dict[str, Any]:
         """t; dimension (d) or m0 (default d^(-1/2)); step, which is gamma d; repetition, the first step on a sample times d."""
@@ -118,11 +115,7 @@ class OverlapFlow(Theory):
         """The overlaps along `t`, an increasing list of times from 0 on -> Curve (its `axis` is t)."""
         if "alpha" in numbers:
             raise BadInput("sgd: its curve runs along the time t = gamma n, not along alpha; write .curve(t=[...])")
-        if t is None:
-            raise NoValue("sgd", "t", "np.linspace(0, 20, 100)")
-        line = np.atleast_1d(np.asarray(self.given({"t": t})["t"], dtype=float))
-        if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-            raise BadInput("sgd: t must be an increasing list of times, 0 or more")
+        line = self.times(t)
         given = self.complete(self.given(numbers))
         fixed = self.single(given, *given)
         found = self.solve(t=(0.0, float(line[-1]) or 1e-9), start=start, tolerance=tolerance, raise_on_failure=False, **fixed)

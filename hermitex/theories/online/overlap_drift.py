@@ -18,7 +18,7 @@ from sympy import sqrt as root
 from hermitex.errors import BadInput, HermitexError, NoClosedForm
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.labels.label_levels import polynomial
-from hermitex.kernels.averages import averages, compiled
+from hermitex.numbers.hermite_coefficients import coefficients
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.series.coefficients import coefficient
@@ -190,28 +190,12 @@ def _hermite(f: Activation, order: int) -> tuple[float, ...]:
     poly = polynomial(f.expr, z)
     if poly is not None:
         return tuple(float(coefficient(f, k))/sqrt(factorial(k)) if k <= poly.degree() else 0.0 for k in range(order + 1))
-    window = np.array([-50.0, 50.0])  # what is evaluated for E[f He_k] lies within
-    made = compiled(f.expr, z, window)
-    if made is None:
+    if f.expr.free_symbols - {z}:
         raise BadInput(f"sgd: {f.name} holds more than the variable z; give its parameters numbers")
-    raw, kinks = made
-    found = []
-    for k in range(order + 1):
-        if f.parity is not None and (-1)**k != f.parity:
-            found.append(0.0)
-            continue
-
-        def project(values: Array, t: Array, weights: Array, k: int = k) -> Array:
-            before, now = np.zeros_like(t), np.ones_like(t)
-            for j in range(k):  # h_{j+1} = (t h_j - sqrt(j) h_{j-1})/sqrt(j + 1)
-                before, now = now, (t*now - sqrt(j)*before)/sqrt(j + 1)
-            return np.asarray((values*weights*now).sum(axis=-1))
-
-        value, error = averages(raw, np.zeros(1), np.ones(1), statistic=project, kinks=kinks)
-        if np.isnan(error[0]):
-            raise BadInput(f"sgd: the Hermite coefficient of order {k} of {f.name} was not reached by quadrature")
-        found.append(float(value[0]))
-    return tuple(found)
+    try:
+        return tuple(coefficients(f.expr, z, order).values.tolist())
+    except HermitexError as error:
+        raise BadInput(f"sgd: the Hermite coefficients of {f.name} were not reached by quadrature: {error}") from None
 
 
 def hermite(f: Activation, order: int) -> Array:

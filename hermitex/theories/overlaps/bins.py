@@ -19,7 +19,7 @@ from sympy import Expr, Symbol
 from hermitex.kernels.histogram import NODE, REACH, Histogram, cell_planes, cell_weights, critical_points, histogram
 from hermitex.kernels.level_sets import LevelSets
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.cell_grid import Array, scale_rung
+from hermitex.theories.overlaps.cell_grid import Array, contracted, scale_rung
 from hermitex.theories.overlaps.channel import Output, sum_outer_products, tensor_product
 from hermitex.theories.overlaps.label_structure import axis, target_function
 from hermitex.theories.overlaps.overlap_frame import Frame, field_nodes, frame_of
@@ -38,7 +38,7 @@ class BinnedOutput(Output):
     """The label g(z) of two variables or three; M may be any matrix.
 
     knots : labels at which the law of the label is singular;  atoms : labels of positive probability
-    even, odd : the R with g(R z) = g(z), with g(R z) = -g(z);  coarse : how much wider cells and bins are than usual
+    even, odd : the R with g(R z) = g(z), with g(R z) = -g(z)
     """
 
     g: Callable[[Sequence[Array]], Array]
@@ -53,8 +53,7 @@ class BinnedOutput(Output):
     perfect: Any = True
     nodes: int = 14
     beside: tuple[float, ...] = (1.4, 0.75)
-    coarse: float = 1.0
-    cheaper: float = 1.4
+    rough: float = 1.4
     digits: int = 5
     doubt: float = 3.0  # kinks and plateaus leave errors that fall with the width of the cells and change their sign
     _kept: dict[Any, Any] = field(default_factory=dict)
@@ -63,11 +62,6 @@ class BinnedOutput(Output):
     def smooth(self) -> Any:
         """g."""
         return self.g
-
-    @property
-    def cheap(self) -> Output | None:
-        """The same with wider cells and bins."""
-        return replace(self, coarse=self.cheaper) if self.coarse == 1 else None
 
     @classmethod
     def of(cls, g: Expr, names: Sequence[Symbol], even: Sequence[Array] = (), odd: Sequence[Array] = ()) -> BinnedOutput:
@@ -93,7 +87,7 @@ class BinnedOutput(Output):
         poles = np.abs(y[[0, -1]]).max() > pole*np.quantile(np.abs(y), 0.9)  # next to them cells are too wide for their labels
         found = cls(finite, r, y, knots, atoms, tuple(even), tuple(odd), digits=3 if poles else cls.digits)
         return found if r > 2 else replace(found, smallest=0.02, together=None, nodes=20, beside=(1.25, 1.4),
-                                                  cheaper=3.0, doubt=2.0)
+                                           rough=3.0, doubt=2.0)
 
     # -- bins -----------------------------------------------------------------------------------------------------------
     def edges(self, count: int, half: bool) -> list[Array]:
@@ -146,7 +140,7 @@ class BinnedOutput(Output):
         """F(M), in the frame of its eigenvectors."""
         frame = frame_of(M, self.even, self.odd)
         v = 1 - frame.m
-        fineness *= max(self.coarse, (np.prod(v)**-0.5/_DEAR[self.r])**0.4)
+        fineness *= max(1.0, (np.prod(v)**-0.5/_DEAR[self.r])**0.4)
         count = _RUN*round(_BINS[self.r]/fineness/_RUN)
         table = self.table(frame, v, fineness, count)
         F = self._in_frame(table, frame, fineness, count)
@@ -220,7 +214,7 @@ class BinnedOutput(Output):
         least = 1/np.diag(np.linalg.inv(V))  # along the axes, so that the next V finds the cells of this one
         scale = max(1.0, _NEAREST[self.r]/float(least.min()))  # nearer by the label is a plane, of which g is that of s V times s
         V, steps = scale*V, scale_rung(np.sqrt(scale*least))
-        fineness = self.coarse*max(_COARSE[self.r], (1/float(np.prod(steps))/_DEAR[self.r])**0.3)  # some 10^6 cells at most
+        fineness = max(_COARSE[self.r], (1/float(np.prod(steps))/_DEAR[self.r])**0.3)  # some 10^6 cells at most
         h = _CELL[self.r]*fineness**(4 - self.r)*steps
         if self._kept.get("levels", (None,))[0] != h.tobytes():
             self._kept["levels"] = h.tobytes(), LevelSets(cell_planes(self.g, np.eye(self.r), h).thinned)
@@ -240,21 +234,11 @@ class _BinMoments:
                 t = (side*(x[:, None] + h*NODE).ravel() - o[:, None])/s
                 part = np.where(np.abs(t) < _SEEN, np.exp(-t*t/2), 0.0)/(np.sqrt(2*np.pi)*s)  # products with 1e-300 take long
                 p, slope = p + part, slope + part*t/s
-            self.factors.append((p @ B, slope @ B))
+            self.factors.append(((p @ B).T, (slope @ B).T))
 
     def of(self, k: int) -> Array:
         """(P_k, dP_k/domega_1, ...), as the first axis."""
-        *first, (p, slope) = self.factors
-        checkpoint("iterating the state evolution", 2*len(self.factors)*p[:, 0].size*sum(f.size for f, _ in first))
-        X = self.table.sparse(k)  # a bin meets few of the cells
-        shape = (*self.table.shape[:-1], len(p))
-        found: dict[int | None, Array] = {None: (X @ p.T).reshape(shape), len(first): (X @ slope.T).reshape(shape)}
-        for i, (p, slope) in enumerate(first):
-            new = {j: _along(p, Y, i) for j, Y in found.items()}
-            new[i] = _along(slope, found[None], i)
-            found = new
-        return np.array([found[j] for j in (None, *range(len(self.factors)))])
-
-
-def _along(factor: Array, X: Array, i: int) -> Array:
-    return np.moveaxis(np.tensordot(factor, X, axes=(1, i)), 0, i)
+        *first, (last, _) = self.factors
+        checkpoint("iterating the state evolution", 2*len(self.factors)*last.shape[1]*sum(p.size for p, _ in first))
+        found = contracted(self.table.sparse(k), (1, *self.table.shape[:-1]), self.factors)  # a bin meets few of the cells
+        return np.array([part[0] for part in found])

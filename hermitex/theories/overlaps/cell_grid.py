@@ -6,16 +6,19 @@ A variable that f sees only through steps is cut into intervals, whose probabili
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hermitex.kernels.normals import WINDOW, interval_probabilities, panels
 from hermitex.symbolic.budget import checkpoint
 
 Array = np.ndarray
+_ENTRIES = 4_000_000  # of one array: 32 MB
+_KEPT = 12_000_000  # entries of a sparse table that are kept: 150 MB
 
 
 def scale_rung(s: Any) -> Any:
@@ -67,33 +70,71 @@ class LabelGrid:
     """f over the cells of its axes, shape (k, cells of axis 1, ..., cells of axis r): `law` gives it from points.
 
     law : one array for each variable, broadcastable -> values (k, ...)
+    part : of many labels, (i, j) -> the law of those from the i-th to the j-th;  count : how many there are
     """
 
     axes: tuple[LabelAxis, ...]
     law: Callable[[Sequence[Array]], Array]
-    _kept: dict[Any, Array] = field(default_factory=dict)
+    part: Callable[[int, int], Callable[[Sequence[Array]], Array]] | None = None
+    count: int = 0
+    _kept: dict[Any, Any] = field(default_factory=dict)
 
     def size(self, v: Array, fineness: float = 1.0) -> int:
         """How many cells it has."""
         return int(np.prod([len(a.nodes(a.rung(float(np.sqrt(x))), fineness)[0]) for a, x in zip(self.axes, v, strict=True)]))
 
+    def _nodes(self, v: Array, fineness: float) -> tuple[tuple[float, ...], list[Array]]:
+        """(what the nodes depend on, the nodes of each axis)."""
+        key = tuple(0.0 if a.steps else a.rung(np.sqrt(x))*fineness for a, x in zip(self.axes, v, strict=True))
+        return key, [a.nodes(k/fineness, fineness)[0] for a, k in zip(self.axes, key, strict=True)]
+
     def tensor(self, v: Array, fineness: float = 1.0) -> Array:
         """The values of f on the cells."""
-        key = tuple(0.0 if a.steps else a.rung(np.sqrt(x))*fineness for a, x in zip(self.axes, v, strict=True))
+        key, nodes = self._nodes(v, fineness)
         if key not in self._kept:
-            nodes = [a.nodes(k/fineness, fineness)[0] for a, k in zip(self.axes, key, strict=True)]
-            if len(self._kept) > 3:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = np.asarray(self.law(np.meshgrid(*nodes, indexing="ij", sparse=True)), dtype=float)
-        return self._kept[key]
+            self._keep(key, np.asarray(self.law(np.meshgrid(*nodes, indexing="ij", sparse=True)), dtype=float))
+        return self._kept[key]  # type: ignore[no-any-return]
 
-    def moments(self, omega: Sequence[Array], v: Array, fineness: float = 1.0, *, slopes: bool = True) -> list[Array]:
-        """[E[f|omega], d/domega_1, ..., d/domega_r] on the tensor grid of omegas: arrays (k, n_1, ..., n_r)."""
+    def _keep(self, key: Any, value: Any) -> None:
+        if len(self._kept) > 3:
+            self._kept.pop(next(iter(self._kept)))
+        self._kept[key] = value
+
+    def tables(self, v: Array, fineness: float) -> Iterator[tuple[Any, tuple[int, ...]]]:
+        """(f as a matrix whose last axis is that of the last variable, the shape of the others), some labels at a time.
+
+        Next to a point few of many labels occur: their tables are sparse, and kept where they fit.
+        """
+        if self.part is None:
+            f = self.tensor(v, fineness)
+            yield f.reshape(-1, f.shape[-1]), f.shape[:-1]
+            return
+        key, nodes = self._nodes(v, fineness)
+        if (kept := self._kept.get(("tables", key))) is not None:
+            yield from kept
+            return
+        points = np.meshgrid(*nodes, indexing="ij", sparse=True)
+        step = max(1, _ENTRIES//int(np.prod([len(n) for n in nodes])))
+        made: list[tuple[Any, tuple[int, ...]]] = []
+        room = _KEPT
+        never = 1e-40  # a label this unlikely at a point is not seen beside the others
+        for i in range(0, self.count, step):
+            f = np.asarray(self.part(i, i + step)(points), dtype=float)
+            checkpoint("iterating the state evolution", f.size)
+            made.append((csr_array(np.where(f > never, f, 0.0).reshape(-1, f.shape[-1])), f.shape[:-1]))
+            yield made[-1]
+            room -= made[-1][0].nnz
+            if room < 0:
+                made.clear()
+        if room >= 0:
+            self._keep(("tables", key), made)
+
+    def moments(self, omega: Sequence[Array], v: Array, fineness: float = 1.0, *, slopes: bool = True) -> Iterator[list[Array]]:
+        """[E[f|omega], d/domega_1, ..., d/domega_r] on the tensor grid of omegas, each (k, n_1, ..., n_r), k labels at a time."""
         factors = [a.probabilities(o, x, fineness) for a, o, x in zip(self.axes, omega, v, strict=True)]
-        f = self.tensor(v, fineness)
-        wanted = [None, *range(len(self.axes))] if slopes else [None]
-        checkpoint("iterating the state evolution", len(wanted)*f.size*len(omega[0])//3)
-        return [contracted(f, [d if i == j else p for j, (p, d) in enumerate(factors)]) for i in wanted]
+        for f, shape in self.tables(v, fineness):
+            checkpoint("iterating the state evolution", (len(omega) + 1 if slopes else 1)*f.size*len(omega[-1])//3)
+            yield contracted(f, shape, factors, slopes=slopes)
 
     def at(self, omega: Array, v: Array, rows: Array | None = None, fineness: float = 1.0) -> list[Array]:
         """The same at points omega (n, r); `rows` (n,) says which component of f is meant at each of them, else all: (k, n)."""
@@ -106,61 +147,6 @@ class LabelGrid:
                 for i in (None, *range(len(self.axes)))]
 
 
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """A matrix of which few columns are not 0 in any one block of rows: (the columns, what stands there), block after block."""
-
-    parts: list[tuple[Array, Array]]
-
-    @property
-    def size(self) -> int:
-        """Numbers that are kept."""
-        return sum(block.size for _, block in self.parts)
-
-    def __matmul__(self, p: Array) -> Array:
-        return np.concatenate([block @ p[columns] for columns, block in self.parts])
-
-
-@dataclass(frozen=True, eq=False)
-class ThinTable:
-    """P(y_k | z) dy_k of many labels of one variable: next to a point few of them occur. Few entries, kept for good.
-
-    law : (labels, their dy, points) -> (k, points)
-    """
-
-    axis: LabelAxis
-    law: Callable[[Array, Array, Sequence[Array]], Array]
-    labels: Array
-    steps: Array
-    _kept: dict[float, Blocks | None] = field(default_factory=dict)
-
-    def of(self, v: float, fineness: float, most: int) -> Blocks | None:
-        """The table for a Gaussian of variance v, made of parts of at most `most` entries; None where it is not thin."""
-        key = self.axis.rung(np.sqrt(v))*fineness
-        if key not in self._kept:
-            if len(self._kept) > 3:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = self._made(self.axis.nodes(key/fineness, fineness)[0], most)
-        return self._kept[key]
-
-    def _made(self, z: Array, most: int) -> Blocks | None:
-        parts: list[tuple[Array, Array]] = []
-        seen, step = 0, max(1, most//len(z))
-        never = 1e-60  # a label this unlikely at a point is not seen beside the others
-        thin = 1/4  # of a table: where so little is left it is taken in blocks
-        per_block = 32  # labels of a block
-        for k in range(0, len(self.labels), step):
-            f = self.law(self.labels[k:k + step], self.steps[k:k + step], [z])
-            checkpoint("iterating the state evolution", f.size)
-            for rows in (f[i:i + per_block] for i in range(0, len(f), per_block)):
-                columns = np.flatnonzero((rows > never).any(axis=0))
-                parts.append((columns, rows[:, columns]))
-                seen += parts[-1][1].size
-            if seen > thin*len(self.labels)*len(z):
-                return None
-        return Blocks(parts)
-
-
 def averaged(f: Array, nodes: Sequence[tuple[Array, Array]]) -> float:
     """sum over a tensor of nodes of f w_1 ... w_r."""
     for _, w in nodes:
@@ -168,8 +154,23 @@ def averaged(f: Array, nodes: Sequence[tuple[Array, Array]]) -> float:
     return float(f)
 
 
-def contracted(f: Array, factors: Sequence[Array]) -> Array:
-    """sum over cells of f[k, c_1, ..., c_r] p_1[c_1, n_1] ... p_r[c_r, n_r]."""
-    for p in factors:
-        f = np.tensordot(f, p, axes=(1, 0))  # the axis of n goes last: after r steps the order is right
-    return f
+def contracted(f: Any, shape: tuple[int, ...], factors: Sequence[tuple[Array, Array]], *, slopes: bool = True) -> list[Array]:
+    """[sum f p_1 ... p_r, then the same with the slope of each factor in the place of one of them]: arrays (k, n_1, ..., n_r).
+
+    f : what stands in the cells, a matrix (k c_1 ... c_(r-1), c_r), dense or sparse, of the `shape` (k, c_1, ..., c_(r-1))
+    factors : (p_i, its slope), each (c_i, n_i)
+    """
+    *first, (p, slope) = factors
+    found: dict[int | None, Array] = {None: (f @ p).reshape(*shape, -1)}
+    if slopes:
+        found[len(first)] = (f @ slope).reshape(*shape, -1)
+    for i, (p, slope) in enumerate(first):
+        new = {j: _along(p, part, i + 1) for j, part in found.items()}
+        if slopes:
+            new[i] = _along(slope, found[None], i + 1)
+        found = new
+    return [found[j] for j in (None, *range(len(factors)))] if slopes else [found[None]]
+
+
+def _along(p: Array, f: Array, axis: int) -> Array:
+    return np.moveaxis(np.tensordot(p, f, axes=(0, axis)), 0, axis)

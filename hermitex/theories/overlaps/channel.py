@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from hermitex.kernels.normals import broken_nodes, merge_far_fields, panels
 from hermitex.symbolic.budget import checkpoint
-from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, ThinTable, averaged
+from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, averaged
 from hermitex.theories.overlaps.overlap_frame import eigen_nodes, field_nodes, frame_of, frame_of_axes
 
 _CHUNK = 4_000_000  # numbers in one array: 32 MB
@@ -32,7 +32,7 @@ class Output:
     perfect : whether z_i can be known exactly at a finite alpha (a smooth label without noise), (r,) or one for all
     beside : fineness of the grids with which F(M) is compared, below 1 for a finer one
     doubt : how many times the largest difference from these F may be off
-    cheap : the same label by a quadrature that is less exact and so much cheaper that it is worth to start from its fixed points
+    rough : fineness of nodes that are so much cheaper that it is worth to start from their fixed points; 1 for none
     quick : whether F(M) off the diagonal costs so little that whole branches are followed for their transitions
     nodes : how many F(M) are worth their time for an interpolation along one overlap
     digits : of a transition that are worth saying
@@ -46,16 +46,12 @@ class Output:
     together: float | None = None
     beside: tuple[float, ...] = (0.75,)
     doubt: float = 1.0
+    rough: float = 1.0
     digits: int = 8
 
     @property
     def smooth(self) -> Any:
         """g, of a list of arrays, where the label is g(z) itself and smooth almost everywhere; else None."""
-        return None
-
-    @property
-    def cheap(self) -> Output | None:
-        """A less exact quadrature to start from."""
         return None
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
@@ -91,7 +87,6 @@ class FiniteOutput(Output):
     grid: LabelGrid
     labels: Array
     law: Any = None
-    steps: Any = None
     r: int = 1
     smallest: Any = 4e-4
     nodes: int = 40
@@ -106,35 +101,11 @@ class FiniteOutput(Output):
         F = sum((sum_outer_products(a, z, weight) for weight, z, a in parts), np.zeros((self.r, self.r)))
         return frame.back(frame.R.T @ F @ frame.R*frame.shown)  # what the other half of the fields cancels is zero
 
-    @cached_property
-    def _thin(self) -> ThinTable | None:
-        """The table of a smooth law of one variable, if it has so many labels that it may be thin."""
-        many = 200  # labels from which few may occur next to each point
-        if self.law is None or self.r > 1 or len(self.labels) < many:
-            return None
-        return ThinTable(self.grid.axes[0], partial(cell_probabilities, self.law), self.labels, self.steps)
-
     def _along_axes(self, m: Array, halved: Sequence[int], fineness: float) -> Iterator[tuple[Array, Array, Any]]:
-        """(weights, Z, [A_i]) on a tensor of omegas, all at once, or as much at a time as fits.
-
-        Some fields at a time by a thin table, which is whole; else some labels at a time.
-        """
+        """(weights, Z, [A_i]) on a tensor of omegas, some labels at a time."""
         nodes = self._fewer(field_nodes(m, _FIELDS.get(self.r, 1.0)*fineness, halved), m)
-        omegas, weight = [o for o, _ in nodes], tensor_product([w for _, w in nodes])
-        if self._thin is not None and (table := self._thin.of(float(1 - m[0]), fineness, _CHUNK)) is not None:
-            step = max(1, _CHUNK//len(self.labels))
-            for k in range(0, len(weight), step):
-                p, d = self.grid.axes[0].probabilities(omegas[0][k:k + step], float(1 - m[0]), fineness)
-                checkpoint("iterating the state evolution", table.size*p.shape[1])
-                yield weight[k:k + step], table @ p, [table @ d]
-            return
-        size = max(1, _CHUNK//max(self.grid.size(1 - m, fineness), weight.size))
-        whole = self.law is None or size >= len(self.labels)
-        for k in range(0, 1 if whole else len(self.labels), size):
-            part = slice(k, k + size)
-            law = None if whole else partial(cell_probabilities, self.law, self.labels[part], self.steps[part])
-            grid = self.grid if law is None else LabelGrid(self.grid.axes, law)
-            z, *a = grid.moments(omegas, 1 - m, fineness)
+        weight = tensor_product([w for _, w in nodes])
+        for z, *a in self.grid.moments([o for o, _ in nodes], 1 - m, fineness):
             yield weight, z, a
 
     def _fewer(self, nodes: Sequence[tuple[Array, Array]], m: Array) -> list[tuple[Array, Array]]:
@@ -149,7 +120,7 @@ class FiniteOutput(Output):
         m = np.diag(M)
         # Z_1 = Z_2 is a kink in omega: where the target is odd about a step it lies there, else the panels are fine enough.
         nodes = self._fewer([broken_nodes(x, 1 - x, a.cuts, 0.7) for x, a in zip(m, self.grid.axes, strict=True)], m)
-        z, = self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False)
+        z, = next(self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False))
         return averaged(z.min(axis=0), nodes)
 
     def sliced(self, M: Array, fineness: float) -> Iterator[tuple[Array, Array, Any]]:

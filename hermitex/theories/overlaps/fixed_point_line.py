@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from scipy.interpolate import krogh_interpolate
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import expit, logit
 
 Array = np.ndarray
 _SMALL = (0.0, 1e-4, 1e-3, 4e-3, 1e-2, 2e-2)  # overlaps that are solved by F itself close to the threshold
@@ -131,18 +130,6 @@ class OverlapLine:
             q = float(np.clip(q - step, 0.0, 1 - self.t0**2))
             if abs(step) < 1e-6*q:  # Newton's next step is smaller by the interpolant's relative error of the slope
                 return q
-        return self._bracketed(alpha, q)
-
-    def _bracketed(self, alpha: float, q: float) -> float:
-        """The crossing of F itself next to q, from which Newton's steps with the interpolant did not get there."""
-        def gap(x: float) -> float:
-            return self.alpha(x) - alpha
-
-        for wide in (1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 4.0):
-            low, high = (float(expit(logit(q) + side*wide)) for side in (-1, 1))
-            high = min(high, 1 - self.t0**2)
-            if gap(low)*gap(high) < 0:
-                return float(brentq(gap, low, high, xtol=1e-15, rtol=1e-13))
         return q
 
     def spinodals(self) -> list[tuple[float, float]]:

@@ -8,49 +8,18 @@ Source: Troiani et al. (2024).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 
 from hermitex.theories.overlaps.overlap_branch import accelerated
 from hermitex.theories.overlaps.overlap_map import OverlapMap
 from hermitex.theories.overlaps.overlap_space import FixedPoint
-from hermitex.theories.overlaps.saturation import Approach, unit_gradients
 
 Array = np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class WholeMap(OverlapMap):
-    """A map, and what is known of it near M = 1; `known`: the fixed points that were found, by (alpha, informed)."""
-
-    known: dict[tuple[float, bool], FixedPoint] = field(default_factory=dict)
-
-    @cached_property
-    def approach(self) -> Approach | None:
-        """The fixed points beside M = 1 of a smooth label without noise."""
-        g = self.output.smooth
-        return None if g is None else Approach(self, unit_gradients(g, self.output.r))
-
-    def beside_one(self, alpha: float, informed: bool) -> FixedPoint | None:
-        """The fixed point of a smooth label without noise that is nearer to M = 1 than is resolved."""
-        return None if self.approach is None else self.approach.solve(alpha, informed)
-
-    @cached_property
-    def pace(self) -> float:
-        """c with V <- V/(alpha c) where V is small: its limit V -> 0, or what it is at the smallest V that is resolved, if less."""
-        if self.approach is None:
-            return 0.0
-        m, R = np.linalg.eigh(self.approach.shape)
-        half = 0.45  # beyond which V is no longer small
-        V = (R*np.minimum(m, half)) @ R.T
-        L = np.linalg.cholesky(V)
-        near = float(np.linalg.eigvalsh(L.T @ self.output.second(np.eye(self.output.r) - V) @ L)[0])
-        return min(near, 1/self.approach.onset)
-
-
-def reached_fixed_point(evolution: WholeMap, alpha: float, informed: bool) -> FixedPoint:
+def reached_fixed_point(evolution: OverlapMap, alpha: float, informed: bool) -> FixedPoint:
     """The fixed point reached from zero, or from one; kept, and the start of the next."""
     key = (alpha, informed)
     if key not in evolution.known:
@@ -62,13 +31,12 @@ def reached_fixed_point(evolution: WholeMap, alpha: float, informed: bool) -> Fi
             found = evolution.iterated(alpha, informed) if last is None else accelerated_fixed_point(evolution, last.x, alpha,
                                                                                                      informed)
             found = found if found.converged else _finished(evolution, found, alpha)
-            found = resolved_fixed_point(evolution, found if informed else stable_fixed_point(evolution, found, alpha), alpha,
-                                         informed)
+            found = resolved_fixed_point(evolution, found if informed else stable_fixed_point(evolution, found, alpha), alpha)
         evolution.known[key] = found
     return evolution.known[key]
 
 
-def accelerated_fixed_point(evolution: WholeMap, start: Array, alpha: float, informed: bool,
+def accelerated_fixed_point(evolution: OverlapMap, start: Array, alpha: float, informed: bool,
                             held: Sequence[int] = ()) -> FixedPoint:
     """Some plain steps, which tell where it goes, then Anderson's acceleration; plain steps throughout where that fails.
 
@@ -88,15 +56,11 @@ def accelerated_fixed_point(evolution: WholeMap, start: Array, alpha: float, inf
         x[fixed] = start[fixed]
         if not np.any(start):
             return evolution.iterated(alpha)
-    surely = 1.1  # alpha c from which what is near 1 is so, whatever the next order in V
     plain = 3  # steps of the map itself, which tell where it goes
     for _ in range(plain):
         x = step(x)
-        pushed = np.linalg.eigvalsh(space.matrix(x))[-1] > 1 - evolution.least
-        if not fixed and not informed and pushed and alpha*evolution.pace <= 1:
+        if not fixed and not informed and all_near(evolution, x):
             return FixedPoint(x, float("nan"), False)  # the fixed point is above
-        if not fixed and not informed and all_near(evolution, x) and alpha*evolution.pace > surely:
-            return FixedPoint(x, float("nan"), False)
     M, residual = accelerated(lambda X: space.matrix(step(space.coordinates(X))), space.matrix(x))
     settled = 1e-9  # residual of the accelerated iteration
     nearby = (FixedPoint(space.coordinates(M), residual, True, plain) if residual <= settled
@@ -109,7 +73,7 @@ def accelerated_fixed_point(evolution: WholeMap, start: Array, alpha: float, inf
     return evolution.iterated(alpha, informed, x, fixed)
 
 
-def stable_fixed_point(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
+def stable_fixed_point(evolution: OverlapMap, found: FixedPoint, alpha: float) -> FixedPoint:
     """The fixed point, or where the iteration goes on to from one that it would leave in the end: the directions separate there.
 
     Above it, since what is reached from M = eps 1 is so from below.
@@ -138,14 +102,14 @@ def stable_fixed_point(evolution: WholeMap, found: FixedPoint, alpha: float) -> 
     return _finished(evolution, evolution.iterated(alpha, False, kicked, calm=calm), alpha)
 
 
-def _finished(evolution: WholeMap, found: FixedPoint, alpha: float) -> FixedPoint:
+def _finished(evolution: OverlapMap, found: FixedPoint, alpha: float) -> FixedPoint:
     """Next to a transition the iteration crawls, and has come near enough for Newton's method."""
     crawls = 1e-5  # a step
     near = not found.converged and found.residual < crawls
     return found if not near else by_newton(evolution, found.x, alpha) or found
 
 
-def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[int] = (),
+def by_newton(evolution: OverlapMap, start: Array, alpha: float, held: Sequence[int] = (),
               slopes: Array | None = None) -> FixedPoint | None:
     """The fixed point next to a start; None where Newton's method leaves 0 <= M < 1 or does not settle.
 
@@ -172,18 +136,14 @@ def by_newton(evolution: WholeMap, start: Array, alpha: float, held: Sequence[in
     return None
 
 
-def resolved_fixed_point(evolution: WholeMap, found: FixedPoint, alpha: float, informed: bool) -> FixedPoint:
-    """What the quadrature resolves; what is nearer to 1 where all directions come there together; else why not."""
+def resolved_fixed_point(evolution: OverlapMap, found: FixedPoint, alpha: float) -> FixedPoint:
+    """The fixed point if it is resolved; M = 1 where V falls both at the smallest that is resolved and as V -> 0; else why not."""
     limit, m = evolution.least, np.linalg.eigvalsh(evolution.space.matrix(found.x))
     near = all_near(evolution, found.x)
     if m[-1] <= 1 - limit and not near:
         return found
-    beside = evolution.beside_one(alpha, informed)
-    if beside is not None:
-        return beside
-    one = evolution.approach  # of directions that come near 1 together it has told above
-    if near and one is not None and not one.together and one.attracts(alpha) and alpha*evolution.pace > 1:
-        return replace(found, x=evolution.space.coordinates(np.eye(evolution.output.r)), residual=0.0, converged=True, reason="")
+    if near and evolution.approach is not None and evolution.approach.attracts(alpha) and alpha*evolution.pace > 1:
+        return FixedPoint(evolution.space.coordinates(np.eye(evolution.output.r)), 0.0, True, found.iterations)
     if near:
         limit = evolution.together
     return replace(found, residual=float("nan"), converged=False,
@@ -191,7 +151,7 @@ def resolved_fixed_point(evolution: WholeMap, found: FixedPoint, alpha: float, i
                           "resolve; take a smaller alpha")
 
 
-def all_near(evolution: WholeMap, x: Array) -> bool:
+def all_near(evolution: OverlapMap, x: Array) -> bool:
     """Whether all directions together are nearer to 1 than is resolved."""
     V = np.linalg.eigvalsh(np.eye(evolution.output.r) - evolution.space.matrix(x))
     return bool(np.prod(np.maximum(V, evolution.least)) <= evolution.together**len(V)*(1 + 1e-9))

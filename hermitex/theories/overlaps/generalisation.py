@@ -19,7 +19,7 @@ from hermitex.kernels.normals import normal_nodes
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, averaged
 from hermitex.theories.overlaps.channel import FiniteOutput, is_diagonal
-from hermitex.theories.overlaps.label_fibres import FibreOutput, few_values
+from hermitex.theories.overlaps.discrete_labels import FibreOutput, few_values
 from hermitex.theories.overlaps.label_structure import axis, indicator, label_values, target_function
 from hermitex.theories.overlaps.output_choice import listed_output
 
@@ -147,8 +147,8 @@ class Generalisation:
             square = of(points)**2
             return np.stack([square, np.where(sum(np.square(p) for p in points) < 49, square, 0.0)])
 
-        found = LabelGrid(self.axes, squares).moments([np.zeros(1)]*self.r, one, self._fine(self.grid, one), slopes=False)
-        whole, near = np.ravel(found[0])
+        found, = next(LabelGrid(self.axes, squares).moments([np.zeros(1)]*self.r, one, self._fine(self.grid, one), slopes=False))
+        whole, near = np.ravel(found)
         same = 1e-6  # relative: the window and a narrower one
         return float(whole) if np.isfinite(whole) and abs(whole - near) <= same*whole else float("nan")
 
@@ -166,8 +166,8 @@ class Generalisation:
             grid = LabelGrid(tuple(LabelAxis(np.array([c])) for c in (_APART if self.rough else np.zeros(self.r))[:self.r]),
                              lambda u: of([sum(c*x for c, x in zip(row, u, strict=True)) for row in R])[None])
         nodes = [normal_nodes(x, 1 - x, coarse) for x in m]
-        mean = grid.moments([o for o, _ in nodes], 1 - m, self._fine(grid, 1 - m, fineness), slopes=False)[0][0]
-        return averaged(mean**2, nodes)
+        mean, = next(grid.moments([o for o, _ in nodes], 1 - m, self._fine(grid, 1 - m, fineness), slopes=False))
+        return averaged(mean[0]**2, nodes)
 
     @cached_property
     def _jumps(self) -> bool:

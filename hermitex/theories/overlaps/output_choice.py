@@ -25,12 +25,11 @@ from hermitex.kernels.panel_rules import zeros_of
 from hermitex.theories.overlaps.bins import BinnedOutput
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid
 from hermitex.theories.overlaps.channel import FiniteOutput, Output, cell_probabilities
-from hermitex.theories.overlaps.label_fibres import FibreOutput, few_values
+from hermitex.theories.overlaps.discrete_labels import FibreOutput, StepOutput, few_values
 from hermitex.theories.overlaps.label_structure import axis, find_sections, indicator, label_values, target_function
 from hermitex.theories.overlaps.output_levels import LevelOutput
 from hermitex.theories.overlaps.overlap_space import OverlapSpace
 from hermitex.theories.overlaps.product_labels import ProductOutput
-from hermitex.theories.overlaps.step_labels import StepOutput
 
 _LABELS = 18_000  # of a quadrature over y: 144 kB at each field
 
@@ -125,12 +124,13 @@ def _integrated(density: Any, y: Array, dy: Array, axes: tuple[LabelAxis, ...], 
                 analytic: bool = False) -> Output:
     steps = np.broadcast_to(dy, y.shape)
     axes = tuple(a if a.steps else LabelAxis(a.cuts, False, scale, analytic and len(axes) > 1 and not a.cuts.size) for a in axes)
-    grid = LabelGrid(axes, partial(cell_probabilities, density, y, steps))
+    grid = LabelGrid(axes, partial(cell_probabilities, density, y, steps),
+                     lambda i, j: partial(cell_probabilities, density, y[i:j], steps[i:j]), len(y))
     most = 6e8  # labels times points that a quadrature may cost
     if len(y) > _LABELS or grid.size(np.full(len(axes), 0.25))*float(len(y)) > most:
         raise NoClosedForm(f"the state evolution of {what}", "its range is too large against its noise for a quadrature",
                            "Use a larger noise")
-    return listed_output(grid, y, law=density, steps=steps, smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
+    return listed_output(grid, y, law=density, smallest=_smallest(axes), nodes=40 if len(axes) == 1 else 16)
 
 
 def listed_output(grid: LabelGrid, labels: Array, curved: tuple[Any, Array, Array] | None = None, **more: Any) -> FiniteOutput:

@@ -190,8 +190,8 @@ class LevelOutput(Output):
         weight = np.ones(1)
         for _, w in nodes:
             weight = (weight[:, None]*w).ravel()
-        return [contracted(cells, [d if j == i else p for j, (p, d) in enumerate(factors)]).reshape(len(cells), -1)
-                for i in (None, *range(len(m)))], weight
+        found = contracted(cells.reshape(-1, cells.shape[-1]), cells.shape[:-1], factors) if factors else [cells]
+        return [f.reshape(len(cells), -1) for f in found], weight
 
     def _apart(self, slopes: list[Array], wu: Array) -> Array:
         """E over the cells' fields of P_p s_i s_j, s_i = dP_p/P_p and 1 in the place of x: (patterns, r, r)."""

@@ -153,12 +153,18 @@ def _first(zero: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
         start = zero.F(zero.base)
         N = start/np.trace(start)
     else:
-        rate, N = zero.kernel_growth(zero.base, zero.K, compressed_basis(basis, zero.K))
-        if rate < LEAST:
+        span = compressed_basis(basis, zero.K)
+        rate, N = zero.kernel_growth(zero.base, zero.K, span)
+        if rate < LEAST and not _steady(rate, zero.kernel_growth(zero.base, zero.K, span, (2, 4, 8))[0]):
             return None
     P = kept_face(zero.F, _range(N))
     path = zero.opened(P, P, N, zero.base)
     return 0.0 if zero.trivial else path.line.threshold, path
+
+
+def _steady(rate: float, again: float) -> bool:
+    """Whether a small rate does not change with the overlaps that it is taken from: that of a second order grows with them."""
+    return rate > 0 and abs(again/rate - 1) < 0.2
 
 
 def _next(path: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:

@@ -13,18 +13,25 @@ import numpy as np
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.fixed_point_line import TRIVIAL
-from hermitex.theories.overlaps.overlap_branch import accelerated
+from hermitex.theories.overlaps.overlap_branch import LEAST, accelerated
 from hermitex.theories.overlaps.overlap_space import FixedPoint, OverlapSpace
+from hermitex.theories.overlaps.saturation import Approach, unit_gradients
 
 Array = np.ndarray
+SMALL = 1e-5  # an overlap in which the map is linear to five digits
 
 
 @dataclass(frozen=True, eq=False)
 class OverlapMap:
-    """The map of one label; F does not depend on alpha and is kept."""
+    """The map of one label; F does not depend on alpha and is kept, as are the fixed points `known` by (alpha, informed).
+
+    fineness : of the nodes, 1 the usual, more for coarser ones
+    """
 
     output: Output
     space: OverlapSpace
+    fineness: float = 1.0
+    known: dict[tuple[float, bool], FixedPoint] = field(default_factory=dict)
     _kept: dict[tuple[bytes, float], Array] = field(default_factory=dict)
 
     @property
@@ -47,7 +54,7 @@ class OverlapMap:
             checkpoint("iterating the state evolution")
             if len(self._kept) > 4000:
                 self._kept.clear()
-            self._kept[key] = self.output.second(M, fineness)
+            self._kept[key] = self.output.second(M, self.fineness*fineness)
         return self._kept[key]
 
     def inside(self, M: Array) -> Array:
@@ -125,6 +132,69 @@ class OverlapMap:
         """Whether F(0) is not zero: then M = 0 is no fixed point, at any alpha."""
         return bool(np.abs(self.F(np.zeros(self.n))).max() > TRIVIAL)
 
+    # -- next to zero ---------------------------------------------------------------------------------------------------
+    def growth(self, x: Array, zeros: list[int], seed: float = SMALL) -> Array:
+        """(F_k, dF_k/dx_l) at x_l -> 0+ over the overlaps that vanish: a trivial part, and the linear map that alpha multiplies."""
+        base = self.F(x)
+        trivial = np.array([base[self.space.entries[k]] for k in zeros])
+        linear = np.zeros((len(zeros), len(zeros)))
+        for j, k in enumerate(zeros):
+            y = x.copy()
+            y[k] = seed
+            F = self.F(y)
+            linear[:, j] = [(F[self.space.entries[i]] - t)/seed for i, t in zip(zeros, trivial, strict=True)]
+        return np.concatenate([trivial[:, None], linear], axis=1)
+
+    def leaving_zero(self, x: Array, zeros: list[int]) -> tuple[float, list[int]]:
+        """(rate, which overlaps): they leave zero where alpha is above 1/rate, at once where F itself is not zero there.
+
+        A small rate is one only if it does not change with the seed: that of a second order grows with it, rounding falls.
+        """
+        table = self.growth(x, zeros)
+        moved = [k for k, t in zip(zeros, table[:, 0], strict=True) if t > TRIVIAL]
+        if moved:
+            return np.inf, moved
+        rates, vectors = np.linalg.eig(table[:, 1:])
+        rate = float(rates.real.max())
+        alike = 1e-4  # relative, of rates that are one
+        vector = np.abs(vectors[:, rates.real >= rate - alike*abs(rate)]).sum(axis=1)
+        steady = 0.2  # change of a rate from a small overlap to twice as much
+        if rate < LEAST:
+            again = float(np.linalg.eigvals(self.growth(x, zeros, 2*SMALL)[:, 1:]).real.max())
+            rate = rate if rate > 0 and abs(again/rate - 1) < steady else 0.0
+        return rate, [k for k, v in zip(zeros, vector, strict=True) if v > 1e-6*vector.max()]
+
+    @cached_property
+    def _rate(self) -> float:
+        return self.leaving_zero(np.zeros(self.n), list(range(self.n)))[0]
+
+    def leaves_zero(self, alpha: float) -> bool:
+        """Whether some overlap leaves zero at this alpha; of a full M none is said to."""
+        return self.space.diagonal and alpha*self._rate > 1 + 2*SMALL
+
+    # -- next to one ----------------------------------------------------------------------------------------------------
+    @cached_property
+    def approach(self) -> Approach | None:
+        """How the overlaps of a smooth label without noise come near 1."""
+        g = self.output.smooth
+        return None if g is None else Approach(unit_gradients(g, self.output.r), self._symmetric)
+
+    def _symmetric(self, F: Array) -> Array:
+        """The nearest matrix in the space of the overlaps."""
+        rows = self.space.basis.reshape(self.n, -1).T
+        return self.space.matrix(np.linalg.lstsq(rows, F.ravel(), rcond=None)[0])
+
+    @cached_property
+    def pace(self) -> float:
+        """c with V <- V/(alpha c) where V is small: its limit V -> 0, or what it is at the smallest V that is resolved, if less."""
+        if self.approach is None:
+            return 0.0
+        m, R = np.linalg.eigh(self.approach.shape)
+        half = 0.45  # beyond which V is no longer small
+        V = (R*np.minimum(m*self.together/m[0], half)) @ R.T
+        L = np.linalg.cholesky(V)
+        return min(float(np.linalg.eigvalsh(L.T @ self.output.second(np.eye(self.output.r) - V) @ L)[0]), self.approach.rate)
+
     # -- from a start ---------------------------------------------------------------------------------------------------
     def iterated(self, alpha: float, informed: bool = False, start: Array | None = None, held: list[int] | None = None, *,
                  calm: float = 2e-3) -> FixedPoint:
@@ -147,7 +217,7 @@ class OverlapMap:
             change = float(np.abs(new - x).max())/max(scale, 1e-300)
             if not informed and not held and n > 6 and scale < 1e-3 and not self.trivial:
                 old = float(np.abs(x).max())
-                if scale <= old:  # in the linear regime, and not growing
+                if scale <= old and not self.leaves_zero(alpha):  # in the linear regime, and not growing
                     return FixedPoint(np.zeros(self.n), 0.0, True, n)
                 new = new*min(1e-3/scale, 50.0)
             x = new
@@ -163,4 +233,7 @@ class OverlapMap:
                 if change < 1e-11:
                     break
             best = x
+        nothing = 1e-7  # an overlap that is smaller is on its way to zero
+        if self.space.diagonal and not self.trivial and np.abs(best).max() < nothing and not self.leaves_zero(alpha):
+            return FixedPoint(np.zeros(self.n), 0.0, True, n)
         return FixedPoint.resting(best, float(np.abs(step(best) - best).max()), 1e-8, n)

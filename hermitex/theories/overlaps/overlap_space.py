@@ -23,14 +23,13 @@ _EVEN = ("deterministic", "random_sign", "gaussian", "flip", "sign", "multiplica
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """One fixed point: coordinates x of M, the undamped residual, whether it converged, why not; `off`: its error if known."""
+    """One fixed point: coordinates x of M, the undamped residual, whether it converged, and why not."""
 
     x: Array
     residual: float
     converged: bool
     iterations: int = 0
     reason: str = ""
-    off: float = float("nan")
 
     @classmethod
     def resting(cls, x: Array, residual: float, most: float, iterations: int = 0) -> FixedPoint:

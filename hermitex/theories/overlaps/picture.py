@@ -37,7 +37,7 @@ class OverlapCurve(Curve):
         beside = self.model.curve(self.alpha, branch=other) if len(self) > 1 else None
         try:
             evolution = self.model.evolution
-            quick = len(self) > 1 and (evolution.output.quick or not evolution.by_branches)
+            quick = len(self) > 1 and (evolution.output.quick or evolution.n == 1 or not evolution.by_branches)
             found = self.model.transitions() if quick else None
             marks = () if found is None else found.marks()
         except (HermitexError, ArithmeticError):

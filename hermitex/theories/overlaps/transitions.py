@@ -108,7 +108,7 @@ def transitions(theory: Any) -> Transitions:
     For "sign(z1) + sign(z2)" weak recovery is at 0, and the two directions separate, M11/2 + M22/2 - M12, at 2.0523824.
     """
     evolution = theory.evolution
-    along = evolution.by_branches and (evolution.output.quick or not theory.space.diagonal)
+    along = evolution.by_branches and (evolution.n > 1 or not theory.space.diagonal)
     found = _along_branches(theory, evolution) if along else _entry_by_entry(theory, evolution)
     return replace(found, weak_recovery=_of_the_label(theory, found.weak_recovery))
 

@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.hints import Axes, DataFrame, Formula, Numbers
+from hermitex.hints import Axes, Formula, Numbers
+from hermitex.show.cite import Cited
+from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, letter, number, words_table
 from hermitex.theories.bounds import bounds
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class BoundsMap(Shown):
+class BoundsMap(Cited, Tabled, Shown):
     """Bounds on a grid: `bounds` holds the arrays, rows along c and columns along r; or one axis along eta."""
+
+    sources = Bounds.sources
 
     bounds: Bounds
     axes: tuple[str, ...]
@@ -40,16 +44,6 @@ class BoundsMap(Shown):
         """Columns of equal length, a row for each point: the axes, then both bounds."""
         line = {"eta": np.asarray(self.eta).tolist()} if self.axes == ("eta",) else {}
         return {**line, **self.bounds.table()}
-
-    def to_dataframe(self) -> DataFrame:
-        """A pandas DataFrame, one row a point."""
-        from hermitex.show.tables import to_dataframe
-
-        return to_dataframe(self.table())
-
-    def bibtex(self) -> str:
-        """BibTeX of the paper whose result this is."""
-        return self.bounds.bibtex()
 
     def _html(self) -> str:
         columns, rows = self.table(), []

@@ -12,6 +12,7 @@ from sympy import Expr
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.hints import Axes, Value
+from hermitex.show.cite import Cited
 from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, formula_table, number, number_table
 from hermitex.solvers.sweep_grid import real_array
@@ -35,7 +36,7 @@ _LETTERS = {"upper": r"\text{upper bound}", "lower": r"\text{lower bound}", "upp
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Bounds(Tabled, Shown):
+class Bounds(Cited, Tabled, Shown):
     """Bounds on the risk, the coefficients and the functions that realise them.
 
     upper, lower, error : float or array; r, c, gamma : where (None where the learning rate was minimised over: then
@@ -49,6 +50,8 @@ class Bounds(Tabled, Shown):
     >>> bool(found.lower < found.upper)
     True
     """
+
+    sources = ("cui2024",)
 
     sigma: Activation
     target: Activation
@@ -150,12 +153,6 @@ class Bounds(Tabled, Shown):
                  "lower": r"lower bound, $b_0\mu_0(\kappa) + b_1\kappa\mu_1(\kappa)$"}
         lines = {names[n]: np.broadcast_to(f(x), x.shape).tolist() for n, f in self.functions.items()}
         return curves(x.tolist(), lines, ax, xlabel=r"$\kappa$", ylabel=r"$h(\kappa)$", reference=names["target"])
-
-    def bibtex(self) -> str:
-        """BibTeX of the paper whose result this is."""
-        from hermitex.show.cite import bibtex
-
-        return bibtex(["cui2024"])
 
 
 def as_numbers(name: str, value: Any) -> Array:

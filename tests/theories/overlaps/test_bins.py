@@ -159,7 +159,7 @@ def test_the_error_of_a_fixed_point_is_at_least_what_its_nodes_leave():
     """A grid made coarser on purpose moves the fixed point, by less than it says."""
     evolution, q = hx.theories.multi_index("z1**2 + z2**2").evolution, 0.3
     alpha = q/((1 - q)*radial(q))
-    coarse = replace(evolution, output=replace(evolution.output, coarse=1.5, cheaper=None), _kept={}, _lines={}, known={})
+    coarse = replace(evolution, fineness=1.5, _kept={}, _lines={}, known={})
     found = coarse.iterated(alpha, start=np.array([q])).x
     assert 1e-6 < abs(found[0] - q) < quadrature_error(coarse, found, alpha) < 1e-2
     fine = evolution.iterated(alpha, start=np.array([q])).x
