@@ -40,6 +40,7 @@ class Findings(Shown):
     notes: tuple[str, ...] = field(default=())
     numbers: dict[Expr, float | None] = field(default_factory=dict, repr=False)
     silent: str = ""
+    law: Any = field(default=None, repr=False)  # the channel itself, of which `channel` is the name
 
     @property
     def weak_recovery(self) -> dict[str, Any]:

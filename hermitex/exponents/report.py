@@ -54,7 +54,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
         raise BadInput("exponents: budget=0 leaves no time for any answer; give seconds, or None for no bound")
     with deadline(budget):
         try:
-            found = _with_numbers(_of_plain(g, law, names, used))
+            found = replace(_with_numbers(_of_plain(g, law, names, used)), law=law)
             return with_notes(found, _of_a_law(g, law) if isinstance(law, Channel) else [])
         except BudgetExceeded as err:
             return _nothing(g, law, names, str(err))

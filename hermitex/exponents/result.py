@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.complexity import RATES
@@ -15,7 +15,11 @@ from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
 from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import latex, math, shorten
+from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.parsing import parse, to_text
+
+if TYPE_CHECKING:
+    from hermitex.exponents.label_map import LabelMap
 
 _EXPONENTS = ("information", "leap", "generative")
 _SHOWN = ("kernel", "one_pass_sgd", "batch_reuse", "amp")  # the rates of a table
@@ -61,6 +65,31 @@ class Exponents(Findings):
     def explain(self) -> str:
         """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
         return explain(self)
+
+    def label_map(self, *, budget: float | None = DEFAULT_BUDGET) -> LabelMap:
+        """T*(y) = 1 - E[z z^T|y]^-1, y the label that is observed: the best label map of a spectral estimator -> `LabelMap`.
+
+        It is a formula, a function of arrays, a picture (`.plot()`) and a file that needs NumPy alone (`.export("map.py")`);
+        `.alpha_c` is where the estimator begins to find a direction, `.squared_overlap(alpha)` what it has found above.
+
+        budget : CPU seconds, None for all that it takes.
+
+        Raises
+        ------
+        NoClosedForm : the law of the label is not found. BadInput : the label does not depend on z. BudgetExceeded.
+
+        >>> from hermitex.face.exponents_with_stages import exponents
+        >>> found = exponents("abs(z)").label_map()
+        >>> found.formula, [float(x) for x in found([1.0, 2.0]).round(9)], found.alpha_c
+        (1 - 1/y**2, [0.0, 0.75], 0.5000000000000001)
+        """
+        from hermitex.exponents.channels import channel
+        from hermitex.exponents.label_map import label_map
+        from hermitex.symbolic.deadline import deadline
+
+        with deadline(budget):
+            law = channel(self.channel) if self.law is None else self.law
+            return label_map(self.target, law, self.variables, alpha_text(self.threshold, absent=""))
 
     def bibtex(self) -> str:
         """BibTeX of the papers whose results were used."""

@@ -86,14 +86,19 @@ class ChannelCouplings:
 
     def _of_labels(self, u: Sequence[float], labels: np.ndarray, n: int) -> np.ndarray:
         """nu_0, and what each label adds to each coupling, by the n-th grid: shape (labels, 1 + couplings)."""
+        nu = self.measures(labels, u, n)
+        with np.errstate(all="ignore"):
+            return np.vstack([nu[:1], np.where(nu[0] > 0, nu[self.pairs[0]]*nu[self.pairs[1]]/nu[0], 0.0)]).T
+
+    def measures(self, labels: np.ndarray, u: Sequence[float] = (), n: int = -1) -> np.ndarray:
+        """nu_a at each label, given u, by the n-th grid: shape (indices, labels)."""
         parts = []
         with np.errstate(all="ignore"):
             for some in self._in_parts(labels, n):
                 checkpoint("integrating over the labels")
                 z, he = self._cut(u, float(some[0]), n) if self.switches else self.grids[n]
-                nu = he @ np.nan_to_num(np.broadcast_to(self.law(some[:, None], (*u, *z)), (len(some), he.shape[1]))).T
-                parts.append(np.vstack([nu[:1], np.where(nu[0] > 0, nu[self.pairs[0]]*nu[self.pairs[1]]/nu[0], 0.0)]).T)
-        return np.concatenate(parts)
+                parts.append(he @ np.nan_to_num(np.broadcast_to(self.law(some[:, None], (*u, *z)), (len(some), he.shape[1]))).T)
+        return np.concatenate(parts, axis=1)
 
     def _in_parts(self, labels: np.ndarray, n: int) -> list[np.ndarray]:
         """So many labels that their points fill no memory; one by one where each has a grid of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hermitex.errors import BudgetExceeded
+from hermitex.errors import BadInput, BudgetExceeded
 from hermitex.face import cli, guard, output
 
 
@@ -17,6 +17,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variables", metavar="z1,z2", help="all variables, if the target does not contain some of them")
     parser.add_argument("--cov", metavar="COVARIANCES", help="covariances of variables that are not standard: "
                         '"z1,z2=1/2; z1,z1=2"; the others stay as they are')
+    parser.add_argument("--label-map", metavar="FILE.py", help="write the label map T*(y) = 1 - 1/E[z^2|y] of the best spectral "
+                        "estimator, a function of NumPy arrays, and add its threshold to the answer")
     parser.add_argument("--explain", action="store_true", help="each number with its theorem, hypotheses, certificate")
 
 
@@ -31,8 +33,14 @@ def run(args: argparse.Namespace) -> int:
             answers.append(None)
             status = max(status, cli.report(error, _about(target) if several else ""))
     given = [a for a in answers if a is not None]
+    maps: list[Any] = []
+    if args.label_map is not None:
+        try:
+            maps = [_label_map(answers, args)]
+        except Exception as error:
+            status = max(status, cli.report(error, ""))
     if args.json and given:
-        found = [None if a is None else a.to_dict() for a in answers]
+        found = [None if a is None else a.to_dict() | ({"label_map": maps[0].to_dict()} if maps else {}) for a in answers]
         print(output.dumps(found if several else found[0]))
     elif args.explain and given:
         print("\n\n".join(a.explain() for a in given))
@@ -44,7 +52,18 @@ def run(args: argparse.Namespace) -> int:
         print(text_table(rows, given[0].HEADERS, columns=None))
     elif given:
         print(_sheet(given[0]))
+    if maps and not args.json:
+        print("\n".join(["label map", *(f"  {line}" for line in maps[0].lines())]))
     return status
+
+
+def _label_map(answers: list[Any], args: argparse.Namespace) -> Any:
+    """The label map of the single target, written to its file."""
+    if len(answers) > 1 or answers[0] is None:
+        raise BadInput("--label-map: give one target, whose label map is written to the file")
+    found = answers[0].label_map(budget=args.budget)
+    cli.print_err(f"label map written to {found.export(args.label_map)}")
+    return found
 
 
 def _answer(target: str, args: argparse.Namespace) -> Any:
