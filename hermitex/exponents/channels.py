@@ -157,7 +157,7 @@ class Channel(Shown):
             return ""
         how = "plus" if noise is self.added else "times"
         return (f"the label is u {how} a noise, u = {to_text(noise.u)}; {noise.keeps}, so it hides nothing of u: "
-                "the label maps in the certificates are maps of u")
+                "S(u) in the certificates is a function of u, and some map T(y) of the observed label shows what it shows")
 
     def labels(self, g: Expr) -> Labels:
         """What the generative exponent depends on."""
