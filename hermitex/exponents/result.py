@@ -20,6 +20,7 @@ from hermitex.symbolic.parsing import parse, to_text
 
 if TYPE_CHECKING:
     from hermitex.exponents.label_map import LabelMap
+    from hermitex.exponents.unlearned import Unlearned
 
 _EXPONENTS = ("information", "leap", "generative")
 _SHOWN = ("kernel", "one_pass_sgd", "batch_reuse", "amp")  # the rates of a table
@@ -90,6 +91,27 @@ class Exponents(Findings):
         with deadline(budget):
             law = channel(self.channel) if self.law is None else self.law
             return label_map(self.target, law, self.variables, alpha_text(self.threshold, absent=""))
+
+    def unlearned(self, *, steps: int, budget: float | None = DEFAULT_BUDGET) -> Unlearned:
+        """E Var(g|P_U z), g = E[Y|z], U what the first `steps` stages of the staircase find: what is missed if U alone is seen.
+
+        It is a floor for readouts of P_U z (output weights of one size), not for ridge at n, p ~ d, which also fits the part linear
+        in the remaining directions with coefficients that depend on P_U z: `sharp` is the floor of that.
+
+        steps : 0, 1, ...: a stage of order k takes n ~ d^k samples. More stages than there are count as all of them.
+
+        Raises
+        ------
+        BadInput : E[Y|z] is not known or not square integrable, or the staircase was not decided so far. NoClosedForm.
+
+        >>> from hermitex.face.exponents_with_stages import exponents
+        >>> found = exponents("z1 + z1*z2").unlearned(steps=1)
+        >>> found.variance, found.sharp
+        (1, 0)
+        """
+        from hermitex.exponents.unlearned import after_steps
+
+        return after_steps(self, steps, budget)
 
     def bibtex(self) -> str:
         """BibTeX of the papers whose results were used."""

@@ -19,6 +19,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                         '"z1,z2=1/2; z1,z1=2"; the others stay as they are')
     parser.add_argument("--label-map", metavar="FILE.py", help="write the label map T*(y) = 1 - 1/E[z^2|y] of the best spectral "
                         "estimator, a function of NumPy arrays, and add its threshold to the answer")
+    parser.add_argument("--unlearned", metavar="STEPS", type=int, help="add what is not learned of the target once the first "
+                        "stages of the staircase are known: E Var(g|P_U z), and the floor of ridge at n, p ~ d")
     parser.add_argument("--explain", action="store_true", help="each number with its theorem, hypotheses, certificate")
 
 
@@ -33,14 +35,16 @@ def run(args: argparse.Namespace) -> int:
             answers.append(None)
             status = max(status, cli.report(error, _about(target) if several else ""))
     given = [a for a in answers if a is not None]
-    maps: list[Any] = []
-    if args.label_map is not None:
+    further: dict[str, list[Any]] = {}
+    for name, answer in (("label_map", _label_map), ("unlearned", _unlearned)):
         try:
-            maps = [_label_map(answers, args)]
+            if getattr(args, name) is not None:
+                further[name] = answer(answers, args)
         except Exception as error:
-            status = max(status, cli.report(error, ""))
+            status = max(status, cli.report(error))
     if args.json and given:
-        found = [None if a is None else a.to_dict() | ({"label_map": maps[0].to_dict()} if maps else {}) for a in answers]
+        found = [None if a is None else a.to_dict() | {name: of[n].to_dict() for name, of in further.items()}
+                 for n, a in enumerate(answers)]
         print(output.dumps(found if several else found[0]))
     elif args.explain and given:
         print("\n\n".join(a.explain() for a in given))
@@ -52,18 +56,27 @@ def run(args: argparse.Namespace) -> int:
         print(text_table(rows, given[0].HEADERS, columns=None))
     elif given:
         print(_sheet(given[0]))
-    if maps and not args.json:
-        print("\n".join(["label map", *(f"  {line}" for line in maps[0].lines())]))
+    for name, told in further.items() if not args.json else ():
+        for target, one in zip(args.targets, told, strict=True):
+            about = f" of {_about(target)}" if several else ""
+            print("\n".join([f"{name.replace('_', ' ')}{about}", *(f"  {line}" for line in str(one).splitlines())]))
     return status
 
 
-def _label_map(answers: list[Any], args: argparse.Namespace) -> Any:
+def _unlearned(answers: list[Any], args: argparse.Namespace) -> list[Any]:
+    """What is left of each target after so many steps."""
+    if None in answers:
+        raise BadInput("--unlearned: a target was not answered")
+    return [a.unlearned(steps=args.unlearned, budget=args.budget) for a in answers]
+
+
+def _label_map(answers: list[Any], args: argparse.Namespace) -> list[Any]:
     """The label map of the single target, written to its file."""
     if len(answers) > 1 or answers[0] is None:
         raise BadInput("--label-map: give one target, whose label map is written to the file")
     found = answers[0].label_map(budget=args.budget)
     cli.print_err(f"label map written to {found.export(args.label_map)}")
-    return found
+    return [found]
 
 
 def _answer(target: str, args: argparse.Namespace) -> Any:
