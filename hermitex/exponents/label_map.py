@@ -233,7 +233,10 @@ def _notes(found: ObservedLaw) -> tuple[str, ...]:
              for a, nu in zip(found.indices, found.masses, strict=True) if len(a) == 1]
     told = ("E[z|y] is not 0: AMP, and the linear estimator sum_i E[z|y_i] x_i, find a direction at any alpha > 0; T* reads "
             "second moments only")
-    return (told,) if first and max(first) > _EQUAL else ()
+    lost = abs(float(found.masses[0].sum()) - 1)
+    rough = 1e-9  # of the mass: below it thresholds and overlaps keep the nine digits that are shown
+    words = (f"the mass of the law of the label is integrated to {lost:.0e}: the threshold and the overlap have no more digits",)
+    return ((told,) if first and max(first) > _EQUAL else ()) + (words if lost > rough else ())
 
 
 def _verified(m: Matrix | None, found: ObservedLaw, r: int) -> Matrix | None:
