@@ -72,7 +72,7 @@ def explain(found: Findings) -> str:
     lines.append("sample complexities")
     for key, rate in RATES.items():
         lines.append(f"  {key:15s} {_word(found.complexity[key]):10s} {rate.statement}")
-        lines.append(f"  {'':26s} hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
+        lines.append(f"  {'':26s} {rate.status}; hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
     if found.notes:
         lines += ["", "notes", *[f"  {n}" for n in found.notes]]
     return "\n".join(lines)

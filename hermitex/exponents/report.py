@@ -250,7 +250,7 @@ def _answer(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...]) -> Exp
     if isinstance(law, NamedChannel) and any(m in str(c) for m in mapped for c in shown):
         notes += filter(None, [label_map_domain(g, str(law), names)])
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,
-                       generative=stairs.leap)
+                       generative=stairs.leap, single=len(variables) == 1)
     return Exponents(
         target=target, variables=names, channel=str(law) if isinstance(law, NamedChannel) else law.name,
         square_integrable=integrable.value, information_exponent=found.first, leap_exponent=found.order,
