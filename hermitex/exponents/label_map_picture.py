@@ -24,8 +24,9 @@ def draw(found: LabelMap, ax: Any = None) -> Any:
         y = np.concatenate([-y[::-1], y]) if law.folded else y
         ax = curves(y.tolist(), {name: values.tolist() for name, values in _lines(found, y).items()}, ax, xlabel="label $y$",
                     ylabel="$T^*(y)$")
-        shown = np.concatenate([v for v in _lines(found, y).values()])
-        ax.set_ylim(bottom=max(float(np.nanmin(shown)), -4.0) - 0.2)  # T* falls to -inf where E[z^2|y] vanishes
+        shown = np.concatenate(list(_lines(found, y).values()))
+        # T* falls to -inf where E[z^2|y] vanishes: what lies below -4 leaves the picture
+        ax.set_ylim(max(float(np.nanmin(shown)), -4.0) - 0.2, float(np.nanmax(shown)) + 0.2)
     atoms = np.array([a for a, nu in law.atoms if low <= a <= high])[:most]
     if len(atoms):
         for n, (name, values) in enumerate(_lines(found, atoms).items()):
