@@ -6,7 +6,7 @@ import ast
 import inspect
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from hermitex.errors import BadInput
 from hermitex.exponents.label_table import look_up
 from hermitex.kernels.generated_text import docstring_text
 from hermitex.symbolic.parsing import to_text
-
-if TYPE_CHECKING:
-    from hermitex.exponents.label_map import LabelMap
 
 _TEXT = '''
 def label_map(y):
@@ -38,8 +35,8 @@ if __name__ == "__main__":
 '''
 
 
-def write(found: LabelMap, path: str | os.PathLike[str]) -> str:
-    """Write the module of a label map."""
+def write(found: Any, path: str | os.PathLike[str]) -> str:
+    """Write the module of a `LabelMap`."""
     target = Path(path)
     if target.suffix != ".py":
         raise BadInput(f"label map: {target.name} is not the name of a Python file; e.g. label_map.py")
@@ -50,7 +47,7 @@ def write(found: LabelMap, path: str | os.PathLike[str]) -> str:
     return str(target)
 
 
-def source(found: LabelMap) -> str:
+def source(found: Any) -> str:
     """The text of the module."""
     several = len(found.variables) > 1
     head = [f"The optimal label map of {to_text(found.target)}, channel {found.channel}, over {', '.join(found.variables)}.", "",

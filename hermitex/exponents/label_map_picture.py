@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hermitex.show.plots import curves, new_axes
 
-if TYPE_CHECKING:
-    from hermitex.exponents.label_map import LabelMap
 
-
-def draw(found: LabelMap, ax: Any = None) -> Any:
+def draw(found: Any, ax: Any = None) -> Any:
     """The lines of `LabelMap.plot`: T* along each common eigenvector, or its entries."""
     ax = new_axes(ax)
     law, most = found.law, 24  # single labels that can be told apart in a picture
@@ -39,7 +36,7 @@ def draw(found: LabelMap, ax: Any = None) -> Any:
     return ax
 
 
-def _lines(found: LabelMap, y: np.ndarray) -> dict[str, np.ndarray]:
+def _lines(found: Any, y: np.ndarray) -> dict[str, np.ndarray]:
     values = found(y)
     if len(found.variables) == 1:
         return {"$T^*$": values}

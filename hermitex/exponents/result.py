@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hermitex.errors import BadInput, HermitexError
+from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.direction_text import directions_words, staircase_words
 from hermitex.exponents.explain import explain
@@ -16,6 +17,7 @@ from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_
 from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import latex, math, shorten
 from hermitex.symbolic.budget import DEFAULT_BUDGET
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.parsing import parse, to_text
 
 if TYPE_CHECKING:
@@ -84,9 +86,7 @@ class Exponents(Findings):
         >>> found.formula, [float(x) for x in found([1.0, 2.0]).round(9)], found.alpha_c
         (1 - 1/y**2, [0.0, 0.75], 0.5000000000000001)
         """
-        from hermitex.exponents.channels import channel
         from hermitex.exponents.label_map import label_map
-        from hermitex.symbolic.deadline import deadline
 
         with deadline(budget):
             law = channel(self.channel) if self.law is None else self.law
