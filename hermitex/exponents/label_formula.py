@@ -68,7 +68,7 @@ def second_moment(g: Expr, law: NamedChannel | Channel, variables: Sequence[Symb
     >>> second_moment(Abs(z), channel(), (z,), None)
     Matrix([[y**2]])
     >>> second_moment(z1*z2, channel(), (z1, z2), None)[0, 0]
-    besselk(1, Abs(y))*Abs(y)/besselk(0, Abs(y))
+    Abs(y)*besselk(1, Abs(y))/besselk(0, Abs(y))
     """
     if exact is not None:
         return _of_atoms(exact, len(variables))

@@ -59,8 +59,8 @@ class LabelMap(Shown):
     Guarantee: the formula equals E[z z^T|y] to nine digits at twenty labels. The function is the table, to `error`; the labels
     beyond it, with a probability of 1e-12, have the value at its end.
 
-    >>> import hermitex as hx
-    >>> found = hx.exponents("abs(z)").label_map()
+    >>> from hermitex.face.exponents_with_stages import exponents
+    >>> found = exponents("abs(z)").label_map()
     >>> found.formula, round(float(found(2.0)), 12), round(found.alpha_c, 9)
     (1 - 1/y**2, 0.75, 0.5)
     >>> float(found.squared_overlap(1).round(9))
