@@ -25,6 +25,9 @@ The way from a target to its certificates, each step with the file that makes it
         +-- alpha_c, stage by stage of that staircase                  thresholds
               the law of the label by a table of mechanisms            laws.mechanisms
 
+What is asked of an answer: the best label map of a spectral estimator (`label_map`, from `observed_law`, `label_formula`,
+`label_table`), and what stays unlearned after some stages (`unlearned`).
+
 A statement `this coefficient is zero` or `is not` is a `certificate.Certificate`. It is decided by the first of these::
 
     zero      symmetry, parity                                         directions.symmetry, directions.invariant_tensors

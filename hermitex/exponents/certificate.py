@@ -106,11 +106,9 @@ class Certificate(Shown):
 
 
 def _quantity_latex(quantity: str) -> str:
-    if quantity == "E[T(Y) H]":
-        return r"\mathbb{E}[T(Y)\, H(z)]"
-    match = re.fullmatch(r"E\[T\(Y\) He_([\d(),]+)\]", quantity)
+    match = re.fullmatch(r"E\[(T\(Y\)|S\(u\)) (He_([\d(),]+)|H)\]", quantity)
     if match:
-        return r"\mathbb{E}[T(Y)\, He_{" + match[1] + "}(z)]"
+        return rf"\mathbb{{E}}[{match[1]}\, {'H' if match[3] is None else f'He_{{{match[3]}}}'}(z)]"
     name, _, order = quantity.partition("_")
     if not re.fullmatch(r"[\d(),]+", order) or name not in ("c", "C", "lambda", "Lambda"):
         return r"\text{" + quantity.replace("_", r"\_").replace("^", r"\^{}") + "}"

@@ -22,6 +22,7 @@ from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, pi, sqrt
 
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm, UnknownName
+from hermitex.exponents.drawn_laws import drawn_law, is_law, mean_of_a_power_law
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import unless_refused
@@ -47,7 +48,8 @@ class Channel(Shown):
 
     Parameters
     ----------
-    p : expression in y and z: the density (support "real"), the probability of the integer y, or of each listed value.
+    p : expression in y and z: the density (support "real"), the probability of the integer y, or of each listed value; or a law of
+        `sympy.stats` whose parameters hold z, ``Channel(Weibull("Y", exp(z), 2))``, which needs nothing else.
     y : the symbol of the label
     support : "real", "integers" (y = 0, 1, 2, ...) or a list of values
     regression : E[Y|z], needed for the information exponent where it is not found from p
@@ -78,6 +80,11 @@ class Channel(Shown):
         from hermitex.exponents.labels.law_check import check_law
         from hermitex.symbolic.parsing import parse, real_expression
 
+        if is_law(self.p):
+            p, y, support, mean = drawn_law(self.p)
+            given = {"p": p, "y": y, "support": support, "regression": self.regression or mean}
+            for field_name, value in given.items():
+                object.__setattr__(self, field_name, value)
         if self.y is None:
             name = self.p.partition(":")[0].strip() if isinstance(self.p, str) else ""
             raise BadInput(f"Channel: {str(self.p)[:40]} is the name of a channel, which is all that is needed: "
@@ -126,6 +133,8 @@ class Channel(Shown):
     def _integrated_mean(self) -> Expr:
         from hermitex.symbolic.integrals import closed_form
 
+        if (found := mean_of_a_power_law(self.p, self.y)) is not None:
+            return found
         try:
             # int f(y) dy = E[f(y)/phi(y)]: the Gaussian engine integrates a density against y.
             return closed_form(E(self.y * self.p * sqrt(2 * pi) * exp(self.y**2 / 2), self.y))
@@ -157,7 +166,7 @@ class Channel(Shown):
             return ""
         how = "plus" if noise is self.added else "times"
         return (f"the label is u {how} a noise, u = {to_text(noise.u)}; {noise.keeps}, so it hides nothing of u: "
-                "the label maps in the certificates are maps of u")
+                "S(u) in the certificates is a function of u, and some map T(y) of the observed label shows what it shows")
 
     def labels(self, g: Expr) -> Labels:
         """What the generative exponent depends on."""
@@ -251,9 +260,14 @@ def channel(spec: Any = None) -> NamedChannel | Channel:
     """
     if isinstance(spec, (NamedChannel, Channel)):
         return spec
+    if is_law(spec):
+        return Channel(spec)
     name, _, text = ("deterministic" if spec is None else str(spec) or "deterministic").strip().partition(":")
     if name not in _NAMED:
-        raise UnknownName(name, _NAMED, "channel")
+        unknown = UnknownName(name, _NAMED, "channel")
+        listed = f"there are {', '.join(sorted(_NAMED))}"
+        unknown.args = (str(unknown) if listed in str(unknown) else f"{unknown}; {listed}",)
+        raise unknown
     role, *law = _NAMED[name]
     return NamedChannel(name, _parameter(name, role, text), *law)
 

@@ -12,9 +12,12 @@ from sympy import Expr, ImmutableDenseMatrix, Matrix
 from hermitex import symbols
 from hermitex.errors import DECLARING, BadInput, UnknownName
 from hermitex.exponents.channels import Channel, NamedChannel
+from hermitex.exponents.directions.direction_text import staircase_words
+from hermitex.exponents.findings import Findings
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
 from hermitex.symbolic.parsing import parse, real_expression
+from hermitex.symbolic.subspaces import tidy
 from hermitex.symbolic.text.plain_data import plain
 
 
@@ -30,6 +33,27 @@ def whitened(g: Expr, law: NamedChannel | Channel, names: Sequence[str],
     moved = ", ".join(f"{v.name} -> {plain(field)}" for v, field in fields.items() if field != v)
     note = f"covariance: written over standard normals by {moved}; directions are rows over these" if moved else ""
     return g.xreplace(fields), law, note
+
+
+def in_own_variables(found: Findings, covariance: Any) -> list[str]:
+    """The note with the staircases as linear forms of x, the variables as given: v.z is (v L^-1).x; [] where L is singular."""
+    lower = cholesky(_matrix(covariance, found.variables))
+    if lower.det() == 0 or lower.is_Identity:
+        return []
+    told = []
+    for name, stages in (("staircase", found.staircase), ("generative staircase", found.generative_staircase)):
+        rows = [{"order": s["order"], "directions": short_exact(Matrix(s["directions"])*lower.inv())} for s in stages]
+        told += [f"{name} {staircase_words(rows, found.variables, found.numbers)}"] if rows else []
+    return [f"in the variables as given, of that covariance: {'; '.join(told)}"] if told else []
+
+
+def short_exact(rows: Matrix) -> list[list[Expr]]:
+    """Each row up to a factor: its first entry that is not 0 is 1 there."""
+    found = []
+    for row in rows.applyfunc(tidy).tolist():
+        first = next(x for x in row if x != 0)
+        found.append([tidy(x/first) for x in row])
+    return found
 
 
 def _matrix(covariance: Any, names: Sequence[str]) -> ImmutableDenseMatrix:

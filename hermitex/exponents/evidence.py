@@ -126,6 +126,13 @@ def of_the_label(proof: Certificate) -> Certificate:
     return replace(proof, quantity=name, how=f"{_IDENTITY}{proof.how}")
 
 
+def before_the_noise(proof: Certificate) -> Certificate:
+    """What is said of a label map, said of a function S(u) of what the noise hides nothing of."""
+    how = proof.how.replace(_IDENTITY, "S(u) = E[Y|u]: ").replace("label map T(y) = ", "S(u) = ")
+    how = how.replace("the label maps above", "the functions S(u) above")
+    return replace(proof, quantity=proof.quantity.replace("T(Y)", "S(u)"), how=how)
+
+
 def orders_of(proof: Certificate) -> tuple[int, ...]:
     """The multi-index of a proof; of one index (k,)."""
     return proof.order if isinstance(proof.order, tuple) else (proof.order,)

@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sympy import Expr, Symbol
+from sympy import Expr
 
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.direction_text import directions_words, staircase_words
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.label import revealed
+from hermitex.exponents.labels.families import what_labels_tell
 from hermitex.exponents.stages import alpha_words, digits_that_hold, reached_text
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parsing import to_text
+from hermitex.symbols import normal
 
 _ONE = (
-    ("information exponent", "information_exponent", "l = min{k >= 1: E[Y He_k(z)] != 0}", "asks for E[Y|z] in L2",
+    ("information exponent", "information_exponent", "l = min{k >= 1: c_k != 0}, c_k = E[Y He_k(z)]", "asks for E[Y|z] in L2",
      ("benarous2021",)),
     ("generative exponent", "generative_exponent",
      "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T",
@@ -70,7 +72,7 @@ def explain(found: Findings) -> str:
     lines.append("sample complexities")
     for key, rate in RATES.items():
         lines.append(f"  {key:15s} {_word(found.complexity[key]):10s} {rate.statement}")
-        lines.append(f"  {'':26s} hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
+        lines.append(f"  {'':26s} {rate.status}; hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
     if found.notes:
         lines += ["", "notes", *[f"  {n}" for n in found.notes]]
     return "\n".join(lines)
@@ -82,9 +84,12 @@ def label_map_domain(target: Expr, law: str, variables: Sequence[str]) -> str:
     labels = unless_refused(lambda: channel(law).labels(target))
     if labels is None or labels.levels is None:
         return ""
+    letters = tuple(normal(v) for v in variables)
+    if law == "random_sign":
+        return f"{labels.why}: the label maps T in the certificates are maps of |y|, |g(z)| = {to_text(labels.levels)}"
     if law != "deterministic":
-        return f"{labels.why}: the label maps T in the certificates are maps of {to_text(labels.levels)}"
-    letters = tuple(Symbol(v, real=True) for v in variables)
+        return (f"{labels.why}: S(u) in the certificates is a function of u = {to_text(what_labels_tell(labels.levels, letters))}, "
+                "before the noise; where some S(u) shows a direction, some map T(y) of the observed label does, too")
     known, plain = (revealed(labels.levels, letters), labels.levels) if len(letters) > 1 else (labels.levels, target)
     return "" if known == plain else f"y tells u = {to_text(known)} and nothing more: u(y) in the certificates is this u"
 

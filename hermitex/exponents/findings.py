@@ -17,7 +17,8 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate
 
 Stage = dict[str, Any]
-_OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "one_giant_step")  # of E[Y|z], not of the label
+_OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothed_sgd",
+                "one_giant_step")  # of E[Y|z], not of the label
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +41,7 @@ class Findings(Shown):
     notes: tuple[str, ...] = field(default=())
     numbers: dict[Expr, float | None] = field(default_factory=dict, repr=False)
     silent: str = ""
+    law: Any = field(default=None, repr=False)  # the channel itself, of which `channel` is the name
 
     @property
     def weak_recovery(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from hermitex.exponents.complexity import complexity
 from hermitex.exponents.correlated_inputs import whitened
 from hermitex.exponents.directions.relevant import along_one_direction, relevant_directions
 from hermitex.exponents.directions.staircase import Staircase
+from hermitex.exponents.evidence import before_the_noise
 from hermitex.exponents.explain import label_map_domain
 from hermitex.exponents.findings import Stage
 from hermitex.exponents.generative_leap import GenerativeSearch
@@ -54,7 +55,7 @@ def exponents(target: Any, channel: Any = None, *, variables: Any = None,
         raise BadInput("exponents: budget=0 leaves no time for any answer; give seconds, or None for no bound")
     with deadline(budget):
         try:
-            found = _with_numbers(_of_plain(g, law, names, used))
+            found = replace(_with_numbers(_of_plain(g, law, names, used)), law=law)
             return with_notes(found, _of_a_law(g, law) if isinstance(law, Channel) else [])
         except BudgetExceeded as err:
             return _nothing(g, law, names, str(err))
@@ -241,13 +242,15 @@ def _answer(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...]) -> Exp
         notes.append(NO_LABEL if nothing else
                      f"information exponent: E[Y|z] is constant, {NONE_EXISTS} (the label itself may depend on z)")
     notes += [*found.notes, *generative.notes, *stairs.notes, *threshold.notes, *recovery.notes]
-    certificates = (*found.staircase.certificates, *stairs.certificates)
-    mapped = "u(y)" if str(law) == "deterministic" else "T(y)"
-    if isinstance(law, NamedChannel) and any(mapped in str(c)
-                                             for c in stairs.certificates) and (reduced := label_map_domain(g, str(law), names)):
-        notes.append(reduced)
+    shown = stairs.certificates
+    if str(law) not in ("deterministic", "random_sign") and law.labels(g).levels is not None:
+        shown = tuple(map(before_the_noise, shown))
+    certificates = (*found.staircase.certificates, *shown)
+    mapped = ("u(y)",) if str(law) == "deterministic" else ("T(y)", "S(u)")
+    if isinstance(law, NamedChannel) and any(m in str(c) for m in mapped for c in shown):
+        notes += filter(None, [label_map_domain(g, str(law), names)])
     rates = complexity(degree=degree(mean, variables), square_integrable=integrable.value, first=found.first, leap=found.order,
-                       generative=stairs.leap)
+                       generative=stairs.leap, single=len(variables) == 1)
     return Exponents(
         target=target, variables=names, channel=str(law) if isinstance(law, NamedChannel) else law.name,
         square_integrable=integrable.value, information_exponent=found.first, leap_exponent=found.order,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermitex.errors import BadInput, HermitexError
+from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.direction_text import directions_words, staircase_words
 from hermitex.exponents.explain import explain
@@ -15,7 +16,13 @@ from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
 from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import latex, math, shorten
+from hermitex.symbolic.budget import DEFAULT_BUDGET
+from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.parsing import parse, to_text
+
+if TYPE_CHECKING:
+    from hermitex.exponents.label_map import LabelMap
+    from hermitex.exponents.unlearned import Unlearned
 
 _EXPONENTS = ("information", "leap", "generative")
 _SHOWN = ("kernel", "one_pass_sgd", "batch_reuse", "amp")  # the rates of a table
@@ -61,6 +68,50 @@ class Exponents(Findings):
     def explain(self) -> str:
         """Each number with its theorem, its hypotheses, its certificate and its source, as plain text."""
         return explain(self)
+
+    def label_map(self, *, budget: float | None = DEFAULT_BUDGET) -> LabelMap:
+        """T*(y) = 1 - E[z z^T|y]^-1, y the label that is observed: the best label map of a spectral estimator -> `LabelMap`.
+
+        It is a formula, a function of arrays, a picture (`.plot()`) and a file that needs NumPy alone (`.export("map.py")`);
+        `.alpha_c` is where the estimator begins to find a direction, `.squared_overlap(alpha)` what it has found above.
+
+        budget : CPU seconds, None for all that it takes.
+
+        Raises
+        ------
+        NoClosedForm : the law of the label is not found. BadInput : the label does not depend on z. BudgetExceeded.
+
+        >>> from hermitex.face.exponents_with_stages import exponents
+        >>> found = exponents("abs(z)").label_map()
+        >>> found.formula, [float(x) for x in found([1.0, 2.0]).round(9)], round(found.alpha_c, 9)
+        (1 - 1/y**2, [0.0, 0.75], 0.5)
+        """
+        from hermitex.exponents.label_map import label_map
+
+        with deadline(budget):
+            law = channel(self.channel) if self.law is None else self.law
+            return label_map(self.target, law, self.variables, alpha_text(self.threshold, absent=""))
+
+    def unlearned(self, *, steps: int, budget: float | None = DEFAULT_BUDGET) -> Unlearned:
+        """E Var(g|P_U z), g = E[Y|z], U what the first `steps` stages of the staircase find: what is missed if U alone is seen.
+
+        It is a floor for readouts of P_U z (output weights of one size), not for ridge at n, p ~ d, which also fits the part linear
+        in the remaining directions with coefficients that depend on P_U z: `sharp` is the floor of that.
+
+        steps : 0, 1, ...: a stage of order k takes n ~ d^k samples. More stages than there are count as all of them.
+
+        Raises
+        ------
+        BadInput : E[Y|z] is not known or not square integrable, or the staircase was not decided so far. NoClosedForm.
+
+        >>> from hermitex.face.exponents_with_stages import exponents
+        >>> found = exponents("z1 + z1*z2").unlearned(steps=1)
+        >>> found.variance, found.sharp
+        (1, 0)
+        """
+        from hermitex.exponents.unlearned import after_steps
+
+        return after_steps(self, steps, budget)
 
     def bibtex(self) -> str:
         """BibTeX of the papers whose results were used."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
+from hermitex.exponents.correlated_inputs import in_own_variables
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.hints import Covariance, Formula
 from hermitex.processor import processor_seconds
@@ -101,7 +102,8 @@ def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: 
     if covariance is not None:
         target, channel, variables, note = report.standardised(target, channel, variables, covariance)
     found = report.exponents(target, channel, variables=variables, budget=budget)
-    found = report.with_notes(found, [note] if note else [])
+    own = in_own_variables(found, covariance) if note else []
+    found = report.with_notes(found, [note, *own] if note else [])
     if len(found.threshold.stages) < 2:
         return found
     left = None if budget is None else max(budget - (processor_seconds() - start), 0.0)

@@ -116,7 +116,8 @@ def _selu() -> Expr:
 
 
 _FORMS: dict[str, Expr] = {
-    "relu": Max(0, z), "sign": sign(z), "abs": Abs(z), "Abs": Abs(z), "Heaviside": Heaviside(z), "erf": erf(z),
+    "relu": Max(0, z), "ReLU": Max(0, z), "sign": sign(z), "sgn": sign(z), "round": sympy.floor(z + S.Half),
+    "abs": Abs(z), "Abs": Abs(z), "Heaviside": Heaviside(z), "erf": erf(z),
     "erfc": erfc(z), "Phi": _Phi, "gelu": z*_Phi, "sigmoid": _sigmoid, "logistic": _sigmoid, "silu": z*_sigmoid,
     "softplus": log(1 + exp(z)), "mish": z*tanh(log(1 + exp(z))), "selu": _selu(),
     "hardtanh": Max(-1, Min(1, z)), "relu6": Max(0, Min(6, z)), "hardsigmoid": _hard, "hardswish": z*_hard,
@@ -133,6 +134,10 @@ _SEVERAL: dict[str, Operation] = {
     "Max": Operation("Max", Max), "Min": Operation("Min", Min), "max": Operation("max", Max),
     "min": Operation("min", Min), "Rational": Operation("Rational", lambda p, q=S.One: p/q),
     "factorial": Operation("factorial", lambda n: sympy.gamma(n + 1), 1),
+    "binomial": Operation("binomial", lambda n, k: sympy.gamma(n + 1)/(sympy.gamma(k + 1)*sympy.gamma(n - k + 1)), 2),
+    "mod": Operation("mod", lambda a, b: a - b*sympy.floor(a/b), 2),
+    "Mod": Operation("Mod", lambda a, b: a - b*sympy.floor(a/b), 2),
+    "median": Operation("median", lambda a, b, c: a + b + c - Max(a, b, c) - Min(a, b, c), 3),
     **{f.__name__: Operation(f.__name__, f, 2) for f in _TWO},
 }
 

@@ -83,3 +83,12 @@ def test_what_is_no_covariance_is_refused_in_a_line(covariance, told):
     with pytest.raises(BadInput, match=re.escape(told)) as error:
         hx.exponents("z1*z2", covariance=covariance)
     assert "\n" not in str(error.value) and str(error.value).startswith("covariance")
+
+
+def test_staircases_in_the_variables_as_given():
+    """z2 of the covariance 1/2 is (z1 + sqrt(3) z2')/2 of standard normals: the forms of x are told beside the rows over z."""
+    notes = " ".join(hx.exponents("z1 + z2**2 - 1", covariance={("z1", "z2"): "1/2"}).notes)
+    assert "in the variables as given, of that covariance: staircase 1: z1;  1: z1 - 2*z2; generative" in notes  # z2 - z1/2
+    alone = " ".join(hx.exponents("He3(z2)", covariance={("z1", "z2"): "1/2"}, variables="z1,z2").notes)
+    assert "staircase 3: z2; generative staircase 1: z2" in alone  # not z1 + sqrt(3)*z2, its form over the standard normals
+    assert "as given" not in " ".join(hx.exponents("z1*z2", covariance=[[1, 0], [0, 1]]).notes)

@@ -191,11 +191,12 @@ def test_branch_identity():
 
 
 def test_complexity():
-    rates = complexity(degree=None, square_integrable=True, first=3, leap=3, generative=2)
-    assert rates == {"kernel": "none", "one_pass_sgd": "d^2", "csq": "d^(3/2)", "one_giant_step": "d^3",
+    rates = complexity(degree=None, square_integrable=True, first=3, leap=3, generative=2, single=True)
+    assert rates == {"kernel": "none", "one_pass_sgd": "d^2", "csq": "d^(3/2)", "smoothed_sgd": "d^(3/2)", "one_giant_step": "d^3",
                      "batch_reuse": "d log d", "low_degree": "d", "amp": "d"}
     assert complexity(degree=None, square_integrable=False, first=None, leap=None, generative=4)["low_degree"] == "d^2"
     assert complexity(degree=4, square_integrable=True, first=4, leap=4, generative=4)["batch_reuse"] == "open"
+    assert complexity(degree=4, square_integrable=True, first=4, leap=4, generative=4)["smoothed_sgd"] == "open"
     assert power(Fraction(5, 2)) == "d^(5/2)"
 
 

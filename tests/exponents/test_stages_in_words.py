@@ -55,7 +55,7 @@ def test_only_the_digits_that_hold_are_printed():
 
 @pytest.mark.parametrize("target, channel, told", [
     ("3", None, "weak recovery: none, there is nothing to recover"),
-    ("z**3 - 3*z", "gaussian:1/4", "the label maps T in the certificates are maps of z**3 - 3*z"),
+    ("z**3 - 3*z", "gaussian:1/4", "S(u) in the certificates is a function of u = z**3 - 3*z, before the noise"),
     ("z**3 - 3*z", None, "trivial: order 1 at every stage"),
     ("sign(z1*z2*z3)", None, "hard: order 3 or more at some stage"),
     ("z1 + z2**2", None, "alpha_c = 0 then >= 1/2 = 0.5"),

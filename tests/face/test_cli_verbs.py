@@ -189,12 +189,19 @@ def test_doctor_sees_a_fault(capsys, monkeypatch):
 
 
 # -- exponents ---------------------------------------------------------------------------------------------------------
+def test_exponents_label_map_and_what_is_unlearned(capsys, tmp_path):
+    answer = ask(capsys, "exponents", "z**2", "--channel", "poisson", "--label-map", str(tmp_path/"map.py"), "--unlearned", "0")
+    assert answer["label_map"]["formula"] == "1 - 1/(2*y/3 + 1/3)" and (tmp_path/"map.py").exists()
+    assert (answer["unlearned"]["variance_exact"], answer["unlearned"]["orders"]) == ("2", [])
+    ask(capsys, "exponents", "z**2", "--label-map", str(tmp_path/"map.txt"), status=2)
+
+
 def test_exponents_json(capsys):
     answer = ask(capsys, "exponents", "z**3 - 3*z")
     assert (answer["information_exponent"], answer["leap_exponent"], answer["generative_exponent"]) == (3, 3, 1)
     assert answer["weak_recovery"]["class"] == "trivial" and answer["weak_recovery"]["alpha_c"] == 0
     assert answer["variables"] == ["z"] and answer["square_integrable"] is True
-    rates = {"kernel", "one_pass_sgd", "csq", "one_giant_step", "batch_reuse", "low_degree", "amp"}
+    rates = {"kernel", "one_pass_sgd", "csq", "smoothed_sgd", "one_giant_step", "batch_reuse", "low_degree", "amp"}
     assert set(answer["complexity"]) == rates
     assert all(set(c) >= {"quantity", "order", "value", "enclosure", "status", "how"} for c in answer["certificates"])
     assert "undetermined" not in {c["status"] for c in answer["certificates"]}

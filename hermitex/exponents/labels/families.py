@@ -74,10 +74,9 @@ def family(labels: Labels, law: NamedChannel | Channel, variables: Sequence[Symb
     (['y', 'y**2'], True)
     """
     if labels.levels is not None:
-        u = revealed(labels.levels, variables)
-        if len(variables) > 1 and isinstance(u, Abs) and (u.args[0].is_polynomial(*variables) or isinstance(u.args[0], _WAVES)):
-            u = u.args[0]**2  # the same level sets: a polynomial, or smooth
-        return family_of(u, variables, "y" if u == labels.levels else "u(y)")
+        u = what_labels_tell(labels.levels, variables)
+        shown = "u" if law.name not in ("deterministic", "random_sign") else "y" if u == labels.levels else "u(y)"
+        return family_of(u, variables, shown)
     if isinstance(law, Channel) and not law.finite:
         y = Dummy(law.y.name, integer=True, nonnegative=True) if law.support == "integers" else law.y  # z**(2*y) is even in z
         members = tuple(Member(f"the density at label {i}", p) for i, p in enumerate(labels.probabilities)
@@ -88,6 +87,14 @@ def family(labels: Labels, law: NamedChannel | Channel, variables: Sequence[Symb
         return Family((mean,), (Member("+1, -1 for the two labels", mean),), True)
     members = tuple(Member(f"the indicator of label {i}", p) for i, p in enumerate(labels.probabilities[1:], start=2))
     return Family(tuple(m.mean for m in members), members, True)
+
+
+def what_labels_tell(levels: Expr, variables: Sequence[Symbol]) -> Expr:
+    """A simpler function with the same level sets."""
+    u = revealed(levels, variables)
+    if len(variables) > 1 and isinstance(u, Abs) and (u.args[0].is_polynomial(*variables) or isinstance(u.args[0], _WAVES)):
+        return u.args[0]**2  # a polynomial, or smooth
+    return u
 
 
 def family_of(u: Expr, variables: Sequence[Symbol], text: str) -> Family:

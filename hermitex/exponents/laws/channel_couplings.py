@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations_with_replacement
 from math import prod
 
 import numpy as np
-from sympy import Symbol
+from sympy import Rational, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel
@@ -20,7 +21,9 @@ from hermitex.exponents.laws.linearised import LabelCouplings
 from hermitex.kernels.panel_rules import zeros_on
 from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.breaks.switches import switch_arguments
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, unless_refused
+from hermitex.symbolic.pieces import breakpoints
+from hermitex.symbols import normals
 
 _PANELS = {1: (140, 280), 2: (8, 12), 3: (2, 4)}  # in each hidden variable: to compare with, and those that count
 
@@ -86,14 +89,29 @@ class ChannelCouplings:
 
     def _of_labels(self, u: Sequence[float], labels: np.ndarray, n: int) -> np.ndarray:
         """nu_0, and what each label adds to each coupling, by the n-th grid: shape (labels, 1 + couplings)."""
+        nu = self.measures(labels, u, n)
+        with np.errstate(all="ignore"):
+            return np.vstack([nu[:1], np.where(nu[0] > 0, nu[self.pairs[0]]*nu[self.pairs[1]]/nu[0], 0.0)]).T
+
+    def fixed_knots(self, window: tuple[float, float]) -> tuple[float, ...]:
+        """The labels at which P(y|z) jumps or bends whatever z is: those of two points z."""
+        lo, hi = (Rational(end).limit_denominator() for end in window)
+        found = []
+        for point in (Rational(1, 3), Rational(-5, 7)):
+            at = self.channel.p.xreplace({v: point*(n + 1) for n, v in enumerate(normals(self.channel.p))})
+            cuts = unless_refused(partial(breakpoints, at, self.channel.y, (lo, hi)))
+            found.append({round(float(k), 12) for k in cuts or ()})
+        return tuple(sorted(found[0] & found[1]))
+
+    def measures(self, labels: np.ndarray, u: Sequence[float] = (), n: int = -1) -> np.ndarray:
+        """nu_a at each label, given u, by the n-th grid: shape (indices, labels)."""
         parts = []
         with np.errstate(all="ignore"):
             for some in self._in_parts(labels, n):
                 checkpoint("integrating over the labels")
                 z, he = self._cut(u, float(some[0]), n) if self.switches else self.grids[n]
-                nu = he @ np.nan_to_num(np.broadcast_to(self.law(some[:, None], (*u, *z)), (len(some), he.shape[1]))).T
-                parts.append(np.vstack([nu[:1], np.where(nu[0] > 0, nu[self.pairs[0]]*nu[self.pairs[1]]/nu[0], 0.0)]).T)
-        return np.concatenate(parts)
+                parts.append(he @ np.nan_to_num(np.broadcast_to(self.law(some[:, None], (*u, *z)), (len(some), he.shape[1]))).T)
+        return np.concatenate(parts, axis=1)
 
     def _in_parts(self, labels: np.ndarray, n: int) -> list[np.ndarray]:
         """So many labels that their points fill no memory; one by one where each has a grid of its own."""

@@ -141,7 +141,8 @@ def coefficients(asked: Model) -> Section:
         found = {f: expand(f, order=n, basis="orthonormal").to_dict() for f, n in orders.items()}
     heads = {f: Literal(f) for f in found}
     tables = [found] if several < 2 else [{f: e} for f, e in found.items()]
-    blocks: list[Block] = [prose(r"Coefficients $c_k = \mathbb{E}[f(z)\, h_k(z)]$ on the orthonormal $h_k = He_k/\sqrt{k!}$."),
+    blocks: list[Block] = [prose(r"Coefficients $\hat c_k = \mathbb{E}[f(z)\, h_k(z)] = c_k/\sqrt{k!}$ on the orthonormal "
+                                 r"$h_k = He_k/\sqrt{k!}$."),
                            *(sheet_text.coefficients({heads[f]: e for f, e in t.items()}) for t in tables)]
     norms = [x for f, e in found.items() for x in (", ", heads[f], r": $\mathbb{E} f^2 =$ ", value(e["norm"], 10))][1:]
     made, rows = {}, []

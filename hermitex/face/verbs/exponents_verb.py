@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hermitex.errors import BudgetExceeded
+from hermitex.errors import BadInput, BudgetExceeded
 from hermitex.face import cli, guard, output
 
 
@@ -17,6 +17,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variables", metavar="z1,z2", help="all variables, if the target does not contain some of them")
     parser.add_argument("--cov", metavar="COVARIANCES", help="covariances of variables that are not standard: "
                         '"z1,z2=1/2; z1,z1=2"; the others stay as they are')
+    parser.add_argument("--label-map", metavar="FILE.py", help="write the label map T*(y) = 1 - 1/E[z^2|y] of the best spectral "
+                        "estimator, a function of NumPy arrays, and add its threshold to the answer")
+    parser.add_argument("--unlearned", metavar="STEPS", type=int, help="add what is not learned of the target once the first "
+                        "stages of the staircase are known: E Var(g|P_U z), and the floor of ridge at n, p ~ d")
     parser.add_argument("--explain", action="store_true", help="each number with its theorem, hypotheses, certificate")
 
 
@@ -31,8 +35,16 @@ def run(args: argparse.Namespace) -> int:
             answers.append(None)
             status = max(status, cli.report(error, _about(target) if several else ""))
     given = [a for a in answers if a is not None]
+    further: dict[str, list[Any]] = {}
+    for name, answer in (("label_map", _label_map), ("unlearned", _unlearned)):
+        try:
+            if getattr(args, name) is not None:
+                further[name] = answer(answers, args)
+        except Exception as error:
+            status = max(status, cli.report(error))
     if args.json and given:
-        found = [None if a is None else a.to_dict() for a in answers]
+        found = [None if a is None else a.to_dict() | {name: of[n].to_dict() for name, of in further.items()}
+                 for n, a in enumerate(answers)]
         print(output.dumps(found if several else found[0]))
     elif args.explain and given:
         print("\n\n".join(a.explain() for a in given))
@@ -44,7 +56,27 @@ def run(args: argparse.Namespace) -> int:
         print(text_table(rows, given[0].HEADERS, columns=None))
     elif given:
         print(_sheet(given[0]))
+    for name, told in further.items() if not args.json else ():
+        for target, one in zip(args.targets, told, strict=True):
+            about = f" of {_about(target)}" if several else ""
+            print("\n".join([f"{name.replace('_', ' ')}{about}", *(f"  {line}" for line in str(one).splitlines())]))
     return status
+
+
+def _unlearned(answers: list[Any], args: argparse.Namespace) -> list[Any]:
+    """What is left of each target after so many steps."""
+    if None in answers:
+        raise BadInput("--unlearned: a target was not answered")
+    return [a.unlearned(steps=args.unlearned, budget=args.budget) for a in answers]
+
+
+def _label_map(answers: list[Any], args: argparse.Namespace) -> list[Any]:
+    """The label map of the single target, written to its file."""
+    if len(answers) > 1 or answers[0] is None:
+        raise BadInput("--label-map: give one target, whose label map is written to the file")
+    found = answers[0].label_map(budget=args.budget)
+    cli.print_err(f"label map written to {found.export(args.label_map)}")
+    return [found]
 
 
 def _answer(target: str, args: argparse.Namespace) -> Any:

@@ -28,7 +28,7 @@ _ADVICE = {
     "!": "factorials are not supported; write the number",
     "'": "write the expression without quotes inside",
     '"': "write the expression without quotes inside",
-    "%": "remainders are not supported; use floor",
+    "%": "remainders are not supported; write mod(a, b)",
     ".": "attributes are not supported; write the expression itself",
     "@": "write * for a product",
     "\\": "write the expression in plain text, not in LaTeX",
