@@ -280,8 +280,6 @@ def _threshold(g: Expr, law: NamedChannel | Channel, variables: tuple[Symbol, ..
 def _class(generative: Staircase, name: str) -> Threshold:
     """What the orders of the stages say alone; `name` of the largest."""
     if not generative.complete:
-        why = (f"weak recovery: undetermined with the {name}" if generative.leap is None else
-               "alpha_c: undetermined with the stages of the generative staircase")
-        return Threshold("easy" if generative.leap == 2 else None, notes=(why,))
+        return Threshold(None, notes=(f"weak recovery: undetermined with the {name}",))
     most = max((s["order"] for s in generative.stages), default=None)
     return Threshold(None if most is None else "hard" if most > 2 else "easy" if most == 2 else "trivial")
