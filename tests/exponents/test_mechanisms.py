@@ -14,7 +14,7 @@ BY = [
     ("sign(z1) + sign(z2)", "deterministic", "average over what is known"),
     ("z1*z2", "deterministic", "law of the label: independent blocks"),
     ("z1*z2 + z1**2", "multiplicative", None),
-    ("cos(z)", "deterministic", "one variable: level sets"),
+    ("cos(z)", "deterministic", "law of the label: independent blocks"),
     ("z**2", "gaussian:1", "law of the label: independent blocks"),
     ("z", "deterministic", "E[z|Y] is not zero"),
 ]

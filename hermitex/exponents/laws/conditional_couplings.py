@@ -17,10 +17,11 @@ from hermitex.exponents.labels.label_levels import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
 from hermitex.exponents.laws.coupling_averages import over_all_known
-from hermitex.exponents.laws.density import Index, Law, exact_point, normal_law
+from hermitex.exponents.laws.density import Index, Law, normal_law
 from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.law_table import tabulated
 from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings
+from hermitex.exponents.laws.monotone_branches import exact_point
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, prefer_structure
 from hermitex.exponents.laws.scattered_points import Spaces, scattered
 from hermitex.exponents.laws.sections import Sections

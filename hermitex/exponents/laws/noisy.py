@@ -20,10 +20,11 @@ from hermitex.exponents.label import visible_target
 from hermitex.exponents.labels.quantities import inner_quantities
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
 from hermitex.exponents.laws.channel_couplings import ChannelCouplings
-from hermitex.exponents.laws.density import Index, Law, array_function, noise_law
+from hermitex.exponents.laws.density import Index, Law, noise_law
 from hermitex.exponents.laws.discrete import Atoms, clean_classes, exact_atoms, indices
 from hermitex.exponents.laws.law_table import tabulated
 from hermitex.exponents.laws.linearised import Kernels, LabelCouplings, label_couplings, most_precise, rotate_couplings
+from hermitex.exponents.laws.monotone_branches import array_function
 from hermitex.exponents.laws.product_laws import product_law
 from hermitex.exponents.laws.scattered_points import scattered
 from hermitex.exponents.laws.sum_laws import sum_law

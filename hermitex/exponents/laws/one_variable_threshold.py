@@ -1,7 +1,6 @@
 """The weak-recovery threshold 1/alpha_c = E[(E[z^2|Y] - 1)^2] = 2 lambda_2^2, at n = alpha d, of a label of one variable.
 
-Source: Troiani et al. (2024). Exact where u is even and injective in |z|, or where E[z^2|Y] is a polynomial of a count;
-else by level sets, with an error estimate.
+Source: Troiani et al. (2024). Exact where u is even and injective in |z|, or where E[z^2|Y] is a polynomial of a count.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powde
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.labels.monotone_labels import injective_in_modulus
-from hermitex.exponents.laws.value import Value, threshold_from_number
+from hermitex.exponents.laws.value import Value
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.rational_tidying import compact
 from hermitex.symbolic.gaussian import E
@@ -23,7 +22,7 @@ from hermitex.symbolic.precise import evaluate
 
 
 def one_variable(g: Expr, law: NamedChannel | Channel, x: Symbol) -> Value | None:
-    """The threshold of a label of one standard normal, E[z|Y] = 0; None for noise that has no formula.
+    """The threshold of a label of one standard normal, E[z|Y] = 0; None where it has no formula.
 
     Parameters: `g` as it is after what is injective was peeled off; it takes infinitely many values.
     """
@@ -31,12 +30,7 @@ def one_variable(g: Expr, law: NamedChannel | Channel, x: Symbol) -> Value | Non
     if law.name == "poisson":
         exact = _poisson(g, x)
     elif law.name == "deterministic":
-        even = parity(g, x) == 1
-        if not even or not injective_in_modulus(g, x):
-            from hermitex.exponents.labels import levelsets
-
-            return threshold_from_number(*levelsets.inverse_threshold(g, x, even=even))._replace(method="one variable: level sets")
-        exact = S.Half
+        exact = S.Half if parity(g, x) == 1 and injective_in_modulus(g, x) else None
     return None if exact is None else Value(evaluate(exact, 25), exact, mpf(0), method="one variable: closed form")
 
 

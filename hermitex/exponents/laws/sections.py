@@ -14,7 +14,8 @@ import numpy as np
 from sympy import DiracDelta, Expr, S, Symbol, diff
 
 from hermitex.errors import NoClosedForm
-from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merge_atoms, push_through_branches
+from hermitex.exponents.laws.density import WINDOW, Index, Law, mass, merge_atoms, push_through_branches
+from hermitex.exponents.laws.monotone_branches import Monotone, array_function
 from hermitex.kernels.panel_rules import distinct_sorted, zeros_on
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
 

@@ -13,8 +13,9 @@ from itertools import combinations
 import numpy as np
 from sympy import Abs, Dummy, Expr, Heaviside, Symbol, preorder_traversal, sign
 
-from hermitex.exponents.laws.density import WINDOW, Index, Law, array_function
+from hermitex.exponents.laws.density import WINDOW, Index, Law
 from hermitex.exponents.laws.discrete import indices
+from hermitex.exponents.laws.monotone_branches import array_function
 from hermitex.kernels.panel_rules import distinct_sorted, graded_nodes, split, zeros_on
 
 
