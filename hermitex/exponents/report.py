@@ -121,7 +121,7 @@ def _with_numbers(found: Exponents) -> Exponents:
     entries = {x for s in stages for row in s["directions"] for x in row if isinstance(x, Expr) and x.has(Expectation)}
     if not entries:
         return found
-    from hermitex.exponents.directions.exact_entries import entry_number
+    from hermitex.exponents.directions.direction_text import entry_number
 
     numbers: dict[Expr, float | None] = dict.fromkeys(entries)
     why = ""
