@@ -25,8 +25,8 @@ from hermitex.exponents.evidence import MeanEvidence, TensorsOfMean
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.conditional_tensors import ChargedDirections, TensorBlock
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
-from hermitex.exponents.labels.hidden_variables import vanishing_orders
 from hermitex.exponents.labels.moments import Moments
+from hermitex.exponents.labels.vanishing_orders import vanishing_orders
 from hermitex.symbolic.budget import Listed, Store, checkpoint, unless_refused
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation

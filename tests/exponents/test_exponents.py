@@ -15,9 +15,9 @@ from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import complexity, power
 from hermitex.exponents.label import revealed
-from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.label_levels import constant_value, finite_level_sets
 from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strict_sign
+from hermitex.exponents.labels.vanishing_orders import branch_identity
 from hermitex.symbols import z
 
 

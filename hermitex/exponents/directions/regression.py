@@ -26,7 +26,7 @@ from hermitex.exponents.directions.tensor_fibres import (
     generic_points,
     plainly_new,
 )
-from hermitex.exponents.labels.label_branches import branch_identity
+from hermitex.exponents.labels.vanishing_orders import branch_identity
 from hermitex.symbolic.budget import Store
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parity import identically_zero

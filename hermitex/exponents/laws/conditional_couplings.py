@@ -18,6 +18,7 @@ from hermitex.exponents.channels import NamedChannel
 from hermitex.exponents.labels.label_levels import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
+from hermitex.exponents.laws.conditional_laws import Sections, Strips, discrete_over_planes
 from hermitex.exponents.laws.coupling_averages import over_all_known
 from hermitex.exponents.laws.density import WINDOW, Index, Law, normal_law
 from hermitex.exponents.laws.discrete import indices, intervals
@@ -26,8 +27,6 @@ from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings, of
 from hermitex.exponents.laws.monotone_branches import array_function, exact_point
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, prefer_structure
 from hermitex.exponents.laws.scattered_points import Spaces, scattered
-from hermitex.exponents.laws.sections import Sections
-from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.breaks.switches import switch_arguments
 from hermitex.symbolic.budget import checkpoint, unless_refused

@@ -23,10 +23,15 @@ from hermitex.exponents.laws.channel_couplings import later_stage
 from hermitex.exponents.laws.committee_laws import committee, injective_pair
 from hermitex.exponents.laws.conditional_couplings import averaged_over
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
-from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
+from hermitex.exponents.laws.exact_thresholds import (
+    exact_couplings,
+    exact_largest,
+    exact_largest_of_two,
+    largest_of_exact,
+    one_variable,
+)
 from hermitex.exponents.laws.linearised import LabelCouplings, largest, of_masses, supported_directions
 from hermitex.exponents.laws.noisy import POINTS, exact_mixture, noisy_second
-from hermitex.exponents.laws.one_variable_threshold import one_variable
 from hermitex.exponents.laws.value import LaterDirections, Value, as_array, threshold_from_number
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.rational_tidying import compact
