@@ -20,6 +20,7 @@ from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.clock import AnswerPart, take_turns
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.correlated_inputs import whitened
+from hermitex.exponents.directions.direction_text import entry_number
 from hermitex.exponents.directions.relevant import along_one_direction, relevant_directions
 from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.explain import label_map_domain
@@ -121,8 +122,6 @@ def _with_numbers(found: Exponents) -> Exponents:
     entries = {x for s in stages for row in s["directions"] for x in row if isinstance(x, Expr) and x.has(Expectation)}
     if not entries:
         return found
-    from hermitex.exponents.directions.direction_text import entry_number
-
     numbers: dict[Expr, float | None] = dict.fromkeys(entries)
     why = ""
     try:
