@@ -17,7 +17,7 @@ from hermitex.kernels.helpers import HELPERS
 
 #: Functions that generated source defines, beside `prox_1`, `fields_1`, `block_1`, `sum_1`, ...
 INTEGRATED = "_integrated"  # behind a function's name: without closed forms whose terms may cancel
-FUNCTIONS = ("kernel", "tables", "right_hand_sides", "observables", "lawful", "rounded", "minimise", "middle", "smoothed")
+FUNCTIONS = ("kernel", "tables", "right_hand_sides", "observables", "lawful", "minimise", "middle", "smoothed")
 _NUMBERED = re.compile(rf"((prox|fields|sum)_\d+|block_\d+({INTEGRATED})?)\Z")
 _RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, *(f + INTEGRATED for f in FUNCTIONS), "np", "s", "quad",
                        "block_size"})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-FORMULAS = ("tables", "right_hand_sides", "observables", "lawful", "rounded")  # beside block_1, block_2, ...
+FORMULAS = ("tables", "right_hand_sides", "observables", "lawful")  # beside block_1, block_2, ...
 
 
 @dataclass(frozen=True)

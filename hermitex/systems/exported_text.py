@@ -229,8 +229,6 @@ def _code(program: Any) -> str:
         notes += f"    positive={_tuple(program.positive)},\n"
     if program.domain:
         notes += f"    domain={_domain(program.domain)},\n"
-    if program.cancels:
-        notes += "    cancels=True,\n"
     if program.lawful:
         notes += "    lawful=True,\n"
     if program.start:

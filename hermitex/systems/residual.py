@@ -12,7 +12,7 @@ import numpy as np
 
 from hermitex.solvers.root_verdict import AROUND, BESIDE, STEEPEST, steepest_change
 from hermitex.systems.compiled_system import BlockCode, State
-from hermitex.systems.newton_step import OF_TERMS, SMALL
+from hermitex.systems.newton_step import FLOOR, OF_TERMS, SMALL
 
 
 def residual_of(run: Any, verdict: State) -> np.ndarray:
@@ -25,14 +25,12 @@ def residual_of(run: Any, verdict: State) -> np.ndarray:
         return np.zeros(run.points)
     value = np.stack([run.row(verdict[f"rhs/{u}"]) for _, _, u in unknowns])
     x = np.stack([run.row(run.s[u]) for _, _, u in unknowns])
-    size, gap = np.maximum(np.abs(x), SMALL), np.abs(x - value)
-    excused = 1e-3  # of an unknown: more is not excused as rounding
+    gap = np.abs(x - value)
+    size = np.maximum(np.abs(x), np.where(np.abs(x) <= gap, FLOOR, SMALL))  # one that vanishes but for rounding counts as FLOOR
     for i, (k, block, u) in enumerate(unknowns):
         if u in run.program.implicit:
             gap[i] = np.abs(value[i])
             size[i] = _size_of_terms(run, k, block, u, gap[i])
-        if u in run.rounding:
-            gap[i] = np.maximum(gap[i] - np.minimum(run.rounding[u], excused*size[i]), 0.0)
     return np.max(np.where(gap == 0, 0.0, np.nan_to_num(gap/size, nan=np.inf)), axis=0)
 
 

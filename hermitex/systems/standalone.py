@@ -13,7 +13,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.kernels.axis_records import accepts_table
-from hermitex.kernels.rounding import scale_perturbation
+from hermitex.kernels.extended_precision import extended_functions, widened
 from hermitex.solvers.solution import REFUSED
 from hermitex.solvers.solve_limits import limit_time
 from hermitex.systems.compiled_system import BlockCode
@@ -47,7 +47,6 @@ class Code(NamedTuple):
     positive: tuple[str, ...] = ()
     domain: Mapping[str, tuple[float, float]] = {}
     start: Mapping[str, float] = {}
-    cancels: bool = False
     lawful: bool = False
     later: Any = None  # the same by quadrature where the terms of closed forms cancel
     whole: Mapping[str, Any] = {}
@@ -72,14 +71,15 @@ class Code(NamedTuple):
         other = self.later().bound(self.whole)[0]
         return other._replace(quadratures=lambda: other.quadratures().finer()) if fine else other
 
-    def call(self, name: str, s: Mapping[str, Any], quad: Mapping[str, Any], average: Any = None, part: float = 1.0) -> Any:
-        """Run a generated function, with another `average` (one that records its errors) or a part of rounding if given."""
-        other = scale_perturbation(self.functions, part) if part != 1 else {}
+    def call(self, name: str, s: Mapping[str, Any], quad: Mapping[str, Any], average: Any = None, extended: bool = False) -> Any:
+        """Run a generated function, with another `average` (one that records its errors) or in extended precision if asked."""
+        other = extended_functions(self.functions) if extended else {}
         other |= {"average": accepts_table(average)} if average is not None else {}
         plain = {n: self.functions.get(n) for n in other}
         try:
             self.functions.update(other)
-            return self.functions[name + self.behind]({**self.given, **s}, quad)
+            s = {**self.given, **s}
+            return self.functions[name + self.behind](*((widened(s), widened(quad)) if extended else (s, quad)))
         finally:
             self.functions.update(plain)
 
