@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from hermitex.kernels.parameter_conditions import violated_conditions
-from hermitex.solvers.fallback_chain import merge_solutions, select_points, solve_robustly
-from hermitex.solvers.fixed_point import GROWS
+from hermitex.solvers.batch import merge_solutions, select_points
 from hermitex.solvers.interval import interior_point, interval_text, is_outside
 from hermitex.solvers.linear import linear
-from hermitex.solvers.problem import SOUND, START
+from hermitex.solvers.restarts import solve_robustly
 from hermitex.solvers.solution import Solution, combine_solutions
 from hermitex.solvers.solve_limits import OutOfTime, is_time_up, ran_out, run_if_time_allows
-from hermitex.solvers.starts import off_poles
 from hermitex.systems.compiled_system import BlockCode, Program, State, as_point_vector
 from hermitex.systems.coordinates import Coordinates, at_ends
 from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
@@ -50,9 +48,7 @@ class Run:
         self.quad = program.quadratures()
         self.s: State = {n: self.column(v) if v.ndim else np.float64(v) for n, v in numbers.items()}
         self.guess = guess
-        self.first: State = {}  # where each block began before any rule was refined
-        self.zero: State = {}  # and which of its unknowns were given 0, or found there
-        self.held: State = {}  # and what was found of it, where that was sound
+        self.zero: State = {}  # which unknowns of each block were given 0, or found there
         self.before: State = {}
         self.moved = self.unsettled = np.full(points, np.inf)
         self.asked = max(tolerance/3, 1e-15)  # of every average
@@ -123,19 +119,19 @@ class Run:
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
                 resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or is_time_up()
-                lost = [self.rounds >= chances or GROWS in str(r) or "runs to" in str(r) for r in found.reason]
+                lost = [self.rounds >= chances or "runs to" in str(r) for r in found.reason]
                 solved = np.asarray(found.converged)
                 end = end | (~solved & np.array(lost))
                 done = good | resting | end
                 if done.any():
                     error = SolutionError(self, verdict)
                     self.drift = error.distance(self._elsewhere())
-                    held = good & solved & (self.drift <= self.tolerance)
-                    if not held.all():
-                        agreed = self.quad.verify(partial(self._again, {}), self.asked, partial(self._again, {}), done & ~held)
-                        done &= held | agreed | resting | end
-                        done &= held | end | ~self._points_to_refine(done & ~end & ~held)
-                ended = self._finish(found, verdict, error, done, held) if done.any() else found
+                    sure = good & solved & (self.drift <= self.tolerance)
+                    if not sure.all():
+                        agreed = self.quad.verify(partial(self._again, {}), self.asked, partial(self._again, {}), done & ~sure)
+                        done &= sure | agreed | resting | end
+                        done &= sure | end | ~self._points_to_refine(done & ~end & ~sure)
+                ended = self._finish(found, verdict, error, done, sure) if done.any() else found
             if done.all():
                 return ended
             # What needs finer rules goes on without the others, and what is not solved without what is.
@@ -166,7 +162,7 @@ class Run:
         other.points, other.quad = len(points), self.quad.of(points)
         other.outputs, other.place = {}, self.place[points]
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
-        other.first, other.zero, other.held = ({n: v[:, points] for n, v in d.items()} for d in (self.first, self.zero, self.held))
+        other.zero = {n: v[:, points] for n, v in self.zero.items()}
         other.moved, other.drift, other.least, other.idle = (some(v) for v in (self.moved, self.drift, self.least, self.idle))
         return other
 
@@ -283,30 +279,25 @@ class Run:
                                    self.points, self.column)
         functions: dict[str, Any] = equations.functions()
         everything = np.arange(self.points)
-        x0, given = self._starts(block)
-        if not given.all():
-            x0 = off_poles(equations.both, x0, ~given, {"point": everything})
+        x0 = self._starts(block)
         begin, domains = x0, [self.program.domain.get(u) for u in block.torn]
         positive, explicit, line = list(block.positive), list(block.explicit), Coordinates(domains)
         if line.some:
             functions, explicit, x0 = line.wrapped(functions, explicit), line.explicit(explicit), line.inside(x0)
             positive = [p or d is not None for p, d in zip(positive, domains, strict=True)]
-        self.first.setdefault(name, x0)
         zero = self.zero.get(name, False) | np.stack([
             np.broadcast_to(np.equal(self.guess.get(u, np.nan), 0.0) & p & (u not in self.program.domain), (self.points,))
             for u, p in zip(block.torn, positive, strict=True)])
         self.zero[name] = zero
-        begun = {"point": everything, START: self.first[name], SOUND: np.equal(self.held.get(name, np.nan), begin).all(axis=0)}
-        found = solve_robustly(x0, begun, names=block.torn, positive=positive, explicit=explicit, bent=line.plain(len(x0)),
-                               zero=zero,
-                       rtol=self.tolerance, contraction=False, raise_on_failure=False, **functions)
+        found = solve_robustly(x0, {"point": everything}, names=block.torn, positive=positive, explicit=explicit, zero=zero,
+                               bent=line.plain(len(x0)), rtol=self.tolerance, contraction=False, raise_on_failure=False,
+                               **functions)
         if line.some:
             found = line.back(found, block.torn)
             if not is_time_up():
                 found = at_ends(found, begin, domains, list(block.positive), explicit=list(block.explicit), rtol=self.tolerance,
                                 **equations.functions())
         x = np.array([found[u] for u in block.torn])
-        self.held[name] = np.where(found.converged, x, np.nan)
         out = equations.outputs(x, {"point": everything})
         return found.extended({m: self.row(out[m]) for m in block.members}), out
 
@@ -316,34 +307,33 @@ class Run:
         s = {n: np.where(np.equal(v, 0.0), size, v) if n in unknowns else v for n, v in self.s.items()}
         return self.ask(f"block_{k + 1}", s, self.used)
 
-    def start_of(self, u: str, positive: bool, guess: State) -> tuple[np.ndarray, np.ndarray]:
-        """The start of an unknown at every point, and where there is no other: 1 where it is positive, else 0, is the default."""
+    def start_of(self, u: str, positive: bool, guess: State) -> np.ndarray:
+        """The start of an unknown at every point: 1 where it is positive, else 0, is the default."""
         domain = self.program.domain.get(u)
         default = interior_point(domain) if domain else 1.0 if positive else 0.0
         value = np.asarray(guess.get(u, np.nan), dtype=float).reshape(-1)
         good = np.isfinite(value) & (~is_outside(value, domain) if domain else (value > 0) | (not positive))
-        value, given = np.where(good, value, default), good | (domain is not None)
-        return np.array(np.broadcast_to(value, (self.points,))), np.broadcast_to(given, (self.points,))
+        return np.array(np.broadcast_to(np.where(good, value, default), (self.points,)))
 
-    def _starts(self, block: BlockCode) -> tuple[np.ndarray, np.ndarray]:
+    def _starts(self, block: BlockCode) -> np.ndarray:
         """Of the torn unknowns; one that was given none is what its equation makes of the members that were given one."""
         guess = dict(self.guess)
         positive = dict(zip(block.torn, block.positive, strict=True))
         known = [m for m in block.members if m in guess or m in self.program.domain]
         unsaid = [u for u, explicit in zip(block.torn, block.explicit, strict=True) if explicit and u not in guess]
         if known and unsaid:
-            inner = {u: self.column(self.start_of(u, positive.get(u, False), guess)[0]) for u in block.unknowns}
+            inner = {u: self.column(self.start_of(u, positive.get(u, False), guess)) for u in block.unknowns}
             later = {u: np.float64(0.0) for u in self.program.unknowns if u not in self.s}
             out = self.ask("right_hand_sides", {**later, **self.s, **inner}, self.quad.arrays())
             guess |= {u: self.row(out[f"rhs/{u}"]) for u in unsaid}
-        starts, given = zip(*(self.start_of(u, p, guess) for u, p in positive.items()), strict=True)
-        return np.stack(starts), np.stack(given)
+        return np.stack([self.start_of(u, p, guess) for u, p in positive.items()])
 
     # -- verdict -----------------------------------------------------------------------------------------------------
     def _finish(self, found: Solution, verdict: State, error: SolutionError, done: np.ndarray, held: np.ndarray) -> Solution:
         """The solution with its error, of the points `done`; of those that are `held` the averages need no look of their own."""
         residual = residual_of(self, verdict)
-        ok = np.asarray(found.converged)
+        least_residual = 1e-9  # a residual below that is held in any case
+        ok = np.asarray(found.converged) & (residual <= max(100*self.tolerance, least_residual))
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         rough = np.maximum(np.minimum(self.row(self.quad.held), self.moved), self.unsettled)
@@ -360,12 +350,8 @@ class Run:
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (far <= reached)) & (reason == "")):
-            reason[k] = (f"{LOST} a relative error of {lost[k]:.1e}: the digits are lost in the formulas as "
-                         "they are written, at these numbers" if lost[k] == far[k] else
-                         f"{DOUBLE} leaves a relative error of {far[k]:.1e}: beside it the equations hold to rounding"
-                         if error.rounding[k] == far[k] else
-                         f"{SHORT} a relative error of {far[k]:.1e} only: something is steep, oscillates on a "
-                         "small scale or diverges; take less extreme numbers")
+            reason[k] = _reason(far[k], lost[k], error.rounding[k]) if far[k] > reached else (
+                "the undamped residual stayed above the tolerance")
         for u, domain in self.program.domain.items():
             x = self.row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
@@ -397,3 +383,13 @@ class Run:
             if lost[k] > _SAID*self.tolerance:
                 self.cancelled[int(self.place[k])] = float(lost[k]) if ok[k] else np.inf
         return lost
+
+
+def _reason(far: float, lost: float, rounding: float) -> str:
+    """Why a point with the error `far` is not held."""
+    if lost == far:
+        return f"{LOST} a relative error of {far:.1e}: the digits are lost in the formulas as they are written, at these numbers"
+    if rounding == far:
+        return f"{DOUBLE} leaves a relative error of {far:.1e}: beside it the equations hold to rounding"
+    return (f"{SHORT} a relative error of {far:.1e} only: something is steep, oscillates on a small scale or diverges; "
+            "take less extreme numbers")

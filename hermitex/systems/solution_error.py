@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.solvers.linear import dead_rows
 from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
 from hermitex.systems.stability import block_slopes
@@ -31,6 +32,7 @@ class SolutionError:
         self.zero = {u: (v == 0) & (u in self.program.positive) for u, v in self.x.items()}
         self.inverse: dict[int, np.ndarray] = {}
         self.singular: dict[int, np.ndarray] = {}  # at which points there is none
+        self.still: dict[int, np.ndarray] = {}  # and which unknowns of a block stay where they are
         self.rounding = np.zeros(run.points)  # the second part
         self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
         with np.errstate(all="ignore"):
@@ -45,10 +47,11 @@ class SolutionError:
         """M^-1 of a block, shape (points, n, n); an unknown that is 0 at the end of its range stays there."""
         out = self.run.outputs[k]
         x = np.array([self.x[u] for u in block.unknowns])
-        zero = np.array([self.zero[u] for u in block.unknowns])
+        still = np.array([self.zero[u] for u in block.unknowns])
         if block.kind == "linear":
             M, b = matrix_of(block, out, self.run.points)
-            terms = np.abs(b)
+            dead = dead_rows(np.abs(M).max(axis=1).T).T  # rounding of the other rows, which says nothing: the least norm is taken
+            terms, still = np.where(dead, 0.0, np.abs(b)), still | dead
         else:
             D = block_slopes(block, out, self.run.points)
             explicit = [u not in self.program.implicit for u in block.unknowns]
@@ -56,10 +59,12 @@ class SolutionError:
             terms = np.array([2*np.abs(v) if own else self.here[f"terms/{u}"]
                               for v, u, own in zip(x, block.unknowns, explicit, strict=True)])
         # without slopes, as of a step in an average at T = 0, the equations themselves say how far they are off
-        M = np.where(zero[:, None] | zero[None] | ~np.isfinite(M).all(axis=(0, 1)), np.eye(len(M))[:, :, None], M)
+        self.still[k] = still
+        own = still[:, None] | still[None] | ~np.isfinite(M).all(axis=(0, 1))
+        M = np.where(own, np.eye(len(M))[:, :, None], M)
         inverse = self.inverse[k] = _inverted(M.transpose(2, 0, 1))
         self.singular[k] = np.isnan(inverse).any(axis=(1, 2))
-        terms = terms + np.einsum("ijb,jb->ib", np.abs(M), np.abs(x))
+        terms = np.where(still, 0.0, terms + np.einsum("ijb,jb->ib", np.abs(M), np.abs(x)))
         self.rounding = self._worst(self.rounding, k, block, terms)
 
     def _worst(self, known: np.ndarray, k: int, block: BlockCode, terms: np.ndarray) -> np.ndarray:
@@ -75,6 +80,10 @@ class SolutionError:
         with np.errstate(all="ignore"):
             s = self._moved(shift)
             parts = [self._part(u, np.abs(self.row(s[u]) - x)) for u, x in self.x.items()]
+            for u in self.program.positive:  # 0 is a solution where its right-hand side is 0 but for rounding
+                rhs, same = self.row(there[f"rhs/{u}"]), 1e-3*np.abs(self.here[f"rhs/{u}"])
+                if u not in self.program.implicit:
+                    parts.append(np.where(self.zero[u] & (rhs != 0) & (np.abs(shift[f"rhs/{u}"]) <= same), np.inf, 0.0))
             if self.program.observables:
                 seen = self.run.ask("observables", s, self.run.used)
                 parts += [np.abs(self.row(seen[o]) + shift[o] - self.here[o])/np.maximum(np.abs(self.here[o]), FLOOR)
@@ -100,11 +109,9 @@ class SolutionError:
                     x = np.array([self.row(out[u]) if u in block.members else self.x[u] for u in block.unknowns])
                     rest = rest + np.array([0*self.x[u] if u in block.members else -self.row(out[f"rhs/{u}"]) if u in implicit
                                             else self.row(out[f"rhs/{u}"]) - self.x[u] for u in block.unknowns])
-                zero = np.array([self.zero[u] for u in block.unknowns])
-                rest = np.where(zero, 0.0, rest)
+                rest = np.where(self.still[k], 0.0, rest)
                 new = x + np.einsum("bij,jb->ib", self.inverse[k], rest)  # NaN without an inverse, but where x = x says nothing
                 new = np.where(self.singular[k] & (rest == 0).all(axis=0), x, new)
-                new = np.where(zero, 0.0, new)
             s |= {u: self.run.column(v) for u, v in zip(block.unknowns, new, strict=True)}
         return s
 

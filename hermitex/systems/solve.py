@@ -13,7 +13,7 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.kernels.parameter_conditions import violated_conditions
-from hermitex.solvers.fallback_chain import merge_solutions, select_points
+from hermitex.solvers.batch import merge_solutions, select_points
 from hermitex.solvers.interval import interval_text, is_outside
 from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
 from hermitex.solvers.solve_limits import is_time_up, limit_time, require_tolerance
@@ -252,7 +252,7 @@ def _same_end(run: Run, k: np.ndarray, found: Solution, led: Solution, guess: di
             for u, positive in zip(block.torn, block.positive, strict=True):
                 x, size = np.asarray(found[u]), np.maximum(np.abs(found[u]), SMALL)
                 same &= np.abs(np.asarray(led[u]) - x) <= _ALIKE*size
-                away |= np.abs(run.start_of(u, positive, guess)[0][k] - x) > _ALIKE*size
+                away |= np.abs(run.start_of(u, positive, guess)[k] - x) > _ALIKE*size
     return same & away & (left > NEAR) & np.isfinite(left) & ~np.asarray(led.converged)
 
 
