@@ -34,7 +34,6 @@ _LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
 _SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
 DOUBLE = "a root that is double or nearly so"
-NEAR = 1e-6  # a residual from which a solution is near
 
 
 class Run:
