@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sympy import Abs, Add, Dummy, Expr, Function, Mul, Pow, erfc, exp, preorder_traversal
+from sympy import Abs, Add, Dummy, Expr, Function, Max, Mul, Pow, erfc, exp, preorder_traversal
 
 from hermitex.kernels.exponent_scales import tail
 from hermitex.kernels.lowered import Lowered
@@ -86,7 +86,9 @@ def magnitude(expr: Expr) -> Expr:
         return expr.func(*map(magnitude, expr.args))
     if isinstance(expr, Pow) and expr.exp.is_Integer and expr.exp.is_positive:
         return magnitude(expr.base)**expr.exp
-    return abs(expr) if expr.is_number else Abs(expr, evaluate=False) if expr.is_positive is not True else expr
+    if expr.is_number or expr.is_positive:
+        return abs(expr)
+    return Abs(expr, evaluate=False) if expr.is_extended_real else Max(expr, -expr)  # |x| of what may be complex is a root
 
 
 __all__ = ["has_differences", "magnitude", "may_cancel", "may_divide_by_zero", "of_one_sign", "sums_may_cancel"]

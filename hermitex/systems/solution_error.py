@@ -89,7 +89,7 @@ class SolutionError:
                 parts += [np.abs(self.row(seen[o]) + shift[o] - self.here[o])/np.maximum(np.abs(self.here[o]), FLOOR)
                           for o in self.program.observables]
             far: np.ndarray = np.nan_to_num(np.max([np.zeros(self.run.points), *parts], axis=0), nan=np.inf)
-            return far
+            return 2*far  # a step is a slope times a difference: twice that holds what is of second order, and its own rounding
 
     def _moved(self, shift: Mapping[str, np.ndarray]) -> State:
         """The state after one step of Newton's method of every block in order, each formula off by its `shift`."""
