@@ -78,9 +78,9 @@ def has_differences(e: Expr) -> bool:
 def magnitude(expr: Expr) -> Expr:
     """The sum of the absolute values of the terms of an expression: what its rounding is a part of.
 
-    >>> from sympy.abc import x
+    >>> from hermitex.symbols import m as x
     >>> magnitude(x**2*(1 - x))
-    (Abs(x) + 1)*Abs(x)**2
+    m**2*(Abs(m) + 1)
     """
     if isinstance(expr, Add | Mul):
         return expr.func(*map(magnitude, expr.args))

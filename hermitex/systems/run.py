@@ -337,6 +337,7 @@ class Run:
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         rough = np.maximum(np.minimum(self.row(self.quad.held), self.moved), self.unsettled)
         quadrature = np.maximum(self.drift, np.where(held, 0.0, rough))
+        worst = list(error.worst)
         lost = self._lost(error, verdict, ok, done, quadrature)
         far = np.max([quadrature, error.rounding, lost], axis=0)
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
@@ -349,7 +350,7 @@ class Run:
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (far <= reached)) & (reason == "")):
-            reason[k] = _reason(far[k], lost[k], error.rounding[k]) if far[k] > reached else (
+            reason[k] = _reason(far[k], lost[k], error.rounding[k], worst[k]) if far[k] > reached else (
                 "the undamped residual stayed above the tolerance")
         for u, domain in self.program.domain.items():
             x = self.row(self.s[u])
@@ -384,11 +385,11 @@ class Run:
         return lost
 
 
-def _reason(far: float, lost: float, rounding: float) -> str:
-    """Why a point with the error `far` is not held."""
+def _reason(far: float, lost: float, rounding: float, worst: str) -> str:
+    """Why a point with the error `far` is not held; `worst` is what moves most on other nodes."""
     if lost == far:
         return f"{LOST} a relative error of {far:.1e}: the digits are lost in the formulas as they are written, at these numbers"
     if rounding == far:
         return f"{DOUBLE} leaves a relative error of {far:.1e}: beside it the equations hold to rounding"
-    return (f"{SHORT} a relative error of {far:.1e} only: something is steep, oscillates on a small scale or diverges; "
-            "take less extreme numbers")
+    return (f"{SHORT} a relative error of {far:.1e} only, in the averages of {worst}: something is steep, oscillates on a small "
+            "scale or diverges; take less extreme numbers")

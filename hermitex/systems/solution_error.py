@@ -32,6 +32,7 @@ class SolutionError:
         self.zero = {u: (v == 0) & (u in self.program.positive) for u, v in self.x.items()}
         self.inverse: dict[int, np.ndarray] = {}
         self.singular: dict[int, np.ndarray] = {}  # at which points there is none
+        self.worst: list[str] = []  # of each point the unknown or observable that moved most, as `distance` saw it last
         self.still: dict[int, np.ndarray] = {}  # and which unknowns of a block stay where they are
         self.rounding = np.zeros(run.points)  # the second part
         self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
@@ -79,16 +80,18 @@ class SolutionError:
         shift = {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float) for n, v in self.here.items()}
         with np.errstate(all="ignore"):
             s = self._moved(shift)
+            names = [*self.x, *self.program.observables]
             parts = [self._part(u, np.abs(self.row(s[u]) - x)) for u, x in self.x.items()]
-            for u in self.program.positive:  # 0 is a solution where its right-hand side is 0 but for rounding
-                rhs, same = self.row(there[f"rhs/{u}"]), 1e-3*np.abs(self.here[f"rhs/{u}"])
-                if u not in self.program.implicit:
-                    parts.append(np.where(self.zero[u] & (rhs != 0) & (np.abs(shift[f"rhs/{u}"]) <= same), np.inf, 0.0))
             if self.program.observables:
                 seen = self.run.ask("observables", s, self.run.used)
                 parts += [np.abs(self.row(seen[o]) + shift[o] - self.here[o])/np.maximum(np.abs(self.here[o]), FLOOR)
                           for o in self.program.observables]
+            for u in self.program.positive:  # 0 is a solution where its right-hand side is 0 but for rounding
+                rhs, same = self.row(there[f"rhs/{u}"]), 1e-3*np.abs(self.here[f"rhs/{u}"])
+                if u not in self.program.implicit:
+                    parts.append(np.where(self.zero[u] & (rhs != 0) & (np.abs(shift[f"rhs/{u}"]) <= same), np.inf, 0.0))
             far: np.ndarray = np.nan_to_num(np.max([np.zeros(self.run.points), *parts], axis=0), nan=np.inf)
+            self.worst = [names[k] for k in np.argmax(np.nan_to_num(parts[:len(names)], nan=np.inf), axis=0)] if names else []
             return 2*far  # a step is a slope times a difference: twice that holds what is of second order, and its own rounding
 
     def _moved(self, shift: Mapping[str, np.ndarray]) -> State:

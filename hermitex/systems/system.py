@@ -447,7 +447,7 @@ class System(Shown):
                tolerance: float = 1e-10, **numbers: Any) -> Branch:
         """A branch of solutions along a parameter by its arc length, through folds -> Branch.
 
-        It begins at the solution that `start` leads to at the lower end of the bounds, or else at the upper, and ends where
+        It begins at the solution that `start` leads to at the first of the bounds, or else at the other, and ends where
         the curve leaves them: behind a fold it comes back. `.folds` are located to the tolerance.
 
         Raises
