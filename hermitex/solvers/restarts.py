@@ -116,11 +116,15 @@ def solve_robustly(
         if zero is not None and zero.any():
             found = _with_zeros(q, x, found, p, asked=zero.any(axis=0), near=np.where(zero, 0.0, x))
         again = 20  # steps of Newton's method from a further start
+        grown, far = np.zeros(x.shape, dtype=bool), 30.0  # times the start
         for begin in _policy(q) if restarts else ():
             k = np.flatnonzero(~np.asarray(found.converged))
+            k = k[~grown[:, k].any(axis=0)]  # no further start for what runs off
             if not k.size or is_time_up():
                 break
             y = begin(x[:, k], take_points(p, k))
+            if begin.func is _iterated:
+                grown[:, k] = np.abs(y) > far*np.maximum(np.abs(x[:, k]), 1.0)
             usable = (np.isfinite(y) & ~(mask[:, None] & (y <= 0))).all(axis=0)
             if usable.any():
                 k, y = k[usable], y[:, usable]
@@ -129,6 +133,12 @@ def solve_robustly(
         if restarts and explicit is not None and not np.all(found.converged) and not is_time_up():
             found = _with_zeros(q, x, found, p, near=0*x, limit=1e-15)
             found = _with_zeros(q, x, found, p, implicit=True)
+        open_ = np.flatnonzero(~np.asarray(found.converged) & grown.any(axis=0))
+        reason = np.array(found.reason, dtype=object)
+        for k in open_:
+            run = ", ".join(u for u, g in zip(names, grown[:, k], strict=True) if g)
+            reason[k] = f"{reason[k]}; {run} runs to infinity under iteration: no finite solution was found"
+        found = replace(found, reason=reason)
     found = found.point(0) if single else found
     return found.require() if raise_on_failure else found
 

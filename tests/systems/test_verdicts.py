@@ -267,7 +267,7 @@ def test_logistic_regression_beyond_its_estimate_ends_in_seconds():
     found = system.solve(kappa=0.2, gamma2=5)
     assert [found[n] for n in ("a", "s2", "lam")] == pytest.approx([1.49935, 22.5013, 3.02693], rel=1e-5)
     begun = time.process_time()
-    with pytest.raises(NotConverged, match=r"s2 grows like .* no finite solution was found"):
+    with pytest.raises(NotConverged, match=r"runs to infinity under iteration: no finite solution was found"):
         system.solve(kappa=0.35, gamma2=5)
     assert time.process_time() - begun < 60
 
