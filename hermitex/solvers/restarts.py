@@ -123,16 +123,16 @@ def solve_robustly(
             if not k.size or is_time_up():
                 break
             y = begin(x[:, k], take_points(p, k))
-            if begin.func is _iterated:
+            if begin.func is _iterated and rows.all():  # the map of an implicit equation is x + F, which may run anywhere
                 grown[:, k] = np.abs(y) > far*np.maximum(np.abs(x[:, k]), 1.0)
             usable = (np.isfinite(y) & ~(mask[:, None] & (y <= 0))).all(axis=0)
             if usable.any():
                 k, y = k[usable], y[:, usable]
                 second = _with_zeros(q, x[:, k], q.newton(y, take_points(p, k), again), take_points(p, k))
                 found = _better(found, k, second, every)
-        if restarts and explicit is not None and not np.all(found.converged) and not is_time_up():
-            found = _with_zeros(q, x, found, p, near=0*x, limit=1e-15)
-            found = _with_zeros(q, x, found, p, implicit=True)
+        if restarts and explicit is not None and not is_time_up():
+            found = found if np.all(found.converged) else _with_zeros(q, x, found, p, near=0*x)
+            found = _with_zeros(q, x, found, p, limit=0.0, implicit=True)
         open_ = np.flatnonzero(~np.asarray(found.converged) & grown.any(axis=0))
         reason = np.array(found.reason, dtype=object)
         for i in open_:
@@ -207,7 +207,7 @@ def _bracketed(q: Problem, rank: int, x0: Array, p: Params) -> Array:
 
 
 def _with_zeros(q: Problem, x0: Array, found: Solution, p: Params, *, asked: Any = None, near: Array | None = None,
-                limit: float = 0.0, implicit: bool = False) -> Solution:
+                limit: float = 1e-15, implicit: bool = False) -> Solution:
     """What is not solved, or at the least of what is positive, with those unknowns at 0 that are small in the state `near`.
 
     limit : a right-hand side at 0 that is no larger, for unknowns of the size 1, is rounding

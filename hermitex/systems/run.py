@@ -380,8 +380,9 @@ class Run:
             lost = np.where(some, np.maximum(lost, np.minimum(error.distance(out), quadrature)), lost)
         for k in np.flatnonzero(done):
             self.cancelled.pop(int(self.place[k]), None)
-            if lost[k] > _SAID*self.tolerance:
-                self.cancelled[int(self.place[k])] = float(lost[k]) if ok[k] else np.inf
+            felt = max(lost[k], float(error.of_itself[k]))  # the digits of a rare event
+            if felt > _SAID*self.tolerance:
+                self.cancelled[int(self.place[k])] = float(felt) if ok[k] else np.inf
         return lost
 
 

@@ -36,6 +36,7 @@ class SolutionError:
         self.still: dict[int, np.ndarray] = {}  # and which unknowns of a block stay where they are
         self.rounding = np.zeros(run.points)  # the second part
         self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
+        self.of_itself = np.zeros(run.points)  # how far `distance` saw an explicit unknown move, relative however small it is
         with np.errstate(all="ignore"):
             for k, block in enumerate(self.program.blocks):
                 if block.kind != "explicit":
@@ -80,6 +81,9 @@ class SolutionError:
         shift = {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float) for n, v in self.here.items()}
         with np.errstate(all="ignore"):
             s = self._moved(shift)
+            explicit = [u for block in self.program.blocks if block.kind == "explicit" for u in block.unknowns]
+            gaps = {u: (np.abs(self.row(s[u]) - self.x[u]), np.abs(self.x[u])) for u in explicit}
+            self.of_itself = np.max([self.of_itself, *(np.where(size > gap, gap/size, 0.0) for gap, size in gaps.values())], axis=0)
             names = [*self.x, *self.program.observables]
             parts = [self._part(u, np.abs(self.row(s[u]) - x)) for u, x in self.x.items()]
             if self.program.observables:
@@ -98,8 +102,10 @@ class SolutionError:
         """The state after one step of Newton's method of every block in order, each formula off by its `shift`."""
         s, implicit = dict(self.run.s), self.program.implicit
         for k, block in enumerate(self.program.blocks):
-            out = self.run.outputs[k] if k == 0 and k in self.run.outputs else self.run.ask(f"block_{k + 1}", s, self.run.used)
-            x = np.array([self.x[u] for u in block.unknowns])
+            fine = block.kind == "explicit"  # a step of less than a rounding is lost in doubles, and felt where they cancel
+            out = self.run.outputs[k] if k == 0 and not fine and k in self.run.outputs else self.run.ask(
+                f"block_{k + 1}", s, self.run.used, extended=fine)
+            x = np.array([self.x[u] for u in block.unknowns], dtype=np.longdouble)
             change = np.array([shift[f"rhs/{u}"] for u in block.unknowns])
             if block.kind == "explicit":
                 new = np.array([self.row(out[f"rhs/{u}"]) for u in block.unknowns]) + change
@@ -107,15 +113,15 @@ class SolutionError:
                 rest = np.where(np.array([u in implicit for u in block.unknowns])[:, None], -change, change)
                 if block.kind == "linear":
                     A, b = matrix_of(block, out, self.run.points)
-                    rest = rest + b - np.einsum("ijb,jb->ib", A, x)
+                    rest = rest + b - np.einsum("ijb,jb->ib", A, x.astype(float))
                 else:
-                    x = np.array([self.row(out[u]) if u in block.members else self.x[u] for u in block.unknowns])
+                    x = np.array([self.row(out[u]) if u in block.members else self.x[u] for u in block.unknowns], dtype=np.longdouble)
                     rest = rest + np.array([0*self.x[u] if u in block.members else -self.row(out[f"rhs/{u}"]) if u in implicit
                                             else self.row(out[f"rhs/{u}"]) - self.x[u] for u in block.unknowns])
                 rest = np.where(self.still[k], 0.0, rest)
                 new = x + np.einsum("bij,jb->ib", self.inverse[k], rest)  # NaN without an inverse, but where x = x says nothing
                 new = np.where(self.singular[k] & (rest == 0).all(axis=0), x, new)
-            s |= {u: self.run.column(v) for u, v in zip(block.unknowns, new, strict=True)}
+            s |= {u: v.reshape(self.run.column(0*v).shape) for u, v in zip(block.unknowns, new, strict=True)}
         return s
 
     def _part(self, u: str, d: np.ndarray) -> np.ndarray:

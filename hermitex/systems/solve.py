@@ -176,6 +176,7 @@ def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, gues
     run = Run(program, numbers, points, guess, tolerance)
     found = run.solution()
     most_moved = 100  # times the rounding of the closed forms: an estimate of it may be that far off
+    alone = {u for block in program.blocks if block.kind == "explicit" for u in block.unknowns}
     for start, fine in ((found.value, False), (found.value, True), (guess, False), (guess, True)):
         k = np.array(sorted(run.cancelled), dtype=int)
         other = program.integrated(fine=fine) if k.size and not is_time_up() else None
@@ -185,7 +186,9 @@ def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, gues
         better = Run(other, at, k.size, {u: begin[u] for u in other.unknowns if u in begin}, tolerance).solution()
         lost = np.array([run.cancelled[int(i)] for i in k])
         with np.errstate(invalid="ignore"):  # nan where the closed forms had no number
-            away = np.max([np.abs(better[u] - found[u][k])/np.maximum(np.abs(found[u][k]), SMALL) for u in other.unknowns], axis=0)
+            away = np.max([np.abs(better[u] - found[u][k])/np.maximum(np.abs(found[u][k]), 0.0 if u in alone else SMALL)
+                           for u in other.unknowns], axis=0)
+            away = np.nan_to_num(away)  # 0/0 of an unknown that is 0 in both
         blind = np.any([(np.asarray(better[u]) == 0) & (found[u][k] != 0) for u in other.unknowns], axis=0)  # of what is far out
         good = np.asarray(better.converged) & (np.asarray(better.error) < lost) & ~blind & ~(away > most_moved*lost)
         parts = [(np.arange(points), found), (k[good], select_points(better, np.flatnonzero(good)))]
