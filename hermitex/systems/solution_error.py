@@ -94,7 +94,7 @@ class SolutionError:
                 rhs, same = self.row(there[f"rhs/{u}"]), 1e-3*np.abs(self.here[f"rhs/{u}"])
                 if u not in self.program.implicit:
                     parts.append(np.where(self.zero[u] & (rhs != 0) & (np.abs(shift[f"rhs/{u}"]) <= same), np.inf, 0.0))
-            far: np.ndarray = np.nan_to_num(np.max([np.zeros(self.run.points), *parts], axis=0), nan=np.inf)
+            far: np.ndarray = np.nan_to_num(np.max([np.zeros(self.run.points), *parts], axis=0), nan=np.inf).astype(float)
             self.worst = [names[k] for k in np.argmax(np.nan_to_num(parts[:len(names)], nan=np.inf), axis=0)] if names else []
             return 2*far  # a step is a slope times a difference: twice that holds what is of second order, and its own rounding
 
@@ -115,7 +115,8 @@ class SolutionError:
                     A, b = matrix_of(block, out, self.run.points)
                     rest = rest + b - np.einsum("ijb,jb->ib", A, x.astype(float))
                 else:
-                    x = np.array([self.row(out[u]) if u in block.members else self.x[u] for u in block.unknowns], dtype=np.longdouble)
+                    x = np.array([self.row(out[u]) if u in block.members else self.x[u] for u in block.unknowns],
+                                 dtype=np.longdouble)
                     rest = rest + np.array([0*self.x[u] if u in block.members else -self.row(out[f"rhs/{u}"]) if u in implicit
                                             else self.row(out[f"rhs/{u}"]) - self.x[u] for u in block.unknowns])
                 rest = np.where(self.still[k], 0.0, rest)
