@@ -114,7 +114,7 @@ def solve_robustly(
     with np.errstate(all="ignore"):
         found = _with_zeros(q, x, q.newton(x, p, max_steps), p)
         if zero is not None and zero.any():
-            found = _with_zeros(q, x, found, p, asked=zero.any(axis=0), near=np.where(zero, 0.0, x))
+            found = _with_zeros(q, x, found, p, asked=zero.any(axis=0), near=np.where(zero, 0.0, x), limit=1e-15)
         again = 20  # steps of Newton's method from a further start
         grown, far = np.zeros(x.shape, dtype=bool), 30.0  # times the start
         for begin in _policy(q) if restarts else ():
@@ -131,7 +131,7 @@ def solve_robustly(
                 second = _with_zeros(q, x[:, k], q.newton(y, take_points(p, k), again), take_points(p, k))
                 found = _better(found, k, second, every)
         if restarts and explicit is not None and not is_time_up():
-            found = found if np.all(found.converged) else _with_zeros(q, x, found, p, near=0*x)
+            found = found if np.all(found.converged) else _with_zeros(q, x, found, p, near=0*x, limit=1e-15)
             found = _with_zeros(q, x, found, p, limit=0.0, implicit=True)
         open_ = np.flatnonzero(~np.asarray(found.converged) & grown.any(axis=0))
         reason = np.array(found.reason, dtype=object)
@@ -207,7 +207,7 @@ def _bracketed(q: Problem, rank: int, x0: Array, p: Params) -> Array:
 
 
 def _with_zeros(q: Problem, x0: Array, found: Solution, p: Params, *, asked: Any = None, near: Array | None = None,
-                limit: float = 1e-15, implicit: bool = False) -> Solution:
+                limit: float = 0.0, implicit: bool = False) -> Solution:
     """What is not solved, or at the least of what is positive, with those unknowns at 0 that are small in the state `near`.
 
     limit : a right-hand side at 0 that is no larger, for unknowns of the size 1, is rounding
@@ -239,7 +239,10 @@ def _at_zero(q: Problem, x0: Array, x: Array, p: Params, limit: Array, implicit:
             k = np.flatnonzero(open_ & (pattern[:, None] == Z).all(axis=0))
             some = take_points(p, k)
             y, solved = _solve_with_zeros(q, pattern, x0[:, k], x[:, k], some)
-            vanishes = _rhs(q, y, some) <= np.where(y == 0, limit[:, k], np.maximum(limit[:, k], 1e3*_STANDS))
+            left = _rhs(q, y, some)
+            vanishes = left <= np.where(y == 0, limit[:, k], np.maximum(limit[:, k], 1e3*_STANDS))
+            # what is left of an average that vanishes is another number beside it; exp(-50) is not
+            vanishes |= (left < 1e-6) & (np.abs(_rhs(q, y*(1 + 1e-12), some) - left) > 0.1*left)
             vanishes &= q.explicit[:, None] | (y == 0)
             good = solved & vanishes[pattern].all(axis=0)
             found[:, k[good]] = y[:, good]

@@ -87,7 +87,7 @@ class SolutionError:
             names = [*self.x, *self.program.observables]
             parts = [self._part(u, np.abs(self.row(s[u]) - x)) for u, x in self.x.items()]
             if self.program.observables:
-                seen = self.run.ask("observables", s, self.run.used)
+                seen = self.run.ask("observables", s, self.run.used, extended=True)
                 parts += [np.abs(self.row(seen[o]) + shift[o] - self.here[o])/np.maximum(np.abs(self.here[o]), FLOOR)
                           for o in self.program.observables]
             for u in self.program.positive:  # 0 is a solution where its right-hand side is 0 but for rounding
@@ -103,8 +103,9 @@ class SolutionError:
         s, implicit = dict(self.run.s), self.program.implicit
         for k, block in enumerate(self.program.blocks):
             fine = block.kind == "explicit"  # a step of less than a rounding is lost in doubles, and felt where they cancel
+            here = s if fine else {n: v.astype(float) if np.asarray(v).dtype == np.longdouble else v for n, v in s.items()}
             out = self.run.outputs[k] if k == 0 and not fine and k in self.run.outputs else self.run.ask(
-                f"block_{k + 1}", s, self.run.used, extended=fine)
+                f"block_{k + 1}", here, self.run.used, extended=fine)
             x = np.array([self.x[u] for u in block.unknowns], dtype=np.longdouble)
             change = np.array([shift[f"rhs/{u}"] for u in block.unknowns])
             if block.kind == "explicit":
