@@ -13,6 +13,8 @@ from sympy import Abs, Add, Expr, Heaviside, Matrix, Max, Min, Mul, Piecewise, P
 from sympy.core.relational import Relational
 from sympy.polys.polyerrors import PolynomialError
 
+from hermitex.symbolic.arithmetic import mp
+
 Row = tuple[Expr, ...]
 WEIGHT, SHIFT = "weight", "shift"  # the node is multiplied by exp(row.v s), or row.v s is added to it
 
@@ -149,7 +151,11 @@ def product(a: Row, law: Matrix, b: Row) -> Expr:
 
 
 def tidied(e: Expr) -> Expr:
-    """A coefficient with its roots rationalised."""
+    """A coefficient with its roots rationalised; of more than three roots, whose products would be many, a number."""
+    roots = {p.base for p in e.atoms(Pow) if not p.exp.is_Integer}
+    if len(roots) > 3:
+        value = e.evalf(max(60, mp.dps + 30))
+        return S.Zero if vanishes(value) else value
     e = e.expand()
     return e if e.is_Rational else radsimp(e).expand()
 

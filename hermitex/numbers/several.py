@@ -34,6 +34,8 @@ from hermitex.numbers.reductions import (
 )
 from hermitex.numbers.scaled_integrand import ScaledIntegrand
 from hermitex.symbolic.arithmetic import mp
+from hermitex.symbolic.existence_check import exists
+from hermitex.symbolic.gaussian import bind
 from hermitex.symbolic.radial import degree, over_circle
 
 
@@ -114,7 +116,10 @@ class NormalAverages:
 
     def _require_existence(self, body: Expr, variables: Sequence[Symbol]) -> None:
         """Raise where the average of an odd integrand does not exist."""
-        if NormalAverages(4)._special(Abs(body), variables).digits < 1:
+        known = exists(bind(body, variables, None))
+        if known is False:
+            raise Divergent(body, "the integrand is not absolutely integrable")
+        if not known and NormalAverages(4)._special(Abs(body), variables).digits < 1:
             raise NotConverged(None, f"{body} is odd, but whether its average exists was not decided")
 
     def _summed(self, body: Expr, variables: Sequence[Symbol]) -> Average | None:
