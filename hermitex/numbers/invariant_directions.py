@@ -151,9 +151,9 @@ def product(a: Row, law: Matrix, b: Row) -> Expr:
 
 
 def tidied(e: Expr) -> Expr:
-    """A coefficient with its roots rationalised; of more than three roots, whose products would be many, a number."""
+    """A coefficient with its roots rationalised; of many operations or roots, whose products are more, a number."""
     roots = {p.base for p in e.atoms(Pow) if not p.exp.is_Integer}
-    if len(roots) > 3:
+    if len(roots) > 3 or e.count_ops() > 100:
         value = e.evalf(max(60, mp.dps + 30))
         return S.Zero if vanishes(value) else value
     e = e.expand()

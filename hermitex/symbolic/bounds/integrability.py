@@ -6,7 +6,7 @@ leading behaviour (`asymptotics`); what that leaves undecided stays open.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import sympy as sp
@@ -223,6 +223,15 @@ def _points(expr: Expr, x: Symbol) -> tuple[tuple[Expr, ...] | None, bool]:
         return None, False
 
 
+def _under_one_term(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[Expr]:
+    """Larger expressions, as 1/(t_1 + t_2 + ...) <= 1/t_i for positive t_i: exp(z1)/(exp(z1) + exp(z2)) is below 1."""
+    for factor in sp.Mul.make_args(expr):
+        base, n = factor.as_base_exp()
+        if base.is_Add and n.is_number and n.is_negative and all(t.is_positive for t in base.args):
+            if factor.free_symbols.intersection(variables):
+                yield from (expr/factor*t**n for t in base.args)
+
+
 def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
     """Several variables: exp of a quadratic form times a polynomial exactly; else by functions of one variable above it."""
     if tempered(expr, *variables) or _apart(expr, variables, p):
@@ -231,6 +240,8 @@ def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
         expr = sp.expand_mul(expr.replace(lambda f: isinstance(f, (sp.sinh, sp.cosh)), lambda f: f.rewrite(sp.exp)))
     if expr.is_Add and p >= 1:
         return all(_several(term, variables, p) for term in expr.args) or None
+    if any(_several(larger, variables, p) for larger in _under_one_term(expr, variables)):
+        return True
     quadratic = _quadratic_exponent(expr, variables)
     if quadratic is None:
         return None
