@@ -133,7 +133,8 @@ class SolutionError:
         """
         size = np.abs(self.x[u])
         least = np.where(size <= d, FLOOR, SMALL)
-        least = np.where(size == 0, FLOOR, 0.0) if u in self.program.positive else least
+        # a positive one of which no digit is known counts as one of the size SMALL: what rounding leaves of 0 is no error
+        least = np.where(size == 0, FLOOR, np.where(size <= d, SMALL, 0.0)) if u in self.program.positive else least
         return np.asarray(np.where(d == 0, 0.0, d/np.maximum(size, least)))
 
 
