@@ -227,9 +227,9 @@ def _under_one_term(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[Expr]
     """Larger expressions, as 1/(t_1 + t_2 + ...) <= 1/t_i for positive t_i: exp(z1)/(exp(z1) + exp(z2)) is below 1."""
     for factor in sp.Mul.make_args(expr):
         base, n = factor.as_base_exp()
-        if base.is_Add and n.is_number and n.is_negative and all(t.is_positive for t in base.args):
-            if factor.free_symbols.intersection(variables):
-                yield from (expr/factor*t**n for t in base.args)
+        positive = base.is_Add and n.is_number and n.is_negative and all(t.is_positive for t in base.args)
+        if positive and factor.free_symbols.intersection(variables):
+            yield from (expr/factor*t**n for t in base.args)
 
 
 def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
