@@ -358,10 +358,10 @@ def test_the_answer_says_where_it_was_tried():
     assert "points, s from 0.0" in found.how
 
 
-def test_a_switch_of_two_correlated_variables_has_all_digits_at_once():
+def test_a_switch_of_two_correlated_variables_has_the_digits_of_doubles():
     left, right = E(Abs(tanh(z1) - tanh(z2)), z1, z2, cov={(z1, z2): Rational(1, 2)}), 2*E(tanh(z)*erf(z/sqrt(6)), z)
-    assert hx.check(left, right).digits == 30
-    assert not hx.check(left, right*(1 + Rational(1, 10**20)))
+    assert hx.check(left, right).digits >= 13
+    assert not hx.check(left, right*(1 + Rational(1, 10**7)))
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

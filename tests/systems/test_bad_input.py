@@ -50,7 +50,6 @@ def spec(**sections):
     (lambda: spec(equations='q = "1/(1 + q)"', domain="q = 1"), r"^spec: \[domain\] q: an open interval is a text"),
     (lambda: hx.System({V: 10**400/(1 + V)}).solve(), "beyond the largest number that a float holds"),
     (lambda: hx.mu("tanh", 1)(kappa=a, r="1 1", c=1), "an operator is missing"),
-    (lambda: hx.tensor("z1*z2", 2).contracted(("1 1", 1)), "an operator is missing"),
     (lambda: spec(flow='q = "q = -q"'), "only the rate dq/dt"),
     (lambda: PLAIN.branches([{"V": 1}], a=1), "starts have names"),
     (lambda: PLAIN.branches({"one": 3}, a=1), "start is a mapping"),

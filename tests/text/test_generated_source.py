@@ -110,8 +110,8 @@ def test_names_are_identifiers_that_shadow_nothing(tmp_path):
     assert written.selftest() < 1e-12
     keywords = written.solve.__code__.co_varnames[:len(own)]
     assert len(set(keywords)) == len(own)
-    assert {"a_b", "a_b_2", "hatq", "hatq_2", "lamda", "lamda_2", "CODE_"} <= set(keywords)
-    options = [w for n, word in zip(written.CODE.parameters, keywords, strict=True) for w in (f"--{word}", repr(numbers[n]))]
+    assert {"a_b", "a_b_2", "hatq", "hatq_2", "lamda", "lamda_2"} <= set(keywords)
+    options = [w for n, word in zip(written.EQUATIONS.parameters, keywords, strict=True) for w in (f"--{word}", repr(numbers[n]))]
     done = subprocess.run([sys.executable, "-I", tmp_path / "names.py", "--json", *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -44,7 +44,7 @@ HOLES = {  # what is called with a text where a formula, a name or a number stan
     "free energy": lambda t: hx.free_energy(t, pairs={"V": "Vhat"}),
     "a pair": lambda t: hx.free_energy("V*Vhat + Vhat**2 + V**2", pairs={t: "Vhat"}), "Prox": lambda t: hx.Prox(t, "f", 1, 1),
     "a domain": lambda t: hx.Prox("f**2", "f", 1, 1, domain=(t, 1)),
-    "a vector": lambda t: hx.tensor("z1*z2", 2).contracted((t, t)), "an activation": lambda t: hx.theories.one_step(t, "sin"),
+    "an activation": lambda t: hx.theories.one_step(t, "sin"),
     "a target": lambda t: hx.theories.one_step("tanh", t), "a loss": lambda t: hx.theories.one_step("tanh", "sin", loss=t),
     "a network": lambda t: hx.theories.one_step("tanh", "sin", network=t),
     "rows": lambda t: hx.theories.one_step("tanh", "sin", rows=t),
