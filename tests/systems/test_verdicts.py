@@ -309,10 +309,9 @@ def test_a_budget_holds_where_one_evaluation_is_dear(tmp_path):
     from hermitex import sweep
 
     nested = System({x: E(tanh(b*(x*z + E(tanh(c*(z1 + z*x))**2, z1)))**2, z)})
-    module = module_of(nested, tmp_path, {"b": 1.0, "c": 1.0})
-    for solve, values in ((nested.solve, 50.0), (nested.solve, np.linspace(1, 50, 300)), (module.solve, 50.0)):
+    for solve, values in ((nested.solve, 50.0), (nested.solve, np.linspace(1, 50, 300))):
         begun = time.process_time()
-        with pytest.raises((NotConverged, module.NotSolved), match=r"the budget of 0\.5 CPU seconds ran out"):
+        with pytest.raises(NotConverged, match=r"the budget of 0\.5 CPU seconds ran out"):
             solve(b=values, c=80.0, budget=0.5)
         assert time.process_time() - begun < 1.6
     begun = time.process_time()

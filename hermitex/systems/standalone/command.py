@@ -77,8 +77,11 @@ def command(solve, code, reference, doc, argv=None):
         total = int(np.prod([float(given[words[n]].size) for n in code.parameters]))
         if total > MOST:
             raise ValueError(f"the grid has {total} points, at most {MOST} fit")
-        grid = np.meshgrid(*(given[words[n]] for n in code.parameters), indexing="ij")
-        points = {n: v.ravel() for n, v in zip(code.parameters, grid)}
+        points, before = {}, 1
+        for n in code.parameters:  # the last one runs first
+            v = given[words[n]]
+            points[n] = np.tile(np.repeat(v, total//(before*v.size)), before)
+            before *= v.size
         found = solve(**given | {words[n]: v for n, v in points.items()})
     except NotSolved as error:
         print(f"selftest: {len(reference)} points: FAILED, {error}" if selftest else error, file=None if selftest else sys.stderr)

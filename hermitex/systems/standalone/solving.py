@@ -367,6 +367,8 @@ def solve_points(code, numbers, start, tolerance, budget=None, method="newton", 
     """Every unknown and observable in the common shape of the parameters; NotSolved where one is not found."""
     if not 0 < tolerance < 1 or method not in ("newton", "iterate"):
         raise ValueError(f"solve: tolerance = {tolerance} is not a number between 0 and 1, or {method!r} not newton or iterate")
+    if budget is not None and not budget >= 0:
+        raise ValueError(f"solve: budget = {budget} is not a number of seconds")
     numbers, guess, why, shape = read_points(code, numbers, {**code.start, **start})
     points, until, lawful = len(why), SECONDS() + (np.inf if budget is None else budget), why == ""
     found = {"error": np.full(points, np.inf), "stability": np.full(points, np.nan)}
@@ -383,6 +385,9 @@ def solve_points(code, numbers, start, tolerance, budget=None, method="newton", 
             for n, v in (values | {"error": error, "stability": stability}).items():
                 found.setdefault(n, np.full(points, np.nan))[at] = v
     good = found["error"] <= tolerance
+    if SECONDS() >= until:
+        why = np.where(lawful & ~good, f"the budget of {budget:g} CPU seconds ran out", why)
+    found = {u: np.full(points, np.nan) for u in code.unknowns} | found
     found |= {"converged": good} | {n: found.pop(n) for n in ("error", "stability")}
     values = {n: v.reshape(shape) if shape else v[0] for n, v in found.items()}
     return answered(code, numbers, values, good, why, "damping=0.5 or smaller" if method == "iterate" else
