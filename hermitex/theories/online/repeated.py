@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sympy import DiracDelta, Expr, Symbol
 from hermitex.errors import BadInput
 from hermitex.kernels.averages import compiled
 from hermitex.kernels.normals import panels
-from hermitex.numbers.gauss import legendre
+from hermitex.numbers.gauss import legendre, legendre_on
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
@@ -39,7 +40,7 @@ class Repeated:
     Attributes
     ----------
     student, slope : sigma and sigma' as functions of arrays;  label : g of the columns of z (n, r), shape (n,)
-    cuts : for each direction the points at which g is not smooth
+    cuts : for each direction the points at which g is not smooth;  steps : whether g is constant between them
     loss : "correlation" or "square";  repetition : the first step times d
     """
 
@@ -50,6 +51,7 @@ class Repeated:
     loss: str
     repetition: float
     fineness: float = 1.0
+    steps: tuple[bool, ...] = ()
 
     def gradient(self, y: Array, h: Array) -> Array:
         """dl(h + rho dl(h))."""
@@ -67,12 +69,19 @@ class Repeated:
     @cached_property
     def _nodes(self) -> tuple[Array, Array, Array, Array]:
         """z (n, r), its weights and labels, and the points h: as fine as three million points allow."""
-        r = len(self.cuts)
-        inner, width = {1: 400, 2: 120}.get(r, 56), {1: 0.4, 2: 1.2}.get(r, 3.5)*self.fineness
+        steps = self.steps or (False,)*len(self.cuts)
+        smooth = len(steps) - sum(steps)
+        inner = {0: 400, 1: 400, 2: 120}.get(smooth, 56)
+        width = {1: 0.4, 2: 1.2}.get(smooth, 3.5)*self.fineness
         order = 8  # Gauss-Legendre nodes of a panel
-        axes = [panels(c, width, order=order, reach=REACH) for c in self.cuts]
-        points = np.stack([a.ravel() for a in np.meshgrid(*(x for x, _ in axes), indexing="ij")], axis=1)
-        weights = np.prod(np.meshgrid(*(w*np.exp(-x*x/2) for x, w in axes), indexing="ij"), axis=0).ravel()
+        few = 4  # nodes between two steps of the label, where only the field moves
+        axes = [between(c, few) if flat else panels(c, width, order=order, reach=REACH)
+                for c, flat in zip(self.cuts, steps, strict=True)]
+        points = np.stack([a.ravel() for a in np.meshgrid(*(a for a, _ in axes), indexing="ij")], axis=1)
+        weights: Any = 1.0
+        for (x, w), flat in zip(axes, steps, strict=True):
+            weights = np.multiply.outer(weights, w if flat else w*np.exp(-x*x/2))
+        weights = weights.ravel()
         keep = weights > 1e-11*weights.max()
         points, weights = points[keep], weights[keep]/weights.sum()
         most = 3_000_000  # points of one average
@@ -137,7 +146,8 @@ class Repeated:
 
     def error(self, m: Any) -> float:
         """How far the rate at m moves when its nodes are fewer by half: an estimate of its error."""
-        coarse = Repeated(self.student, self.slope, self.label, self.cuts, self.loss, self.repetition, 2*self.fineness)
+        coarse = Repeated(self.student, self.slope, self.label, self.cuts, self.loss, self.repetition, 2*self.fineness,
+                          self.steps)
         return float(np.max(np.abs(self.rate(m) - coarse.rate(m))))
 
 
@@ -160,8 +170,9 @@ def repeated(sigma: Activation, target: Expr, variables: tuple[Symbol, ...], los
     if slope.has(DiracDelta):
         raise BadInput(f"sgd: {sigma.name} jumps, and has no gradient on a sample that could be repeated; take repetition=0")
     kernel = compile(target, *(v.name for v in variables))
+    axes = [axis(split_products(target), v) for v in variables]
     return Repeated(_function(sigma.expr), _function(slope), lambda points: np.asarray(kernel(*points.T)),
-                    tuple(axis(split_products(target), v).cuts for v in variables), loss, float(repetition))
+                    tuple(a.cuts for a in axes), loss, float(repetition), steps=tuple(a.steps and bool(a.cuts.size) for a in axes))
 
 
 def escape_times_repeated(twice: Repeated, d: Array, level: float, step: float) -> Array:
@@ -179,6 +190,33 @@ def escape_times_repeated(twice: Repeated, d: Array, level: float, step: float) 
     return np.array(times)
 
 
+def between(cuts: Array, n: int) -> tuple[Array, Array]:
+    """Gauss rules of n nodes for exp(-x^2/2) dx on each interval between the cuts.
+
+    >>> x, w = between(np.array([0.0]), 4)
+    >>> bool(abs(np.sum(w*np.abs(x)) - 2) < 1e-8), bool(abs(np.sum(w*x**4) - 3*np.sqrt(2*np.pi)) < 1e-7)
+    (True, True)
+    """
+    nodes, weights = [], []
+    for a, b in pairwise([-REACH, *cuts[np.abs(cuts) < REACH], REACH]):
+        x, w = (v.ravel() for v in legendre_on(np.array([a, b]), 200))
+        w = w*np.exp(-x*x/2)
+        # the recurrence of its orthogonal polynomials, by their defining sums
+        diagonal: list[float] = []
+        beside: list[float] = []
+        last, p, size = np.zeros_like(x), np.ones_like(x), float(w.sum())
+        for _ in range(n):
+            diagonal.append(float(w @ (x*p*p))/size)
+            last, p = p, (x - diagonal[-1])*p - (beside[-1] if beside else 0.0)*last
+            size, old = float(w @ (p*p)), size
+            beside.append(size/old)
+        J = np.diag(diagonal) + np.diag(np.sqrt(beside[:-1]), 1) + np.diag(np.sqrt(beside[:-1]), -1)
+        found, vectors = np.linalg.eigh(J)
+        nodes.append(found)
+        weights.append(w.sum()*vectors[0]**2)
+    return np.concatenate(nodes), np.concatenate(weights)
+
+
 def _function(expr: Expr) -> Callable[[Array], Array]:
     made = compiled(expr, z, np.array([-50.0, 50.0]))
     if made is None:
@@ -190,3 +228,6 @@ def _blocks(n: int, width: int) -> list[slice]:
     block = 250_000  # numbers at once: 2 MB an array stays in the cache
     size = max(1, block//width)
     return [slice(k, k + size) for k in range(0, n, size)]
+
+
+__all__ = ["REACH", "Repeated", "escape_times_repeated", "repeated"]
