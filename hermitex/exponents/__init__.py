@@ -31,8 +31,8 @@ What is asked of an answer: the best label map of a spectral estimator (`label_m
 A statement `this coefficient is zero` or `is not` is a `certificate.Certificate`. It is decided by the first of these::
 
     zero      symmetry, parity                                         directions.symmetry, directions.invariant_tensors
-              a part of a coordinate that the label does not see, or   labels.vanishing_orders
-              u is a function of an antiderivative of He_k phi
+              a part of a coordinate that the label does not see       labels.hidden_variables
+              u is a function of an antiderivative of He_k phi         labels.label_branches
               exact integrals and exact algebra                        symbolic.integrals, symbolic.zero
     not zero  the label rises with a variable                          labels.monotone_labels
               independent factors, each exact or in a ball             labels.mean_signs, symbolic.digits.enclosure

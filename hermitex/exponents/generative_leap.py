@@ -9,15 +9,16 @@ two meet: the directions shown are all the directions allowed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sympy import Dummy, Expr, S, Symbol
 
-from hermitex.errors import BudgetExceeded
+from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.directions.intervals import enclosing_interval
-from hermitex.exponents.directions.regression import on_coordinates
+from hermitex.exponents.directions.regression import Regression, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant_directions, rewritten
 from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import Symmetry, find_reflections, symmetries
@@ -25,13 +26,13 @@ from hermitex.exponents.evidence import MeanEvidence, TensorsOfMean
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.conditional_tensors import ChargedDirections, TensorBlock
 from hermitex.exponents.labels.families import Family, Member, family, family_of, label_maps
+from hermitex.exponents.labels.hidden_variables import vanishing_orders
 from hermitex.exponents.labels.moments import Moments
-from hermitex.exponents.labels.vanishing_orders import vanishing_orders
 from hermitex.symbolic.budget import Listed, Store, checkpoint, unless_refused
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import to_text
-from hermitex.symbolic.subspaces import Matrix, tidy
+from hermitex.symbolic.subspaces import Matrix, span, stack, tidy
 
 # of the label maps of one order at one stage, and of its entries: a whole answer should take ten
 _SECONDS = 8.0
@@ -92,7 +93,22 @@ class GenerativeSearch:
         return self._told(self.climb.so_far(why))
 
     def _told(self, stairs: Staircase) -> Staircase:
+        if self.given.text and not stairs.complete and self.given.seen[0].is_polynomial(*self.variables):
+            stairs = _at_most_two(stairs)
         return stairs if self.seen.basis == Matrix.eye(len(self.variables)) else stairs.carried(self.seen.outside)
+
+
+def _at_most_two(stairs: Staircase) -> Staircase:
+    """A polynomial label has no order above 2: large labels come from large z, E[|P z|^2 | Y, u] > dim for them.
+
+    So the largest order is 2 as soon as some stage has no tensor of order 1.
+    """
+    last = stairs.certificates[-1] if stairs.certificates else None
+    if any(s["order"] == 2 for s in stairs.stages) or (last is not None and last.status == "undetermined" and last.order == 2):
+        how = "the label is a polynomial, whose generative leap is at most 2, and one of its stages has no order 1"
+        proof = Certificate("generative leap", 2, "nonzero", how)
+        return replace(stairs, proved=2, certificates=(*stairs.certificates, proof))
+    return stairs
 
 
 def _mirrors(found: Relevant) -> list[list[Expr]]:
@@ -126,7 +142,7 @@ class GenerativeOracle:
         self.given, self.variables, self.letter, self.mirrors, self.of_mean = given, tuple(variables), letter, mirrors, of_mean
         self.r = len(self.variables)
         self._members = Listed(lambda: (Moments(m, self.variables) for m in given.members))
-        self._symmetries, self._vanishing, self._once = Store(), Store(), Store()
+        self._symmetries, self._vanishing, self._once, self._entries = Store(), Store(), Store(), Store()
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
         """zero, nonzero with all the directions charged, or undetermined."""
@@ -147,6 +163,8 @@ class GenerativeOracle:
         self._look(blocks, found, name)
         if found.settled:
             return Evidence("nonzero", found.allowed, (*found.certificates, *self._stage(name, k, blocks)))
+        if self.given.complete and self.letter != "C":  # whose entries were asked before
+            return self._by_entries(found, known, k, name)
         return self._undetermined(found, name, k)
 
     def _add_mean(self, found: ChargedDirections, name: str, k: int) -> None:
@@ -169,6 +187,26 @@ class GenerativeOracle:
         u = revealed(self.given.seen[0], hidden)
         left = u.free_symbols & set(self.variables) == set(hidden) and u != self.given.seen[0]
         return GenerativeOracle(family_of(u, self.variables, _label(u)), self.variables) if left else self
+
+    def _by_entries(self, found: ChargedDirections, known: Matrix, k: int, name: str) -> Evidence:
+        """With finitely many labels the tensors are finitely many: what they charge together, entry by entry."""
+        try:
+            with attempt(_SECONDS):
+                parts = [self._regression(m.member.mean).tensor(known, k) for m in self.members()]
+        except (HermitexError, BudgetExceeded):
+            checkpoint(f"the entries of {name}")
+            return self._undetermined(found, name, k)
+        if any(p.status == "undetermined" for p in parts):
+            return self._undetermined(found, name, k)
+        charged = [p.directions for p in parts if p.directions is not None]
+        if not charged:
+            proof = f"E[T(Y) He_a | u] = 0, |a| = {k}, for every label map: exact values"
+            return Evidence("zero", None, (Certificate.zero(name, k, proof),))
+        proof = "the tensors of all the label maps, entry by entry, charge these directions and no others"
+        return Evidence("nonzero", span(stack(*charged)), (*found.certificates, Certificate(name, k, "nonzero", proof)))
+
+    def _regression(self, mean: Expr) -> Regression:
+        return self._entries.of(mean, lambda: Regression(mean, self.variables))
 
     def _look(self, blocks: Sequence[TensorBlock], found: ChargedDirections, name: str) -> None:
         """Try the label maps, for as long as it is worth while."""

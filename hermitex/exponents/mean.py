@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sympy import Expr, Mul, Rational, Symbol, sign
+from sympy import Abs, Expr, Mul, Pow, Rational, S, Symbol, log, sign
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.channels import Channel, NamedChannel
@@ -83,6 +83,9 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
     False
     >>> in_space(Abs(z1)**Rational(-1, 2)*z2, (z1, z2), 2), in_space(Abs(z1)**Rational(-1, 2)*z2, (z1, z2), 1)
     (False, True)
+    >>> from sympy import log
+    >>> in_space(log(z1**2 + z2**2)*z1 - z2**2, (z1, z2), 2), in_space(log(Abs(z1*z2))/z1, (z1, z2), 2)
+    (True, False)
     """
     inside = tuple(v for v in variables if v in g.free_symbols)
     if len(inside) < 2:
@@ -99,6 +102,9 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
         return True
     if (less := without_bounded_quotients(g, inside)) != g and in_space(less, variables, power):
         return True
+    logs = [f for f in Mul.make_args(g) if _logarithm(f, inside)]
+    if logs and in_space(Mul(*(f for f in Mul.make_args(g) if f not in logs)), variables, power*HOELDER):
+        return True
     summands = [core*polynomial for core, polynomial in by_core(apart(g, inside), inside).items()]
     if len(summands) == 1:
         return _product(g, inside, power)
@@ -108,6 +114,17 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
     if None in verdicts:
         return None
     return True if all(verdicts) else False if verdicts.count(False) == 1 else None
+
+
+def _logarithm(f: Expr, variables: Sequence[Symbol]) -> bool:
+    """Is f a power of the logarithm of a polynomial? It has every moment, for |P|^-c is integrable for a small c; so
+    it goes with what is integrable to a power above.
+    """
+    base, n = f.as_base_exp() if isinstance(f, Pow) else (f, S.One)
+    if not isinstance(base, log) or not n.is_positive:
+        return False
+    inner = base.args[0].args[0] if isinstance(base.args[0], Abs) else base.args[0]
+    return bool(inner.is_polynomial(*variables) and inner.expand() != 0)
 
 
 def _apart(sets: Sequence[set]) -> bool:

@@ -20,7 +20,6 @@ from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.clock import AnswerPart, take_turns
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.correlated_inputs import whitened
-from hermitex.exponents.directions.direction_text import entry_number
 from hermitex.exponents.directions.relevant import along_one_direction, relevant_directions
 from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.evidence import before_the_noise
@@ -123,6 +122,8 @@ def _with_numbers(found: Exponents) -> Exponents:
     entries = {x for s in stages for row in s["directions"] for x in row if isinstance(x, Expr) and x.has(Expectation)}
     if not entries:
         return found
+    from hermitex.exponents.directions.exact_entries import entry_number
+
     numbers: dict[Expr, float | None] = dict.fromkeys(entries)
     why = ""
     try:
@@ -282,6 +283,8 @@ def _threshold(g: Expr, law: NamedChannel | Channel, variables: tuple[Symbol, ..
 def _class(generative: Staircase, name: str) -> Threshold:
     """What the orders of the stages say alone; `name` of the largest."""
     if not generative.complete:
-        return Threshold(None, notes=(f"weak recovery: undetermined with the {name}",))
+        why = (f"weak recovery: undetermined with the {name}" if generative.leap is None else
+               "alpha_c: undetermined with the stages of the generative staircase")
+        return Threshold("easy" if generative.leap == 2 else None, notes=(why,))
     most = max((s["order"] for s in generative.stages), default=None)
     return Threshold(None if most is None else "hard" if most > 2 else "easy" if most == 2 else "trivial")

@@ -10,7 +10,7 @@ import hermitex as hx
 from hermitex import parse
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.labels.bounded_moments import Bounded, enclose_average, thresholds
-from hermitex.exponents.labels.box_ranges import Range, ranges
+from hermitex.exponents.labels.box_ranges import BENT, Range, ranges
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbols import normals, z1, z2
 
@@ -38,6 +38,17 @@ def test_a_range_holds_every_value(text):
     tight = {v: Range(corner[i], corner[i] + 1e-9) for i, v in enumerate((z1, z2))}
     near = ranges(u, tight)
     assert np.median(near.high - near.low) < 1e-6
+
+
+@pytest.mark.parametrize("q", [Rational(1, 10), Rational(1, 2), Rational(8, 9)])
+def test_the_range_of_a_bent_power_holds_every_value(q):
+    rng = np.random.default_rng(7)
+    ends = np.sort(rng.normal(size=(2, 2000))*10.0**rng.uniform(-6, 6, 2000), axis=0)
+    found = ranges(BENT(z1, q), {z1: Range(*ends)})
+    for t in np.linspace(0, 1, 21):
+        x = np.abs(ends[0] + t*np.diff(ends, axis=0)[0])
+        value = x**float(q)/(1 + x)
+        assert ((found.low <= value) & (value <= found.high)).all()
 
 
 def test_a_range_that_is_not_known_is_refused():
@@ -77,7 +88,8 @@ def test_a_moment_is_linear_and_sees_what_is_silent():
 
 
 @pytest.mark.parametrize("text", ["floor(z1*z2)*z1*tanh(z2)", "Abs(z1 + z2**2)*(z2**2 - 1)", "Max(z1*z2, z1)*z1",
-                                  "ceiling(z1)*Min(z2, 1)*z2", "Piecewise((z1**2, z1*z2 > 0), (z2**3, True))*z1*z2"])
+                                  "ceiling(z1)*Min(z2, 1)*z2", "Piecewise((z1**2, z1*z2 > 0), (z2**3, True))*z1*z2",
+                                  "sqrt(1 + z1**2*z2**2)*(z1**2 - 1)", "Abs(z1 - z2)**Rational(4, 3)*z1*z2"])
 def test_polynomials_times_bounded_functions_beside_a_grid(text):
     f = parse(text)
     found = enclose_average(f, (z1, z2))
@@ -90,8 +102,10 @@ def test_polynomials_times_bounded_functions_beside_a_grid(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "c", "of"), [("log(1 + exp(z1*z2*z3))", 0.1449, (2, 0, 0))])
-def test_softplus_of_a_product_is_decided(text, c, of):
+@pytest.mark.parametrize(("text", "c", "of"), [("z1*z2 + sqrt(1 + z1**2*z2**2)", 0.449879, (2, 0)),
+                                               ("log(1 + exp(z1*z2*z3))", 0.1449, (2, 0, 0)),
+                                               ("Abs(z1*z2 + z3)**Rational(3, 2)", 0.9601, (2, 0, 0))])
+def test_roots_and_softplus_of_products_are_decided(text, c, of):
     """Even in pairs of variables: C_1 = 0; E[g (z1^2 - 1)] by Gauss-Hermite rules, and all of order two by symmetry."""
     found = hx.exponents(text, budget=120)
     assert found.square_integrable and found.information_exponent == found.leap_exponent == found.generative_exponent == 2

@@ -5,7 +5,7 @@ import pytest
 
 import hermitex as hx
 from hermitex import parse
-from hermitex.exponents.labels.vanishing_orders import branch_identity
+from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.symbols import z, z1, z2, z3
 
 FORMS = ["z**2*exp(-z**2)", "abs(z)*exp(-z**2/2)", "log(abs(z)) - z**2/2", "log(z**2) - z**2", "z**2/exp(z**2)",

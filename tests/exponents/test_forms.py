@@ -9,7 +9,7 @@ from hermitex.exponents.channels import channel
 from hermitex.exponents.label import independent_labels
 from hermitex.exponents.labels.sign_forms import polynomial_in_signs, without_constants
 from hermitex.exponents.laws.discrete import exact_atoms
-from hermitex.exponents.laws.exact_thresholds import exact_couplings, largest_of_exact
+from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, largest_of_exact
 from hermitex.exponents.laws.linearised import largest
 from hermitex.exponents.laws.noisy import noisy_second
 from hermitex.exponents.leap import leap

@@ -21,8 +21,8 @@ from hermitex.exponents.directions.invariant_tensors import stabiliser, tensor_s
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.generative_leap import GenerativeSearch
 from hermitex.exponents.labels.families import family
+from hermitex.exponents.labels.hidden_variables import vanishing_orders
 from hermitex.exponents.labels.sign_and_size import finite_values
-from hermitex.exponents.labels.vanishing_orders import vanishing_orders
 from hermitex.exponents.leap import LeapSearch
 from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.budget import budget, patience

@@ -8,8 +8,8 @@ from hermitex import parse
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.block_laws import law_of
 from hermitex.exponents.laws.coupling_averages import next_change, over_known
+from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.linearised import LabelCouplings
-from hermitex.exponents.laws.monotone_branches import array_function
 from hermitex.symbols import z1, z2
 
 

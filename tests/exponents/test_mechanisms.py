@@ -11,10 +11,11 @@ BY = [
     ("z1 + abs(z2)", "deterministic", "one variable: closed form"),
     ("z1**2 + z2**2", "deterministic", "sphere"),
     ("sign(z1*z2)", "deterministic", "finitely many labels"),
+    ("z1 + relu(z1)*z2*z3", "deterministic", "known factor; law of the label: independent blocks"),
     ("sign(z1) + sign(z2)", "deterministic", "average over what is known"),
     ("z1*z2", "deterministic", "law of the label: independent blocks"),
     ("z1*z2 + z1**2", "multiplicative", None),
-    ("cos(z)", "deterministic", "law of the label: independent blocks"),
+    ("cos(z)", "deterministic", "one variable: level sets"),
     ("z**2", "gaussian:1", "law of the label: independent blocks"),
     ("z", "deterministic", "E[z|Y] is not zero"),
 ]

@@ -141,6 +141,12 @@ def test_a_known_factor_that_is_often_zero():
     assert "lower bound" in found.notes[-1]
 
 
+def test_a_known_factor_that_is_zero_on_one_step():
+    """Given z1 the label shows |z2| unless 0 < z1 < 1: 1/alpha_c = 2 P(z1 outside)."""
+    found = threshold("floor(z1)*Abs(z2)", stages=steps(1, 2))
+    assert simplify(found.exact - 1/(2 - parse("erf(sqrt(2)/2)"))) == 0
+
+
 @pytest.mark.parametrize(("text", "expected"), [
     ("z1 + cos(z1)*z2**2", S.Half), ("z1**3 + Abs(z2)", S.Half), ("sinh(z1) + sign(z2*z3)", pi**2 / 4),
     ("z1 - 7*z1**2*sign(z2*z3)", pi**2 / 4),

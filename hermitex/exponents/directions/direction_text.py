@@ -8,10 +8,7 @@ from typing import Any
 
 from sympy import Add, Expr, Float, Rational, S, Symbol
 
-from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.symbolic.budget import checkpoint, effort, kept
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.precise import evaluate
 
 
 def staircase_words(stages: Sequence[dict[str, Any]], variables: Sequence[str],
@@ -43,40 +40,12 @@ def directions_words(rows: Sequence[Sequence[Any]], variables: Sequence[str],
 
 def _short(row: Sequence[Any], variables: Sequence[str], numbers: Mapping[Expr, float | None] | None) -> str:
     """Coefficients that are long, or integrals without closed form, as numbers; those whose number is not had, as they are."""
+    from hermitex.exponents.directions.exact_entries import entry_number
     from hermitex.symbolic.parsing import to_text
 
     found = [numbers.get(x) if numbers is not None and S(x).has(Expectation) else entry_number(S(x)) for x in row]
     terms = ((to_text(x) if n is None else _few_digits(n), v) for x, n, v in zip(row, found, variables, strict=True) if x != 0)
     return " + ".join(v if c == "1" else f"{c}*{v}" for c, v in terms).replace("+ -", "- ")
-
-
-@kept(256)
-def entry_number(x: Expr) -> float | None:
-    """The value of an entry of a direction in double precision; None if it is not had within some seconds of work.
-
-    Raises
-    ------
-    BudgetExceeded : the budget in force ran out.
-
-    Examples
-    --------
-    >>> from hermitex.symbolic.gaussian import E
-    >>> from hermitex.symbols import z1, z2, z3
-    >>> from sympy import Abs
-    >>> f"{entry_number(1/E(z2**2*Abs(z1 + z2*z3), z1, z2, z3)):.12f}"
-    '0.652964467126'
-    """
-    seconds = 6.0  # of processor time, for one number: a whole answer should take ten
-    for digits in (14, 8):  # an average over several variables may have fewer than all
-        try:
-            with effort(seconds):
-                return float(evaluate(x, digits))
-        except BudgetExceeded:
-            checkpoint("finding the number of a direction")
-            break
-        except (HermitexError, ArithmeticError, NotImplementedError):
-            continue
-    return None
 
 
 def _few_digits(x: Any) -> str:

@@ -26,10 +26,9 @@ from hermitex.exponents.directions.tensor_fibres import (
     generic_points,
     plainly_new,
 )
-from hermitex.exponents.labels.vanishing_orders import branch_identity
+from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.symbolic.budget import Store
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite_tensors import tensor
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
@@ -122,6 +121,8 @@ class Regression:
 
     def _by_blocks(self, known: Matrix, k: int) -> Evidence:
         """A subspace known through integrals only: blocks of C_n, n >= k, k slots outside U; they prove non-zeros."""
+        from hermitex.symbolic.hermite_tensors import tensor
+
         outside = complement(known)
         x = tuple(Symbol(f"x_{i + 1}", real=True) for i in range(known.rows))
         y = tuple(Symbol(f"y_{i + 1}", real=True) for i in range(outside.rows))

@@ -55,11 +55,12 @@ class Staircase:
     certificates: tuple[Certificate, ...] = ()
     notes: tuple[str, ...] = field(default=())
     complete: bool = True
+    proved: int | None = None  # the largest order, where a theorem gives it though the stages are not all known
 
     @property
     def leap(self) -> int | None:
         """The largest order; None if the staircase was not followed to its end, or has no step."""
-        return max((s["order"] for s in self.stages), default=None) if self.complete else None
+        return max((s["order"] for s in self.stages), default=None) if self.complete else self.proved
 
     @property
     def first(self) -> int | None:
@@ -69,7 +70,7 @@ class Staircase:
     def carried(self, outside: Any) -> Staircase:
         """The same staircase with its directions carried over to other variables."""
         return Staircase(tuple({"order": s["order"], "directions": outside(s["directions"])} for s in self.stages),
-                         self.certificates, self.notes, self.complete)
+                         self.certificates, self.notes, self.complete, self.proved)
 
 
 class Climb:

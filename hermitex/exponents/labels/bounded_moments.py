@@ -20,7 +20,7 @@ from sympy import Expr, Rational, Symbol
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.directions.intervals import ZERO as NOTHING
 from hermitex.exponents.directions.intervals import Interval, enclosing_interval, scale_interval
-from hermitex.exponents.labels.box_ranges import SOFT, Range, ranges
+from hermitex.exponents.labels.box_ranges import BENT, SOFT, Range, ranges
 from hermitex.symbolic.budget import checkpoint, kept, unless_refused
 from hermitex.symbolic.series.polynomials import to_hermite
 from hermitex.symbolic.terms import by_core
@@ -181,8 +181,9 @@ def has_moments(f: Expr, variables: Sequence[Symbol]) -> bool:
 
     Examples
     --------
+    >>> from sympy import sqrt
     >>> from hermitex.symbols import z1, z2
-    >>> has_moments(sp.log(1 + sp.exp(z1*z2)) + z1, (z1, z2)), has_moments(sp.exp(z1*z2), (z1, z2))
+    >>> has_moments(sp.log(1 + sp.exp(z1*z2)) + sqrt(1 + z1**4), (z1, z2)), has_moments(sp.exp(z1*z2), (z1, z2))
     (True, False)
     """
     line = {v: Range(np.full(1, -np.inf), np.full(1, np.inf)) for v in variables}
@@ -197,11 +198,19 @@ def _bounded(core: Expr, variables: tuple[Symbol, ...]) -> Bounded:
 
 def _in_bounded(f: Expr) -> Expr:
     """floor(u) = u - frac(u), |u| = u sign(u), max(a, b) = b + (a - b) 1(a > b): polynomials times bounded functions."""
+    f = f.replace(lambda e: e.is_Pow and e.exp.is_Rational and e.exp > 0 and not e.exp.is_Integer and e.base.free_symbols, _root)
     f = f.replace(lambda e: isinstance(e, sp.Piecewise), in_heavisides).replace(sp.log, _split_softplus)
     for head, step in ((sp.Max, 1), (sp.Min, -1)):
         f = f.replace(head, lambda *e, step=step: reduce(lambda a, b: b + (a - b)*sp.Heaviside(step*(a - b)), e))
     f = f.replace(sp.ceiling, lambda u: u + sp.frac(-u)).replace(sp.floor, lambda u: u - sp.frac(u))
     return f.replace(sp.Abs, lambda u: u*sp.sign(u))
+
+
+def _root(e: Expr) -> Expr:
+    """u^q, u >= 0: u^n (1 + u) times a bounded function, n the integer part of q."""
+    u, q = e.as_base_exp()
+    n = sp.floor(q)
+    return u**n*(1 + u)*BENT(u, q - n)
 
 
 def _split_softplus(u: Expr) -> Expr:

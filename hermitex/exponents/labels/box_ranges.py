@@ -197,8 +197,25 @@ def _library(name: str) -> Callable:
 
 
 SOFT = sp.Function("soft", real=True)  # log(1 + exp(-|v|))
+BENT = sp.Function("bent", real=True)  # |v|^q/(1 + |v|), 0 < q < 1
+
+
+def _soft(a: Range) -> Range:
+    m = _modulus(a)
+    return _bounded(_falling(lambda x: np.log1p(np.exp(-x)), m), 0.0, 0.7)
+
+
+def _bent(a: Range, q: Range) -> Range:
+    """It rises to |v| = q/(1 - q), and falls from there."""
+    m, n = _modulus(a), q.low
+    top = np.clip(n/(1 - n), m.low, m.high)
+    low, high, most = (np.where(np.isinf(t), 0.0, t**n/(1 + t)) for t in (*m, top))
+    return _bounded(Range(np.minimum(low, high), most), 0.0, 1.0)
+
 
 _RULES: dict[Any, Callable[..., Range]] = {
+    SOFT: _soft,
+    BENT: _bent,
     sp.log: lambda a: _rising(np.log, _positive(a)),
     sp.sign: lambda a: _rising(np.sign, a, exact=True),
     sp.floor: lambda a: _rising(np.floor, a, exact=True),
@@ -215,11 +232,10 @@ _RULES: dict[Any, Callable[..., Range]] = {
     sp.asinh: lambda a: _rising(np.arcsinh, a),
     sp.sinh: lambda a: _rising(np.sinh, a),
     sp.cosh: lambda a: _rising(np.cosh, _modulus(a)),
-    sp.erf: lambda a: _bounded(_rising(_library("erf"), a)),
-    SOFT: lambda a: _bounded(_falling(lambda x: np.log1p(np.exp(-x)), _modulus(a)), 0.0, 0.7),
     sp.sech: lambda a: _inverse(_rising(np.cosh, _modulus(a))),
     sp.coth: lambda a: _inverse(_rising(np.tanh, a)),
     sp.csch: lambda a: _inverse(_rising(np.sinh, a)),
+    sp.erf: lambda a: _bounded(_rising(_library("erf"), a)),
     sp.erfc: lambda a: _falling(_library("erfc"), a),
 }
 

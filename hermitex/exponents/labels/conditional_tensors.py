@@ -14,7 +14,7 @@ from sympy import QQ, Add, Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.directions.eigenspaces import common_eigenspaces
+from hermitex.exponents.directions.axes import common_eigenspaces
 from hermitex.exponents.directions.intervals import ZERO, Interval, Rank, enclosing_interval, interval_of, scale_interval
 from hermitex.exponents.directions.invariant_tensors import (
     Form,
@@ -30,8 +30,9 @@ from hermitex.exponents.directions.invariant_tensors import (
 )
 from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.families import Family
+from hermitex.exponents.labels.hidden_variables import zeros_of_modulus
+from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.moments import Moments, entry
-from hermitex.exponents.labels.vanishing_orders import branch_identity, zeros_of_modulus
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.invariance import rewritten

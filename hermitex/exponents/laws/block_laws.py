@@ -16,9 +16,9 @@ from sympy import Add, Dummy, Expr, Mul, Pow, Symbol
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.directions.symmetry import flip_group
+from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.label_levels import finite_level_sets
 from hermitex.exponents.labels.quantities import inner_quantities, own_parts
-from hermitex.exponents.labels.vanishing_orders import branch_identity
 from hermitex.exponents.laws.density import Index, Law, merge_atoms, normal_law, push_through_formula, radius_law
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.law_table import tabulated

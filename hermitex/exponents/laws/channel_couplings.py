@@ -15,10 +15,9 @@ from hermitex.exponents.channels import Channel
 from hermitex.exponents.labels.law_check import DrawnLaw
 from hermitex.exponents.laws.block_laws import zeros_by_flips
 from hermitex.exponents.laws.coupling_averages import next_change, over_all_known
-from hermitex.exponents.laws.density import WINDOW
+from hermitex.exponents.laws.density import WINDOW, without_guard
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import LabelCouplings
-from hermitex.exponents.laws.monotone_branches import without_guard
 from hermitex.kernels.panel_rules import zeros_on
 from hermitex.numbers.gauss import legendre_on
 from hermitex.symbolic.breaks.switches import switch_arguments

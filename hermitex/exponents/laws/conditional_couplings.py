@@ -1,34 +1,31 @@
 """F_U(M) = E_u[E[G_U M G_U | u]]: the couplings of the hidden directions, averaged over the known ones.
 
 At each u the label is a target in the hidden variables alone; `known` takes the average. One hidden variable is done on
-numbers (`sections`), a discrete label over planes by strips, anything else through the structure of the target
-with the numbers of u put in.
+numbers (`sections`), a discrete label over planes by strips, anything else through the structure of the target with the
+numbers of u put in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from math import cos, erf, pi, sin, sqrt
 
-import numpy as np
-from sympy import Expr, Symbol
+from sympy import Dummy, Expr, Symbol
 
 from hermitex.exponents.channels import NamedChannel
 from hermitex.exponents.labels.label_levels import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
-from hermitex.exponents.laws.conditional_laws import Sections, Strips, discrete_over_planes
-from hermitex.exponents.laws.coupling_averages import over_all_known
-from hermitex.exponents.laws.density import WINDOW, Index, Law, normal_law
-from hermitex.exponents.laws.discrete import indices, intervals
+from hermitex.exponents.laws.coupling_averages import even_part, mirror_signs, over_all_known, over_known
+from hermitex.exponents.laws.density import Index, Law, exact_point, normal_law
+from hermitex.exponents.laws.discrete import intervals
 from hermitex.exponents.laws.law_table import tabulated
-from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings, of_masses
-from hermitex.exponents.laws.monotone_branches import array_function, exact_point
+from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, prefer_structure
 from hermitex.exponents.laws.scattered_points import Spaces, scattered
-from hermitex.numbers.gauss import legendre_on
-from hermitex.symbolic.breaks.switches import switch_arguments
+from hermitex.exponents.laws.sections import Sections
+from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
@@ -58,7 +55,41 @@ def averaged_over(g: Expr, law: NamedChannel, given: Sequence[Symbol], hidden: S
 def _by_structure(g: Expr, law: NamedChannel, spaces: Spaces) -> LabelCouplings:
     """The couplings averaged over one or two known variables, by what the label shows of its structure."""
     given, hidden, drop = spaces
-    return over_all_known(_at(g, law, (given, hidden, drop), _base(g, given, hidden)), g, given, hidden)
+    base = _base(g, given, hidden)
+    at = _at(g, law, (given, hidden, drop), base)
+    if len(given) == 2 and law.name in ("deterministic", "random_sign", "multiplicative") and scales(g, given):
+        return _over_angles(at, g, given, hidden)
+    return over_all_known(at, g, given, hidden)
+
+
+def scales(g: Expr, given: Sequence[Symbol]) -> bool:
+    """Is g(c u, v) = c^k g(u, v) for the known u, and g(-u, v) = +-g(u, v)? So their length, being known, tells nothing.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> scales(z1**2*z2 - 3*z3, (z2, z3)), scales(z1**2*z2 + z3**2, (z2, z3))
+    (True, False)
+    """
+    c = Dummy("c", positive=True)
+    longer = g.xreplace({u: c*u for u in given})
+    turned = g.xreplace({u: -u for u in given})
+    beyond = 7  # degrees of homogeneity 1 to 6 are tried; chosen by trial
+    return ((turned - g).expand() == 0 or (turned + g).expand() == 0) and any(
+        (longer - c**k*g).expand() == 0 for k in range(1, beyond))
+
+
+def _over_angles(at: Callable[[Sequence[float]], LabelCouplings], g: Expr, given: Sequence[Symbol],
+                 hidden: Sequence[Symbol]) -> LabelCouplings:
+    """The average over two known variables on whose length the couplings do not depend: over half a circle."""
+    signs = mirror_signs(g, given, hidden, 1)
+
+    def turned(t: float) -> LabelCouplings:
+        angle = pi*erf(t/sqrt(2))/2
+        found = at((cos(angle), sin(angle)))
+        return found if signs is None else even_part(found, signs)
+
+    return over_known(turned, signs is not None)[0]
 
 
 def _mixed(g: Expr, law: NamedChannel, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
@@ -88,8 +119,6 @@ def _at(g: Expr, law: NamedChannel, spaces: Spaces,
         base: tuple[Expr, Symbol, Law] | None) -> Callable[[Sequence[float]], LabelCouplings]:
     """The couplings at one u, by the cheapest route that applies."""
     given, hidden, drop = spaces
-    if (drawn := _drawn_labels(g, law, spaces)) is not None:
-        return drawn
     if base is not None:
         form, v, law_of_v = base
         sections = unless_refused(lambda: Sections(form, given, v, law_of_v, drop))
@@ -105,31 +134,6 @@ def _at(g: Expr, law: NamedChannel, spaces: Spaces,
         return noisy_second(form, law, hidden, sampling=False)
 
     return general
-
-
-def _drawn_labels(g: Expr, law: NamedChannel, spaces: Spaces) -> Callable[[Sequence[float]], LabelCouplings] | None:
-    """nu_a(label | u) = E[p(label | g(u, v)) He_a(v)] by two rules: finitely many labels, drawn from a smooth g of one or two v."""
-    given, hidden, drop = spaces
-    used = [i for i, v in enumerate(hidden) if g.has(v)]
-    panels = {1: 40, 2: 12}  # of each hidden variable: 0.45 and 1.5 wide
-    if not (probabilities := law.labels(g).probabilities) or len(used) not in panels or switch_arguments(g):
-        return None
-    shown = [a for a in indices(len(hidden)) if a not in drop and set(a) <= set(used)]
-    kernels = [array_function(p, *given, *(hidden[i] for i in used)) for p in probabilities]
-    rules = []
-    for order in (14, 10):
-        x, w = (n.ravel() for n in legendre_on(np.linspace(-WINDOW, WINDOW, panels[len(used)] + 1), order))
-        he = np.stack([x**0, x, x*x - 1]) * w * np.exp(-x*x/2) / np.sqrt(2*np.pi)
-        v = [n.ravel() for n in np.meshgrid(*[x]*len(used), indexing="ij")]
-        weights = [reduce(np.multiply.outer, [he[a.count(i)] for i in used]).ravel() for a in shown]
-        rules.append((v, np.array(weights)))
-
-    def at(u: Sequence[float]) -> LabelCouplings:
-        checkpoint("averaging over what is known")
-        fine, coarse = (of_masses(shown, np.array([he @ p(*u, *v) for p in kernels]).T) for v, he in rules)
-        return LabelCouplings(fine, max((abs(fine[key] - coarse[key]) for key in fine), default=0.0))
-
-    return at
 
 
 def _base(g: Expr, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> tuple[Expr, Symbol, Law] | None:

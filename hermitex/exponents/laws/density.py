@@ -11,20 +11,23 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from sympy import Expr, Float, Symbol
+from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff
 
-from hermitex.exponents.laws.monotone_branches import Monotone, exact_point, modules_for, monotone_branches
 from hermitex.kernels.arrays import lambdify
 from hermitex.kernels.panel_rules import distinct_sorted, graded_nodes
+from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.pieces import pieces
+from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
 
 WINDOW = 8.9  # P(|z| > 8.9) < 6e-19: below the rounding of a sum of size one
 Index = tuple[int, ...]  # the variables of He_a with multiplicity: () for 1, (i,) for z_i, (i, i) for z_i^2 - 1, (i, j)
+_PLAIN = {"Abs", "Heaviside", "Max", "Min", "Piecewise", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh",
+          "exp", "log", "sign", "sin", "sinh", "tan", "tanh"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,6 @@ class Law:
     continuous : whether there is a density at all
     power : of the grading that its knots need: 2 (inverse square roots, jumps), 4 (also logarithms), m for x^m
     plain : the density is a cheap formula, so that nothing is won by tabulating it
-    rooted : after a root of order `power` the densities are analytic at every knot but 0, so that nothing is graded there
     """
 
     indices: tuple[Index, ...]
@@ -54,7 +56,6 @@ class Law:
     continuous: bool = True
     power: int = 2
     plain: bool = True
-    rooted: bool = False
 
     def breaks(self) -> np.ndarray:
         """The ends and every knot and hint between them, shape (n,)."""
@@ -97,6 +98,59 @@ def radius_law(variables: Sequence[int]) -> Law:
 
 
 # -- through a function ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Monotone:
+    """One monotone smooth branch of F on [lo, hi] and its inverse on arrays."""
+
+    lo: float
+    hi: float
+    f: Callable
+    slope: Callable
+    at_lo: float
+    at_hi: float
+    table: tuple[np.ndarray, np.ndarray]
+    closed: tuple[float, float, float] | None = None  # F = c x^p + d on the branch
+
+    def reach(self) -> tuple[float, float]:
+        """The labels at its ends; next to a pole, where a mass of 1e-16 is left."""
+        tiny = 1e-16 * max(1.0, self.hi - self.lo)
+        near = self.f(np.array([self.lo + tiny, self.hi - tiny]))
+        return tuple(float(v) if np.isfinite(v) else float(n)  # type: ignore[return-value]
+                     for v, n in zip((self.at_lo, self.at_hi), near, strict=True))
+
+    def orders(self) -> list[int]:
+        """m >= 3 where an end is a critical point with F - F(end) ~ (x - end)^m: the density is |y - y_end|^(1/m - 1)."""
+        found = []
+        for end, inward, label in ((self.lo, 1.0, self.at_lo), (self.hi, -1.0, self.at_hi)):
+            steps = end + inward * (self.hi - self.lo) * np.array([1e-4, 1e-5])
+            with np.errstate(all="ignore"):
+                near, nearer = np.abs(self.slope(steps))
+                m = 1 + np.log10(near / nearer) if near > 0 and nearer > 0 else 0.0
+            if np.isfinite(label) and 3 <= round(m) <= 12 and abs(m - round(m)) < 0.02:
+                found.append(round(m))
+        return found
+
+    def preimage(self, y: np.ndarray) -> np.ndarray:
+        """The points of the branch with these labels, shape (labels,) (labels outside its range give rubbish, to be masked)."""
+        if self.closed is not None:
+            c, p, d = self.closed
+            side = 1.0 if self.hi > 0 else -1.0
+            return np.clip(side * np.abs((y - d) / c) ** (1 / p), self.lo, self.hi)
+        labels, points = self.table
+        x = np.interp(y, labels, points)
+        for _ in range(60):
+            with np.errstate(all="ignore"):
+                step = (self.f(x) - y) / self.slope(x)
+            new = np.where(np.isfinite(step), x - step, x)
+            # Half way to an end that is overshot: where labels run off to infinity there is no way back from it.
+            new = np.where(new < self.lo, (x + self.lo) / 2, np.where(new > self.hi, (x + self.hi) / 2, new))
+            moved = np.abs(new - x)
+            x = new
+            if not (moved > 1e-15 * np.maximum(np.abs(x), 1e-3 * (self.hi - self.lo))).any():
+                break
+        return x
+
+
 def push_through_formula(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Index] = ()) -> Law:
     """The law of F(w), w of the given law; `drop`: indices known to be exactly zero for the new label."""
     if not expr.has(x):
@@ -121,6 +175,13 @@ def push_through_formula(law: Law, expr: Expr, x: Symbol, *, drop: Sequence[Inde
     return push_through_branches(law, branches, merge_atoms(atoms), keep)
 
 
+def exact_point(value: float) -> Expr:
+    """A float as the rational it is, for the exact cutting of expressions."""
+    from sympy import Rational
+
+    return Rational(value).limit_denominator(10**12) if abs(value) < 1e4 else Rational(value)
+
+
 def push_through_branches(law: Law, branches: list[Monotone], atoms: list[tuple[float, np.ndarray]], keep: list[int]) -> Law:
     """The law of a function of the label, from its monotone branches; `keep`: the rows of nu that stay."""
     def density(y: np.ndarray) -> np.ndarray:
@@ -140,14 +201,12 @@ def push_through_branches(law: Law, branches: list[Monotone], atoms: list[tuple[
     window = {law.lo, law.hi} - set(law.knots)
     singular = [v for b in branches for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi))
                 if np.isfinite(v) and (p not in window or _crowded(b, p))]
-    rooted = not law.knots and not any(v and p in window and _crowded(b, p) for b in branches
-                                       for p, v in ((b.lo, b.at_lo), (b.hi, b.at_hi)) if np.isfinite(v))
     finite = [v for v in ends if np.isfinite(v)] or [0.0]
     lo, hi = (min(finite), max(finite)) if branches else (0.0, 0.0)
     return Law(tuple(law.indices[n] for n in keep), density, lo, hi, tuple(distinct_sorted(np.array(singular))),
                _decades(lo, hi), tuple(atoms), bool(branches),
                common_power(law.power, *[n for b in branches for n in b.orders()]),
-               law.plain and all(b.closed for b in branches), rooted)
+               law.plain and all(b.closed for b in branches))
 
 
 def _crowded(b: Monotone, end: float) -> bool:
@@ -184,3 +243,102 @@ def merge_atoms(atoms: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.n
         else:
             found.append((label, value))
     return found
+
+
+def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monotone]:
+    """The monotone branches of a smooth expression on (lo, hi)."""
+    from hermitex.exponents.labels import levelsets
+
+    closed = _power(expr, x)
+    with mp.workdps(20):
+        if closed is not None:
+            ends = [lo, *([0.0] if lo < 0 < hi else []), hi]
+        else:
+            inner = [float(p) for p in breakpoints(expr, x, (exact_point(lo), exact_point(hi)))]
+            ends = [float(p) for a, b in pairwise([lo, *[p for p in inner if lo < p < hi], hi])
+                    for c in levelsets._monotone_branches(expr, x, mpf(a), mpf(b)) for p in (c.lo, c.hi)]
+    f, slope = array_function(expr, x), array_function(diff(expr, x), x)
+    turns = distinct_sorted(np.array(ends)) if closed is not None else _turning(diff(expr, x), x, distinct_sorted(np.array(ends)))
+    return [_branch(f, slope, a, b, closed) for a, b in pairwise(turns)]
+
+
+def _turning(slope: Expr, x: Symbol, ends: np.ndarray) -> np.ndarray:
+    """The ends of branches without those at which the slope was zero up to rounding only: 1 - tanh(z)^2 far out."""
+    exact = lambdify(x, slope, modules=[mp.functions(), "mpmath"])
+
+    def at(p: float) -> Any:
+        try:
+            return mp.mpf(exact(mpf(p)))
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+            return mp.nan
+
+    kept = [ends[0]]
+    digits = 120  # at |z| = 8.9 the slope 1 - tanh(z)^2 cancels eight digits, that of a composition many times as many
+    flat = 1e-3  # of the slope on either side: a zero of it to 120 digits is far below
+    with mp.workdps(digits):
+        for p, after in pairwise(ends[1:]):
+            before, here, beyond = at((kept[-1] + p) / 2), at(p), at((p + after) / 2)
+            if not (before * beyond > 0 and abs(here) > flat * min(abs(before), abs(beyond))):
+                kept.append(p)
+    return np.array([*kept, ends[-1]])
+
+
+def _branch(f: Callable, slope: Callable, lo: float, hi: float, closed: Any) -> Monotone:
+    size = 3000  # of the table that brackets an inverse, which Newton's method refines: 1/3000 of a branch, closer at its ends
+    t = (1 - np.cos(np.pi * np.arange(1, size) / size)) / 2
+    points = lo + (hi - lo) * t
+    labels = f(points)
+    at = []
+    for end, near in ((lo, labels[0]), (hi, labels[-1])):
+        value = float(f(np.array([end]))[0])
+        at.append(value if np.isfinite(value) else float(np.sign(near) * np.inf))
+    points = np.concatenate([[lo], points, [hi]])
+    labels = np.concatenate([[at[0]], labels, [at[1]]])
+    good = np.isfinite(labels)
+    labels, points = labels[good], points[good]
+    table = (labels, points) if labels[-1] >= labels[0] else (labels[::-1], points[::-1])
+    return Monotone(lo, hi, f, slope, at[0], at[1], table, closed)
+
+
+def array_function(expr: Expr, *names: Symbol) -> Callable:
+    """An expression as a function of arrays, one for each name, that broadcast; what is not real is nan."""
+    compiled = without_guard(expr, *names)
+
+    def value(*points: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return compiled(*points)
+
+    return value
+
+
+def without_guard(expr: Expr, *names: Symbol) -> Callable:
+    """The same without silencing warnings: for loops of many short calls."""
+    compiled = lambdify(names, expr, modules=modules_for(expr))
+    joined = expr.has(And, Or, Heaviside)  # printed as logical_and.reduce, which does not broadcast
+
+    def value(*points: Any) -> np.ndarray:
+        found = compiled(*np.broadcast_arrays(*points) if joined else points)
+        if len(points) == 1 and isinstance(found, np.ndarray) and found is not points[0] and found.dtype == float:
+            return found
+        found = np.asarray(found, dtype=float)
+        return np.broadcast_to(found, np.broadcast_shapes(*map(np.shape, points))).copy()
+
+    return value
+
+
+def modules_for(expr: Expr) -> list[str]:
+    """What `lambdify` needs: importing scipy.special takes longer than most integrals here."""
+    from sympy.core.function import AppliedUndef, Function
+
+    names = {type(node).__name__ for node in expr.atoms(Function) if not isinstance(node, AppliedUndef)}
+    return ["numpy"] if names <= _PLAIN else ["numpy", "scipy"]
+
+
+def _power(expr: Expr, x: Symbol) -> tuple[float, float, float] | None:
+    """(c, p, d) if the expression is c x^p + d, so that its inverse is a formula."""
+    shift, rest = expr.as_independent(x, as_Add=True)
+    factor, power = rest.as_independent(x, as_Add=False)
+    base, p = power.as_base_exp()
+    if base != x or not p.is_Rational or not factor.is_number or not shift.is_number:
+        return None
+    return float(factor), float(p), float(shift)

@@ -19,7 +19,6 @@ from hermitex.kernels.panel_rules import half_template
 from hermitex.symbolic.budget import checkpoint
 
 _DEEP, _SHALLOW, _SMOOTH = 24, {2: 8, 4: 5}, 4  # factors by which panels shrink towards a knot at 0, elsewhere, and towards a hint
-_ROOTED = (2, 4, 8)  # the same elsewhere where a root makes densities analytic: all are tried, as labels next to a knot lose digits
 _WIDEST = WINDOW**2  # |E[z_i z_j|y]| is no larger within the window
 Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
 Kernels = Callable[[np.ndarray], Iterable[np.ndarray]]  # w -> the probabilities of the labels given w
@@ -89,21 +88,17 @@ def mix_couplings(parts: Iterable[tuple[float, LabelCouplings]]) -> LabelCouplin
 def label_couplings(law: Law, *, orders: tuple[int, int] = (23, 18), kernels: Kernels | None = None) -> LabelCouplings:
     """E[E[He_a|Y] E[He_b|Y]] = int nu_a nu_b/nu_0 dy + the sum over atoms.
 
-    The error: how far two quadrature orders are apart, or how far the measures miss nu_0(R) = 1 and nu_a(R) = E[He_a] = 0, which
-    sees what the densities themselves have lost in their convolutions; the larger of the two four times, for both are one draw
-    of the rounding next to knots.
+    The error: two quadrature orders compared, and how far the measures miss nu_0(R) = 1 and nu_a(R) = E[He_a] = 0, which
+    sees what the densities themselves have lost in their convolutions.
 
     kernels : the probabilities of finitely many labels, or counts, that are drawn given the label of this law
     """
-    found = []
-    for depth in _ROOTED if law.rooted else (_SHALLOW.get(law.power, 5),):
-        (fine, missed), (coarse, _) = (_integral(law, order, kernels, depth) for order in orders)
-        error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
-        found.append(LabelCouplings(fine, 4 * max(error, missed)))
-    return min(found, key=lambda c: c.error)
+    (fine, missed), (coarse, _) = (_integral(law, order, kernels) for order in orders)
+    error = max((float(abs(fine[key] - coarse[key])) for key in fine), default=0.0)
+    return LabelCouplings(fine, max(error, missed))
 
 
-def sample_law(law: Law, order: int, depth: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def sample_law(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Labels and the measures nu_a that stand on them, shape (k, n): the atoms, and the densities times their weights.
 
     Densities that do not count are left out; where labels run over many decades one counts over the range of the label itself.
@@ -114,7 +109,7 @@ def sample_law(law: Law, order: int, depth: int | None = None) -> tuple[np.ndarr
     wide = 1e6  # labels over more than six decades, whose mass is compared by |y| nu_0, the density of log|y|
     if law.continuous:
         checkpoint("integrating over the labels")
-        y, w = _labels(law, order, _SHALLOW.get(law.power, 5) if depth is None else depth)
+        y, w = _labels(law, order)
         nu = law.density(y)
         reach = np.maximum(1.0, np.abs(y)) if law.hi - law.lo > wide else 1.0
         kept = nu[0] * reach > negligible * _scale(y, w * nu[0])
@@ -132,9 +127,9 @@ def of_masses(indices: Sequence[Index], nu: np.ndarray) -> Couplings:
             for (n, a), (m, b) in combinations_with_replacement(enumerate(indices), 2) if len(a) == len(b) > 0}
 
 
-def _integral(law: Law, order: int, kernels: Kernels | None, depth: int) -> tuple[Couplings, float]:
+def _integral(law: Law, order: int, kernels: Kernels | None) -> tuple[Couplings, float]:
     """The couplings, and what the masses that are missing take off them."""
-    y, nu = sample_law(law, order, depth)
+    y, nu = sample_law(law, order)
     lost = _lost(np.abs(nu.sum(axis=1) - np.eye(len(nu))[0]))
     return of_masses(law.indices, nu if kernels is None else np.array([nu @ k for k in kernels(y)]).T), lost
 
@@ -153,15 +148,14 @@ def _scale(y: np.ndarray, masses: np.ndarray) -> float:
     return 0.5 * cumulative[-1] / max(high - low, 1e-300)
 
 
-def _labels(law: Law, order: int, shallow: int) -> tuple[np.ndarray, np.ndarray]:
+def _labels(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes graded towards every knot: deep at 0, where labels have all their digits, and no deeper than they elsewhere."""
-    deep = _DEEP if law.power == 2 or not law.rooted else _DEEP // 2  # the nodes next to 0 fall as a power of the step
     nodes, weights = [], []
     for a, b in pairwise(law.breaks()):
         middle = (a + b) / 2
         for end, width in ((a, middle - a), (b, middle - b)):
             knot = any(abs(end - k) <= 1e-13 * max(1.0, abs(k)) for k in law.knots)
-            depth = (deep if end == 0 else shallow) if knot else _SMOOTH
+            depth = (_DEEP if end == 0 else _SHALLOW.get(law.power, 5)) if knot else _SMOOTH
             x, w = half_template(order, depth, law.power if knot else 2)
             nodes.append(end + width * x)
             weights.append(abs(width) * w)

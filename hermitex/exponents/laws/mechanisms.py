@@ -10,35 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Expr, S, Symbol
+from sympy import Expr, Heaviside, Mul, S, Symbol, floor
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, NamedChannel, channel
 from hermitex.exponents.directions.relevant import relevant_directions
 from hermitex.exponents.label import canonical_label, independent_labels, without_silent_sign
+from hermitex.exponents.labels.label_levels import indicator_moment
+from hermitex.exponents.labels.sign_and_size import nonzero_almost_everywhere
 from hermitex.exponents.laws.channel_couplings import later_stage
 from hermitex.exponents.laws.committee_laws import committee, injective_pair
 from hermitex.exponents.laws.conditional_couplings import averaged_over
 from hermitex.exponents.laws.discrete import Atoms, exact_atoms, indices
-from hermitex.exponents.laws.exact_thresholds import (
-    exact_couplings,
-    exact_largest,
-    exact_largest_of_two,
-    largest_of_exact,
-    one_variable,
-)
+from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, exact_largest, exact_largest_of_two, largest_of_exact
 from hermitex.exponents.laws.linearised import LabelCouplings, largest, of_masses, supported_directions
 from hermitex.exponents.laws.noisy import POINTS, exact_mixture, noisy_second
+from hermitex.exponents.laws.one_variable_threshold import one_variable
 from hermitex.exponents.laws.value import LaterDirections, Value, as_array, threshold_from_number
 from hermitex.symbolic.arithmetic import mpf
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.engine.rational_tidying import compact
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.invariance import rewritten
+from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, orthonormal, stack
+from hermitex.symbolic.terms import connected
 from hermitex.symbols import normal
 
 _NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a function of g and of what is drawn besides
@@ -177,6 +178,46 @@ def _committee(q: ThresholdQuestion) -> Value | None:
     return None if found is None else threshold_from_number(*found)
 
 
+def _known_factor(q: ThresholdQuestion) -> Value | None:
+    """g = f(u) w(v), f zero with some probability: 1/alpha_c = P(f != 0)/alpha_c(w)."""
+    factor, rest = q.g.as_independent(*q.hidden, as_Add=False)
+    if not q.given or q.law.name not in ("deterministic", "multiplicative") or rest.free_symbols - set(q.hidden):
+        return None
+    live = _chance(factor) if isinstance(q.g, Mul) and factor.free_symbols else None
+    if live is None:
+        return None
+    inner = _alone(rest, q.law, q.hidden)
+    chance = evaluate(live, 25)
+    exact = None if inner.exact is None else compact(inner.exact / live)
+    return Value(inner.alpha / chance, exact, inner.error / chance, inner.notes, method=f"known factor; {inner.method}")
+
+
+def _chance(f: Expr) -> Expr | None:
+    """P(f != 0) of a product of functions of one variable each, independent of each other; None for anything else.
+
+    Examples
+    --------
+    >>> from sympy import Max
+    >>> from hermitex.symbols import z1, z2
+    >>> _chance(Max(z1, 0)*floor(z2)), _chance(z1 - Max(z2, 0)) is None
+    ((2 - erf(sqrt(2)/2))/4, True)
+    """
+    # floor(a) is zero on 0 < a < 1 only, and other steps of it have no end
+    shown = Mul(*(1 - Heaviside(e.args[0])*Heaviside(1 - e.args[0]) if isinstance(e, floor) else e for e in Mul.make_args(f)))
+    found: Expr = S.One
+    for factors in connected(Mul.make_args(shown), sorted(f.free_symbols, key=str)):
+        part = Mul(*factors)
+        if nonzero_almost_everywhere(part):
+            continue
+        if len(part.free_symbols) != 1:
+            return None
+        branches = unless_refused(partial(pieces, part, *part.free_symbols))
+        if branches is None:
+            return None
+        found *= indicator_moment([p for p in branches if p.expr != 0], 0)
+    return compact(found)
+
+
 def _drawn(q: ThresholdQuestion) -> Value | None:
     known = q.target[3].rows
     return _of_couplings(later_stage(q.law, q.given, q.hidden), q) if isinstance(q.law, Channel) and known else None
@@ -301,6 +342,7 @@ MECHANISMS = (
     Mechanism("independent labels", "as their parts", "as their parts", _independent),
     Mechanism("finitely many labels", "exact, or 25 digits", "0.3 s", _atoms),
     Mechanism("one variable", "exact, or 12 digits", "0.1 s", _one_variable),
+    Mechanism("known factor", "as what it multiplies", "0.1 s more", _known_factor),
     Mechanism("channel given what is known", "6 digits", "5 s", _drawn),
     Mechanism("average over what is known", "10 digits, or few by points", "2 s", _average),
     Mechanism("law of the label", "10 digits, or few by points", "1 s", _law),

@@ -20,13 +20,13 @@ from hermitex.exponents.label import visible_target
 from hermitex.exponents.labels.quantities import inner_quantities
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
 from hermitex.exponents.laws.channel_couplings import ChannelCouplings
-from hermitex.exponents.laws.density import Index, Law, noise_law
+from hermitex.exponents.laws.density import Index, Law, array_function, noise_law
 from hermitex.exponents.laws.discrete import Atoms, clean_classes, exact_atoms, indices
 from hermitex.exponents.laws.law_table import tabulated
 from hermitex.exponents.laws.linearised import Kernels, LabelCouplings, label_couplings, most_precise, rotate_couplings
-from hermitex.exponents.laws.monotone_branches import array_function
 from hermitex.exponents.laws.product_laws import product_law
 from hermitex.exponents.laws.scattered_points import scattered
+from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.exponents.laws.sum_laws import sum_law
 from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint, patient, remaining, unless_refused
@@ -67,8 +67,13 @@ def noisy_second(g: Expr, channel: NamedChannel | Channel, variables: Sequence[S
     clean, place = visible_target(g, channel), {x: i for i, x in enumerate(variables)}
 
     def by_structure() -> LabelCouplings:
-        law = _scaled(clean, place) if channel.name == "multiplicative" else _drawn(clean, place, channel)
-        return replace(law, method=_BLOCKS)
+        try:
+            law = _scaled(clean, place) if channel.name == "multiplicative" else _drawn(clean, place, channel)
+            return replace(law, method=_BLOCKS)
+        except NoClosedForm:
+            if (planar := _strips_of(clean, variables)) is None:
+                raise
+            return replace(apply_channel(planar, channel), method="law of the label: strips between lines")
 
     def by_points() -> LabelCouplings:
         drop = zeros_by_flips(clean, [x for x in variables if clean.has(x)], place)
@@ -173,6 +178,13 @@ def _drawn(g: Expr, place: dict[Symbol, int], channel: NamedChannel) -> LabelCou
             kernels = [array_function(p, w) for p in channel.labels(outer).probabilities]
             return label_couplings(law, kernels=lambda y, kernels=kernels: (k(y) for k in kernels))  # type: ignore[misc]
     return apply_channel(law_of(g, place), channel)
+
+
+def _strips_of(g: Expr, variables: Sequence[Symbol]) -> Law | None:
+    """The law of a discrete label over a plane, if its switches are lines in one of the variables."""
+    switches = discrete_over_planes(g, variables) if len(variables) == 2 else None
+    return None if switches is None else Strips(g, switches, (), variables, zeros_by_flips(
+        g, [x for x in variables if g.has(x)], {x: i for i, x in enumerate(variables)})).law(())
 
 
 def apply_channel(law: Law, channel: NamedChannel) -> LabelCouplings:

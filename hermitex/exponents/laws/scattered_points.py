@@ -20,7 +20,7 @@ from sympy import Expr, Symbol
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.laws.coupling_averages import even_part, mirror_signs, over_known
-from hermitex.exponents.laws.density import Index
+from hermitex.exponents.laws.density import Index, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import (
     Couplings,
@@ -31,7 +31,6 @@ from hermitex.exponents.laws.linearised import (
     most_precise,
     tensor_of,
 )
-from hermitex.exponents.laws.monotone_branches import array_function
 from hermitex.exponents.laws.projected import MOST, FittedCouplings, Samples, points, projections
 from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint

@@ -13,8 +13,8 @@ import numpy as np
 from sympy import Dummy, Expr, Piecewise, Rational, S, Symbol, oo
 from sympy.core.relational import Relational
 
+from hermitex.exponents.laws.density import array_function, exact_point, monotone_branches
 from hermitex.exponents.laws.discrete import own_parts
-from hermitex.exponents.laws.monotone_branches import array_function, exact_point, monotone_branches
 from hermitex.kernels.normals import WINDOW
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.pieces import breakpoints, pieces

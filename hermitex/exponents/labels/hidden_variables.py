@@ -1,8 +1,7 @@
 """E[He_n(z_i) | v(z_i)] = 0 where a label sees z_i only through v: then E[He_n(z_i) h(rest) | Y, rest] = 0 as well.
 
 sign(z1 z2) sees the sign of z2 only, and |z2| is independent of it: no label tells anything of z2^2 - 1. The parts v are
-a sign, a modulus, a step, or any function with preimages that cancel, such as z^2 exp(-z^2) at n = 2. That one is a function of
-an antiderivative of He_n phi (`branch_identity`).
+a sign, a modulus, a step, or any function with preimages that cancel, such as z^2 exp(-z^2) at n = 2.
 """
 
 from __future__ import annotations
@@ -11,34 +10,14 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from sympy import (
-    Abs,
-    Add,
-    Dummy,
-    Expr,
-    Mul,
-    Piecewise,
-    Pow,
-    S,
-    Symbol,
-    assoc_laguerre,
-    cancel,
-    exp,
-    expand,
-    expand_log,
-    factor,
-    log,
-    powsimp,
-    sign,
-    sqrt,
-)
+from sympy import Abs, Dummy, Expr, Piecewise, S, Symbol, sign
 
 from hermitex.exponents.label import revealed, split_products
+from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.label_levels import finite_level_sets, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
-from hermitex.symbolic.budget import checkpoint, kept, unless_refused
+from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
-from hermitex.symbolic.radial import radial
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.weak import in_heavisides
 
@@ -148,78 +127,3 @@ def _by_steps(v: Expr, x: Symbol, most: int) -> dict[int, str]:
     why = f"the label sees {x} through the steps of {v}"
     return {n: why for n in range(1, most + 1)
             if all(decide(indicator_moment(c, n)).status == "zero" for c in classes.values())}
-
-
-# -- u = F(w), w = int He_k phi: E[T(u(z)) He_k(z)] = 0 for every T at once, by the level sets of u --------------------
-@kept(256)
-def branch_identity(seen: tuple[Expr, ...], variables: tuple[Symbol, ...], k: int) -> str | None:
-    """Proof that E[T(Y) He_a] = 0, |a| = k, for every T of a label that expressions even in one variable, or radial, determine.
-
-    Examples
-    --------
-    >>> from sympy import Abs, cos, log
-    >>> from hermitex.symbols import z, z1, z2
-    >>> [branch_identity((u,), (z,), 2) is None for u in (cos(z**2*exp(-z**2)), log(Abs(z)) - z**2/2, z**2)]
-    [False, False, True]
-    >>> branch_identity((z**2*exp(-z**2),), (z,), 4) is None
-    True
-    >>> branch_identity(((z1**2 + z2**2)*exp(-(z1**2 + z2**2)/2),), (z1, z2), 2) is None
-    False
-    """
-    h, r = Dummy("x", positive=True), len(variables)
-    if k % 2 or k < 2:
-        return None
-    longest = 120  # operations of a label whose profile is sought; chosen by trial
-    for u in seen:
-        profile = _profile(u, variables, h) if u.count_ops() <= longest else None
-        if profile is None or _over_path(profile, h, r, k) is None:
-            return None
-    if r == 1:
-        path = "|z| exp(-z**2/2)" if k == 2 else f"He_{k - 1}(z) exp(-z**2/2)"
-        return (f"the target is even and on z > 0 a function of w = {path}, an antiderivative of He_{k}(z) exp(-z**2/2) "
-                "but for a factor, which begins and ends at 0: int T(w) dw = 0")
-    path = f"x**{S(r)/2} exp(-x)" if k == 2 else f"x**{S(r)/2} L_{k//2 - 1}(x) exp(-x)"
-    return (f"the label is a function of w = {path}, x = |z|**2/2, an antiderivative of the weight of order {k} that begins and "
-            "ends at 0: int T(w) dw = 0")
-
-
-def _profile(u: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Expr | None:
-    """u as a function of x = |z|^2/2, or None."""
-    if len(variables) == 1:
-        return u.xreplace({variables[0]: sqrt(2*x)}) if parity(u, variables[0]) == 1 else None
-    length = Add(*(v**2 for v in variables))
-    found, square = radial(u, variables), radial(length, variables)
-    if found is None or square is None:
-        return None
-    return (found[0]*found[1]**2/square[0].xreplace({square[1]: found[1]})).xreplace({found[1]: sqrt(2*x)})
-
-
-def _over_path(u: Expr, x: Symbol, r: int, k: int) -> Expr | None:
-    """u(x) as a function F(w) of w = x^(r/2) L(x) exp(-x) alone, or None."""
-    checkpoint("looking for the levels of a target")
-    n = k//2
-    w = Dummy("w", positive=True) if n == 1 else Dummy("w", real=True)  # for n > 1 it changes its sign
-    front = x**(S(r)/2)*factor(assoc_laguerre(n - 1, S(r)/2, x))
-    found = _rewritten(u, x, w, front)
-    return found if not found.has(x) else None
-
-
-def _rewritten(e: Any, x: Symbol, w: Symbol, front: Expr) -> Any:
-    """exp(-x) = w/front and, for front = x^p, log x = (log w + x)/p, wherever they stand; x is gone if u depends on w only."""
-    if not e.has(x) or e == x:
-        return e
-    args = [_rewritten(a, x, w, front) for a in e.args]
-    e = e.func(*args)
-    if isinstance(e, exp):
-        power = expand(e.args[0])
-        c = power.coeff(x, 1)
-        if not c.has(x) and (w.is_positive or c.is_Integer):
-            e = exp(power - c*x)*(w/front)**(-c)
-    elif isinstance(e, log):
-        e = expand_log(e, force=bool(w.is_positive))
-        if front.as_base_exp()[0] == x:
-            e = e.xreplace({log(x): (log(w) + x)/front.as_base_exp()[1]})
-            e = expand(e)
-    elif isinstance(e, (Add, Mul, Pow)):
-        e = powsimp(expand(e), force=True) if front.as_base_exp()[0] == x else cancel(e)
-    return e

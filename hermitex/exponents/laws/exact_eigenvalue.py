@@ -1,31 +1,20 @@
-"""1/alpha_c = lambda_max(E[G (x) G]) in closed form: finitely many labels with exact moments, and labels of one variable.
+"""lambda_max(E[G (x) G]) in closed form, for a label that takes finitely many values with exact moments.
 
 The matrix of F(M) = E[G M G] falls into blocks; a block of one or two rows is solved, of a larger one an eigenvector of
-small rationals is guessed from numbers and verified exactly. What has no closed form is a number of 25 digits. A label of one
-variable has 1/alpha_c = E[(E[z^2|Y] - 1)^2] = 2 lambda_2^2: exact where u is even and injective in |z|, or where E[z^2|Y] is a
-polynomial of a count. Source: Troiani et al. (2024).
+small rationals is guessed from numbers and verified exactly. What has no closed form is a number of 25 digits.
 """
 
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
 
-from sympy import Dummy, Expr, Matrix, Poly, Rational, S, Symbol, exp, functions, gammasimp, powdenest, powsimp
+from sympy import Expr, Matrix, Rational, S
 
-from hermitex.errors import HermitexError
-from hermitex.exponents.channels import Channel, NamedChannel
-from hermitex.exponents.labels.monotone_labels import injective_in_modulus
 from hermitex.exponents.laws.density import Index
 from hermitex.exponents.laws.discrete import Atoms
 from hermitex.exponents.laws.linearised import operator
-from hermitex.exponents.laws.value import Value
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.engine.rational_tidying import compact
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite_calculus import He
-from hermitex.symbolic.integrals import closed_form
-from hermitex.symbolic.parity import parity
-from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
 
 
@@ -118,37 +107,3 @@ def _simple_eigenvalue(block: Matrix) -> Expr | None:
     value = compact(moved[first] / rational[first])
     wrong = [compact(moved[i] - value * rational[i]) for i in range(block.rows)]
     return value if all(w == 0 or w.simplify() == 0 for w in wrong) else None
-
-
-# -- one variable ------------------------------------------------------------------------------------------------------
-def one_variable(g: Expr, law: NamedChannel | Channel, x: Symbol) -> Value | None:
-    """The threshold of a label of one standard normal, E[z|Y] = 0; None where it has no formula.
-
-    Parameters: `g` as it is after what is injective was peeled off; it takes infinitely many values.
-    """
-    exact = None
-    if law.name == "poisson":
-        exact = _poisson(g, x)
-    elif law.name == "deterministic":
-        exact = S.Half if parity(g, x) == 1 and injective_in_modulus(g, x) else None
-    return None if exact is None else Value(evaluate(exact, 25), exact, mpf(0), method="one variable: closed form")
-
-
-def _poisson(g: Expr, x: Symbol) -> Expr | None:
-    """E[z^2|y] - 1 = R(y), a polynomial of the count: then E[R(Y)^2] needs moments only, E[Y^n|z] = sum S(n, j) g^j."""
-    # A count as a real number: |z|^(2y) is then a power that the engine integrates; the factorial cancels in the ratio.
-    y, t = Dummy("y", positive=True), Dummy("t", positive=True)
-    if parity(g, x) != 1 or any(p.expr == 0 for p in pieces(g, x)):  # 0^y is not 0 at the count 0
-        return None
-    half = g.xreplace({x: t})
-    law = powsimp(powdenest((exp(-half) * half**y).expand(), force=True)).xreplace({t: functions.Abs(x)})
-    try:
-        ratio = gammasimp(closed_form(E(law * He(2, x), x)) / closed_form(E(law, x))).simplify()
-        if not ratio.is_polynomial(y):
-            return None
-        square = Poly(ratio**2, y)
-        moments = sum(c * sum(functions.combinatorial.numbers.stirling(n, j) * g**j for j in range(n + 1))
-                      for (n,), c in square.terms())
-        return compact(1 / closed_form(E(moments, x)))
-    except HermitexError:
-        return None
