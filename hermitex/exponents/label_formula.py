@@ -43,8 +43,8 @@ from sympy import (
 
 from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.labels.label_levels import indicator_moment
+from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.discrete import Atoms
-from hermitex.exponents.laws.monotone_branches import array_function
 from hermitex.symbolic.breaks.order import ordered
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.engine.rational_tidying import compact

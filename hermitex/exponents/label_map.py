@@ -25,8 +25,8 @@ from hermitex.exponents.label_formula import Y, optimal_map, second_moment
 from hermitex.exponents.label_table import LabelTable, tabulated_moments
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
 from hermitex.exponents.labels.sign_forms import without_constants
+from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.linearised import largest, of_masses
-from hermitex.exponents.laws.monotone_branches import array_function
 from hermitex.exponents.laws.value import as_array
 from hermitex.exponents.observed_law import ObservedLaw, observed_law
 from hermitex.show.display import Shown, latex

@@ -168,7 +168,7 @@ def _by_grid(g: Expr, known: Sequence[Symbol], rest: Sequence[Symbol]) -> tuple[
 
 
 def _on_grid(g: Expr, known: Sequence[Symbol], rest: Sequence[Symbol], order: int) -> list[float]:
-    from hermitex.exponents.laws.monotone_branches import array_function
+    from hermitex.exponents.laws.density import array_function
 
     x, w = hermite(order)
     z = np.meshgrid(*[x]*(len(known) + len(rest)), indexing="ij")
