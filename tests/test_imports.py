@@ -23,7 +23,7 @@ FLOORS = (
     ("gaussian", "covariance", "law_constraints", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms",
      "tails", "conditioning", "conditional_expectation", "formula_size", "indexed_sums", "series.polynomials",
      "engine.rational_tidying"),
-    ("breaks", "pieces", "surfaces", "weak", "undefined", "named_functions", "parity", "scales"),
+    ("breaks", "pieces", "square_roots", "surfaces", "weak", "undefined", "named_functions", "parity", "scales"),
     ("bounds", "growth"),
     ("engine", "integrals", "divergence", "existence_check", "dimension_reduction", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),

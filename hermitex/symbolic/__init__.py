@@ -60,6 +60,12 @@ def _total(node: Any, digits: int) -> Any:
     return total(node, digits)
 
 
+def _measure(expr: Any) -> tuple[Any, Any]:
+    from hermitex.symbolic.precise import evaluate_with_error
+
+    return evaluate_with_error(expr, 15, against_cancellation=60)
+
+
 def _normal_form(expr: Any) -> Any:
     from hermitex.symbolic.integrals import normal_form
 
@@ -81,4 +87,4 @@ def _conditional(expr: Any, variables: Any, condition: Any, cov: Any) -> Any:
 hooks.parse, hooks.formula, hooks.expression = _parse, _formula, _expression
 hooks.differentiate, hooks.integrate, hooks.reason, hooks.evaluate = _differentiate, _integrate, _reason, _evaluate
 hooks.total, hooks.conditional = _total, _conditional
-hooks.normal_form, hooks.numeric = _normal_form, _numeric
+hooks.measure, hooks.normal_form, hooks.numeric = _measure, _normal_form, _numeric

@@ -15,6 +15,7 @@ from sympy.core.function import FunctionClass, UndefinedFunction
 from hermitex import symbols
 from hermitex.errors import BadInput
 from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.growth import majorant
 from hermitex.symbolic.named_functions import FUNCTIONS, NamedFunction, Operation
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.parsing import expression, undeclared
@@ -30,7 +31,7 @@ z = symbols.z
 
 @dataclass(frozen=True, repr=False)
 class Activation(NamedFunction):
-    """A function of one variable that can be differentiated and judged: parity, kinks, weak derivative.
+    """A function of one variable that can be differentiated and judged: parity, kinks, growth, weak derivative.
 
     Guarantee
     ---------
@@ -68,6 +69,11 @@ class Activation(NamedFunction):
     def letters(self) -> tuple[Symbol, ...]:
         """Its parameters: the letters beside z, by name."""
         return tuple(sorted(self.expr.free_symbols - {z}, key=str))
+
+    @cached_property
+    def growth(self) -> tuple[Any, Any]:
+        """Derived bounds of |sigma| towards -oo and +oo."""
+        return majorant(self.expr, z, -1), majorant(self.expr, z, 1)
 
     @cached_property
     def in_L1(self) -> bool | None:

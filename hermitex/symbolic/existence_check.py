@@ -1,24 +1,21 @@
 """E f exists if E|f| is finite over all variables of the node at once; else the node is refused, whatever is asked of it.
 
-Integrated one by one, the variables may hide it: E[z1/z2] is no number, though E_z1[z1/z2] = 0 for every z2. Terms of a sum that
-may exist only together stay one term: (1 - cos(a z))/z^2 has an average, neither 1/z^2 nor cos(a z)/z^2 has one.
+Integrated one by one, the variables may hide it: E[z1/z2] is no number, though E_z1[z1/z2] = 0 for every z2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from sympy import Add, Dummy, Expr, Symbol, log
+from sympy import Add, Dummy, Expr
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
-from hermitex.symbolic.bounds.integrability import dangers, integrable, tempered
+from hermitex.symbolic import hooks
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.divergence import infinite_far_out, masses
-from hermitex.symbolic.gaussian import Expectation, bind
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum
 
 
@@ -63,7 +60,18 @@ def exists(node: Expectation) -> bool | None:
     (True, False)
     """
     found = exists_for_most(node)
-    return None if found is False and any(a.has(Expectation) for a in node.args) else found
+    if found is not False or not any(a.has(Expectation) for a in node.args):
+        return found
+    try:
+        again = settled(node)
+        if not isinstance(again, Expectation):
+            return None if again.has(Expectation) else True
+        if any(len(n.bound) > 1 or n.body.has(Expectation) for n in again.body.atoms(Expectation)):
+            return exists_for_most(again) or None  # a number of one over several variables takes seconds
+        body, variables = independent(again)
+        return integrable(body, variables)
+    except HermitexError:
+        return None
 
 
 def exists_on_line(node: Expectation) -> bool | None:
@@ -83,6 +91,25 @@ def exists_on_line(node: Expectation) -> bool | None:
     return found
 
 
+def settled(node: Expr) -> Expr:
+    """The average with those inside it in their normal form, in which related ones meet and may cancel.
+
+    Only where it hangs on them whether it exists; what exists for all their values stays as it is.
+
+    Examples
+    --------
+    >>> from hermitex.symbolic.gaussian import E
+    >>> from hermitex.symbols import z, z1
+    >>> from sympy import tanh
+    >>> settled(E((E(tanh(z1)**2) - 1 + E(z1*tanh(z1)))/z**2, z))
+    0
+    """
+    if not isinstance(node, Expectation) or not node.body.has(Expectation) or exists_for_most(node) is True:
+        return node
+    body, variables = node.open()
+    return node.with_body(hooks.normal_form(body), variables)
+
+
 @kept(1024)
 def exists_for_most(node: Expectation) -> bool | None:
     """The same with any numbers for the inner nodes: True holds for all of them, False not where they cancel."""
@@ -100,35 +127,3 @@ def exists_for_most(node: Expectation) -> bool | None:
         return found
     except HermitexError:
         return None
-
-
-# -- sums whose terms may exist only together ------------------------------------------------------------------------------
-def kept_together(terms: Sequence[Expr], variables: tuple[Symbol, ...], cov: Any = None) -> list[Expr]:
-    """The terms, of which those that are not known to exist alone are added up.
-
-    Examples
-    --------
-    >>> from sympy import Symbol, cos, tanh
-    >>> x, a = Symbol("x", real=True), Symbol("a", real=True)
-    >>> kept_together([1/x**2, tanh(x), -cos(a*x)/x**2], (x,))
-    [tanh(x), -cos(a*x)/x**2 + x**(-2)]
-    """
-    if len(terms) < 2:
-        return list(terms)
-    alone = {t: _exists(t, variables, cov) for t in terms}
-    lost = False in alone.values()  # then whatever is not proved to exist may be what it cancels against
-    joined = [t for t in terms if not alone[t] and (lost or _may_have_pole(t, variables))]
-    return list(terms) if len(joined) < 2 else [*(t for t in terms if t not in joined), Add(*joined)]
-
-
-def _exists(term: Expr, variables: tuple[Symbol, ...], cov: Any) -> bool | None:
-    free = tuple(v for v in variables if v in term.free_symbols)
-    if tempered(term, *free):
-        return True
-    node = bind(term, variables, cov)
-    return exists_for_most(node) if isinstance(node, Expectation) else True
-
-
-def _may_have_pole(term: Expr, variables: tuple[Symbol, ...]) -> bool:
-    """Logarithms are none: they are integrable wherever they turn infinite, if what stands beside them is bounded."""
-    return bool(dangers(term.replace(log, lambda u: u), variables))

@@ -7,7 +7,9 @@ true; the exact decisions of integrability, boundaries included, are in `integra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 import sympy as sp
@@ -19,7 +21,7 @@ from hermitex.symbolic.bounds.outward import ONE, ZERO, Unbounded, above, exp_ab
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.pieces import pieces
 
-__all__ = ["GrowthTerm", "Majorant", "local_majorant", "majorant", "majorant_tail"]
+__all__ = ["GrowthTerm", "Majorant", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
 
 
 _USELESS = 4000  # an exponent of a bound that is no bound any more
@@ -27,12 +29,13 @@ _LONG = 20_000  # bits
 _LOG2E = Fraction(1_442_695, 10**6)  # to 1e-3, at least
 
 
-def majorant(expr: Expr, x: Symbol, side: int = 1) -> Majorant | None:
-    """A rigorous bound |expr| <= sum_i C_i t^n_i exp(a_i t + b_i t^2), t = |x|, or None where no rule gives one.
+def majorant(expr: Expr, x: Symbol | Sequence[Symbol], side: int = 1) -> Majorant | None:
+    """A rigorous bound |expr| <= sum_i C_i t^n_i exp(a_i t + b_i t^2), or None where no rule gives one.
 
     Parameters
     ----------
     expr : expression in x; other free symbols may only stand where they cannot matter (inside tanh, say)
+    x : one variable: t = |x| on the given side. Several: t = (x_1^2 + ... + x_r^2)^(1/2), `side` has no meaning.
     side : 1 for x -> oo, -1 for x -> -oo
 
     Examples
@@ -43,7 +46,7 @@ def majorant(expr: Expr, x: Symbol, side: int = 1) -> Majorant | None:
     (GrowthTerm(C=Fraction(1, 1), n=Fraction(1, 1), a=Fraction(0, 1), b=Fraction(0, 1)), \
 GrowthTerm(C=Fraction(1, 1), n=Fraction(0, 1), a=Fraction(1, 2), b=Fraction(0, 1)))
     """
-    return _on_side(expr, x, side)
+    return _on_side(expr, x, side) if isinstance(x, Symbol) else _in_all_directions(expr, tuple(x))
 
 
 @kept(512)
@@ -51,7 +54,14 @@ def _on_side(expr: Expr, x: Symbol, side: int) -> Majorant | None:
     t = Dummy("t", positive=True)
     try:
         far, start = _resolved(expr, x, side)
-        return MajorantRules(t, start).majorant(far.xreplace({x: side * t}))
+        return MajorantRules((t,), monotone=True, start=start).majorant(far.xreplace({x: side * t}))
+    except Unbounded:
+        return None
+
+
+def _in_all_directions(expr: Expr, variables: tuple[Symbol, ...]) -> Majorant | None:
+    try:
+        return MajorantRules(variables, monotone=False).majorant(expr)
     except Unbounded:
         return None
 
@@ -66,26 +76,49 @@ def local_majorant(expr: Expr, x: Symbol, point: Expr, side: int) -> Majorant | 
     """
     t = Dummy("t", positive=True)
     try:
-        return MajorantRules(t).majorant(expr.xreplace({x: point + side / t}))
+        return MajorantRules((t,), monotone=True).majorant(expr.xreplace({x: point + side / t}))
     except Unbounded:
         return None
 
 
-def majorant_tail(bound: Majorant, L: Fraction, *, plain: bool = False) -> Fraction | None:
-    """A bound on int_{t > L} of the majorant times phi(t) dt, on one side; times dt alone where `plain`.
+def tail_bound(expr: Expr, x: Symbol | Sequence[Symbol], L: Fraction | int, *, weight: int = 0) -> Fraction | None:
+    """A bound on int_{|x| > L} |x|^weight |expr(x)| phi(x) dx, derived from `majorant`; None where there is none.
 
     With h(t) = C t^n exp(a t - beta t^2)/sqrt(2 pi) decreasing at the logarithmic rate s(t) = 2 beta t - a - n/t, which
-    grows with t, int_L^oo h <= h(L)/s(L).
+    grows with t, int_L^oo h <= h(L)/s(L). Several variables: the same on the radial density.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z
+    >>> tail_bound(z**2, z, 10) < Fraction(1, 10**20)
+    True
     """
+    L = Fraction(L)
+    if isinstance(x, Symbol):
+        sides: list[Majorant | None] = [majorant(expr, x, 1), majorant(expr, x, -1)]
+        dimension = 1
+    else:
+        sides, dimension = [majorant(expr, x)], len(x)
+    total = ZERO
+    for bound in sides:
+        one = None if bound is None else majorant_tail(bound, L, weight=weight, dimension=dimension)
+        if one is None:
+            return None
+        total += one
+    return total
+
+
+def majorant_tail(bound: Majorant, L: Fraction, *, weight: int = 0, dimension: int = 1, plain: bool = False) -> Fraction | None:
+    """int_{t > L} t^weight bound(t) dmu(t): one side for dimension 1, the radial law otherwise; dt alone where `plain`."""
     if bound.start > L or L < 1:
         return None
     total = ZERO
     for term in bound.terms:
-        piece = _term_tail(term, L, ZERO if plain else Fraction(1, 2))
+        piece = _term_tail(term._replace(n=term.n + weight + dimension - 1), L, ZERO if plain else Fraction(1, 2))
         if piece is None:
             return None
         total += piece
-    return total if plain else total * above(1 / sp.sqrt(2 * sp.pi))
+    return total if plain else total * _radial_constant(dimension)
 
 
 def _term_tail(term: GrowthTerm, L: Fraction, half: Fraction) -> Fraction | None:
@@ -105,6 +138,14 @@ def _term_tail(term: GrowthTerm, L: Fraction, half: Fraction) -> Fraction | None
         bits += ceil(exponent * (_LOG2E + Fraction(1 if exponent > 0 else -1, 1000)))
         return Fraction(2) ** max(bits, -_LONG) * power_above(L, term.n) / rate
     return term.C * power_above(L, term.n) * exp_above(exponent) / rate
+
+
+@lru_cache(maxsize=64)
+def _radial_constant(dimension: int) -> Fraction:
+    """1/sqrt(2 pi) for one side of the line; 2^(1 - r/2)/Gamma(r/2) for the radius of r normals; rounded up."""
+    value = (1 / sp.sqrt(2 * sp.pi) if dimension == 1
+             else sp.Integer(2) ** (1 - sp.Rational(dimension, 2)) / sp.gamma(sp.Rational(dimension, 2)))
+    return above(value)
 
 
 # -- switches ----------------------------------------------------------------------------------------------------------

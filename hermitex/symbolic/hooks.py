@@ -19,5 +19,6 @@ reason: Callable[[Any], str]        # node -> why it has no exact value, "" if i
 evaluate: Callable[[Any, int], Any]  # (node, bits) -> a number of SymPy
 total: Callable[[Any, int], Any]    # (sum over a countable law, digits) -> its value, or None
 conditional: Callable[..., Any]      # (expression, variables, condition, covariances) -> E[expression | condition]
+measure: Callable[[Any], tuple[Any, Any]]  # expression -> (its value to 15 digits where it has them, the error)
 normal_form: Callable[[Any], Any]   # expression -> the same over canonical nodes
 numeric: Callable[[Any, Any], Any]    # (expression, variables) -> a function of mpmath's numbers

@@ -17,6 +17,7 @@ from hermitex.symbolic.conditioning import sifted
 from hermitex.symbolic.engine.node_integrals import answer, joined
 from hermitex.symbolic.engine.one_variable import RULES
 from hermitex.symbolic.engine.reduction import normal_form as reduce
+from hermitex.symbolic.existence_check import settled
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.tails import tails
 from hermitex.symbolic.undefined import slopes_done
@@ -155,7 +156,7 @@ def _replace(expr: Expr) -> Expr:
         found = answer(expr)
         if not found.rest:
             return found.value
-        if (again := sifted(expr)) != expr:
+        if (again := sifted(settled(expr))) != expr:
             return _replace(again)
         flat = joined(expr)
         done = expr if flat is None else _replace(flat)

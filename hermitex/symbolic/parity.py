@@ -94,12 +94,12 @@ def _joint(f: Expr, variables: tuple[Symbol, ...]) -> int | None:
     checkpoint("proving a parity")
     g = _reflected(f, variables)
     if g == f:
-        return 1 if len(variables) > 1 or not _vanishes(f) else 0
+        return 1 if len(variables) > 1 or not _vanishes(f, variables) else 0
     if g == -f:
         return -1
     if operations(f) > 4*_OPS:
         return None
-    found = [s for s, difference in ((1, f - g), (-1, f + g)) if _vanishes(difference)]
+    found = [s for s, difference in ((1, f - g), (-1, f + g)) if _vanishes(difference, variables)]
     return 0 if len(found) == 2 else found[0] if found else _by_branches(f, g, variables)
 
 
@@ -121,7 +121,7 @@ def _reflected(f: Basic, variables: tuple[Symbol, ...]) -> Basic:
 
 # -- is it zero? ------------------------------------------------------------------------------------------------------
 def identically_zero(d: Expr, variables: tuple[Symbol, ...]) -> bool:
-    """True if d is proved to vanish almost everywhere in its real variables, for all its parameters; False says nothing.
+    """True if d is proved to vanish almost everywhere in its real variables; False says nothing.
 
     Examples
     --------
@@ -135,10 +135,10 @@ def identically_zero(d: Expr, variables: tuple[Symbol, ...]) -> bool:
     >>> identically_zero(sign(z1*z2)*z2 - sign(z1)*Abs(z2), (z1, z2)), identically_zero(z1 - z2, (z1, z2))
     (True, False)
     """
-    if _vanishes(d):
+    if _vanishes(d, variables):
         return True
     apart = _factors_apart(d)
-    return apart != d and _vanishes(apart)
+    return apart != d and _vanishes(apart, variables)
 
 
 def _factors_apart(f: Expr) -> Expr:
@@ -154,7 +154,7 @@ def _signed(a: Expr, within: Expr) -> Expr:
     return sign(a)*Abs(a) if not isinstance(a, (sign, Abs)) and sign(a) in within.args else a
 
 
-def _vanishes(d: Expr) -> bool:
+def _vanishes(d: Expr, variables: tuple[Symbol, ...]) -> bool:
     """Proved to be zero off single points: each form that follows is equal to d there."""
     nodes = _outermost_nodes(d)
     d = d.xreplace({n: Dummy("node", real=True) for n in nodes}) if nodes else d
@@ -172,7 +172,7 @@ def _vanishes(d: Expr) -> bool:
             return True
         if operations(d) > 4*_OPS:
             return False
-    return False
+    return _one_logarithm(d, variables)
 
 
 def _differs_at_a_point(d: Expr) -> bool:
@@ -336,6 +336,27 @@ def _in_one_angle(f: Expr) -> Expr:
     return expand(f.replace(lambda n: n.is_Pow and isinstance(n.base, cos) and n.exp.is_Integer and n.exp > 1, even_powers))
 
 
+def _one_logarithm(d: Expr, variables: tuple[Symbol, ...]) -> bool:
+    """sum n_i log u_i = 0 where all u_i > 0 and prod u_i**n_i = 1: asinh as a logarithm, for one."""
+    product = S.One
+    for term in Add.make_args(expand(d)):
+        c, rest = term.as_coeff_Mul()
+        if not (isinstance(rest, log) and c.is_Integer and abs(c) < 20):
+            return False
+        if len(variables) != 1 or not _positive(rest.args[0], variables[0]):
+            return False
+        product *= rest.args[0]**c
+    return expand(fraction(together(product - 1))[0]).is_zero is True
+
+
+def _positive(u: Expr, t: Symbol) -> bool:
+    try:
+        branches = pieces(sign(u), t)
+    except HermitexError:
+        return False
+    return all(b.expr == 1 for b in branches)
+
+
 # -- branch by branch -------------------------------------------------------------------------------------------------
 def _by_branches(f: Expr, g: Expr, variables: tuple[Symbol, ...]) -> int | None:
     if len(variables) != 1 or operations(f) > _OPS:
@@ -351,6 +372,6 @@ def _by_branches(f: Expr, g: Expr, variables: tuple[Symbol, ...]) -> int | None:
             return None
     except HermitexError:
         return None
-    even = all(_vanishes(p.expr - q[2]) for p, q in pairs)
-    odd = all(_vanishes(p.expr + q[2]) for p, q in pairs)
+    even = all(_vanishes(p.expr - q[2], variables) for p, q in pairs)
+    odd = all(_vanishes(p.expr + q[2], variables) for p, q in pairs)
     return 0 if even and odd else 1 if even else -1 if odd else None

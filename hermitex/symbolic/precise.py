@@ -23,9 +23,10 @@ from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.digits.digit_program import LastDigitMoved, StraightLine, rational
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
-from hermitex.symbolic.digits.iterated_averages import nested, sums_outside, whitened
+from hermitex.symbolic.digits.iterated_averages import by_terms, nested, whitened
+from hermitex.symbolic.digits.outward_sums import sums_outside
 from hermitex.symbolic.dimension_reduction import over_fewer
-from hermitex.symbolic.existence_check import exists_on_line, require_existence
+from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.indexed_sums import ArraySum
 
@@ -132,7 +133,7 @@ def _remembered(node: Expr, prec: int) -> tuple[Any, Any, Any, int]:
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
 def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int = _EXTRA_BITS) -> tuple[Any, Any, Any]:
-    expr = sifted(sums_outside(as_averages(_with_values(hooks.expression(expr), subs))))
+    expr = by_terms(sifted(sums_outside(as_averages(_with_values(hooks.expression(expr), subs)))))
     names: dict[Expectation | ArraySum, Dummy] = {}
     outer = _nodes_named(expr, names)
     bits = goal = _goal(digits)
@@ -312,6 +313,9 @@ def _by_closed_forms(node: Expectation, bits: int) -> Evaluated:
     if (short := _shorter(node)) is not None:
         return _of_constant(short, bits)
     one = nested(node) if len(node.bound) > 1 or not node.independent else node
+    if not isinstance(one, Expectation):
+        return _of_constant(one, bits)
+    one = settled(one)
     if not isinstance(one, Expectation):
         return _of_constant(one, bits)
     body, (x,) = one.opened()

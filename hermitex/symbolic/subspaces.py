@@ -15,6 +15,7 @@ from sympy.polys.matrices import DomainMatrix
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.square_roots import without_roots_below
 
 if TYPE_CHECKING:  # SymPy has no types of its own
     Matrix = Any
@@ -63,6 +64,8 @@ def tidy(value: Expr) -> Expr:
     letters = value.has(Add) and value.has(Function, NumberSymbol) and not value.has(Expectation)
     size = value.count_ops()
     shortest = 60  # operations
+    if letters and (short := without_roots_below(value)) != value and short.count_ops() <= max(shortest, size):
+        return short
     if size > 200:
         return value
     grown = expand(value)

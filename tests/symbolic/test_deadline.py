@@ -1,5 +1,7 @@
 """A budget ends in time whatever runs inside it: in threads, coroutines and forked processes, and once only."""
 
+import asyncio
+import multiprocessing
 import subprocess
 import sys
 import threading
@@ -28,6 +30,20 @@ def bounded(seconds=0.1):
     with pytest.raises(BudgetExceeded, match="does not check it"), hx.budget(seconds):
         forever()
     return time.monotonic() - start
+
+
+def test_an_alarm_where_no_exception_can_pass_is_not_printed(monkeypatch):
+    printed = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+
+    class Garbage:
+        def __del__(self):
+            forever(0.6)
+
+    with pytest.raises(BudgetExceeded), hx.budget(0.05):
+        Garbage()
+        forever()
+    assert not printed
 
 
 def test_a_library_that_ends_in_an_error_when_the_time_is_over():
@@ -69,6 +85,39 @@ def test_threads_have_budgets_of_their_own():
     bounded()
     other.join()
     assert done == [True]
+
+
+def test_a_coroutine_that_waits_disturbs_no_other():
+    async def waiting():
+        with pytest.raises(BudgetExceeded), hx.budget(0.05):
+            await asyncio.sleep(1.0)
+            forever()
+        return "ended"
+
+    async def working():
+        await asyncio.sleep(0.01)
+        forever(0.9)
+        return "whole"
+
+    async def both():
+        return await asyncio.gather(waiting(), working())
+
+    assert asyncio.run(both()) == ["ended", "whole"]
+
+
+def _child(queue):
+    queue.put(bounded())
+
+
+def test_a_forked_process_keeps_budgets():
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("no fork here")
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=_child, args=(queue,))
+    child.start()
+    child.join(20)
+    assert child.exitcode == 0 and queue.get() < 8
 
 
 def test_what_is_left_in_time_is_left_alone():

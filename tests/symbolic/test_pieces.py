@@ -128,7 +128,9 @@ def test_tooth_a_wrong_branch_is_seen():
     (Heaviside(x**2 - a), [(-oo, -sqrt(a), 1), (-sqrt(a), sqrt(a), 0), (sqrt(a), oo, 1)]),
     (sign(x**2 - 2*m*x + m**2 - s**2), [(-oo, m - s, 1), (m - s, m + s, -1), (m + s, oo, 1)]),
     (sign(x - tanh(x)), [(-oo, 0, -1), (0, oo, 1)]),
+    (sign(exp(x) - 1 - x), [(-oo, oo, 1)]),
     (Max(x, sin(x)), [(-oo, 0, sin(x)), (0, oo, x)]),
+    (sign(cosh(x) - exp(x)/2), [(-oo, oo, 1)]),
     (Abs(log(Abs(x))), [(-oo, -1, log(-x)), (-1, 0, -log(-x)), (0, 1, -log(x)), (1, oo, log(x))]),
     (floor(3*tanh(x))/1, [(-oo, -atanh(Rational(2, 3)), -3), (-atanh(Rational(2, 3)), -atanh(Rational(1, 3)), -2),
                           (-atanh(Rational(1, 3)), 0, -1), (0, atanh(Rational(1, 3)), 0),
@@ -143,6 +145,7 @@ def test_pieces_exactly(expr, expected):
 @pytest.mark.parametrize("expr, window, expected", [
     (x**4 - 6*x**2 + 3, None, (-sqrt(3 + sqrt(6)), -sqrt(3 - sqrt(6)), sqrt(3 - sqrt(6)), sqrt(3 + sqrt(6)))),
     (x**5 - x - 1, None, (CRootOf(x**5 - x - 1, 0),)),
+    (x**3 - sqrt(2)*x + 1, None, (CRootOf(x**6 + 2*x**3 - 2*x**2 + 1, 0),)),
     (x**1000 - 2, None, (-2**Rational(1, 1000), 2**Rational(1, 1000))),
     ((x + 1)**500 - 1, None, (-2, 0)),
     (x**3 - pi, None, (pi**Rational(1, 3),)),
@@ -152,7 +155,13 @@ def test_pieces_exactly(expr, expected):
     (erf(x) - 2, None, ()),
     (x*exp(-x**2), None, (0,)),
     (1/(1 + exp(-x)) - Rational(1, 4), None, (-log(3),)),
+    (sqrt(x) + sqrt(x + 1) - 2, None, (Rational(9, 16),)),
+    (x*exp(x) - 1, None, (sp.LambertW(1),)),
+    (exp(x) + x, None, (-sp.LambertW(1),)),
+    (2*exp(x/2) + 3*x - 1, None, (Rational(1, 3) - 2*sp.LambertW(exp(Rational(1, 6))/3),)),
+    (sqrt(x + 1) + x - 1, None, (0,)),
     (sin(x) - Rational(1, 2), (-4, 4), (-7*pi/6, pi/6, 5*pi/6)),
+    (sin(x) + cos(x), (-4, 4), (-5*pi/4, -pi/4, 3*pi/4)),
     (sin(tanh(x)), None, (0,)),
     (tan(x) - 1, (0, 4), (pi/4, 5*pi/4)),
     (x**2 - b**2 - 1, None, (-sqrt(b**2 + 1), sqrt(b**2 + 1))),
@@ -166,9 +175,11 @@ def test_real_roots_exactly(expr, window, expected):
 
 # -- third route: the sign changes that a fine grid of mpmath sees ----------------------------------------------------
 @pytest.mark.parametrize("expr", [
-    x**3 - 3*x + 1, x**7 - 3*x**3 + x + Rational(1, 5), exp(2*x) - 3*exp(x) + 1, tanh(x)**2 - Rational(1, 3), x**4 - x - 1,
-    sp.atan(x) - 1, x**2 - sqrt(3)*x - sqrt(2), erf(x)**3 - erf(x)/4, log(x**2 + 1) - 1,
-    x/(1 + x**2) - Rational(2, 5), 1/(1 + exp(-x))*(1 - 1/(1 + exp(-x))) - Rational(1, 5),
+    x**3 - 3*x + 1, x**7 - 3*x**3 + x + Rational(1, 5), exp(2*x) - 3*exp(x) + 1, x*exp(-x**2/2) - Rational(1, 3),
+    tanh(x)**2 - Rational(1, 3), x**4 - x - 1, sp.atan(x) - 1,
+    2*x**2*exp(-x**2) - Rational(1, 2), cosh(x) - 3*sp.sinh(x), x**2 - sqrt(3)*x - sqrt(2), sqrt(x**2 + 1) - x - 1,
+    x**3 + sqrt(2)*x**2 - 3*x - 1, erf(x)**3 - erf(x)/4, log(x**2 + 1) - 1, x/(1 + x**2) - Rational(2, 5),
+    1/(1 + exp(-x))*(1 - 1/(1 + exp(-x))) - Rational(1, 5), x*exp(-x) - Rational(1, 4),
 ])
 def test_roots_against_a_grid(expr):
     f = sp.lambdify(x, expr, "mpmath")
@@ -186,7 +197,7 @@ def test_roots_against_a_grid(expr):
     (log(x - 1) + 1/x, None, (0, 1)), (x**Rational(1, 3), None, (0,)), (1/(1 + x**2) + log(cosh(x)), None, ()),
     (1/(exp(x) - 2), None, (log(2),)), (tan(x), (-4, 4), (-pi/2, pi/2)), (Abs(sin(x)), (-4, 4), (-pi, 0, pi)),
     (floor(x), (-2, 2), (-1, 0, 1)), (frac(x**2), (-1, 2), (1, sqrt(2), sqrt(3))),
-    (sin(1/x), None, (0,)), (sp.acot(x), None, (0,)),
+    (sin(1/x), None, (0,)), (Max(sin(x), cos(x)), (0, 7), (pi/4, 5*pi/4)), (sp.acot(x), None, (0,)),
     (sp.coth(x - 1), None, (1,)), (E(tanh(x + m), m), None, ()), (E(Abs(x + m), m), None, ()),
     (E(Abs(m + x)*sign(m - x), m), None, (0,)), (E(Abs(m + x)*sign(m - 2), m), None, (-2,)),
 ])

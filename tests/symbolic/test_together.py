@@ -27,7 +27,8 @@ from sympy import (
 import hermitex as hx
 from hermitex import Expectation
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
-from hermitex.symbolic.existence_check import kept_together
+from hermitex.symbolic.engine.joint_existence import kept_together
+from hermitex.symbolic.existence_check import exists, require_existence
 from hermitex.symbols import z, z1, z2
 
 a, b = Symbol("a", real=True), Symbol("b", real=True)
@@ -146,3 +147,12 @@ def test_removable_singularities_inside_functions(body):
 def test_equal_terms_are_kept_as_often_as_they_stand():
     assert kept_together([1/z**2, 1/z**2, -2*cos(z)/z**2], (z,)) == [2/z**2 - 2*cos(z)/z**2]
     assert kept_together([tanh(z), tanh(z), z**2], (z,)) == [tanh(z), tanh(z), z**2]
+
+
+def test_inner_averages_may_cancel_what_diverges_for_other_numbers():
+    """E[tanh(z)^2] = 1 - E[z tanh(z)], so the integrand is (1 - cos(z))/z^2 times it."""
+    one, other = hx.E(tanh(z1)**2), hx.E(z1*tanh(z1))
+    node = hx.E((one - cos(z)*(1 - other))/z**2, z)
+    require_existence(node)
+    assert exists(node) is True and exists(hx.E(cos(one*z), z)) is True and exists(hx.E(1/z**2, z)) is False
+    assert node.doit().has(Expectation)

@@ -125,7 +125,7 @@ class _Expander:
         if isinstance(u, (sp.floor, sp.ceiling)):
             if arg.top is not None and arg.top.growth() > 0:
                 return add(arg, Series((), ONE))
-            raise Undecided
+            return self._constant_floor(u, arg)
         return self._analytic(u, arg)
 
     def _circular(self, u: Expr) -> Series:
@@ -143,6 +143,17 @@ class _Expander:
         found = add(multiply(x, log), scaled(x, S.NegativeOne), scaled(log, S.Half), Series(((sp.log(2*sp.pi) / 2, ONE),)),
                     scaled(inverse, sp.Rational(1, 12)), Series((), ONE.times(inverse.terms[0][1], Integer(3))))
         return found if isinstance(u, (sp.loggamma, LogFactorial)) else exponential(found)
+
+    def _constant_floor(self, u: Expr, arg: Series) -> Series:
+        """floor near a finite limit: that of the limit, or of just beside it."""
+        limit, rest = limit_of(arg)
+        if limit.is_integer and rest.terms:
+            below = leading_sign(rest) < 0
+            value = limit - 1 if below else limit
+            return Series(((value if isinstance(u, sp.floor) else value + 1, ONE),))
+        if limit.is_integer is False:
+            return Series(((u.func(limit), ONE),))
+        raise Undecided
 
     def _analytic(self, u: Expr, arg: Series) -> Series:
         if arg.top is not None and arg.top.growth() > 0:

@@ -1,12 +1,12 @@
 """E|f|^p < oo: what happens at infinity against exp(-x^2/2), and next to each point where f is not analytic.
 
 Next to a point a, x = a +- 1/t turns the question into one at t -> oo against t^-2. Both are read off the exact
-leading behaviour (`asymptotics`); what that leaves undecided stays open.
+leading behaviour (`asymptotics`); where that is undecided a majorant may still prove that the integral is finite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import sympy as sp
@@ -18,6 +18,7 @@ from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.line_existence import infinite_on_lines
 from hermitex.symbolic.bounds.transseries import Scale, Undecided, keeping, sign
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.growth import Majorant, local_majorant, majorant
 from hermitex.symbolic.pieces import breakpoints
 
 GAUSSIAN = Scale((((sp.Integer(2), sp.Integer(0)), Rational(-1, 2)),))
@@ -48,7 +49,7 @@ def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction =
                 return False
             return found
         (x,) = several
-    if tempered(expr, x):
+    if x not in expr.free_symbols or tempered(expr, x):
         return True
     if (rest := _without_bounded(expr)) != expr and integrable(rest, x, power):
         return True
@@ -61,7 +62,10 @@ def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction =
     if not danger:
         return None if None in verdicts else True
     points, all_of_them = _points(expr, x)
-    complete = True if all_of_them else None
+    if points is None or not (all_of_them or _tame_beyond(expr, x)):
+        complete: bool | None = None
+    else:
+        complete = True
     for point in points or ():
         if all(certainly_nonzero(d.xreplace({x: point})) for d in danger):
             continue
@@ -72,16 +76,18 @@ def integrable(expr: Expr, x: Symbol | Sequence[Symbol], power: int | Fraction =
     return None if None in verdicts else complete
 
 
-def tempered(expr: Expr, *variables: Symbol) -> bool:
-    """Is |expr| bounded by a polynomial by its form alone: sums, products and powers of variables and of bounded functions?"""
-    if expr in variables:
-        return bool(expr.is_real)
-    if not expr.free_symbols.intersection(variables):
+def tempered(expr: Expr, x: Symbol) -> bool:
+    """Is |expr| bounded by a polynomial by its form alone: sums and products of x and of bounded functions?"""
+    if expr == x:
+        return bool(x.is_real)
+    if x not in expr.free_symbols:
         return True
-    if isinstance(expr, (sp.Add, sp.Mul, sp.Abs, sp.Max, sp.Min, sp.floor, sp.ceiling)):
-        return all(tempered(a, *variables) for a in expr.args)
+    if isinstance(expr, (sp.Add, sp.Mul)):
+        return all(tempered(a, x) for a in expr.args)
     if isinstance(expr, sp.Pow):
-        return bool(expr.exp.is_Rational and expr.exp.is_positive and tempered(expr.base, *variables))
+        return bool(expr.exp.is_Integer and expr.exp.is_positive and tempered(expr.base, x))
+    if isinstance(expr, (sp.Abs, sp.Max, sp.Min)):
+        return all(tempered(a, x) for a in expr.args)
     return isinstance(expr, _BOUNDED) and real_almost_everywhere(expr.args[0])  # on the real line only: sin(i x) grows
 
 
@@ -179,12 +185,14 @@ def certainly_nonzero(value: Expr) -> bool:
 
 def _side(expr: Expr, x: Symbol, side: int, p: Expr) -> bool | None:
     t = Dummy("t", positive=True)
-    return _converges(expr.xreplace({x: side * t}), t, p, GAUSSIAN)
+    found = _converges(expr.xreplace({x: side * t}), t, p, GAUSSIAN)
+    return found if found is not None else _bound_converges(majorant(expr, x, side), p, local=False)
 
 
 def _near(expr: Expr, x: Symbol, point: Expr, side: int, p: Expr) -> bool | None:
     t = Dummy("t", positive=True)
-    return _converges(expr.xreplace({x: point + side / t}), t, p, LOCAL)
+    found = _converges(expr.xreplace({x: point + side / t}), t, p, LOCAL)
+    return found if found is not None else _bound_converges(local_majorant(expr, x, point, side), p, local=True)
 
 
 def _converges(f: Expr, t: Symbol, p: Expr, weight: Scale) -> bool | None:
@@ -211,6 +219,20 @@ def _scale_converges(scale: Scale) -> bool | None:
         return None
 
 
+def _bound_converges(bound: Majorant | None, p: Expr, *, local: bool) -> bool | None:
+    if bound is None:
+        return None
+    power = Fraction(int(p.p), int(p.q)) if p.is_Rational else None
+    if power is None:
+        return None
+    for term in bound.terms:
+        b = term.b * power - (0 if local else Fraction(1, 2))
+        n = term.n * power - (2 if local else 0)
+        if b > 0 or (b == 0 and term.a > 0) or (b == 0 and term.a == 0 and n >= -1):
+            return None
+    return True
+
+
 def _points(expr: Expr, x: Symbol) -> tuple[tuple[Expr, ...] | None, bool]:
     """(the points where expr may fail to be analytic, whether these are all)."""
     try:
@@ -223,34 +245,30 @@ def _points(expr: Expr, x: Symbol) -> tuple[tuple[Expr, ...] | None, bool]:
         return None, False
 
 
-def _under_one_term(expr: Expr, variables: tuple[Symbol, ...]) -> Iterator[Expr]:
-    """Larger expressions, as 1/(t_1 + t_2 + ...) <= 1/t_i for positive t_i: exp(z1)/(exp(z1) + exp(z2)) is below 1."""
-    for factor in sp.Mul.make_args(expr):
-        base, n = factor.as_base_exp()
-        positive = base.is_Add and n.is_number and n.is_negative and all(t.is_positive for t in base.args)
-        if positive and factor.free_symbols.intersection(variables):
-            yield from (expr/factor*t**n for t in base.args)
+def _tame_beyond(expr: Expr, x: Symbol) -> bool:
+    """A majorant that holds from within the enumerated window on leaves no singular point outside it."""
+    bounds = [majorant(expr, x, side) for side in (1, -1)]
+    return all(b is not None and b.start <= REACH for b in bounds)
 
 
 def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
-    """Several variables: exp of a quadratic form times a polynomial exactly; else by functions of one variable above it."""
-    if tempered(expr, *variables) or _apart(expr, variables, p):
+    """Several variables: exp of a quadratic form times a polynomial exactly; else by a radial majorant."""
+    if not variables:
         return True
-    if expr.has(sp.sinh, sp.cosh):
-        expr = sp.expand_mul(expr.replace(lambda f: isinstance(f, (sp.sinh, sp.cosh)), lambda f: f.rewrite(sp.exp)))
-    if expr.is_Add and p >= 1:
-        return all(_several(term, variables, p) for term in expr.args) or None
-    if any(_several(larger, variables, p) for larger in _under_one_term(expr, variables)):
+    if _apart(expr, variables, p):
         return True
     quadratic = _quadratic_exponent(expr, variables)
-    if quadratic is None:
+    if quadratic is not None:
+        form = sp.eye(len(variables)) - p * quadratic
+        try:
+            return all(sign(form[:k, :k].det()) > 0 for k in range(1, form.rows + 1))
+        except Undecided:
+            return None
+    bound = majorant(expr, variables)
+    if bound is None or bound.start > 1 or dangers(expr, variables):
         return None
-    form, rest = sp.eye(len(variables)) - p * quadratic[0], quadratic[1]
-    try:
-        finite = all(sign(form[:k, :k].det()) > 0 for k in range(1, form.rows + 1))
-    except Undecided:
-        return None
-    return finite if finite or rest.is_polynomial(*variables) else None
+    radial = bound._replace(terms=tuple(t._replace(n=t.n + len(variables)) for t in bound.terms))
+    return _bound_converges(radial, p, local=False)
 
 
 Parts = list[dict[Symbol, Expr]]  # a sum of products of one function for each variable
@@ -308,14 +326,14 @@ def _without_bounded(f: Expr) -> Expr:
     return f.func(*(a for a in f.args if not _is_bounded(a))) if f.is_Mul else f
 
 
-def _quadratic_exponent(expr: Expr, variables: tuple[Symbol, ...]) -> tuple[sp.Matrix, Expr] | None:
-    """(H, f) of exp(z.H.z/2 + linear) f where expr is a function f below a polynomial times one such exponential."""
+def _quadratic_exponent(expr: Expr, variables: tuple[Symbol, ...]) -> sp.Matrix | None:
+    """The matrix H of exp(z.H.z/2 + linear) where expr is a polynomial times one such exponential."""
     factors = sp.Mul.make_args(expr)
     exponents = [f.args[0] for f in factors if isinstance(f, sp.exp)]
     rest = sp.Mul(*(f for f in factors if not isinstance(f, sp.exp)))
-    if not exponents or not tempered(rest, *variables):
+    if not exponents or not rest.is_polynomial(*variables):
         return None
     exponent = sp.expand(sp.Add(*exponents))
     if not exponent.is_polynomial(*variables) or sp.Poly(exponent, *variables).total_degree() > 2:
         return None
-    return sp.hessian(exponent, variables), rest
+    return sp.hessian(exponent, variables)

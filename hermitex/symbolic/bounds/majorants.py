@@ -22,6 +22,7 @@ from hermitex.symbolic.bounds.outward import (
     shortened,
 )
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
 
 _BOUNDED = (sp.cos, sp.sign, sp.sech, sp.Heaviside)
 
@@ -43,24 +44,27 @@ class Majorant(NamedTuple):
 
 
 class MajorantRules:
-    """Bounds for t >= start; `start` only grows while they are derived."""
+    """Bounds for t >= start; `start` only grows while they are derived.
 
-    def __init__(self, t: Symbol, start: Fraction = ONE) -> None:
-        self.t, self.start = t, start
+    monotone: the one symbol is t itself. Otherwise each symbol v is only known by |v| <= t.
+    """
+
+    def __init__(self, symbols: tuple[Symbol, ...], *, monotone: bool, start: Fraction = ONE) -> None:
+        self.symbols, self.monotone, self.start = symbols, monotone, start
 
     def majorant(self, expr: Expr) -> Majorant:
         terms = _merged(self.upper(expr))
         return Majorant(terms, self.start)
 
     def constant(self, expr: Expr) -> bool:
-        return self.t not in expr.free_symbols
+        return not any(s in expr.free_symbols for s in self.symbols)
 
     # |u| <= sum of terms
     def upper(self, u: Expr) -> tuple[GrowthTerm, ...]:
         checkpoint("bounding the growth of an expression")
         if self.constant(u):
             return (GrowthTerm(above(abs(u))),)
-        if u == self.t:
+        if u in self.symbols:
             return (GrowthTerm(ONE, ONE),)
         if isinstance(u, sp.Add):
             return _merged(sum((self.upper(a) for a in u.args), ()))
@@ -86,7 +90,9 @@ class MajorantRules:
 
     def _upper_power(self, u: sp.Pow) -> tuple[GrowthTerm, ...]:
         if not u.exp.is_Rational:
-            raise Unbounded
+            if self.constant(u.exp) or not (u.base.is_positive or self.constant(u.base)):
+                raise Unbounded
+            return (self._exp(self.signed(u.exp * sp.log(u.base))),)
         p = Fraction(int(u.exp.p), int(u.exp.q))
         if p < 0:
             return (_power(self.lower(u.base), p),)
@@ -119,7 +125,17 @@ class MajorantRules:
             return self.upper(u.args[0])
         if isinstance(u, sp.coth):
             return (GrowthTerm(ONE + 1 / self._floor(u.args[0])),)
+        if isinstance(u, Expectation) and u.independent and self.bounded(u.body):
+            return (GrowthTerm(self.bounded(u.body)),)
         raise Unbounded
+
+    def bounded(self, body: Expr) -> Fraction:
+        """sup |body| over all values of all variables, for a body that is bounded by its shape; else `Unbounded`."""
+        inner = MajorantRules(tuple(body.free_symbols), monotone=False)  # type: ignore[arg-type]
+        terms = inner.upper(body)
+        if inner.start > 1 or any(t[1:] != (0, 0, 0) for t in terms):
+            raise Unbounded
+        return sum((t.C for t in terms), ZERO)
 
     def _squashed(self, v: Expr, limit: Fraction) -> tuple[GrowthTerm, ...]:
         """|sin v|, |tanh v| <= min(1, |v|); |erf v| <= min(1, 9/8 |v|); |atan v| <= min(8/5, |v|)."""
@@ -146,7 +162,7 @@ class MajorantRules:
         except Unbounded:
             return (GrowthTerm(Fraction(2)),)
         c, a = -c, -a
-        if b > 0 or a <= 0:
+        if not self.monotone or b > 0 or a <= 0:
             return (GrowthTerm(Fraction(2)),)
         if c < 0:
             self.start = max(self.start, -c / a)
@@ -159,10 +175,10 @@ class MajorantRules:
         u = sp.Add(*(e for term in sp.Add.make_args(u) for e in self._written_out(term)))
         powers: dict[Fraction, Fraction] = {}
         for term in sp.Add.make_args(u):
-            coefficient, rest = term.as_independent(self.t, as_Add=False)
+            coefficient, rest = term.as_independent(*self.symbols, as_Add=False)
             if coefficient.is_real is False and rest.is_real:  # of an exponent only the real part counts
                 coefficient = sp.re(coefficient)
-            k = self._exponent(rest)
+            k = self._exponent(rest) if self.monotone else None
             if k is not None:
                 powers[k] = powers.get(k, ZERO) + above(coefficient)
                 continue
@@ -174,13 +190,14 @@ class MajorantRules:
     def _written_out(self, term: Expr) -> tuple[Expr, ...]:
         """A term multiplied out; nothing of one that is negative as a whole: bounded one by one its parts would grow."""
         parts = sp.Add.make_args(sp.expand(term))
-        whole = len(parts) > 1 and term.is_nonpositive and not term.is_polynomial(self.t)
+        whole = len(parts) > 1 and term.is_nonpositive and not term.is_polynomial(*self.symbols)
         return () if whole else parts
 
     def _exponent(self, rest: Expr) -> Fraction | None:
         """k where rest = t^k."""
-        base, k = rest.as_base_exp() if rest != 1 else (self.t, sp.Integer(0))
-        return Fraction(int(k.p), int(k.q)) if base == self.t and k.is_Rational else None
+        (t,) = self.symbols
+        base, k = rest.as_base_exp() if rest != 1 else (t, sp.Integer(0))
+        return Fraction(int(k.p), int(k.q)) if base == t and k.is_Rational else None
 
     def _signed_powers(self, powers: dict[Fraction, Fraction]) -> tuple[Fraction, Fraction, Fraction]:
         """sum p_k t^k <= c + a t + b t^2; powers above 2 must have a negative leader, which is made to dominate."""
@@ -235,7 +252,7 @@ class MajorantRules:
             if C <= 0:
                 raise Unbounded
             return GrowthTerm(C)
-        if u == self.t:
+        if u in self.symbols and self.monotone:
             return GrowthTerm(ONE, ONE)
         if isinstance(u, sp.Mul):
             result = GrowthTerm(ONE)
@@ -285,6 +302,8 @@ class MajorantRules:
         if all(arg.is_nonnegative for arg in u.args):
             found = self._lowers(u.args)  # exp(10^6 (t - 2)) is none to count on, beside 1
             return max([t for t in found if t.C * 2**FARTHEST > 1] or found, key=lambda t: (t.b, t.a, t.n, t.C))
+        if not self.monotone:
+            raise Unbounded
         for leader in sorted(self._leaders(u.args), key=lambda pair: pair[1][:0:-1], reverse=True):
             arg, low = leader
             rest = _merged(sum((self.upper(b) for b in u.args if b is not arg), ()))

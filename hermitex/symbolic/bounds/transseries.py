@@ -13,9 +13,12 @@ from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
 import sympy as sp
-from sympy import Expr, Integer, S
+from sympy import Expr, Integer, Rational, S, Symbol
 
+from hermitex.errors import HermitexError
+from hermitex.symbolic import hooks
 from hermitex.symbolic.breaks.order import assumed
+from hermitex.symbolic.budget import kept
 from hermitex.symbolic.gaussian import Expectation
 
 _KEPT = ContextVar("kept", default=6)
@@ -99,7 +102,8 @@ def sign(value: Expr) -> int:
         return _sign_of_number(value)
     found = assumed(value)
     if found is None:
-        found = assumed(sp.expand(value))
+        value = sp.expand(value)
+        found = assumed(value) if value.free_symbols or value.is_zero else _sign_of_averages(value)
     if found is None:
         raise Undecided
     return found
@@ -120,6 +124,18 @@ def _sign_of_number(value: Expr) -> int:
         if sp.minimal_polynomial(value, v) == v:
             return 0
     raise Undecided
+
+
+@kept(256)
+def _sign_of_averages(value: Expr) -> int | None:
+    """By numbers with their errors; averages that cancel may do so exactly, which their digits never show."""
+    if any(len(n.bound) > 1 or n.body.has(Expectation) for n in value.atoms(Expectation)):
+        return None  # over several variables each takes seconds
+    try:
+        number, error = hooks.measure(value)
+    except (HermitexError, ValueError, TypeError, ArithmeticError):
+        return None
+    return None if not abs(number) > 8 * error else 1 if number > 0 else -1
 
 
 def compare(a: Scale, b: Scale) -> int:
@@ -192,9 +208,21 @@ def vanishes(c: Expr) -> bool:
     try:
         return sign(c) == 0
     except Undecided:
-        if not c.has(Expectation) and (c.free_symbols or c.evalf(30).is_real is False):
+        if c.has(Expectation):
+            if c.free_symbols and sign(_somewhere(c)):
+                return False
+            raise
+        if c.free_symbols or c.evalf(30).is_real is False:
             return False
         raise
+
+
+def _somewhere(c: Expr) -> Expr:
+    """Numbers for the symbols of c; averages that cancel there are not known to differ anywhere."""
+    symbols = sorted((s for s in c.free_symbols if isinstance(s, Symbol)), key=str)
+    if any(s.is_integer or s.is_extended_real is False for s in symbols):
+        raise Undecided
+    return c.xreplace({s: Rational(613 + 17 * k, 1009) * (-1 if s.is_extended_nonpositive else 1) for k, s in enumerate(symbols)})
 
 
 def multiply(a: Series, b: Series) -> Series:

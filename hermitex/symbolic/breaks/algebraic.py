@@ -1,18 +1,19 @@
 """{x : p(x) = 0} for a polynomial p: rationals, radicals, or `CRootOf`, never a number that is only close.
 
-Coefficients may be rational (any degree), or other numbers and symbols (degree 2 after factoring).
+Coefficients may be rational (any degree), algebraic (by the norm over Q), or symbolic (degree 2 after factoring).
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import gcd
 
 from mpmath.libmp import NoConvergence
-from sympy import Abs, Dummy, Expr, Poly, Rational, S, Symbol, sign, sqrt
+from sympy import Abs, Dummy, Expr, Poly, Rational, S, Symbol, oo, sign, sqrt
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
-from hermitex.symbolic.breaks.order import sign_of
+from hermitex.symbolic.breaks.order import between, compare, ordered, sign_of
 from hermitex.symbolic.budget import checkpoint
 
 MAX_DEGREE = 100  # of a polynomial whose roots are isolated: beyond, it takes seconds
@@ -79,7 +80,7 @@ def polynomial_zeros(f: Expr, x: Symbol) -> list[Expr]:
         return [*found, *_irreducible(p, x)]
     if p.degree() > MAX_DEGREE and len(p.terms()) > 2:
         raise no_roots(f, x, f"its degree exceeds {MAX_DEGREE}")
-    return found + [r for q in _factors(p) for r in _irreducible(q, x)]
+    return found + [r for q in _factors(p, x) for r in _irreducible(q, x)]
 
 
 def real_powers(u: Expr, n: int) -> list[Expr]:
@@ -115,12 +116,22 @@ def no_roots(f: Expr, x: Symbol, why: str) -> NoClosedForm:
     return NoClosedForm(shown, f"the real roots of {str(shown)[:80]} are not found exactly: {why}")
 
 
-def _factors(p: Poly) -> list[Poly]:
-    """Over Q, or over polynomials in the symbols and the other numbers of the coefficients."""
+def _factors(p: Poly, x: Symbol) -> list[Poly]:
+    """Over Q, over the number field of algebraic coefficients, or over polynomials in the symbols."""
+    rational = p.domain.is_ZZ or p.domain.is_QQ
+    if not rational and p.degree() <= 8 and _algebraic(p):
+        try:
+            p = Poly(p.as_expr(), x, extension=True)
+        except (BasePolynomialError, NotImplementedError):
+            return [p]
     try:
         return [q for q, _ in p.factor_list()[1]]
     except (BasePolynomialError, NotImplementedError):
         return [p]
+
+
+def _algebraic(p: Poly) -> bool:
+    return all(c.is_algebraic and not c.free_symbols and c.count_ops() < 12 for c in p.all_coeffs())
 
 
 def _irreducible(q: Poly, x: Symbol) -> list[Expr]:
@@ -138,7 +149,9 @@ def _irreducible(q: Poly, x: Symbol) -> list[Expr]:
         return _quadratic(*q.all_coeffs())
     if q.domain.is_ZZ or q.domain.is_QQ:
         return list(q.real_roots(multiple=True))
-    why = f"a factor of degree {q.degree()} has coefficients that are not rational"
+    if _algebraic(q):
+        return _by_norm(q, x)
+    why = f"a factor of degree {q.degree()} has coefficients that are not algebraic numbers"
     raise no_roots(q.as_expr(), x, why)
 
 
@@ -150,3 +163,14 @@ def _quadratic(a: Expr, b: Expr, c: Expr) -> list[Expr]:
         return [-b / (2*a)] if turn == 0 else []
     root = sqrt(discriminant.factor() if discriminant.free_symbols else discriminant)
     return [(-b - root) / (2*a), (-b + root) / (2*a)]
+
+
+def _by_norm(q: Poly, x: Symbol) -> list[Expr]:
+    """Roots of an irreducible q over a number field: those roots of its norm over Q across which q changes sign."""
+    norm = Poly(q.as_expr(), x, extension=True).norm()
+    if norm.degree() > MAX_DEGREE:
+        raise no_roots(q.as_expr(), x, f"the degree of its norm exceeds {MAX_DEGREE}")
+    candidates = ordered(r for r, _ in norm.real_roots(multiple=False))
+    probes = [between(a, b) for a, b in pairwise([-oo, *candidates, oo])]
+    signs = [sign_of(q.eval(p)) for p in probes]                # q is squarefree: it changes sign at each of its roots
+    return [r for r, (a, b) in zip(candidates, pairwise(signs), strict=True) if compare(S(a), S(b))]

@@ -17,6 +17,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.algebraic import MAX_DEGREE, no_roots, nonzero, polynomial_zeros, real_powers
+from hermitex.symbolic.breaks.elimination import lambert_zeros, without_radicals
 from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
 from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_singular
@@ -83,7 +84,7 @@ def _variable(name: str) -> Symbol:
 
 
 def _may_vanish(f: Expr, x: Symbol, at: Expr) -> bool:
-    """False where a candidate, such as a turning point, is provably not a root."""
+    """False where a candidate that elimination brought in is provably no root."""
     if f.is_polynomial(x):
         return True
     value = f.subs(x, at)
@@ -152,6 +153,8 @@ def _preimage(h: Expr, v: Expr, where: Where) -> list[Expr]:
         return _periodic(h, v, where)
     if h.is_Pow:
         return _power(h, v, where)
+    if kind in (sp.erfi, sp.LambertW, sp.sinc) and sign_of(v) == 0:
+        return go_on(S.Zero) if kind is not sp.sinc else [r for r in zeros(sin(u), where.deeper())]
     raise no_roots(h - v, where.x, f"{kind.__name__} has no inverse in the table")
 
 
@@ -224,17 +227,44 @@ def _of_a_sum(f: Expr, where: Where) -> list[Expr]:
         return zeros(numerator, where)
     if numerator.is_polynomial(x):
         return polynomial_zeros(numerator, x)
-    found = _in_one_function(numerator, where)
-    return _by_monotonicity(f, where) if found is None else found
+    divided = _over_an_exponential(numerator, x)
+    if divided is not None and len(divided.args) == 2:
+        return zeros(divided, where.deeper())
+    for form in dict.fromkeys((numerator, _exponential(numerator, x))):
+        found = _in_few_functions(form, where)
+        if found is not None:
+            return found
+    return _by_monotonicity(f if divided is None else divided, where)
+
+
+def _over_an_exponential(f: Expr, x: Symbol) -> Expr | None:
+    """A sum of exponentials over one of them: its slope has a term less. None for other sums.
+
+    >>> _over_an_exponential(2*exp(3*Symbol("x")) - 5*exp(Symbol("x")/2), Symbol("x"))
+    2*exp(5*x/2) - 5
+    """
+    factors = [t.as_independent(x, as_Add=False)[1] for t in f.args]
+    return sp.Add(*(t/factors[0] for t in f.args)) if all(isinstance(h, exp) for h in factors) else None
 
 
 def _is_count(e: Expr) -> bool:
     return bool(e.is_Integer and e > 0)
 
 
-def _in_one_function(f: Expr, where: Where) -> list[Expr] | None:
-    """f = p(h(x)): the roots of p carried back through h; else the zeros of its factors. None if there is only one."""
+def _exponential(f: Expr, x: Symbol) -> Expr:
+    """Hyperbolic functions as exponentials, over one denominator, powers of exp expanded."""
+    if f.count_ops() > _OPS:
+        return f
+    kinds = (sp.sinh, sp.cosh, sp.tanh, sp.sech, sp.csch, sp.coth)
+    g = f.replace(lambda n: isinstance(n, kinds) and x in n.free_symbols, lambda n: n.rewrite(exp))
+    return sp.expand_power_exp(fraction(sp.together(g))[0].expand())
+
+
+def _in_few_functions(f: Expr, where: Where) -> list[Expr] | None:
+    """f = p(h(x)): the roots of p carried back through h; else its factors, radicals out, angles halved, Lambert."""
     x = where.x
+    if x not in f.free_symbols:
+        return []
     try:
         p = Poly(f)
     except BasePolynomialError:
@@ -247,19 +277,38 @@ def _in_one_function(f: Expr, where: Where) -> list[Expr] | None:
     if f.count_ops() > _OPS or p.total_degree() > MAX_DEGREE:  # exp(0.6797 x) is a power of exp(x/10000)
         return None
     factors = [q.as_expr() for q, _ in p.factor_list()[1]]
-    return [r for q in factors for r in zeros(q, where.deeper())] if len(factors) > 1 else None
+    if len(factors) > 1:
+        return [r for q in factors for r in zeros(q, where.deeper())]
+    rational = without_radicals(p, gens)
+    if rational is not None:
+        return zeros(rational, where.deeper())
+    if log(x) in gens and set(gens) == {x, log(x)}:                   # x = exp(y)
+        inner = zeros(p.as_expr(*(exp(x) if g == x else x if g == log(x) else g for g in p.gens)),
+                      Where(x, Window(-oo, oo), where.depth + 2))
+        return [exp(y) for y in inner]
+    if len(gens) == 2 and {type(g) for g in gens} == {sin, cos} and gens[0].args == gens[1].args:
+        return _half_angle(p, gens[0].args[0], where.deeper())
+    return lambert_zeros(p, x)
 
 
 def _zeros_of_difference(h: Expr, v: Expr, where: Where) -> list[Expr]:
     return _preimage(h, v, where) if isinstance(h, Function) or h.is_Pow else zeros(h - v, where)
 
 
+def _half_angle(p: Poly, u: Expr, where: Where) -> list[Expr]:
+    """sin u = 2 t/(1 + t^2), cos u = (1 - t^2)/(1 + t^2), t = tan(u/2); u = pi mod 2 pi is added (a superset)."""
+    t = Dummy("t", real=True)
+    angle = {sin: 2*t/(1 + t**2), cos: (1 - t**2)/(1 + t**2)}
+    q = fraction(sp.together(p.as_expr(*(angle.get(type(g), g) for g in p.gens))))[0]
+    found = _preimage(cos(u), -S.One, where)
+    for v in polynomial_zeros(q.expand(), t):
+        found += _preimage(tan(u/2), v, where)
+    return found
+
+
 # -- Rolle ------------------------------------------------------------------------------------------------------------
 def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
-    """Between neighbouring points of {f' = 0} and the singularities f is monotone: a root at -1, 0 or 1 is the only one there.
-
-    The cuts themselves may be roots, and are all returned.
-    """
+    """Between consecutive points of {f' = 0} and singularities f is monotone: no root, or one that must be named."""
     x, w = where.x, where.window
     if f.count_ops() > _OPS or where.depth > _DEPTH - 4:
         raise no_roots(f, x, "no rule isolates x")
@@ -271,10 +320,25 @@ def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
     for a, b in pairwise([w.lo, *cuts, w.hi]):
         named = [p for p in (S.Zero, S.One, -S.One)
                  if compare(a, p) < 0 and compare(p, b) < 0 and f.subs(x, p).is_zero]
-        if not named:
-            raise no_roots(f, x, f"whether it has a root in ({a}, {b}) is not known")
+        if not named and _end_sign(f, x, (a, "+")) * _end_sign(f, x, (b, "-")) < 0:
+            raise no_roots(f, x, f"it has one root in ({a}, {b}) that no rule names")
         found += named
     return found
+
+
+def _end_sign(f: Expr, x: Symbol, end: tuple[Expr, str]) -> int:
+    """The sign of f just inside an end of an interval on which it is monotone (0: it tends to 0 there)."""
+    point, side = end
+    if point not in (oo, -oo):
+        value = f.subs(x, point)
+        if value.is_finite is not False and not value.has(S.NaN, S.ComplexInfinity, oo, -oo):
+            return sign_of(value)
+    if f.count_ops() > _OPS // 3:
+        raise no_roots(f, x, "it is too large for its limits to be found")
+    try:
+        return sign_of(sp.limit(f, x, point, "-" if point in (oo, -oo) else side))
+    except (NotImplementedError, ValueError, TypeError) as error:
+        raise no_roots(f, x, f"its limit at {point} is not known") from error
 
 
 # -- singular points --------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.breaks.switches import margin
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.special import complex_erf, owen_t, sign_correlation
 
 Values = list[Any]
 Step = Callable[[Values], Any]
@@ -39,8 +40,10 @@ _NAMED: dict[str, Callable[..., Any]] = {
     "Abs": abs, "exp": _exp, "Heaviside": _step, "sign": mp.sign, "Max": max, "Min": min,
     "ceiling": mp.ceil, "loggamma": mp.loggamma, "digamma": mp.digamma, "polygamma": mp.polygamma,
     "uppergamma": lambda s, x: mp.gammainc(s, x), "lowergamma": lambda s, x: mp.gammainc(s, 0, x),
-    "LambertW": mp.lambertw, "Ei": mp.ei, "expint": mp.expint,
+    "LambertW": mp.lambertw, "Ei": mp.ei, "expint": mp.expint, "OwenT": owen_t,
     "LogFactorial": lambda x: mp.loggamma(x + 1),
+    "SignCorrelation": sign_correlation,
+    "ReErf": lambda x, y: complex_erf(x, y).real, "ImErf": lambda x, y: complex_erf(x, y).imag,
     "elliptic_k": mp.ellipk, "elliptic_e": mp.ellipe, "frac": lambda x: x - mp.floor(x),
     "hermite_prob": lambda n, x: mp.hermite(n, x / mp.sqrt(2)) / mp.sqrt(2) ** n,
 }

@@ -15,13 +15,15 @@ from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.bounds.outward import ZERO
 from hermitex.symbolic.digits.iterated_averages import nested
-from hermitex.symbolic.existence_check import exists_on_line
+from hermitex.symbolic.existence_check import exists_on_line, settled
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.interrupts import heard
 
 _EXTRA_BITS = 400  # of working precision beyond the goal, before a ball that stays wide is given up
 _GUARD = 40  # bits of working precision beyond those asked for
 _DEEPEST = 10**5  # binary digits of an end point
+_MOST = 512  # integrals over several variables that are remembered
+_remembered: dict[Any, tuple[Any, Fraction]] = {}
 
 
 class Enclosure(NamedTuple):
@@ -177,15 +179,29 @@ class _Enclosing:
         if node.free_symbols:
             raise NoClosedForm(node, "an inner expectation that depends on an outer variable has no enclosure here")
         if node not in self.done:
-            self.done[node] = self.integral(node)
+            # Over several variables one integral takes seconds, and the same one stands in many coefficients.
+            key = (node, self.bits) if len(node.bound) > 1 else None
+            if key not in _remembered:
+                tail, self.tail = self.tail, ZERO
+                self.done[node] = self.integral(node)
+                if key is not None and len(_remembered) < _MOST:
+                    _remembered[key] = self.done[node], self.tail
+                self.tail = max(tail, self.tail)
+            else:
+                self.done[node], tail = _remembered[key]
+                self.tail = max(tail, self.tail)
         return self.done[node]
 
     def integral(self, node: Expectation) -> Any:
         """A ball that contains E f."""
-        one = nested(node) if len(node.bound) > 1 or not node.independent else node
+        one = settled(nested(node) if len(node.bound) > 1 or not node.independent else node)
         if not isinstance(one, Expectation):
             return self.value(one)
         body, (x,) = one.opened()
+        if any(x in inner.free_symbols for inner in body.atoms(Expectation)):
+            from hermitex.symbolic.digits.boxes import box_integral
+
+            return box_integral(node, self)
         if exists_on_line(one) is False:
             raise Divergent(node, "the integrand is not absolutely integrable")
         return self._on_line(node, self.with_numbers(body), x)
@@ -206,3 +222,10 @@ class _Enclosing:
             raise NoClosedForm(node, f"of its enclosure the {' and the '.join(sorted(found.unproved))} is not proved")
         self.tail = max(self.tail, _dyadic(found.tails, 1))
         return found.ball * self.density
+
+    def add_tail(self, ball: Any, tail: Fraction) -> Any:
+        """The ball widened by what lies outside the window."""
+        from flint import acb, arb, fmpq
+
+        self.tail = max(self.tail, tail)
+        return ball + acb(arb(0, arb(fmpq(tail.numerator, tail.denominator)).upper()))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import sympy as sp
-from sympy import Add, Expr, Mul, Symbol
+from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.symbolic.breaks.monotone import by_order
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.deadline import attempt
+from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.indexed_sums import ArraySum
-from hermitex.symbolic.terms import factorwise
+from hermitex.symbolic.terms import factorwise, linear
 
 
 @kept(256)
@@ -27,6 +26,27 @@ def nested(node: Expectation) -> Expr:
     for v in rest:
         body = _integrated(Expectation(body, sp.Tuple(v)))
     return Expectation(body, sp.Tuple(first))
+
+
+def by_terms(expr: Expr) -> Expr:
+    """Averages over several variables with a switch of their order, |tanh(z1) - tanh(z2)|, as sums of those of its terms.
+
+    Of each term all variables but one are integrated in closed form. An average of which a term does not exist stays.
+    """
+    def split(node: Expectation) -> Expr:
+        body, variables = node.open()
+        ordered = by_order(body, variables)
+        if ordered == body:
+            return node
+        terms = linear(node.with_body(ordered, variables))
+        try:
+            for term in terms.atoms(Expectation):
+                require_existence(term)
+        except HermitexError:
+            return node
+        return terms
+
+    return expr.replace(lambda e: isinstance(e, Expectation) and len(e.bound) > 1, split)
 
 
 def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
@@ -65,24 +85,3 @@ def _integrated(node: Expr) -> Expr:
     except (HermitexError, ImportError):
         pass
     return node
-
-
-# -- countable laws --------------------------------------------------------------------------------------------------------
-def sums_outside(expr: Expr) -> Expr:
-    """E_z Sum_n p_n g(n, z) = Sum_n p_n E_z g(n, z), where the average is linear in the sum: to be summed to N digits."""
-    def moved(node: Expectation) -> Expr:
-        body, variables = node.open()
-        return Add(*(_outside(node, term, variables) for term in Add.make_args(body)))
-
-    return expr.replace(lambda e: isinstance(e, Expectation) and e.body.has(ArraySum), moved)
-
-
-def _outside(node: Expectation, term: Expr, variables: Sequence[Symbol]) -> Expr:
-    constant, rest = term.as_independent(*variables, as_Add=False)
-    factors = Mul.make_args(rest)
-    sums = [f for f in factors if f.has(ArraySum)]
-    if len(sums) != 1 or not isinstance(sums[0], ArraySum):
-        return node.with_body(term, variables)
-    weight, averaged = sums[0].body.as_independent(*variables, as_Add=False)
-    inner = node.with_body(averaged*Mul(*(f for f in factors if f is not sums[0])), variables)
-    return constant*ArraySum(weight*sums_outside(inner), sums[0].index)

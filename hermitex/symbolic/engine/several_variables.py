@@ -7,13 +7,15 @@ symbol, with the relation rho^2 = 1 - s^2, until the end.
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import cache
 from itertools import permutations
+from math import prod
 from typing import Any
 
 from sympy import (
     Abs,
     Add,
-    And,
     Dummy,
     Expr,
     Function,
@@ -21,9 +23,9 @@ from sympy import (
     Max,
     Min,
     Mul,
-    Piecewise,
     Poly,
     PolynomialError,
+    Rational,
     S,
     Symbol,
     expand,
@@ -36,20 +38,19 @@ from sympy import (
     zeros,
 )
 from sympy import ImmutableDenseMatrix as Matrix
-from sympy.core.relational import Relational
 
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.correlated_signs import moments_of_signs
 from hermitex.symbolic.engine.gaussian_tilt import tilted, waves
+from hermitex.symbolic.engine.indicators import steps
 from hermitex.symbolic.engine.one_variable import Answer, expectation, summed, with_zero
 from hermitex.symbolic.engine.rational_tidying import depends, multiplied_out, relations, root, tidy
-from hermitex.symbolic.formula_size import operations
+from hermitex.symbolic.formula_size import operations, polynomial_size
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.radial import over_directions
 from hermitex.symbolic.subexpressions import at_numbers
-from hermitex.symbolic.weak import in_heavisides
 
 _DEGREE = 200  # total degree up to which a polynomial is expanded; chosen by trial
 
@@ -89,7 +90,7 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
         found = _over_forms(*fewer, body)
         if not found.rest:
             return found
-    body = _by_signs(_signs_apart(_by_steps(body, variables), variables), variables)
+    body = _by_signs(_signs_apart(steps(body, variables), variables), variables)
     return summed(_terms(body), lambda term: _product(term, variables, cov), variables, cov)
 
 
@@ -114,6 +115,11 @@ def _isserlis(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | 
     """E[x_i m] = sum_j C_ij E[dm/dx_j]. Source: Isserlis 1918."""
     if not body.is_polynomial(*variables):
         return None
+    terms = 1000  # of a polynomial, from which one asks for its powers of linear forms first
+    if polynomial_size(body, variables)[0] > terms:
+        products = [_of_forms(term, variables, cov) for term in Add.make_args(body)]
+        if None not in products:
+            return Add(*(p for p in products if p is not None))
     try:
         poly = Poly(body, *variables)
     except PolynomialError:
@@ -142,6 +148,45 @@ def _moment(powers: tuple[int, ...], cov: Matrix, known: dict[tuple[int, ...], E
     return known[powers]
 
 
+def _of_forms(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | None:
+    """E prod u_i^n_i of linear forms u_i with numbers for coefficients, over their own law: nothing is multiplied out."""
+    coefficient: Expr = S.One
+    powers: dict[Expr, int] = {}
+    for factor in Mul.make_args(term):
+        base, n = factor.as_base_exp() if factor.is_Pow else (factor, S.One)
+        if any(depends(factor, v) for v in variables):
+            powers[base] = powers.get(base, 0) + int(n)
+        else:
+            coefficient *= factor
+    rows = [_affine(u, variables) for u in powers]
+    states = 100_000  # moments on the way to one
+    if any(row is None or row[1] != 0 for row in rows) or (
+            prod(n + 1 for n in powers.values()) > states or sum(powers.values()) > 2*_DEGREE):
+        return None
+    forms = Matrix([row[0] for row in rows if row is not None])
+    law = (forms*cov*forms.T).applyfunc(expand)
+    if not all(e.is_Rational for e in law):
+        return None
+    numbers = [[Fraction(int(e.p), int(e.q)) for e in law.row(i)] for i in range(law.rows)]
+    value = _pairings(tuple(powers.values()), numbers)
+    return coefficient*Rational(value.numerator, value.denominator)
+
+
+def _pairings(powers: tuple[int, ...], law: list[list[Fraction]]) -> Fraction:
+    """The moment by Isserlis' recursion in the first variable that is left."""
+    @cache
+    def moment(left: tuple[int, ...]) -> Fraction:
+        if sum(left) % 2:
+            return Fraction(0)
+        if not any(left):
+            return Fraction(1)
+        i = next(k for k, n in enumerate(left) if n)
+        less = _lowered(left, i)
+        return sum((law[i][j]*n*moment(_lowered(less, j)) for j, n in enumerate(less) if n and law[i][j]), Fraction(0))
+
+    return moment(powers)
+
+
 def _lowered(powers: tuple[int, ...], i: int) -> tuple[int, ...]:
     return (*powers[:i], powers[i] - 1, *powers[i + 1:])
 
@@ -152,21 +197,8 @@ def _terms(body: Expr) -> tuple[Expr, ...]:
     return Add.make_args(grown)
 
 
-def _by_steps(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
-    """Each Piecewise of several linear inequalities at once by Heaviside functions, which the rules of orthants know.
-
-    Both agree except where a form is exactly 0, which has no probability.
-    """
-    def cut(p: Expr) -> bool:
-        return isinstance(p, Piecewise) and p.args[-1].cond == True and any(isinstance(c, And) for _, c in p.args) and all(  # noqa: E712
-            _is_field(u, variables) and any(u.diff(v).is_nonzero for v in variables)
-            for _, c in p.args[:-1] for r in c.atoms(Relational) for u in (r.lhs - r.rhs,))
-
-    return body.replace(cut, in_heavisides)
-
-
 def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
-    """sign(u v) = sign(u) sign(v), the same for Abs, and Heaviside of a product through it."""
+    """sign(u v) = sign(u) sign(v), the same for Abs, and Max, Min, Heaviside of a product through it."""
     def product(e: Expr) -> bool:
         return isinstance(e, Mul) and sum(any(depends(f, v) for v in variables) for f in e.args) > 1
 
@@ -178,6 +210,7 @@ def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
                         lambda e: Mul(*(Abs(f) for f in e.args[0].args)))
     body = body.replace(lambda e: isinstance(e, Heaviside) and product(e.args[0]),
                         lambda e: (1 + signs(e.args[0])) / 2)
+    body = body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2 and any(map(product, e.args)), _extreme)
     return _by_largest(body, variables)
 
 
@@ -206,6 +239,16 @@ def _by_signs(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
     if len(found) < 3 or any(len(e.args) > 1 and e.args[1] != S.Half for e in found):
         return body
     return body.xreplace({e: (1 + sign(e.args[0]))/2 for e in found if isinstance(e, Heaviside)})
+
+
+def _extreme(e: Expr) -> Expr:
+    a, b = e.args
+    if a.is_Number or b.is_Number:
+        gap = a - b
+        if isinstance(gap, Mul):
+            half = Mul(*(Abs(f) for f in gap.args))
+            return (a + b + half) / 2 if isinstance(e, Max) else (a + b - half) / 2
+    return e
 
 
 def _product(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer:
