@@ -9,6 +9,7 @@ from typing import Any
 from sympy import Expr
 
 from hermitex.exponents.certificate import Certificate
+from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.stages import Threshold
 from hermitex.show.display import Shown
 from hermitex.symbolic.arithmetic import mpf
@@ -23,7 +24,10 @@ _OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothe
 
 @dataclass(frozen=True, repr=False)
 class Findings(Shown):
-    """The fields of an `Exponents`; `silent`: it is proved that "the label" does not depend on z, or that "its mean" does not."""
+    """The fields of an `Exponents`; `silent`: it is proved that "the label" does not depend on z, or that "its mean" does not.
+
+    `law`: the channel itself, of which `channel` is the name.
+    """
 
     target: Expr
     variables: tuple[str, ...]
@@ -41,7 +45,7 @@ class Findings(Shown):
     notes: tuple[str, ...] = field(default=())
     numbers: dict[Expr, float | None] = field(default_factory=dict, repr=False)
     silent: str = ""
-    law: Any = field(default=None, repr=False)  # the channel itself, of which `channel` is the name
+    law: NamedChannel | Channel | None = field(default=None, repr=False)
 
     @property
     def weak_recovery(self) -> dict[str, Any]:

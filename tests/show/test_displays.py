@@ -82,6 +82,8 @@ RESULTS = {
     "Expansion, several": lambda: hx.expand("z1*relu(z2)", order=3, basis="monic"),
     "Exponents": lambda: hx.exponents("z**3 - 3*z"),
     "Exponents, several": lambda: hx.exponents("z1 + z1*z2"),
+    "LabelMap": lambda: hx.exponents("z**2").label_map(),
+    "Unlearned": lambda: hx.exponents("z1 + z1*z2").unlearned(steps=1),
     "ExponentsTable": lambda: hx.exponents(["z**3 - 3*z", "z**2"]),
     "Certificate": lambda: hx.exponents("z**3 - 3*z").certificates[-1],
     "Threshold": lambda: hx.exponents("z**2").threshold,
