@@ -22,11 +22,12 @@ from sympy import Abs, Expr, Rational, S, Symbol, erf, exp, pi, sqrt
 
 from hermitex import symbols
 from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm, UnknownName
-from hermitex.exponents.drawn_laws import drawn_law, is_law, mean_of_a_power_law
+from hermitex.exponents.drawn_laws import drawn_law, mean_of_a_power_law
 from hermitex.show.display import Shown, latex
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.laws import is_random
 from hermitex.symbolic.text.plain_data import plain
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Channel(Shown):
         from hermitex.exponents.labels.law_check import check_law
         from hermitex.symbolic.parsing import parse, real_expression
 
-        if is_law(self.p):
+        if is_random(self.p):
             p, y, support, mean = drawn_law(self.p)
             given = {"p": p, "y": y, "support": support, "regression": self.regression or mean}
             for field_name, value in given.items():
@@ -260,7 +261,7 @@ def channel(spec: Any = None) -> NamedChannel | Channel:
     """
     if isinstance(spec, (NamedChannel, Channel)):
         return spec
-    if is_law(spec):
+    if is_random(spec):
         return Channel(spec)
     name, _, text = ("deterministic" if spec is None else str(spec) or "deterministic").strip().partition(":")
     if name not in _NAMED:

@@ -23,13 +23,6 @@ _MEANS: dict[str, Callable[[Any], Expr]] = {
     "BernoulliDistribution": lambda d: d.p*d.succ + (1 - d.p)*d.fail}
 
 
-def is_law(thing: Any) -> bool:
-    """Whether it is a random variable of sympy.stats."""
-    from hermitex.symbolic.laws import is_random
-
-    return is_random(thing)
-
-
 def drawn_law(law: Any) -> tuple[Expr, Symbol, Any, Expr | None]:
     """(P(y|z), y, its support, E[Y|z] where the table has it) of a random variable whose parameters hold z.
 

@@ -45,7 +45,7 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
             continue
         if square.degree() > 2:
             continue
-        rest, fall = _falling(Mul(*(f for f in factors if f not in grown)), v)
+        rest, fall, _ = _falling(Mul(*(f for f in factors if f not in grown)), v)
         if square.degree() < 1 and fall == 0:
             continue
         a, b, c = (S.Zero, S.Zero, *square.all_coeffs())[-3:]
@@ -78,25 +78,26 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
     return body
 
 
-def _falling(f: Expr, v: Symbol) -> tuple[Expr, Expr]:
-    """(g, a) of f = g exp(-a v^2): each sum that multiplies or divides f over the exponential of its largest term.
+def _falling(f: Expr, v: Symbol) -> tuple[Expr, Expr, bool]:
+    """(g, a, whether that is all) of f = g exp(-a v^2): sums that multiply or divide f over the exponential of their largest term.
 
-    A sum of which it is not known which term is the largest stays.
+    A sum of which it is not known which term is the largest stays, and may fall or grow as well.
 
     >>> from sympy.abc import z
     >>> _falling(z/(1 + exp(z**2/4))**2, z)
-    (z/(1 + exp(-z**2/4))**2, 1/2)
+    (z/(1 + exp(-z**2/4))**2, 1/2, True)
     """
-    factors, fall = [], S.Zero
+    factors, fall, known = [], S.Zero, True
     for factor in Mul.make_args(f):
         base, n = factor.as_base_exp()
-        scaled = _over_largest(base, v) if base.is_Add and n.is_number else None
-        if scaled is None or scaled[1] == 0:
+        scaled = _over_largest(base, v) if base.is_Add else None
+        known &= scaled is not None or not (base.is_Add and base.has(exp))
+        if scaled is None or scaled[1] == 0 or not n.is_number:
             factors.append(factor)
         else:
             factors.append(scaled[0]**n)
             fall -= n*scaled[1]
-    return Mul(*factors), fall
+    return Mul(*factors), fall, known
 
 
 def _over_largest(total: Expr, v: Symbol) -> tuple[Expr, Expr] | None:
@@ -112,13 +113,11 @@ def _term(t: Expr, v: Symbol) -> tuple[Expr, Expr] | None:
     """(g, a) of t = g exp(a v^2); None where its exponents are no such polynomials, or a sum in it is not known to be so."""
     factors = Mul.make_args(t)
     exponent = Add(*(f.args[0] for f in factors if isinstance(f, exp)))
-    others = [f for f in factors if not isinstance(f, exp)]
-    sums = [base for base, _ in (f.as_base_exp() for f in others) if base.is_Add and base.has(exp)]
-    if not exponent.is_polynomial(v) or Poly(exponent, v).degree() > 2 or any(_over_largest(s, v) is None for s in sums):
+    if not exponent.is_polynomial(v) or Poly(exponent, v).degree() > 2:
         return None
+    g, fall, known = _falling(Mul(*(f for f in factors if not isinstance(f, exp))), v)
     a = exponent.expand().coeff(v, 2)
-    g, fall = _falling(Mul(*others), v)
-    return g*exp((exponent - a*v**2).expand()), a - fall
+    return (g*exp((exponent - a*v**2).expand()), a - fall) if known else None
 
 
 def _may_decay(f: Expr) -> bool:

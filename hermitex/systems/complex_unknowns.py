@@ -7,7 +7,7 @@ All other letters are real. A solution gives the number back, solution["G"].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sympy import Basic, Dummy, Eq, Expr, I, S, Symbol, arg, conjugate, im, re
@@ -77,14 +77,14 @@ def _names(u: Symbol) -> tuple[Symbol, Symbol]:
 def _apart(formulas: Mapping[Symbol, Any], split: Mapping[Symbol, Expr], given: set[Symbol]) -> dict[Symbol, Any]:
     found: dict[Symbol, Any] = {}
     for name, formula in formulas.items():
-        sides = formula.lhs - formula.rhs if isinstance(formula, Eq) else formula
-        parts = _parts(sides, split, name)
-        if name not in given and parts[1] == 0:
-            found[name] = formula if not sides.has(*split, I) else Eq(parts[0], 0, evaluate=False) if isinstance(
-                formula, Eq) else parts[0]
+        implicit = isinstance(formula, Eq)
+        sides = formula.lhs - formula.rhs if implicit else formula
+        if name not in given and not sides.has(*split, I):
+            found[name] = formula
             continue
-        wrap: Callable[[Expr], Any] = (lambda e: Eq(e, 0, evaluate=False)) if isinstance(formula, Eq) else (lambda e: e)
-        found |= {part: wrap(value) for part, value in zip(_names(name), parts, strict=True)}
+        both = _parts(sides, split, name)
+        places = (name,) if name not in given and both[1] == 0 else _names(name)
+        found |= {place: Eq(part, 0, evaluate=False) if implicit else part for place, part in zip(places, both, strict=False)}
     return found
 
 

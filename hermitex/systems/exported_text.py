@@ -25,7 +25,6 @@ from hermitex.systems.trajectory import TIME
 
 _DRIVER = ("solving", "averaging", "integrating", "command")  # modules of systems.standalone, in the order of the file
 _FORMULAS = ("tables", "right_hand_sides", "observables", "lawful")  # beside block_1, block_2, ...
-_STANDARD = ("import sys",)
 _WIDTH = 116  # characters of a line, so that it fits on a page of code
 
 Numbers = Mapping[str, Any]

@@ -143,9 +143,8 @@ def test_what_is_not_in_the_grammar_gets_one_line(text, advice):
     assert "\n" not in message and len(message) < 400
 
 
-@pytest.mark.parametrize("text, near", [("tnah(z)", "tanh"), ("Relu(z)", "ReLU"),
-                                        ("piecewise((1, z > 0))", "Piecewise"),
- ("Pi*z", "pi"), ("os(z)", "cos"), ("He3z", "He3")])
+@pytest.mark.parametrize("text, near", [("tnah(z)", "tanh"), ("Relu(z)", "ReLU"), ("piecewise((1, z > 0))", "Piecewise"),
+                                        ("Pi*z", "pi"), ("os(z)", "cos"), ("He3z", "He3")])
 def test_an_unknown_name_is_answered_with_the_closest_known_ones(text, near):
     with pytest.raises(UnknownName) as caught:
         parse(text)
