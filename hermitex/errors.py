@@ -14,6 +14,7 @@ NO_NUMBER = (TypeError, ValueError, OverflowError)  # what makes a float of some
 #: Keywords that say the same: a function takes one of each row.
 _ALIKE = (("g", "target", "link", "teacher"), ("sigma", "activation", "nonlinearity"), ("k", "order", "degree"),
           ("x", "variable", "variables"))
+_ELSEWHERE = {("check", "cov"): "a covariance belongs to its average, check(E(z1*z2, cov={(z1, z2): rho}), rho)"}
 DECLARING = "; or declare it, symbols="  # how the line on an unknown letter goes on, where its text may come with `symbols`
 
 
@@ -168,6 +169,8 @@ def _outermost(function: Callable[..., Any], name: str = "") -> Callable[..., An
             free = [n for n in takes[len(values):] if n not in keywords]
             if not strange:
                 raise
+        if (told := _ELSEWHERE.get((name, strange[0]))) is not None:
+            raise BadInput(f"{name} takes no {strange[0]}: {told}")
         meant = [n for row in _ALIKE if strange[0] in row for n in free if n in row]
         raise UnknownName(strange[0], free, f"keyword of {name}", meant)
 

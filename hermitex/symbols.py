@@ -73,6 +73,20 @@ def normals(expr: Basic) -> tuple[Symbol, ...]:
     return tuple(sorted(found, key=natural))
 
 
+def one_naming(used: Iterable[Symbol]) -> None:
+    """Refuse z together with z1, z2, ... in a target: over which of them its directions are written is not said.
+
+    >>> one_naming([z1, z2])
+    >>> one_naming([z, z1])
+    Traceback (most recent call last):
+    ...
+    hermitex.errors.BadInput: z is mixed with z1; write the target in z alone, or in z1, z2, ... alone
+    """
+    others = sorted({*used} - {z}, key=natural)
+    if z in used and others:
+        raise BadInput(f"z is mixed with {others[0]}; write the target in z alone, or in z1, z2, ... alone")
+
+
 def standard(expr: Any) -> Any:
     """One name is one symbol: each standard normal is the field's own, and symbols that share a name become one.
 

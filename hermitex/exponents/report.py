@@ -197,6 +197,7 @@ def _declared(variables: Any) -> list[str]:
 
 def _variables(g: Expr, law: NamedChannel | Channel, declared: list[str]) -> tuple[tuple[str, ...], tuple[Symbol, ...]]:
     """The names over which directions are written, and the variables that the target or the channel hold."""
+    symbols.one_naming(symbols.normals(g))
     held = {*symbols.normals(g), *(symbols.normals(law.p) if isinstance(law, Channel) else ())}
     used = tuple(sorted(held, key=symbols.natural))
     free = {s for s in g.free_symbols if s not in used}

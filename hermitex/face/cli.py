@@ -178,6 +178,12 @@ def report(error: BaseException, about: str = "") -> int:
     return FAILED if isinstance(error, NotConverged | SelfTestFailed) else BAD_INPUT
 
 
+def declared_by_let(error: UnknownName) -> UnknownName:
+    """The error about an unknown letter, for a verb where --let declares it."""
+    error.args = (str(error).replace(f"it, symbols={{{error.name!r}: 'real'}}", f"it: --let {error.name}"),)
+    return error
+
+
 def print_err(text: str) -> None:
     """One line on stderr, whatever the text holds."""
     longest = 600  # characters: some lines of a terminal; what a user typed may be longer than the screen

@@ -21,14 +21,16 @@ class CurveEntry(NamedTuple):
     tolerance: str = "1e-11"  # the default
 
 
+WORDS_OF_LABELS = ("linear", "sign", "logit", "probit", "mixture")  # what --labels says where it names no file
+
 THEORIES: dict[str, CurveEntry] = {
     "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
                       ("m", "zeta", "psi", "q1", "q2"), model=True, baselines=True),
     "random-features": CurveEntry(("sigma", "target"), ("loss", "link", "labels"), ("gamma", "lam", "Delta", "rho", "fraction"),
                                   ("V", "Q", "M", "b"), words=("labels",)),
-    "glm": CurveEntry((), ("loss", "labels", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"), ("V", "q", "m", "b"),
-                      words=("labels",)),
+    "glm": CurveEntry((), ("loss", "labels", "link", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"),
+                      ("V", "q", "m", "b"), words=("labels",)),
     "sgd": CurveEntry(("sigma", "target"), ("loss",), ("dimension", "m0", "step", "repetition"),
                  ("m", *(f"m{i}" for i in range(1, 7))), "t", solved=False, model=True, tolerance="1e-10"),
     "bayes-amp": CurveEntry(("target",), ("channel", "branch"), (), tuple(f"M{i}{j}" for i in "123" for j in "123" if i <= j),
@@ -89,7 +91,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
             "0.5:5:50"),
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
     "c": (NUMBER, "C", "variance of the bulk"),
-    "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p; committee: the learning rate"),
+    "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p, so that n/d = alpha/gamma; "
+              "committee: the learning rate, t = gamma n/(p d)"),
     "bias": (NUMBER, "b", "shift of every pre-activation (default: 0); glm --intercept: of the teacher's field"),
     "rho": (NUMBER, "R", "glm: |theta|^2/d of the teacher, or of the clusters' centre (default: 1); random-features: "
             "|v|^2/d of the clusters' centre (default: 1)"),
@@ -113,14 +116,14 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
     "psi2": (NUMBER, "P", "small-step: width N/d"),
     "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),
-    "link": (TEXT, "linear|sign|logit|probit|G", "covariate: how labels are made of the teacher's field (default: linear); "
-             "random-features: logit or probit, labels of +-1"),
+    "link": (TEXT, "linear|sign|logit|probit", "how labels are made of the teacher's field (default: linear); --labels says "
+             "the same. covariate: how labels are made of the teacher's field (default: linear), or a function G of it"),
     "features": (ARRAY, "F.csv", "covariate: samples of the student's features, a row each (or .npy)"),
     "teacher": (ARRAY, "F.csv", "covariate: of the teacher's (default: the same)"),
     "labels": (ARRAY, "F.csv", "covariate: one a sample; their linear fit is the teacher, the rest is noise, "
-               "the default of --Delta; labels of +-1 with --link sign (default: a random teacher). glm: linear "
-               "(default), sign, logit, probit or mixture, two Gaussian clusters of variance --Delta (default: 1); "
-               "random-features: mixture, instead of --target"),
+               "the default of --Delta; labels of +-1 with --link sign (default: a random teacher); or the word of "
+               "--link. glm: linear (default), sign, logit, probit or mixture, two Gaussian clusters of variance --Delta "
+               "(default: 1). random-features: the word of --link; or mixture, instead of --target"),
     "Omega": (ARRAY, "F", "covariate: instead of --features, E v v^T of the student, a matrix or its diagonal"),
     "Psi": (ARRAY, "F", "covariate: E u u^T of the teacher"),
     "Phi": (ARRAY, "F", "covariate: E u v^T"),

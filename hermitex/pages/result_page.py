@@ -16,6 +16,7 @@ import numpy as np
 from sympy import Expr, Limit, MatrixBase, MatrixExpr, Order, StrictGreaterThan, StrictLessThan, Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, first_line
+from hermitex.hints import Letters
 from hermitex.numbers.gauss import legendre_on
 from hermitex.pages.abbreviations import fold_names
 from hermitex.pages.checked import FAILS, OPEN, Checked, ResultCheck, digits_of
@@ -28,7 +29,7 @@ from hermitex.show.display import Shown, counted, latex
 from hermitex.show.formula_line import Line
 from hermitex.symbolic.conditional_expectation import ConditionalMean
 from hermitex.symbolic.derivation import Derivation
-from hermitex.symbolic.parsing import expression
+from hermitex.symbolic.parsing import expression, parse_with_letters
 from hermitex.systems.system import System
 
 
@@ -108,11 +109,11 @@ class Result(Shown):
 
         `shown`: on a line of its own; otherwise `text` must print it.
         """
-        return self._define(Let(symbol, expression(value), words, shown=shown))
+        return self._define(Let(symbol, _side(value), words, shown=shown))
 
     def name(self, symbol: Symbol, value: Any, words: str = "", *, shown: bool = True) -> Symbol:
         """The same; from here on the name is printed wherever the expression occurs, as in d(Phi)/dV."""
-        return self._define(Let(symbol, expression(value), words, folds=True, shown=shown))
+        return self._define(Let(symbol, _side(value), words, folds=True, shown=shown))
 
     def _define(self, one: Let) -> Symbol:
         if one.symbol in self.definitions:
@@ -121,30 +122,32 @@ class Result(Shown):
         return one.symbol
 
     def step(self, rule: str, lhs: Any, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
-             points: int = 4, to: Mapping[Symbol, Any] | None = None) -> Equality:
+             points: int = 4, to: Mapping[Symbol, Any] | None = None, symbols: Letters | None = None) -> Equality:
         """One equality, of numbers or of matrices, and its rule; proved, or tested to `digits` at `points` random points.
+
+        A text knows the package's letters, and those that `symbols` declares, as in `check`.
 
         `to` = {x: 0} or {x: oo} claims an asymptotic equality, lhs ~ rhs; a series ends with SymPy's O(x**n). See `check`.
 
         Derivative, Subs, Limit, Integral and Sum are printed as written, and the check evaluates them. X = X fails.
         The printed formula is the checked one: give long expressions a `name`.
         """
-        self.parts.append(made := Equality(rule, _side(lhs), _side(rhs), words, source, digits, points, to=to))
+        self.parts.append(made := Equality(rule, _side(lhs, symbols), _side(rhs, symbols), words, source, digits, points, to=to))
         return made
 
     def then(self, rule: str, rhs: Any, words: str = "", *, source: str | None = None, digits: int = 30,
-             points: int = 4) -> Equality:
+             points: int = 4, symbols: Letters | None = None) -> Equality:
         """The next line of the same chain: the last right side equals this one. Like a step, it is a premise of its own."""
         last = next((p for p in reversed(self.parts) if isinstance(p, Equality) and not p.misprint), None)
         if last is None or self.parts[-1] is not last:
             raise BadInput(f"{self.title}: `then` continues a step; write .step(rule, lhs, rhs) first")
-        self.parts.append(made := Equality(rule, last.rhs, expression(rhs), words, source, digits, points, chained=True))
+        self.parts.append(made := Equality(rule, last.rhs, _side(rhs, symbols), words, source, digits, points, chained=True))
         return made
 
     def less(self, rule: str, small: Any, large: Any, words: str = "", *, at: Sequence[Mapping[str, Any]] = (),
-             source: str | None = None) -> Inequality:
+             source: str | None = None, symbols: Letters | None = None) -> Inequality:
         """An inequality small < large; a premise of others."""
-        self.parts.append(made := Inequality(rule, expression(small), expression(large), words, tuple(at), source))
+        self.parts.append(made := Inequality(rule, _side(small, symbols), _side(large, symbols), words, tuple(at), source))
         return made
 
     def derivation(self, derived: Derivation, words: str = "") -> list[Equality]:
@@ -166,7 +169,7 @@ class Result(Shown):
         if isinstance(derived, System):
             made = Agreement(rule, derived, used, tuple(at), dict(functions or {}), words, source, shown)
         else:
-            made = Equality(rule, _side(derived), _side(used), words, source, copy=True, name=name and expression(name))
+            made = Equality(rule, _side(derived), _side(used), words, source, copy=True, name=name and _side(name))
         self.parts.append(made)
         return made
 
@@ -477,8 +480,10 @@ class Result(Shown):
         return f"Result({self.title!r}, {self.place or self.source or 'no source'}; {counted(count, 'check')})"
 
 
-def _side(value: Any) -> Any:
-    """A side of a step: a matrix unchanged, anything else as an expression."""
+def _side(value: Any, symbols: Letters | None = None) -> Any:
+    """A side of a step: a matrix unchanged, anything else as an expression; a text may hold letters."""
+    if isinstance(value, str):
+        return parse_with_letters(value, symbols)
     if isinstance(value, MatrixBase | MatrixExpr) or (isinstance(value, Expr) and value.has(Limit, Order, ConditionalMean)):
         return value
     return expression(value)

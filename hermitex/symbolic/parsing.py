@@ -37,7 +37,7 @@ def parse(text: str, symbols: Letters | None = None, variables: Iterable[Any] | 
     Parameters
     ----------
     text : str
-        In z, or in z1, z2, ... (not both); ``+ - * / **``, comparisons, ``& | ~``, `Piecewise`, the named functions,
+        In z, z1, z2, ...; ``+ - * / **``, comparisons, ``& | ~``, `Piecewise`, the named functions,
         `pi`, and ``E(...)``, a Gaussian expectation over every variable inside it. 0.1 is exactly 1/10.
     symbols : mapping, text or iterable of Symbols
         Declared parameters: ``{"mu": "real", "s": "positive", "f": "function"}`` or ``"mu, s>0"``.
@@ -48,7 +48,7 @@ def parse(text: str, symbols: Letters | None = None, variables: Iterable[Any] | 
     ------
     ParseError : the text is not in the grammar; one line with the position and what to type.
     UnknownName : a name is not known; carries the closest known ones.
-    BadInput : too large, not real for real z, or a mixture of z with z1, z2, ...
+    BadInput : too large, or not real for real z; with `variables`, a mixture of z with z1, z2, ...
 
     Guarantee
     ---------
@@ -73,7 +73,8 @@ def parse(text: str, symbols: Letters | None = None, variables: Iterable[Any] | 
     if result.has(I):
         raise BadInput(f"{excerpt(text)} is not a real number")
     used = field.normals(result)
-    check_variables([v.name for v in used], variables)
+    if variables is not None:
+        check_variables(result, variables)
     return check_real(result, used)
 
 

@@ -34,7 +34,7 @@ __all__ = ["Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluat
 
 _COMPILED = "Numeric value: hx.compile(...)"
 _SPARE = 40  # bits that a number inside of an average has beyond those asked for
-_QUICK = 1.5  # CPU seconds of closed forms over several variables: ten times what gelu*gelu takes, so that no machine is too slow for it
+_QUICK = 1.5  # CPU seconds of closed forms over several variables: ten times what gelu*gelu takes, for slow machines
 _EXTRA_BITS = 420  # how much working precision may be added against cancellation
 
 

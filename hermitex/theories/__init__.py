@@ -193,6 +193,9 @@ def _lazy(name: str) -> property:
 
 class _Theories(ModuleType):
     def __getattr__(self, name: str) -> Any:
+        by_name = {n.replace("-", "_"): public for n, public in _BY_NAME.items()}  # bayes_amp, as `hermitex curve` calls it
+        if name in by_name:
+            return getattr(self, by_name[name])
         raise no_attribute("hermitex.theories", name, __all__)
 
     def __dir__(self) -> list[str]:

@@ -376,6 +376,9 @@ def committee(sigma: Formula, g: Formula | None = None, *, students: int = 2, te
               ) -> Committee:
     """Online SGD of a two-layer network with several neurons against a teacher of several: the flow of its overlaps.
 
+    f = (1/p) sum_j a_j sigma(<w_j, x>/sqrt(d)), f* = (1/k) sum_r v_r g(<w*_r, x>/sqrt(d)), labels f* + sqrt(Delta) eps, one sample
+    a step of rate gamma/p, t = gamma n/(p d); risk = E (f - f*)^2/2. Both networks are means over their neurons, not sums.
+
     Parameters
     ----------
     sigma : the student's activation, square integrable, without jumps: a name, text or expression in z

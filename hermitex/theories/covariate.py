@@ -27,7 +27,7 @@ from hermitex.systems.solve import shape_solution
 from hermitex.systems.system import System
 from hermitex.theories.convex import solved
 from hermitex.theories.losses import loss_equations as sample
-from hermitex.theories.losses.classes import mean_label
+from hermitex.theories.losses.classes import mean_label, word_of_link
 from hermitex.theories.losses.loss_labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
 from hermitex.theories.spike import free_parameters, require_square_integrable
@@ -281,8 +281,8 @@ def _vector(name: str, value: Any, size: int) -> np.ndarray:
     return found
 
 
-def covariate(loss: Formula = "square", link: Formula = "linear", *, features: np.ndarray | None = None,
-              teacher: np.ndarray | None = None, labels: np.ndarray | None = None) -> Covariate:
+def covariate(loss: Formula = "square", link: Formula | None = None, *, features: np.ndarray | None = None,
+              teacher: np.ndarray | None = None, labels: np.ndarray | str | None = None) -> Covariate:
     r"""Ridge-penalised learning on Gaussian features: a student whose features are not the teacher's.
 
     Vhat = alpha E[-d s/d omega], qhat = alpha E[s^2], mhat = alpha E[d P/d nu s], s = (f* - omega)/V, f* the proximal operator;
@@ -292,9 +292,9 @@ def covariate(loss: Formula = "square", link: Formula = "linear", *, features: n
     Parameters
     ----------
     loss : "square" ((y - f)^2/2), "logistic", "hinge", "huber:1", or a convex expression in y and f
-    link : "linear"; "sign"; "logit", "probit": P(y = 1) = 1/(1 + exp(-nu)) or Phi(nu); or g in z: y = g(nu) + sqrt(Delta) Z.
-        Labels of +-1 under a loss that is not one of y - f are g(nu + sqrt(Delta) Z), as for `random_features`; with "logit" and
-        "probit" the noise is added to nu, too
+    link : "linear" (the default); "sign"; "logit", "probit": P(y = 1) = 1/(1 + exp(-nu)) or Phi(nu); or g in z, which makes
+        y = g(nu) + sqrt(Delta) Z. Labels of +-1 under a loss that is not one of y - f are
+        g(nu + sqrt(Delta) Z), as for `random_features`; with "logit" and "probit" the noise is added to nu, too
 
     Returns
     -------
@@ -304,7 +304,7 @@ def covariate(loss: Formula = "square", link: Formula = "linear", *, features: n
     `.from_features(X_teacher, X_student)` measures them.
 
     features, teacher, labels : samples of the student's and (default: the same) the teacher's features, a row each, and labels that
-        give theta and, by what is left of them, the default of Delta: short for `.from_features`
+        give theta and, by what is left of them, the default of Delta: short for `.from_features`. A word as `labels` is the `link`
 
     Raises
     ------
@@ -325,6 +325,9 @@ def covariate(loss: Formula = "square", link: Formula = "linear", *, features: n
     >>> round(covariate("square").solve(alpha=1, lam=0.01, Delta=0.1, **at)["test_error"], 8)
     0.03543531
     """
+    if isinstance(labels, str):
+        link, labels = word_of_link("covariate", labels, link), None
+    link = "linear" if link is None else link
     words = {"linear": "z", "sign": "sign"}
     drawn = link.strip() if isinstance(link, str) and link.strip() in ("logit", "probit") else ""
     g = mean_label(drawn) if drawn else activation(words.get(link, link) if isinstance(link, str) else link)

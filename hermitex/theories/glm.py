@@ -158,7 +158,7 @@ class Glm(Theory):
             **({"fraction": r"\mathrm{fraction}"} if "fraction" in numbers else {}))))
 
 
-def glm(loss: Formula = "square", labels: str = "linear", *, intercept: bool = False) -> Glm:
+def glm(loss: Formula = "square", labels: str | None = None, *, link: str | None = None, intercept: bool = False) -> Glm:
     """Ridge-penalised empirical risk minimisation on Gaussian data, n = alpha d -> oo.
 
     theta_hat = argmin sum l(y, <theta, x>/sqrt(d)) + lam/2 |theta|^2 with x ~ N(0, I_d); q = |theta_hat|^2/d,
@@ -167,9 +167,9 @@ def glm(loss: Formula = "square", labels: str = "linear", *, intercept: bool = F
     Parameters
     ----------
     loss : "square" ((y - f)^2/2), "huber:1", "logistic", "hinge", or a convex expression in y and f
-    labels : "linear", y = nu + sqrt(Delta) z with nu = <theta_star, x>/sqrt(d); labels of +-1: "sign", that of u = nu + bias +
-        sqrt(Delta) z; "logit", "probit": P(y = 1) = 1/(1 + exp(-u)) or Phi(u); "mixture": x = y v/sqrt(d) +
-        sqrt(Delta) z, |v|^2 = rho d, a share `fraction` of y = 1 [mignacco2020] (m is <v, theta_hat>/d then)
+    labels or link : "linear" (the default), y = nu + sqrt(Delta) z with nu = <theta_star, x>/sqrt(d); labels of +-1:
+        "sign", that of u = nu + bias + sqrt(Delta) z; "logit", "probit": P(y = 1) = 1/(1 + exp(-u)) or Phi(u); "mixture":
+        x = y v/sqrt(d) + sqrt(Delta) z, |v|^2 = rho d, a share `fraction` of y = 1 [mignacco2020] (m is <v, theta_hat>/d then)
     intercept : f = <theta, x>/sqrt(d) + b, b without penalty; labels of +-1 only, and a bias of the teacher's field, too
 
     Returns
@@ -195,7 +195,7 @@ def glm(loss: Formula = "square", labels: str = "linear", *, intercept: bool = F
     >>> ridge.system.equations[V], round(ridge.solve(alpha=2, lam=0.1, Delta=0.25)["test_error"], 6)
     (1/(Vhat + lamda), 0.192665)
     """
-    found = pointwise(loss)
+    found, labels = pointwise(loss), classes.word_of_link("glm", labels, link)
     if labels not in LABELS:
         raise BadInput(f"glm: labels are {', '.join(LABELS[:-1])} or {LABELS[-1]}, not {labels!r}")
     if found.margin and labels == "linear":

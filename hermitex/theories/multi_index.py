@@ -307,6 +307,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
         raise UnknownName(str(branch)[:40], BRANCHES, "branch")
     law = channel_of(channel)
     target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
+    symbols.one_naming(symbols.normals(target))
     known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
     if strangers := sorted(target.free_symbols - known, key=str):
         raise BadInput(f"bayes-amp: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")

@@ -27,7 +27,7 @@ from hermitex.systems.solve import shape_solution
 from hermitex.systems.system import System
 from hermitex.theories.convex import flattened, solved
 from hermitex.theories.losses import loss_equations as sample
-from hermitex.theories.losses.classes import MEANS, clusters, fraction
+from hermitex.theories.losses.classes import MEANS, clusters, fraction, word_of_link
 from hermitex.theories.losses.loss_equations import V
 from hermitex.theories.losses.loss_labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
@@ -250,9 +250,10 @@ def random_features(sigma: Formula, g: Formula | None = None, *, loss: Formula =
     ----------
     sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable
     loss : "square", which is (y - f)^2/2 here, or "logistic", "hinge", "huber:1", a convex expression in y and f
-    link : "logit" or "probit": labels of +-1, P(y = 1) = 1/(1 + exp(-u)) or Phi(u), u = g(nu + sqrt(Delta) Z)
-    labels : "mixture", instead of g: x = y v/sqrt(d) + sqrt(Delta) z, |v|^2 = rho d, a share `fraction` of y = 1; then M is the
-        mean output of a sample over its label, Q its variance
+    link : "linear" (the default), the labels above; labels of +-1: "sign", that of u = g(nu + sqrt(Delta) Z); "logit", "probit",
+        P(y = 1) = 1/(1 + exp(-u)) or Phi(u)
+    labels : the same as `link`; or "mixture", instead of g: x = y v/sqrt(d) + sqrt(Delta) z, |v|^2 = rho d, a share
+        `fraction` of y = 1; then M is the mean output of a sample over its label, Q its variance
 
     Returns
     -------
@@ -278,22 +279,21 @@ def random_features(sigma: Formula, g: Formula | None = None, *, loss: Formula =
     >>> round(theory.solve(alpha=1.5, gamma=0.5, lam=0.01, Delta=0.1)["test_error"], 10)
     0.2554511257
     """
-    if labels is not None and not (isinstance(labels, str) and labels == "mixture"):
-        raise BadInput(f"random-features: labels are those of g, or 'mixture', not {brief(labels)}")
-    if labels is None and g is None:
+    mixed = isinstance(labels, str) and labels == "mixture"
+    if g is None and not mixed:
         raise BadInput("random-features: target has no value; give it, for instance target='tanh', or labels='mixture'")
-    if labels is not None and not (g is None and link is None):
+    if mixed and not (g is None and link is None):
         raise BadInput("random-features: a mixture has its labels from the clusters; leave the target and link out")
+    word = "mixture" if mixed else word_of_link("random-features", labels, link)
+    if not (mixed or (isinstance(word, str) and word in ("linear", *MEANS))):
+        raise BadInput(f"random-features: link is linear, sign, logit or probit, and labels that or mixture, not {brief(word)}")
     made = functions("random-features", sigma, MEANS["sign"] if g is None else g, _TAKEN)
     if z not in made[0](z).free_symbols:
         raise BadInput(f"random-features: sigma = {made[0].name} is constant: its features tell no sample from another")
     plain = isinstance(loss, str) and loss.strip() == "square"
-    if link not in (None, "logit", "probit"):
-        raise BadInput(f"random-features: a link is logit or probit, not {link!r}")
-    if link:
-        name = f"{link}({made[1].name})"
-        made = made[0], Activation(name, MEANS[link].subs(z, made[1](z)))
-    return _made(*made, HALF_SQUARE if plain else pointwise(loss), labels or link or "")
+    if word in MEANS:
+        made = made[0], Activation(f"{word}({made[1].name})", MEANS[word].subs(z, made[1](z)))
+    return _made(*made, HALF_SQUARE if plain else pointwise(loss), word if word in ("mixture", "logit", "probit") else "")
 
 
 @lru_cache(maxsize=64)

@@ -111,3 +111,28 @@ def test_a_page_that_sleeps_ends_with_its_budget(tmp_path, capsys):
     assert main(["check", str(page), "--budget", "0.1"]) == 2
     assert "running it: the budget of 0.1 CPU seconds ran out" in capsys.readouterr().err and time.monotonic() - began < 30
     assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("sides, let, status, said", [
+    (["E(z*tanh(z))", "E(1 - tanh(z)**2)"], "", 0, "True: proved (integration by parts)"),
+    (["E(z*f(z))", "E(f(z))"], "f: function", 1, "Stein: E[z f(z)] = E[f'(z)]"),
+    (["E(w*z**2)", "w"], "w", 0, "True: proved"),
+])
+def test_one_equality(capsys, sides, let, status, said):
+    asked = ["check", *sides, *(["--let", let] if let else [])]
+    assert main(asked) == status
+    assert said in capsys.readouterr().out
+    assert main([*asked, "--json"]) == status
+    found = json.loads(capsys.readouterr().out)
+    assert [found["lhs"], found["rhs"]] == sides and found["status"] == ("fails" if status else "proved")
+
+
+@pytest.mark.parametrize("asked, said", [
+    (["E(w*z)", "0"], "unknown name 'w'; did you mean z? (position 3); or declare it: --let w"),
+    (["E(z)", "0", "--latex", "x.tex"], "--latex belongs to derivation files"),
+    ([str(TEMPLATE), "--let", "w"], "--let declares the letters of an equality"),
+    (["E(z", "0"], "cannot read 'E(z'"),
+])
+def test_an_equality_that_cannot_be_read(capsys, asked, said):
+    assert main(["check", *asked]) == 2
+    assert said in capsys.readouterr().err

@@ -88,3 +88,8 @@ def test_a_keyword_that_is_not_there_suggests_the_one_that_is(call, words):
 def test_an_error_from_within_a_function_stays_what_it_is():
     with pytest.raises(TypeError, match="unsupported operand"):
         hx.errors.public(lambda x: x + "1", "room", "name")(x=1)
+
+
+@pytest.mark.parametrize("name", sorted(hx.theories.THEORIES))
+def test_a_theory_has_the_name_that_the_command_line_knows(name):
+    assert getattr(hx.theories, name.replace("-", "_")) is hx.theories.THEORIES[name]

@@ -28,7 +28,7 @@ from sympy import (
 )
 
 from hermitex import E, Result, System, check
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, UnknownName
 from hermitex.symbols import V, alpha, q, z
 
 x, y = symbols("x y", real=True)
@@ -377,3 +377,16 @@ def test_a_sentence_that_several_texts_share_is_one_paragraph():
     said = page.markdown()
     assert "A whole sentence.\n\nThe mean square, that of a normal, is by its name\n\n$$" in said
     assert "The mean square, that of a normal, is by its name" in page.latex()
+
+
+def test_a_text_in_a_step_holds_letters():
+    page = Result("the slope of tanh", "Stein's lemma.")
+    first = page.step("stein", "E(z*tanh(r*z))", "r*E(1 - tanh(r*z)**2)")
+    page.step("a letter of one's own", "E((w + z)**2)", "1 + w**2", symbols="w")
+    page.then("written out", "w**2 + 1", symbols="w")
+    assert first.lhs == check("E(z*tanh(r*z))", 0).lhs
+    assert [one.status for one in page.check().steps[:2]] == ["proved", "proved"]
+    with pytest.raises(UnknownName, match="declare it, symbols="):
+        page.step("no such letter", "E(w*z)", "0")
+    with pytest.raises(BadInput, match="a covariance belongs to its average"):
+        check("E(z1*z2)", "0", cov={("z1", "z2"): 1})

@@ -76,7 +76,7 @@ def test_parameters_carry_their_assumptions():
 
 def test_variables():
     assert parse("z1", variables="z1, z2") == z1
-    for text, variables in (("z3", "z1,z2"), ("z", ["z1"]), ("z*z1", None), ("z1", ["x"])):
+    for text, variables in (("z3", "z1,z2"), ("z", ["z1"]), ("z*z1", "z,z1"), ("z1", ["x"])):
         with pytest.raises(BadInput):
             parse(text, variables=variables)
 
@@ -342,3 +342,12 @@ def test_what_has_no_sum_is_refused(text):
     """SymPy telescopes over a pole, and adds up any number of terms of any size."""
     with pytest.raises(BadInput):
         parse(text, symbols="M:integer, m:real")
+
+
+def test_an_average_holds_z_and_z1_and_a_target_does_not():
+    assert hx.E("E(relu(z1)*z1*z**2)").doit() == hx.E("relu(z)*z").doit()
+    assert hx.E("z*Heaviside(z, 1/2)").doit() == hx.E("z*Heaviside(z)").doit()
+    for asked in (hx.exponents, hx.theories.multi_index):
+        for target in ("z*z1", hx.symbols.z*hx.symbols.z1):
+            with pytest.raises(BadInput, match="z is mixed with z1; write the target in z alone"):
+                asked(target)

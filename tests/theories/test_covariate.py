@@ -11,7 +11,7 @@ from hermitex.errors import BadInput, HermitexError
 from hermitex.experiments.covariate_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.face import cli
-from hermitex.theories import covariate, kernel_limit
+from hermitex.theories import covariate, glm, kernel_limit, random_features
 
 ROWS = json.loads((Path(__file__).parents[1]/"reference"/"random_features.json").read_text())
 KEYS = ("V", "q", "m", "Vhat", "qhat", "mhat", "test_error")
@@ -266,3 +266,16 @@ def test_what_cannot_be_made(ask, word):
     with pytest.raises(HermitexError) as caught:
         ask()
     assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["linear", "sign", "logit", "probit"])
+def test_labels_and_link_mean_the_same_in_every_theory(word):
+    loss = "square" if word == "linear" else "logistic"
+    assert glm(loss, labels=word) is glm(loss, link=word)
+    assert random_features("erf", "z", loss=loss, labels=word) is random_features("erf", "z", loss=loss, link=word)
+    assert covariate(loss, labels=word).g == covariate(loss, link=word).g
+    white = {"Omega": np.ones(3), "Psi": np.ones(3), "Phi": np.ones(3), "theta": np.ones(3)}
+    alike = glm(loss, link=word).solve(alpha=2, lam=0.1, rho=1), covariate(loss, labels=word).solve(alpha=2, lam=0.1, **white)
+    assert abs(alike[0]["test_error"] - alike[1]["test_error"]) < 1e-10
+    with pytest.raises(BadInput, match="say two things about the labels; give one of them"):
+        glm(loss, labels=word, link="sign" if word != "sign" else "logit")

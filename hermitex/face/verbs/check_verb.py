@@ -1,4 +1,7 @@
-"""hermitex check PATH...: re-checks derivation files, every step anew; a planted error is named with a counter-example."""
+"""hermitex check PATH... re-checks derivation files, every step anew; hermitex check LHS RHS checks one equality.
+
+What is wrong is named with a counter-example.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from hermitex.errors import BudgetExceeded, HermitexError
+from hermitex.errors import BudgetExceeded, HermitexError, UnknownName
 from hermitex.face import cli, guard, output, streams
 from hermitex.show.escape import line
 from hermitex.show.files import check_place, write_whole
@@ -22,9 +25,13 @@ _MARKS = {"proved": "proved", "agrees": "agrees", "tested": "tested", "refuted":
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.description = ("Re-check derivation files, step by step. A derivation is a Python file, and it is run: check only files "
-                          "that you would run. What it prints goes to stderr.")
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="derivation files, or folders of them; their Python is run")
+    parser.description = ("Re-check derivation files, step by step, or the equality of two formulas. A derivation is a Python "
+                          "file, and it is run: check only files that you would run. What it prints goes to stderr. A formula "
+                          "is never run.")
+    parser.add_argument("paths", nargs="+", metavar="PATH | LHS RHS",
+                        help='derivation files, or folders of them; their Python is run. Or the two sides of an equality: '
+                             '"E(z*tanh(z))" "E(1 - tanh(z)**2)"')
+    parser.add_argument("--let", default="", metavar="DECLARATIONS", help='letters of the two sides: "mu, s>0, f: function"')
     parser.add_argument("--workers", type=int, metavar="N", help="files checked side by side (default: one for each processor)")
     parser.add_argument("--latex", metavar="FILE.tex", help="write the pages as an appendix (numbered steps, rules in words)")
     parser.add_argument("--markdown", metavar="FILE.md", help="write the pages as Markdown")
@@ -47,6 +54,10 @@ def run(args: argparse.Namespace) -> int:
     from hermitex.show.display import counted
     from hermitex.show.progress import reporter
 
+    if _are_sides(args.paths):
+        return _equality(args)
+    if args.let:
+        raise cli.BadInput("--let declares the letters of an equality: hermitex check LHS RHS --let 'mu, s>0'")
     for place in (args.latex, args.markdown, args.bib):
         check_place(place)
     if args.workers is not None and args.workers < 1:
@@ -80,6 +91,26 @@ def run(args: argparse.Namespace) -> int:
         said = f"{counted(len(found), 'derivation')}, {counted(checks, 'check')}"
         print(said + (f"; failed: {line(', '.join(bad))}" if bad else ", all hold"))
     return max(status, cli.ANSWERED if all(f.passed for f in found) else cli.FAILED)
+
+
+def _are_sides(texts: list[str]) -> bool:
+    """Two texts that name no file are the sides of an equality."""
+    return len(texts) == 2 and not any(text.endswith(".py") or Path(text).exists() for text in texts)
+
+
+def _equality(args: argparse.Namespace) -> int:
+    """Print what is known of LHS = RHS; status 1 unless it is proved or agrees."""
+    from hermitex.check.claim import check
+
+    if extra := [f"--{name}" for name in ("latex", "markdown", "bib", "workers") if getattr(args, name) is not None]:
+        raise cli.BadInput(f"{extra[0]} belongs to derivation files; for one equality: hermitex check LHS RHS [--let ...] [--json]")
+    lhs, rhs = args.paths
+    try:
+        found = check(lhs, rhs, symbols=args.let or None, budget=args.budget)
+    except UnknownName as error:
+        raise cli.declared_by_let(error) from None
+    print(output.dumps({"lhs": lhs, "rhs": rhs, **found.to_dict()}) if args.json else found)
+    return cli.ANSWERED if found else cli.FAILED
 
 
 def _checked_files(files: list[Path], args: argparse.Namespace, out: TextIO | None

@@ -15,7 +15,7 @@ from typing import Any
 
 from hermitex.errors import BadInput, BudgetExceeded, NoValue, UnknownName
 from hermitex.face import cli, guard, output
-from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, CurveEntry
+from hermitex.face.curve_options import ARRAY, AXES, LIST, NUMBER, OPTIONS, SWITCH, TEXT, THEORIES, WORDS_OF_LABELS, CurveEntry
 from hermitex.show.files import check_place, write_whole
 
 EXPERIMENTS = True
@@ -262,7 +262,7 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     if strangers := [name for name in given if name not in known]:
         raise BadInput(f"--{strangers[0]} is not an option of {args.theory}; its options are {', '.join('--' + n for n in known)}")
     for name in entry.functions:
-        if name not in given and not (name == "target" and "labels" in given):
+        if name not in given and not (name == "target" and given.get("labels") == "mixture"):
             raise BadInput(f"{args.theory}: --{name} is needed, for instance --{name} tanh")
     if strangers := [n for n in _no_use(entry) if getattr(args, n) not in (None, False)]:
         raise BadInput(f"--{strangers[0]} is not an option of {args.theory}: " + _WHY_NOT.get(
@@ -281,7 +281,8 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
         raise UnknownName(args.optimise[:60], entry.numbers, f"number of {args.theory} to optimise")
     if args.within is not None and args.optimise is None:
         raise BadInput("--within gives the bounds of what --optimise names; give both")
-    found = {name: read[TEXT if name in entry.words else OPTIONS[name][0]](name, text) for name, text in given.items()}
+    as_words = {*entry.words, *(("labels",) if given.get("labels") in WORDS_OF_LABELS else ())}
+    found = {name: read[TEXT if name in as_words else OPTIONS[name][0]](name, text) for name, text in given.items()}
     if args.tolerance is not None:
         found["tolerance"] = _number("tolerance", args.tolerance)
         if not 0 < found["tolerance"] < 1:

@@ -55,8 +55,7 @@ def _node(text: str, let: str, cov: str) -> Any:
     try:
         expr = parse(text, symbols=declared or None)
     except UnknownName as error:
-        error.args = (str(error).replace(f"it, symbols={{{error.name!r}: 'real'}}", f"it: --let {error.name}"),)
-        raise
+        raise cli.declared_by_let(error) from None
     for name, value in values.items():
         expr = expr.subs({s: value for s in expr.free_symbols if s.name == name})
     covariance = _covariance(cov, declared, values)

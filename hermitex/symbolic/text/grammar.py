@@ -53,21 +53,17 @@ def syntax(source: Source) -> ast.Expression:
             raise ParseError(f"cannot read the expression: {error}") from None
 
 
-def check_variables(used: list[str], variables: Iterable[Any] | str | None) -> None:
-    """Refuse z together with z1, z2, ..., and a variable that is not among those declared."""
-    allowed = None
-    if variables is not None:
-        given = variables.split(",") if isinstance(variables, str) else variables
-        allowed = [str(v).strip() for v in given]
-        for v in allowed:
-            if not field.is_normal_name(v):
-                raise BadInput(f"{v!r} is not a variable; variables are z, or z1, z2, ...")
-    names = sorted({*used, *(allowed or ())}, key=lambda n: field.natural(Symbol(n)))
-    if "z" in names and len(names) > 1:
-        raise BadInput(f"z is mixed with {names[1]}; write the target in z alone, or in z1, z2, ... alone")
-    for name in used:
-        if allowed is not None and name not in allowed:
-            raise BadInput(f"{name} is not among the variables {', '.join(allowed)}")
+def check_variables(expr: Expr, variables: Iterable[Any] | str) -> None:
+    """Refuse variables that are not z, z1, ..., and an expression in others than those declared, or in z and z1 together."""
+    allowed = [str(v).strip() for v in (variables.split(",") if isinstance(variables, str) else variables)]
+    for v in allowed:
+        if not field.is_normal_name(v):
+            raise BadInput(f"{v!r} is not a variable; variables are z, or z1, z2, ...")
+    used = field.normals(expr)
+    field.one_naming([*used, *map(field.normal, allowed)])
+    for v in used:
+        if v.name not in allowed:
+            raise BadInput(f"{v} is not among the variables {', '.join(allowed)}")
 
 
 def _negated(condition: Any) -> Any:
@@ -409,8 +405,6 @@ class Reader:
             given = [self.condition(c, depth) for c in conditions]
         finally:
             self.scopes.pop()
-        if not names:
-            check_variables([v.name for v in field.normals(body)], None)
         return E(body, *(laws.get(n, n) for n in names), *given, cov=self._covariance(node, depth))
 
     def _covariance(self, node: ast.Call, depth: int) -> dict | None:

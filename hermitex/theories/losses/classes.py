@@ -11,6 +11,7 @@ from typing import Any
 
 from sympy import Eq, Expr, S, erf, sign, sqrt, symbols, tanh
 
+from hermitex.errors import BadInput
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, V, Vhat, alpha, f, lamda, m, mhat, q, qhat, rho, z, z1
@@ -23,6 +24,17 @@ MEANS: dict[str, Expr] = {"sign": sign(z), "logit": tanh(z/2), "probit": erf(z/s
 b, bias, c_0, c_1, e = symbols("b bias c_0 c_1 e", real=True)
 fraction, reach = symbols("fraction reach", positive=True)  # reach: Delta V, how far a sample's output may move
 s_up, s_down, f_up, f_down, m_up, m_down = symbols("s_up s_down f_up f_down m_up m_down", real=True)
+
+
+def word_of_link(theory: str, labels: str | None, link: Any) -> Any:
+    """How the teacher's field makes labels: a word that may be given as `labels` or as `link`, in every theory.
+
+    >>> word_of_link("glm", "sign", None), word_of_link("glm", None, "logit"), word_of_link("glm", None, None)
+    ('sign', 'logit', 'linear')
+    """
+    if labels is not None and link is not None and labels != link:
+        raise BadInput(f"{theory}: labels={labels!r} and link={link!r} say two things about the labels; give one of them")
+    return next((said for said in (labels, link) if said is not None), "linear")
 
 
 def mean_label(word: str) -> Activation:
