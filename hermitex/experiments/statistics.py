@@ -1,4 +1,7 @@
-"""mean +- s/sqrt(K) over K seeds, and z = (experiment - theory)/standard error: how an experiment is judged."""
+"""mean +- t s/sqrt(K) over K seeds, and z = (experiment - theory)/standard error: how an experiment is judged.
+
+t is Student's for K seeds, 1.84 for two and 1.06 for ten: the mean lies within the interval in 68 of 100 experiments, however few.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.hints import DataFrame
@@ -52,16 +56,16 @@ def _integer(value: Any) -> int:
 
 
 def mean_and_error(samples: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the first axis and its standard error, which one sample leaves unknown (nan).
+    """Mean over the first axis and its standard error, wider by Student's t; one sample leaves it unknown (nan).
 
     >>> mean, error = mean_and_error([[1.0], [3.0]])
-    >>> float(mean[0]), float(error[0])
-    (2.0, 1.0)
+    >>> float(mean[0]), round(float(error[0]), 4)
+    (2.0, 1.8373)
     """
     x = np.asarray(samples, dtype=float)
     if len(x) < 2:
         return x.mean(axis=0), np.full(x.shape[1:], np.nan)
-    return x.mean(axis=0), x.std(axis=0, ddof=1)/np.sqrt(len(x))
+    return x.mean(axis=0), stdtrit(len(x) - 1, ndtr(1))*x.std(axis=0, ddof=1)/np.sqrt(len(x))
 
 
 def over_seeds(run: Callable[[int], Mapping[str, Any]], seeds: Sequence[int], progress: Callable[[int, int], None] | None = None

@@ -116,7 +116,7 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     if options and _starts_at_dimension(made, numbers) and "dimension" in options:
         numbers["dimension"] = options["dimension"]  # if only one d is given, theory and experiment share it
     found = made.curve(line, title=title or "", **numbers)
-    if title is None and (auto := _title(numbers)):
+    if title is None and numbers.get("r") != 0 and (auto := _title(numbers)):  # r = 0: random features, as the theory says
         found = replace(found, title=auto)
     if options is not None and (found.axis != axis or "optimise" in numbers):
         raise BadInput(f"{made.name}: the experiment is made along {axis} alone; give the other numbers one value each")

@@ -77,11 +77,11 @@ class Tabled:
         fixed = {n: v[0] for n, v in columns.items() if n not in axes and isinstance(v[0], str | int | float) and not several(v)}
         return dataset(axes, {n: v for n, v in columns.items() if n not in {*axes, *fixed}}, fixed)
 
-    def to_csv(self, path: Place) -> Path | str:
-        """Write the columns of `table` to a file, which `hx.load` reads back; returns its path."""
-        from hermitex.show.tables import save_csv
+    def to_csv(self, path: Place | None = None) -> Path | str:
+        """The columns of `table` as CSV text; or written to a file, which `hx.load` reads back, and whose path is returned."""
+        from hermitex.show.tables import csv_text, save_csv
 
-        return save_csv(self.table(), path)
+        return csv_text(self.table()) if path is None else save_csv(self.table(), path)
 
 
 class Columned(Tabled):

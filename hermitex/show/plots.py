@@ -251,15 +251,31 @@ def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]
              ax: Any = None, *, log: tuple[bool, bool] | None = None) -> Any:
     """A quantity over two parameters, `table[row of up][column of across]`, darker where it is larger; failed points stay white."""
     ax = new_axes(ax)
-    drawn = ax.pcolormesh(list(across[1]), list(up[1]), [_numbers(row) for row in table], cmap="viridis_r", shading="nearest",
-                          rasterized=True)
     logs = log or (is_geometric(sorted(across[1])), is_geometric(sorted(up[1])))
+    sides = [_edges(values, log=on) for values, on in zip((across[1], up[1]), logs, strict=True)]
+    drawn = ax.pcolormesh(*sides, [_numbers(row) for row in table], cmap="viridis_r", shading="flat", rasterized=True)
     for on, scale, axis in zip(logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")
             _plain_ticks(axis)
     ax.figure.colorbar(drawn, ax=ax, label=axis_of(quantity))
     return _finish(ax, xlabel=f"${letter(across[0])}$", ylabel=f"${letter(up[0])}$", legend=False)
+
+
+def _edges(values: Sequence[float], *, log: bool) -> list[float]:
+    """Ends of the cells around values in order: halfway between neighbours, on a logarithmic axis their geometric mean.
+
+    >>> _edges([1, 2, 4], log=False)
+    [0.5, 1.5, 3.0, 5.0]
+    >>> [round(v, 3) for v in _edges([1, 10, 100], log=True)]
+    [0.316, 3.162, 31.623, 316.228]
+    """
+    if log:
+        return [math.exp(v) for v in _edges([math.log(v) for v in values], log=False)]
+    if len(values) == 1:
+        return [values[0] - 0.5, values[0] + 0.5]
+    middles = [(a + b)/2 for a, b in itertools.pairwise(values)]
+    return [2*values[0] - middles[0], *middles, 2*values[-1] - middles[-1]]
 
 
 def level_lines(x: Sequence[float], y: Sequence[float], target: Sequence[Sequence[float]],

@@ -209,8 +209,9 @@ class Curve(Cited, Columned, Shown):
         from hermitex.show.plots import axis_of, beside, is_geometric, learning_curve
 
         ylabel = axis_of(quantity)
-        said = f" = {self.ratio}" if self.ratio and (self.axis == "alpha" or self.ratio != "n/d") else ""
-        xlabel = f"${letter(self.axis)}{said}$"
+        xlabel = self._abscissa()
+        if ax.get_xlabel().startswith(f"${letter(self.axis)} ") and ax.get_xlabel() != xlabel:
+            xlabel = f"${letter(self.axis)}$"  # n/p of one curve, n/d of another: the legend says of which
         points = None
         if self.simulation is not None and quantity in self.simulation:
             s = self.simulation
@@ -232,6 +233,11 @@ class Curve(Cited, Columned, Shown):
                 beside(ax, s.alpha.tolist(), there, axis_of("test_error"))
         return ax
 
+    def _abscissa(self) -> str:
+        """The letter of the axis, and the ratio that it is."""
+        said = f" = {self.ratio}" if self.ratio and (self.axis == "alpha" or self.ratio != "n/d") else ""
+        return f"${letter(self.axis)}{said}$"
+
     def _told(self, quantity: str) -> dict[str, str]:
         """What holds along the curve, in words for a legend; of the spike either what made it or its own numbers."""
         from hermitex.show.plots import axis_of
@@ -244,7 +250,7 @@ class Curve(Cited, Columned, Shown):
             derived |= {n for n in known if n.startswith("start_M")}
         if "gamma_2" in known:
             derived.add("theta")
-        words = {"theory": self.theory, "quantity": axis_of(quantity)}
+        words = {"theory": self.theory, "quantity": axis_of(quantity), "axis": self._abscissa()}
         for name, v in self.parameters.items():
             if name in derived or name.endswith("_exponent"):  # these follow from the others
                 continue

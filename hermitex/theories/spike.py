@@ -376,6 +376,10 @@ class OneStepFamily(Theory):
         """sigma and target as text, then the numbers that stayed fixed."""
         return {"sigma": self.sigma.name, "target": self.g.name, **{k: v for k, v in fixed.items() if k != "epsilon"}}
 
+    def titled(self, numbers: Mapping[str, Any]) -> str:
+        """Without a spike there was no gradient step: random features."""
+        return "random features" if numbers.get("r") == 0 else ""
+
     @property
     def spike(self) -> Spike:
         """(r, c, gamma) as formulas of (alpha0, eta, beta, Delta)."""

@@ -39,3 +39,11 @@ def test_z_scores_count_standard_errors():
     np.testing.assert_allclose(moved.z["test_error"], [5, 2.5])
     assert moved.worst() == pytest.approx(5) and moved.rms("test_error") == pytest.approx(np.sqrt((25 + 6.25)/2))
     assert "worst 5.00" in repr(moved)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 9, 10, 40])
+def test_the_mean_lies_within_one_standard_error_as_often_for_few_seeds(seeds):
+    """68.27 % of draws; s/sqrt(K) alone holds 50 % for two of them."""
+    draws = np.random.default_rng(5).standard_normal((seeds, 200_000))
+    mean, error = mean_and_error(draws)
+    assert abs((abs(mean) < error).mean() - 0.6827) < 0.004

@@ -11,6 +11,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from sympy import Basic, Function, sqrt, symbols
 
@@ -18,7 +19,9 @@ import hermitex
 import hermitex as hx
 import hermitex.experiments
 from hermitex.show.display import Shown, letter, number
+from hermitex.show.plots import heat_map
 from hermitex.symbols import V, Vhat, alpha, c, kappa, lamda, m, r, y, z, z1, z2
+from hermitex.theories import glm, random_features
 
 f, sigma = Function("f"), Function("sigma")
 
@@ -390,3 +393,29 @@ def test_a_long_rule_stands_under_its_formula():
     assert r"&& \text{(Stein's lemma [" in short and r"\\ & \qquad \text{(" in long and r"\cite" not in short + long
 
 
+
+
+def test_curves_of_two_ratios_say_which():
+    """The label of the last curve stood under both: n/d of what runs along n/p."""
+    ax = random_features("relu", "tanh").curve(alpha=[0.5, 1], lam=0.1, gamma=0.5).plot()
+    assert ax.get_xlabel() == r"$\alpha = n/p$"
+    glm().curve(alpha=[0.5, 1], lam=0.1).plot(ax)
+    assert ax.get_xlabel() == r"$\alpha$"
+    said = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert r"$\alpha = n/p$" in said[0] and r"$\alpha = n/d$" in said[1]
+
+
+def test_a_curve_without_a_step_is_called_random_features():
+    found = hx.curve("one-step", sigma="tanh", target="sin", alpha=[1, 2], lam=0.1, r=0, c=1, gamma=0)
+    assert found.label == "random features" == hx.theories.one_step("tanh", "sin").curve(alpha=1, lam=0.1, r=0, c=1, gamma=0).label
+
+
+def test_cells_of_a_heat_map_on_a_logarithmic_axis_have_one_height():
+    ax = heat_map(("alpha", [1, 2, 3]), ("lam", [0.01, 0.1, 1, 10]), [[1, 2, 3]]*4, "test_error")
+    edges = ax.collections[0].get_coordinates()[:, 0, 1]
+    assert np.allclose(np.diff(np.log10(edges)), 1) and np.allclose(ax.get_ylim(), (10**-2.5, 10**1.5))
+
+
+def test_a_table_without_a_path_is_a_text():
+    found = glm().curve(alpha=[1, 2], lam=0.1)
+    assert found.to_csv().splitlines()[0].startswith("alpha,test_error,train_error") and len(found.to_csv().splitlines()) == 3
