@@ -17,14 +17,18 @@ import hermitex as hx  # noqa: E402
 from hermitex.show.display import shorten  # noqa: E402
 
 project, author, release = "hermitex", "The hermitex developers", hx.__version__
-extensions = ["myst_nb", "sphinxcontrib.bibtex"]
+extensions = ["myst_nb", "sphinxcontrib.bibtex", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]  # formulas need no network
 html_theme = "furo"
 html_title = "hermitex"
+html_static_path, html_css_files = ["_static"], ["wide.css"]
 html_show_copyright = False
 bibtex_bibfiles = ["../hermitex/show/references.bib"]
 nb_execution_mode = "off"  # the notebooks hold their outputs, which the tests compute anew
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
+# Formulas in the outputs of notebooks stand between dollars, in HTML of ours.
+myst_mathjax_classes = "tex2jax_process|mathjax_process|math|output_area|text_html"
+mathjax3_config = {"tex": {"inlineMath": [["\\(", "\\)"], ["$", "$"]]}}
 exclude_patterns = ["build"]
 suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "myst.strikethrough"]
 
@@ -104,5 +108,15 @@ def _references() -> None:
     (HERE/"changelog.md").write_text(changelog, encoding="utf-8")
 
 
-for lay in (_notebooks, _derivations, _api, _references):
+def _atlas() -> None:
+    (HERE/"atlas.md").write_text(
+        "# Atlas\n\nExponents, classes, thresholds and rates of targets that papers use, and coefficients of activations: the rows "
+        "of `hx.atlas()`, each an answer of `hx.exponents`. *info*, *leap* and *gen* are the information exponent, the leap and the "
+        "generative exponent; *SGD*, *CSQ*, *reuse* and *AMP* are the samples of one-pass SGD, of correlational queries, of SGD on a "
+        "reused batch and of Bayes-optimal AMP. A dash is what does not exist. [The conventions](conventions.md) define the columns, "
+        "[the promise](promise.md) says what a threshold holds.\n\n"
+        f"{hx.atlas().markdown()}\n", encoding="utf-8")
+
+
+for lay in (_notebooks, _derivations, _api, _references, _atlas):
     lay()

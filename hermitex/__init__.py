@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex import symbols as symbols
     from hermitex import theories as theories
     from hermitex.experiments.own_experiment import experiment as experiment
+    from hermitex.exponents.atlas import atlas as atlas
     from hermitex.exponents.channels import Channel as Channel
     from hermitex.exponents.exponents_table import ExponentsTable as ExponentsTable
     from hermitex.exponents.report import Exponents as Exponents
@@ -112,6 +113,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Report": ("face.model_sheet", "Report"),
     "Exponents": ("exponents.report", "Exponents"),
     "Channel": ("exponents.channels", "Channel"),
+    "atlas": ("exponents.atlas", "atlas"),
     "budget": ("symbolic.deadline", "deadline"),
 }
 _ACTIVATIONS = ("tanh", "erf", "relu", "leaky_relu", "gelu", "sign", "sigmoid", "softplus", "silu", "elu", "Phi")
