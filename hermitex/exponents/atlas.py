@@ -58,7 +58,7 @@ class Atlas(Tabled, Shown, Sequence[Mapping[str, Any]]):
 
     targets : rows with `family`, `target`, `channel`, the three exponents, `class`, `alpha_c`, `complexity`, `certificate` and
         `treated_in`, the papers that treat such targets
-    activations : rows with `activation`, c_0, ..., c_4 (monic) and the norm E sigma^2, each {"exact": text or None, "value": number}
+    activations : rows with `activation`, c_0, ..., c_4 (monic) and the norm E sigma^2, each {"exact": text or None, "value": v}
 
     Guarantee: as of `hx.exponents` and `hx.expand`, whose answers the rows are. See docs/promise.md.
     """

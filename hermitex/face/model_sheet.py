@@ -14,6 +14,7 @@ from hermitex.errors import BadInput, UnknownName
 from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.face.sheet import sheet_text
+from hermitex.face.sheet.sheet_explorer import explorer
 from hermitex.face.sheet.sheet_page import Block, Literal, Prose, Section
 from hermitex.face.sheet.sheet_parts import Model, compose, setting
 from hermitex.face.sheet.sheet_writers import WRITERS, Sheet, body
@@ -37,7 +38,7 @@ class Report(Shown):
     """The sheet of a model; `.save("sheet.html")` writes it (.html, .ipynb, .md, .tex).
 
     setting : the model in words;  shared : the Python that its calls share;  sections : the parts, each with its blocks, its call
-    and its data, or in one line why it does not apply
+    and its data, or in one line why it does not apply;  explorer : sliders over a grid, which .html alone holds
 
     Guarantee: each part has the guarantee of the call that it shows; a part that is left out says why. See docs/promise.md.
 
@@ -50,6 +51,7 @@ class Report(Shown):
     setting: tuple[Block, ...]
     shared: str
     sections: tuple[Section, ...]
+    explorer: str = ""
 
     @property
     def absent(self) -> dict[str, str]:
@@ -72,6 +74,8 @@ class Report(Shown):
         """
         place = check_ending(path)
         text, pictures = WRITERS[place.suffix.lower()](self._sheet())
+        if self.explorer and place.suffix.lower() == ".html":
+            text = text.replace("<h2>", f"{self.explorer}\n<h2>", 1)
         folder = place.with_name(f"{_portable(place.stem)}_files")
         made = [folder/name for name in pictures if not (folder/name).exists()]
         new = bool(pictures) and not folder.exists()
@@ -120,7 +124,7 @@ class Report(Shown):
 
 def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Channel | None = None,
            alpha: Sequence[float] | None = None, simulate: bool | Mapping[str, Any] = False, budget: float | None = DEFAULT_BUDGET,
-           patience: float | None = None, progress: Watched = None, **numbers: float) -> Report:
+           patience: float | None = None, progress: Watched = None, interactive: bool = False, **numbers: float) -> Report:
     """The sheet of a model: a target's exponents, coefficients, learning curve after one gradient step, bounds, spectrum, papers.
 
     Parameters
@@ -132,6 +136,8 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
     alpha : the abscissa of the learning curve, n/d (default: 0.1 to 5)
     simulate : True also trains networks, about a minute for each activation; or {"dimension": 200, "seeds": 4}
     numbers : beta = 1, lam = 0.1, Delta = 0, alpha0 = 5, eta = 1, as of `hx.theories.one_step`
+    interactive : .html has sliders for lam, eta and Delta, over curves, bounds and spectra that are computed now; it needs no
+        network
     budget : CPU seconds for each question; patience : those for the experiment of one activation (default: all that it takes)
 
     Returns
@@ -180,7 +186,7 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
     asked = Model(sigmas, _target(g), channel, line, read, options, budget, patience, progress)
     title = f"{', '.join(sigmas)} for {g.strip() if isinstance(g, str) else asked.target}"
     shared = f"import numpy as np\n\nimport hermitex as hx\n\ninf, alpha = np.inf, {sheet_text.line(line)}"
-    return Report(title, tuple(setting(asked)), shared, tuple(compose(asked)))
+    return Report(title, tuple(setting(asked)), shared, tuple(compose(asked)), explorer(asked) if interactive else "")
 
 
 def check_ending(path: str | os.PathLike[str]) -> Path:

@@ -17,9 +17,11 @@ from hermitex.hints import Numbers
 from hermitex.show.cite import Cited
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
+from hermitex.show.panels import Panel
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import limit_time, require_tolerance
 from hermitex.solvers.sweep_grid import real_array
+from hermitex.symbolic.activations import Activation, activation
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name
@@ -194,6 +196,41 @@ class Theory(Cited, Shown):
             raise UnknownName(str(objective), known, "quantity to minimise")
         return minimise(lambda **p: self.solve(start=start, tolerance=tolerance, raise_on_failure=False, **numbers, **p), objective,
                         wanted, bounds)
+
+    def explore(self, along: Numbers | None = None, **numbers: Any) -> Any:
+        """Sliders for the numbers and menus for the functions, in JupyterLab; every move draws the curve and what goes with it.
+
+        along : the abscissa (default: 30 points from 0.1 to 5);  numbers : where each slider starts, or (low, high), or
+        (low, start, high). Letters that are not named keep their defaults.
+
+        Raises
+        ------
+        MissingExtra : ipywidgets is not installed (extra `notebook`). UnknownName : a letter that the theory does not have.
+
+        Guarantee: each line has the guarantee of the call that computes it; a point that does not converge is left out. See
+        docs/promise.md.
+        """
+        from hermitex.show.explorer import explorer
+
+        line = np.linspace(0.1, 5, 30) if along is None else np.atleast_1d(np.asarray(along, dtype=float))
+        self.given({self.axis: line, **{n: float(np.ravel(v)[0]) for n, v in numbers.items()}})
+        functions = {n: f.name for n in ("sigma", "g") if isinstance(f := getattr(self, n, None), Activation)}
+
+        def draw(values: Mapping[str, float], chosen: Mapping[str, str]) -> list[Panel]:
+            now = {n: activation(text) for n, text in chosen.items() if text != functions[n]}
+            return (replace(self, **now) if now else self).panels(line, values)  # type: ignore[type-var]
+
+        return explorer(draw, numbers, functions)
+
+    def panels(self, line: np.ndarray, numbers: Mapping[str, float]) -> list[Panel]:
+        """The pictures that an explorer draws at these numbers; the first is the curve."""
+        at: dict[str, Any] = {self.axis: line, **numbers}
+        found = self.curve(**at)
+        errors = [n for n in self.errors if n in found.values]
+        shown = errors or list(self.order_parameters)
+        said = f"{self.axis} = {self.ratio}" if self.axis == "alpha" else self.axis
+        return [Panel("curve", said, "error" if errors else "order parameters",
+                      {n.replace("_", " "): (line.tolist(), found[n].tolist()) for n in shown})]
 
     def single(self, numbers: Mapping[str, Any], *names: str) -> dict[str, float]:
         """{name: its one number} of what may not vary: along a curve only the axis does."""

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+import hermitex as hx
+
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
@@ -105,3 +107,22 @@ def test_formulas_and_pictures_are_seen(lab, browser, name):
                                    for d in outputs) > 0
     assert not seen["broken"] and not seen["raw"]
     assert seen["drawn"] == seen["pictures"] == sum("Figure" in "".join(d["text/plain"]) for d in outputs)
+
+
+def test_a_slider_of_an_interactive_report_moves_the_curve(browser, tmp_path):
+    """The page is one file; at each place of the slider it reads what the theory solves there."""
+    place = hx.report("sin", "tanh", alpha=[1, 2, 3], interactive=True).save(tmp_path/"sheet.html")
+    browser.get(place.as_uri())
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    theory, number = hx.theories.one_step("sin", "tanh"), browser.find_element("id", "explorer-number")
+    move = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
+    ridge, rate, _ = browser.find_elements("css selector", "#explorer-controls input")
+    seen = set()
+    for lam, eta, places in ((0.1, 1, (4, 2)), (10, 1, (8, 2)), (1e-3, 4, (0, 4))):
+        for slider, at in zip((ridge, rate), places, strict=True):
+            browser.execute_script(move, slider, at)
+        known = theory.solve(alpha=2, lam=lam, alpha0=5, eta=eta)["test_error"]
+        assert number.text.startswith("test error, sin at n/d = 2: ")
+        assert float(number.text.rpartition(": ")[2]) == pytest.approx(known, rel=1e-4)
+        seen.add(browser.find_element("css selector", "#explorer polyline").get_attribute("points"))
+    assert len(seen) == 3

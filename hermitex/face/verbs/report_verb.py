@@ -25,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--beta", metavar="B", help="width p/d (default: 1)")
     add("--lam", metavar="L", help="ridge (default: 0.1)")
     add("--Delta", metavar="D", help="variance of the label noise (default: 0)")
+    add("--interactive", action="store_true", help="with sliders for the ridge, the rate and the noise (.html)")
     add("--simulate", action="store_true", help="also train networks, about a minute for each activation")
     add("--simulate-dimension", metavar="d", help="of the experiment (default: by cost)")
     add("--seeds", type=int, metavar="K", help="of the experiment (default: 16)")
@@ -38,12 +39,14 @@ def run(args: argparse.Namespace) -> int:
 
     if args.output is not None:
         check_ending(args.output)
+    if args.interactive and not str(args.output).lower().endswith(".html"):
+        raise cli.BadInput("--interactive is for a page; end it in .html: -o sheet.html")
     numbers: dict[str, Any] = {n: output.exact_constant(v, n) for n in ("alpha0", "eta", "beta", "lam", "Delta")
                                if (v := getattr(args, n)) is not None}
     sheet = report(output.split_expressions(args.sigma), args.target, channel=args.channel, simulate=_simulation(args),
                    budget=args.budget,
                    patience=args.own_budget, alpha=None if args.alpha is None else [float(a) for a in output.grid(args.alpha)],
-                   progress=sys.stderr.isatty() or None, **numbers)
+                   progress=sys.stderr.isatty() or None, interactive=args.interactive, **numbers)
     for title, why in sheet.absent.items():
         cli.print_err(f"{title}: {why}")
     if args.output is not None:

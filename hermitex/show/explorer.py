@@ -1,0 +1,81 @@
+"""theory.explore(): sliders for the numbers and menus for the functions; every move draws the lines anew.
+
+The widgets are those of ipywidgets (extra `notebook`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+from hermitex.errors import HermitexError, MissingExtra, first_line
+from hermitex.show.escape import line
+from hermitex.show.panels import Panel, svg
+
+ACTIVATIONS = ("tanh", "erf", "relu", "gelu", "sigmoid", "softplus", "sin", "sign")
+TARGETS = ("tanh", "sin", "sign", "relu", "erf", "He1", "He2", "He3")
+
+
+class Range(NamedTuple):
+    """Where a slider starts and ends; `log` : it moves along a logarithmic scale."""
+
+    value: float
+    low: float
+    high: float
+    log: bool
+
+
+def range_of(given: Any) -> Range:
+    """The slider of a number, or of (low, high) or (low, start, high): a hundredth to a hundredfold, about 0 from 0 to 1.
+
+    >>> range_of(0.1), range_of(0), range_of((0, 2))
+    (Range(value=0.1, low=0.001, high=10.0, log=True), Range(value=0.0, low=0.0, high=1.0, log=False), Range(value=1.0, low=0.0, high=2.0, log=False))
+    """  # noqa: E501
+    if isinstance(given, tuple | list):
+        low, high = float(given[0]), float(given[-1])
+        log = low > 0 and high >= 20*low
+        middle = math.sqrt(low*high) if log else (low + high)/2
+        return Range(float(given[1]) if len(given) == 3 else middle, low, high, log)
+    value = float(given)
+    if value > 0:
+        return Range(value, float(f"{value/100:.12g}"), float(f"{100*value:.12g}"), True)
+    return Range(value, min(value, -1.0) if value < 0 else 0.0, 1.0, False)
+
+
+def explorer(draw: Callable[[Mapping[str, float], Mapping[str, str]], Sequence[Panel]], numbers: Mapping[str, Any],
+             functions: Mapping[str, str]) -> Any:
+    """The box of widgets: a slider for each number, a menu for each function, and the panels that `draw` makes of their values.
+
+    What a choice does not allow is said in place of the panels.
+    """
+    try:
+        import ipywidgets as widgets
+    except ImportError:
+        raise MissingExtra("ipywidgets", "notebook", "explore") from None
+    sliders, menus = {}, {}
+    for name, given in numbers.items():
+        r, style = range_of(given), {"description_width": "60px"}
+        if r.log:
+            sliders[name] = widgets.FloatLogSlider(value=r.value, min=math.log10(r.low), max=math.log10(r.high), step=0.02, base=10,
+                                                   description=name, style=style, readout_format=".3g")
+        else:
+            sliders[name] = widgets.FloatSlider(value=r.value, min=r.low, max=r.high, step=(r.high - r.low)/100, description=name,
+                                                style=style, readout_format=".3g")
+    for name, chosen in functions.items():
+        known = ACTIVATIONS if name == "sigma" else TARGETS
+        menus[name] = widgets.Combobox(value=chosen, options=list(dict.fromkeys((chosen, *known))), description=name,
+                                       continuous_update=False, style={"description_width": "60px"})
+    picture = widgets.HTML()
+
+    def redraw(_: Any = None) -> None:
+        try:
+            picture.value = svg(draw({n: s.value for n, s in sliders.items()}, {n: m.value for n, m in menus.items()}))
+        except HermitexError as refused:
+            picture.value = f"<p>{escape(line(first_line(refused)))}</p>"
+
+    for widget in (*sliders.values(), *menus.values()):
+        widget.observe(redraw, names="value")
+    redraw()
+    return widgets.VBox([widgets.HBox([widgets.VBox(list(menus.values())), widgets.VBox(list(sliders.values()))]), picture])
