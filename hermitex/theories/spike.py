@@ -29,6 +29,7 @@ from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import Delta, alpha0, beta, eta, z
 from hermitex.theories.conditional_coefficients import in_floats
+from hermitex.theories.optimum import featureless
 from hermitex.theories.theory import Theory
 
 
@@ -375,6 +376,10 @@ class OneStepFamily(Theory):
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma and target as text, then the numbers that stayed fixed."""
         return {"sigma": self.sigma.name, "target": self.g.name, **{k: v for k, v in fixed.items() if k != "epsilon"}}
+
+    def of_optimum(self, found: Solution) -> str:
+        """That the best step learns no features, where that is so."""
+        return featureless(self, found)
 
     @property
     def spike(self) -> Spike:

@@ -176,6 +176,9 @@ class Theory(Cited, Shown):
                  start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
         """The letters at which an error or order parameter is least -> Solution; as `System.minimise`.
 
+        The Solution shows first the best letters, the objective, and whether one of them lies at an end of its bounds
+        (`.at_end`).
+
         >>> from hermitex.theories import glm
         >>> best = glm().minimise("test_error", over="lam", bounds=(1e-3, 10), alpha=2, Delta=0.25)
         >>> round(best["lam"], 8)                  # the noise over the signal's second moment, as for any ridge regression
@@ -192,8 +195,14 @@ class Theory(Cited, Shown):
         known = (*self.errors, *self.order_parameters)
         if objective not in known:
             raise UnknownName(str(objective), known, "quantity to minimise")
-        return minimise(lambda **p: self.solve(start=start, tolerance=tolerance, raise_on_failure=False, **numbers, **p), objective,
-                        wanted, bounds)
+        how = {"start": start, "tolerance": tolerance, "raise_on_failure": False}
+        found = minimise(lambda **p: self.solve(**{**how, **numbers, **p}), objective, wanted, bounds)
+        said = self.of_optimum(found)
+        return replace(found, notes=(*found.notes, said)) if said else found
+
+    def of_optimum(self, found: Solution) -> str:
+        """What a reader of the best point should know; "" for nothing."""
+        return ""
 
     def single(self, numbers: Mapping[str, Any], *names: str) -> dict[str, float]:
         """{name: its one number} of what may not vary: along a curve only the axis does."""
