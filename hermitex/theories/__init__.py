@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.conditional_coefficients import mu_star as mu_star
     from hermitex.theories.covariate import covariate as covariate
     from hermitex.theories.curve import Curve as Curve
+    from hermitex.theories.floor import floor as floor
     from hermitex.theories.giant_step import giant_step as giant_step
     from hermitex.theories.glm import glm as glm
     from hermitex.theories.kernel_limit import KernelLimit as KernelLimit
@@ -80,6 +81,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "intermediate_step": ("step_ridge", "intermediate_step"),
     "tree": ("tree", "tree"),
     "committee": ("committee", "committee"),
+    "floor": ("floor", "floor"),
     "giant_step": ("giant_step", "giant_step"),
     "mean_field_parity": ("mean_field_parity", "mean_field_parity"),
     "spiked_covariance": ("spiked_covariance", "spiked_covariance"),
