@@ -18,9 +18,9 @@ import numpy as np
 from hermitex.errors import BadInput, brief
 from hermitex.hints import Formula, Numbers
 from hermitex.theories.features.smoothed import Smoothed
-from hermitex.theories.risks.bias import Letters, over_bias
+from hermitex.theories.risks.bias import over_bias
 from hermitex.theories.risks.projection import Projection, Target, project
-from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
+from hermitex.theories.risks.risk_bounds import Bounds, as_numbers, letters_of
 from hermitex.theories.risks.risk_path import optimise_bounds
 
 Array = np.ndarray[Any, Any]
@@ -77,7 +77,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
         given = {"r": r, "c": c, "gamma": gamma, "alpha0": alpha0, "Delta": Delta, "eta": eta, "beta": beta}
         return optimise_bounds(smoothed, g, given, bias)
     r, c, gamma = _where(smoothed, g, (r, c, gamma), (alpha0, eta, beta, Delta))
-    letters = _letters(vocabulary, norms, biases)
+    letters = letters_of("bounds", vocabulary, norms, biases)
     shape = np.broadcast_shapes(r.shape, c.shape, gamma.shape)
     if 0 in shape:
         raise BadInput("bounds: an array of parameters is empty")
@@ -106,20 +106,6 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
         shaped(rs), shaped(cs) if letters.c is None else letters.c, shaped(gs),
         {"b1": shaped(b1, K), "b": shaped(found.b, 2), "psi": shaped(psi, K)}, shaped(found.error),
         **{n: shaped(v) for n, v in biased.items() if n != "notes"}, notes=tuple(notes), letters=letters.u, biases=letters.b)
-
-
-def _letters(vocabulary: Any, norms: Any, biases: Any) -> Letters:
-    """The vocabulary, checked; one letter without biases where none is given."""
-    given = {n: as_numbers(n, v) for n, v in (("vocabulary", vocabulary), ("norms", norms), ("biases", biases)) if v is not None}
-    if wrong := next((n for n, v in given.items() if v.ndim != 1 or not v.size or not np.all(np.isfinite(v))), None):
-        raise BadInput(f"bounds: {wrong} is a list of finite numbers, one for each letter")
-    count = given["vocabulary"].size if "vocabulary" in given else given["biases"].size if "biases" in given else 1
-    if wrong := next((n for n, v in given.items() if v.size != count), None):
-        raise BadInput(f"bounds: {wrong} has {given[wrong].size} entries for {count} letters; give one for each")
-    if "norms" in given and np.any(given["norms"] <= 0):
-        raise BadInput("bounds: norms are positive")
-    u, c, b = (tuple(map(float, given[n])) if n in given else None for n in ("vocabulary", "norms", "biases"))
-    return Letters(u or (1.0,)*count, c, b or (0.0,)*count)
 
 
 def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple[Any, Any, Any, Any]) -> tuple[Array, Array, Array]:

@@ -62,7 +62,8 @@ def _answer(args: argparse.Namespace) -> Any:
             raise cli.BadInput(f"--{name} takes one number, not {text[:40]!r}; run it for each number, or in Python for all: "
                                f"hx.bounds({args.sigma!r}, {args.target!r}, ..., {name}=[{values}])")
     numbers: dict[str, Any] = {name: output.exact_constant(getattr(args, name), name) for name in names}
-    lists: dict[str, Any] = {name: output.grid(text) for name in ("vocabulary", "norms", "biases") if (text := getattr(args, name)) is not None}
+    lists: dict[str, Any] = {name: output.grid(text) for name in ("vocabulary", "norms", "biases")
+                             if (text := getattr(args, name)) is not None}
     return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers, **lists)
 
 

@@ -30,10 +30,10 @@ class Letters(NamedTuple):
         return rs*np.array(self.u), sizes, bs + np.array(self.b)
 
 
-_ONE = Letters()
+ONE = Letters()
 
 
-def bounds_at(smoothed: Smoothed, target: Target, r: Array, c: Array, b: Array | float = 0.0, *, letters: Letters = _ONE,
+def bounds_at(smoothed: Smoothed, target: Target, r: Array, c: Array, b: Array | float = 0.0, *, letters: Letters = ONE,
               quick: Mapping[float, Smoothed] | None = None) -> Projection:
     """`project` for one activation, or the letters of a vocabulary, at one axis of points; `quick`: by c, in its place."""
     rs, cs, bs = letters.columns(r, c, b)
@@ -58,7 +58,7 @@ def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], a
     return {**out, "notes": list(dict.fromkeys(notes))}
 
 
-def best_bias(smoothed: Smoothed, target: Target, r: float, c: float, letters: Letters = _ONE) -> dict[str, Infimum]:
+def best_bias(smoothed: Smoothed, target: Target, r: float, c: float, letters: Letters = ONE) -> dict[str, Infimum]:
     """The infimum over the bias of each bound at one (r, c)."""
     far = 6.0  # deviations of a pre-activation that a bias may shift
     (rs, cs, bs) = (v[0] for v in letters.columns(np.asarray(r), np.asarray(c)))

@@ -20,6 +20,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z
 from hermitex.theories.features.smoothed import Smoothed
+from hermitex.theories.risks.bias import Letters
 from hermitex.theories.risks.projection import Target
 
 Array = np.ndarray[Any, Any]
@@ -160,12 +161,27 @@ class Bounds(Cited, Tabled, Shown):
         return curves(x.tolist(), lines, ax, xlabel=r"$\kappa$", ylabel=r"$h(\kappa)$", reference=names["target"])
 
 
-def as_numbers(name: str, value: Any) -> Array:
+def as_numbers(name: str, value: Any, asking: str = "bounds") -> Array:
     """A parameter as an array of floats, of the shape it was given in; BadInput, by its name, for what is no number."""
     try:
         array = real_array(value)
     except NO_NUMBER:
-        raise BadInput(f"bounds: {name} = {brief(value)} is not a number") from None
+        raise BadInput(f"{asking}: {name} = {brief(value)} is not a number") from None
     if np.isnan(array).any():
-        raise BadInput(f"bounds: {name} holds nan")
+        raise BadInput(f"{asking}: {name} holds nan")
     return array
+
+
+def letters_of(asking: str, vocabulary: Any, norms: Any, biases: Any) -> Letters:
+    """The vocabulary, checked; one letter without biases where none is given."""
+    lists = {"vocabulary": vocabulary, "norms": norms, "biases": biases}
+    given = {n: as_numbers(n, v, asking) for n, v in lists.items() if v is not None}
+    if wrong := next((n for n, v in given.items() if v.ndim != 1 or not v.size or not np.all(np.isfinite(v))), None):
+        raise BadInput(f"{asking}: {wrong} is a list of finite numbers, one for each letter")
+    count = given["vocabulary"].size if "vocabulary" in given else given["biases"].size if "biases" in given else 1
+    if wrong := next((n for n, v in given.items() if v.size != count), None):
+        raise BadInput(f"{asking}: {wrong} has {given[wrong].size} entries for {count} letters; give one for each")
+    if "norms" in given and np.any(given["norms"] <= 0):
+        raise BadInput(f"{asking}: norms are positive")
+    u, c, b = (tuple(map(float, given[n])) if n in given else None for n in ("vocabulary", "norms", "biases"))
+    return Letters(u or (1.0,)*count, c, b or (0.0,)*count)
