@@ -157,7 +157,7 @@ class Spectrum(Cited, Shown):
             ax.annotate("outlier", (v, 0), (v, 0.25*ax.get_ylim()[1]), ha="center", fontsize="small",
                         arrowprops={"arrowstyle": "->", "color": "0.3"})
         if far := [f"{v:.5g}" for v in self.outliers if v > 3*right]:
-            ax.annotate(f"outlier{'s' if len(far) > 1 else ''} at {', '.join(far)} $\\rightarrow$", (0.99, 0.06), ha="right",
+            ax.annotate(f"outlier{'s' if len(far) > 1 else ''} at {', '.join(far)} $\\rightarrow$", (0.99, 0.5), ha="right",
                         xycoords="axes fraction", fontsize="small", color="0.3")
         return ax
 

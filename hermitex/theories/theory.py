@@ -138,6 +138,10 @@ class Theory(Cited, Shown):
         """A one-line note on the experiment of a curve of this theory; "" for none."""
         return ""
 
+    def at_size_of(self, measured: Curve) -> dict[str, Any]:
+        """The numbers with which the theory's line is drawn next to this experiment, where it has a finite-size correction."""
+        return {}
+
     def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Where a curve starts, if the dimension says it: as numbers that an experiment at another dimension takes, too."""
         return {}
