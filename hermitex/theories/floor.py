@@ -6,7 +6,7 @@ depend on u, and may go below it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -46,6 +46,8 @@ def floor(g: Formula, rows: Sequence[Sequence[Any]] = (), *, budget: float | Non
     >>> found["variance"], found["sharp"]      # ridge has a risk of 0.1255 at n = 40 d, p = 8 d with four letters and biases
     (1.0, 0.0)
     """
+    if isinstance(rows, str) or not isinstance(rows, Iterable):
+        raise BadInput(f"floor: rows is a list of directions, [[1, 0]], not {brief(rows)}")
     exact = [_row(row) for row in rows]
     width = len(exact[0]) if exact else 0
     if any(len(row) != width for row in exact):
