@@ -105,6 +105,14 @@ def test_the_best_learning_rate_of_one_step(sigma, g, alpha, lam, alpha0, Delta,
                                              Delta=Delta)["test_error"].min()
 
 
+@pytest.mark.slow
+def test_the_best_learning_rate_of_the_network_itself():
+    """eta enters its equations beside r and c; numbers of the sheet, where a search found them."""
+    theory = hx.theories.one_step("tanh", "sin", network="exact")
+    best = theory.minimise("test_error", over="eta", bounds=(0.5, 10), alpha=2, lam=0.1, alpha0=2)
+    assert best["eta"] == pytest.approx(2.2659, abs=5e-5) and best["test_error"] == pytest.approx(0.12080966387422967, rel=1e-12)
+
+
 def test_the_best_point_comes_first():
     best = hx.theories.glm().minimise("test_error", over="lam", bounds=(1e-3, 10), alpha=2, Delta=0.25)
     assert repr(best).startswith("Solution(lam=0.25, test_error=0.175391") and "; inside the bounds; converged" in repr(best)
