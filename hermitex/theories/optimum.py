@@ -41,6 +41,8 @@ class TheoryPoint(NamedTuple):
         """{parameter of the system: its slope by the letter}, of the parameters that move."""
         parameters = [p.name for p in self.point.system.parameters]
         value = np.asarray(self.given[name], dtype=float)
+        if not np.all(np.isfinite(value)):
+            raise BadInput(f"{self.theory.name}: {name} = inf is a limit, and has no derivative")
         step = 2e-3*np.where(value == 0, 1.0, np.abs(value))  # a formula of sixth order: (2e-3)^6 and 1e-13 of rounding are left
 
         def at(k: int) -> dict[str, np.ndarray]:
