@@ -20,7 +20,8 @@ page = Result(
     "Bounds on the risk after one giant gradient step",
     "Whatever the sample size, width and ridge, the test error lies above the squared distance of the target from the span of "
     r"$\mu_0$, $\kappa\mu_1$ and, through the target's other coordinate, the multiple $\mu_1$ of it; that of $\mu_0$ alone is "
-    r"reached at infinite ridge. Both are elementary: with $\mu_0$ alone it is $g_2 - t_1^2/G_{11}$.",
+    "reached at infinite ridge, so that it bounds the error at the best ridge, and not that at a given one. "
+    r"Both are elementary: with $\mu_0$ alone it is $g_2 - t_1^2/G_{11}$.",
     source="cui2024", place="Eqs. (26)-(28), (132)",
     assumptions=[r"the test error of Result 3.3", r"a product of functions is their Gaussian product over $\kappa$"],
 )

@@ -25,7 +25,8 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     Returns
     -------
     {dimension, seeds, eigenvalues (seeds, p), largest, below, standard_error}: `largest` the mean largest eigenvalue, `below` the
-    mean share of eigenvalues below the point under which half of the law's bulk lies (`median`, `expected`).
+    mean share of eigenvalues below the point under which half of the law's bulk lies (`median`, `expected`); `outliers` the mean
+    largest eigenvalues, as many as the law has outliers at its own dimension.
 
     Examples
     --------
@@ -41,6 +42,8 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     largest = 3000  # features: a matrix of 72 MB
     if min(d, n, p) < 2 or p > largest or n > 10*largest:
         raise BadInput(f"spectrum: d = {d} gives {n} samples and {p} features; p is between 2 and {largest} in an experiment")
+    if len(set(law.letters.b)) > 1:
+        raise BadInput("spectrum: letters with different biases have no experiment; give them one bias")
     sigma = compile(law.sigma(z))
     median, expected = _median(law)
 
@@ -50,16 +53,20 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     rows, measured = [], []
     for seed in chosen:
         rng = np.random.default_rng(seed)
-        features = spiked(values_of, d=d, p=p, r=law.r, c=law.c, gamma=0.0, rng=rng)
+        features = spiked(values_of, d=d, p=p, r=law.r, c=law.c, gamma=0.0, rng=rng, kind=law.rows, letters=law.letters.u,
+                          fractions=law.fractions, norms=law.letters.c, bias=law.letters.b[0])
         phi = features(rng.standard_normal((n, d)))  # already over sqrt(p)
         values = np.linalg.svd(phi, compute_uv=False)**2
         values = np.append(values, np.zeros(p - values.size))*(1.0 if law.normalisation == "p" else p/n)
         rows.append(values)
-        measured.append([values.max(), np.mean(values < median)])
+        measured.append([values.max(), np.mean(values < median), *np.sort(values)[::-1][:len(law.outliers)]])
     mean, error = mean_and_error(measured)
+    top = {"outliers": [float(v) for v in mean[2:]]} if law.outliers else {}
+    off = {"outliers": [float(v) for v in error[2:]]} if law.outliers else {}
     return {"dimension": d, "seeds": list(chosen), "eigenvalues": np.array(rows), "largest": float(mean[0]),
             "below": float(mean[1]), "median": median, "expected": expected,
-            "standard_error": {"largest": float(error[0]), "below": float(error[1])}}
+            **top,
+            "standard_error": {"largest": float(error[0]), "below": float(error[1]), **off}}
 
 
 def _median(law: Any) -> tuple[float, float]:

@@ -148,6 +148,12 @@ def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: s
     return _nothing(g, law, names, why)
 
 
+def read_target(target: Any, variables: Any = None) -> tuple[Expr, tuple[str, ...]]:
+    """A target without parameters and the names of its variables."""
+    g, _, names, _ = _read(target, None, variables)
+    return g, names
+
+
 def _read(target: Any, channel: Any, variables: Any) -> tuple[Expr, NamedChannel | Channel, tuple[str, ...], tuple[Symbol, ...]]:
     declared = _declared(variables)
     g = _parsed(target, declared) if isinstance(target, str) else real_expression(target)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sympy import Add, Expr, Float, Mul, S, Symbol
 
-from hermitex.errors import BadInput, BudgetExceeded, NoClosedForm
+from hermitex.errors import BadInput, BudgetExceeded, NoClosedForm, UnknownName
 from hermitex.exponents.channels import channel
 from hermitex.exponents.directions.direction_text import directions_words
 from hermitex.exponents.findings import Findings, Stage
@@ -57,11 +57,18 @@ class Unlearned(Shown):
 
     def __str__(self) -> str:
         known = directions_words(self.directions, self.variables) or "nothing"
-        shown = [f"once {known} is known ({self._cost()}):"]
+        cost = f" ({self._cost()})" if self.orders or not self.directions else ""
+        shown = [f"once {known} is known{cost}:"]
         shown += [f"  E Var(g|P_U z) = {self._number('variance')}: the error of readouts that see only P_U z is no less"]
         shown += [f"  less what is linear in the rest = {self._number('sharp')}: the floor of ridge at n, p ~ d, which the line "
                   "above does not bound"]
         return "\n".join(shown)
+
+    def __getitem__(self, name: str) -> float:
+        """`variance`, `sharp` or `error` as a number."""
+        if name not in self.values:
+            raise UnknownName(name, self.values, "quantity")
+        return self.values[name]
 
     def _cost(self) -> str:
         steps = f"{len(self.orders)} step{'s' if len(self.orders) != 1 else ''}"

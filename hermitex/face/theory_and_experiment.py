@@ -1,7 +1,8 @@
 r"""hx.curve(theory, alpha=..., simulate=True): the learning curve of a theory, its experiment and its reference lines.
 
 The experiment is made at d = `dimension` where that is given (the theory then carries its 1/d term for that very d), else at a d
-that costs about a minute; ``simulate={"dimension": 600, "seeds": 32}`` sets the experiment's own.
+that costs about a minute; the theory of features carries the 1/d term of that d, that of a network is the limit d -> infinity.
+``simulate={"dimension": 600, "seeds": 32}`` sets the experiment's own.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     simulate : True adds `.simulation`, measured at finite size; a mapping sets the experiment's own options:
         dimension (d), seeds (how many, or which), model ("features" or "network"), test (fresh samples), alpha, or
         the theory's axis (where to measure; by default at most 8 of the points). A curve along t starts where the
-        theory does, whatever the experiment's d; d also sets the start if nothing else does
+        theory does, whatever the experiment's d; d also sets the start if nothing else does. The line of one-step is drawn with
+        the 1/d term of the experiment's d if that has spiked features; next to networks it is the limit d -> infinity
     progress : called with (seeds done, seeds in all); True writes a line on stderr
     title : what a legend says (default: the numbers given, alpha0 and eta first)
     numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; a list is the axis if alpha is one
@@ -123,9 +125,16 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     if options is None:
         return found
     measured = experiment(made, line, options, progress, **numbers)
+    found = at_size_of(made, found, measured, **{axis: line}, **numbers)
     if said := made.of_experiment(found, measured):
         measured = replace(measured, parameters={**measured.parameters, "remark": said})
     return found.with_simulation(measured)
+
+
+def at_size_of(theory: Any, found: Curve, measured: Curve, **numbers: Any) -> Curve:
+    """The curve of a theory at the size of its experiment, where the theory has a correction and no size was given."""
+    more = {n: v for n, v in theory.at_size_of(measured).items() if numbers.get(n) is None}
+    return replace(theory.curve(title=found.title, **numbers, **more), named=found.named) if more else found
 
 
 def _of_each(theory: Any, alpha: Any, each: str | Sequence[str], numbers: Mapping[str, Any], **how: Any) -> Curves:
@@ -388,4 +397,4 @@ def _progress(progress: Any) -> Callable[[int, int], None] | None:
     return progress or None
 
 
-__all__ = ["Baselines", "baselines", "best_linear", "build", "curve", "experiment"]
+__all__ = ["Baselines", "at_size_of", "baselines", "best_linear", "build", "curve", "experiment"]

@@ -50,6 +50,8 @@ class Solution(Columned):
     parameters : mapping        the numbers it was solved at, by name
     inner : tuple of str        the names of `value` that only serve the equations (`where` names): not in the notebook's table
     notes : tuple of str        what the reader should know (a singular block, an ill-conditioned point)
+    optimum : tuple of str      of `minimise`: the letters that were sought and the objective, which are shown first
+    at_end : str                of `minimise`: which of these letters lie at an end of their bounds ("" if all lie inside)
 
     Guarantee
     ---------
@@ -81,6 +83,8 @@ class Solution(Columned):
     history: Mapping[str, Any] = field(default_factory=dict)  # of an iteration: {unknown: its values from the start on}
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inner: tuple[str, ...] = ()
+    optimum: tuple[str, ...] = ()
+    at_end: str = ""
 
     def __getitem__(self, name: str) -> Any:
         """The numbers of a name; the matrix of Q11, Q12, ..., after the shape of the parameters; the complex one of G_re, G_im."""
@@ -216,7 +220,8 @@ class Solution(Columned):
         A parameter that is an array at every point (a spectrum, a matrix) has no column.
         """
         rows = self.points or 1
-        columns = {**self._given(rows), **self.value, **{name: getattr(self, name) for name in _DIAGNOSTICS}}
+        first = {**{n: self[n] for n in self.optimum}, "at_end": self.at_end or "inside"} if self.optimum else {}
+        columns = {**first, **self._given(rows), **self.value, **{name: getattr(self, name) for name in _DIAGNOSTICS}}
         return {k: np.broadcast_to(np.asarray(v), (rows,)).tolist() for k, v in columns.items()}
 
     def _given(self, rows: int) -> dict[str, Any]:
@@ -253,7 +258,8 @@ class Solution(Columned):
         # An error that is not residual/(1 - stability) says more than the residual: that of a quadrature, of a double root.
         known = np.any(np.isfinite(self.error)) and (np.all(np.isnan(self.stability)) or np.nanmax(self.error) > _LARGE)
         off = f", error {np.nanmax(self.error):.1g}" if known else ""
-        return f"{state}, residual {residual:.2g}{off}{self._stability()}, {methods or 'no method'}, {iterations} iterations"
+        best = f"{self.at_end or 'inside the bounds'}; " if self.optimum else ""
+        return f"{best}{state}, residual {residual:.2g}{off}{self._stability()}, {methods or 'no method'}, {iterations} iterations"
 
     def _stability(self) -> str:
         gain = np.asarray(self.stability, dtype=float)
@@ -268,8 +274,10 @@ class Solution(Columned):
             columns = self.table()
             away = np.any(np.asarray(self.stability, dtype=float) > 1)
             given = [n for n in self._given(self.points or 1) if several(columns[n])]
-            names = [*given, *(n for n in self.value if n not in self.inner), *(["stability"] if away else []), "converged"]
-            plain = {n: n for n in ("stability", "converged")}
+            first = [*self.optimum, "at_end"] if self.optimum else []
+            names = [*first, *given, *(n for n in self.value if n not in (*self.inner, *first)), *(["stability"] if away else []),
+                     "converged"]
+            plain = {n: n.replace("_", " ") for n in ("at_end", "stability", "converged")}
             return self._shown_table(names, f"{type(self).__name__}: {self._summary()}", plain)
         except Exception:  # a notebook cell must never fail because its result could not be drawn
             return f"<code>{escape(object.__repr__(self))}</code>"

@@ -18,13 +18,14 @@ from hermitex.systems.names import by_name
 
 _SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
 _FLAT = 1e-6  # a slope, per unit of log p or of the interval, of the objective's own size: less is 0
+_ROUGH = 1e-5  # the tolerance of a scan, which only finds valleys
 _VALLEYS = 3  # from which several parameters are refined: the lowest of the scan
 
 
 def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: Any) -> Solution:
     """The Solution at the best parameters; `solution[name]` is the best value of each.
 
-    solve : numbers of the parameters by keyword, arrays allowed -> Solution, which does not raise
+    solve : numbers of the parameters by keyword, arrays allowed, and `tolerance` -> Solution, which does not raise
     """
     names = [over] if isinstance(over, str) or not isinstance(over, Sequence) else list(over)
     names = [str(n) for n in names]
@@ -74,23 +75,48 @@ class _LeastSearch:
         """(coordinates (k, B), objective (B,)), infinite where it was not solved."""
         axes = [np.linspace(lo, hi, _SCAN[len(self.names)]) for lo, hi in self.ends]
         u = np.array(list(product(*axes))).T
-        found = self.solve(**self.numbers(u))
-        values = np.where(found.converged, np.asarray(found[self.objective], dtype=float), np.inf)
+        # In parts of neighbours: a sharp function at one end of the bounds makes the nodes of its own part fine, not those of all.
+        parts = [self.solve(tolerance=_ROUGH, **self.numbers(part))
+                 for part in np.array_split(u, u.shape[1]//_SCAN[3], axis=1)]
+        values = np.concatenate([np.where(f.converged, np.asarray(f[self.objective], dtype=float), np.inf) for f in parts])
         values = np.where(np.isfinite(values), values, np.inf)
+        for k in np.argsort(values, kind="stable")[:_VALLEYS]:  # next to a pole a value holds at the rough tolerance only
+            values[k] = self.value(u[:, k])[0] if np.isfinite(values[k]) else np.inf
         if np.all(values == np.inf):
+            found = parts[0]
             why = np.ravel(np.asarray(found.reason, dtype=object))[0]
             raise NotConverged(found, f"minimise: no point between the bounds could be solved; the first: {why}")
         return u, values
 
+    def value(self, u: Any) -> tuple[float, Solution]:
+        """Objective and solution; infinite where it is not solved."""
+        found = self.solve(**{n: float(v) for n, v in self.numbers(u).items()})
+        solved = np.all(found.converged) and np.isfinite(found[self.objective])
+        return float(found[self.objective]) if solved else np.inf, found
+
+    def near_slope(self, v: float) -> float:
+        """The slope of one parameter from seven solves, an error of sixth order; NaN where it is not that of the fourth, too."""
+        (lo, hi), step = self.ends[0], 1e-2 if self.logs[0] else 2e-3*(self.ends[0][1] - self.ends[0][0])
+        if hi - lo < 7*step:
+            return np.nan
+        offsets = np.arange(-3, 4) + max(0, int(np.ceil((lo - v)/step + 3))) - max(0, int(np.ceil((v - hi)/step + 3)))
+        found = self.solve(**self.numbers([v + step*offsets]))
+        if not np.all(found.converged):
+            return np.nan
+        y = np.asarray(found[self.objective], dtype=float)
+        fine, coarse = (float(np.linalg.solve(np.vander(o, increasing=True).T.astype(float), np.eye(o.size)[1]) @ f)/step
+                        for o, f in ((offsets, y), (offsets[1:-1], y[1:-1])))
+        return fine if abs(fine - coarse) <= _FLAT*np.abs(y).max() else np.nan
+
     def at(self, u: Any) -> tuple[float, np.ndarray, Solution]:
-        """Objective, its slope along the coordinates, and the solution; infinite, and no slope, where it is not solved."""
+        """Objective, its exact slope along the coordinates, and the solution; infinite, and no slope, where it is not solved."""
         numbers = {n: float(v) for n, v in self.numbers(u).items()}
-        found = self.solve(**numbers)
-        if not (np.all(found.converged) and np.isfinite(found[self.objective])):
+        value, found = self.value(u)
+        if value == np.inf:
             return np.inf, np.full(len(self.names), np.nan), found
         slope = np.array([float(found.derivative(n)[self.objective])*(numbers[n] if log else 1.0)
                           for n, log in zip(self.names, self.logs, strict=True)])
-        return float(found[self.objective]), slope, found
+        return value, slope, found
 
     def one(self) -> Solution:
         """One parameter: the least of what the valleys of the scan hold.
@@ -103,23 +129,35 @@ class _LeastSearch:
         lows = np.flatnonzero(np.isfinite(values) & (values <= padded[:-2]) & (values <= padded[2:]))
         lows = lows[np.argsort(values[lows], kind="stable")][:_VALLEYS]
         floors = [self.floor(u[0], int(k)) for k in lows]
-        return self.answer([min(floors, key=lambda v: self.at([v])[0]) if len(floors) > 1 else floors[0]])
+        return self.answer([min(floors, key=lambda v: self.value([v])[0]) if len(floors) > 1 else floors[0]])
 
     def floor(self, line: np.ndarray, k: int) -> float:
         """Where the objective is least between the neighbours of point k: at the zero of its slope, an end, or an edge."""
         from scipy.optimize import minimize_scalar, toms748
 
         a, b = float(line[max(k - 1, 0)]), float(line[min(k + 1, line.size - 1)])
-        slopes = [float(self.at([v])[1][0]) for v in (a, b)]
+
+        def slope(v: float) -> float:
+            near = self.near_slope(v)
+            return near if np.isfinite(near) else float(self.at([v])[1][0])
+
+        slopes = [slope(v) for v in (a, b)]
         if slopes[0] < 0 < slopes[1]:
             try:
-                return float(toms748(lambda v: float(self.at([v])[1][0]), a, b, xtol=1e-13, rtol=1e-13))
+                return self.polished(float(toms748(slope, a, b, xtol=1e-13, rtol=1e-13)))
             except ValueError:  # between them it is not solved everywhere
                 pass
         if (k == 0 and slopes[0] >= 0) or (k == line.size - 1 and slopes[1] <= 0):
             return float(line[k])
         # no zero of the slope between lower ends: an edge of the objective
-        return float(minimize_scalar(lambda v: self.at([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
+        return float(minimize_scalar(lambda v: self.value([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
+
+    def polished(self, v: float) -> float:
+        """One step of Newton's method on the exact slope, where there is one and the step is short."""
+        step = 1e-3 if self.logs[0] else 1e-3*(self.ends[0][1] - self.ends[0][0])
+        exact, sides = self.at([v])[1][0], [self.near_slope(v + k*step) for k in (-1, 1)]
+        move = -exact*2*step/(sides[1] - sides[0]) if sides[0] < sides[1] else np.nan
+        return v + move if abs(move) < step**2 else v
 
     def several(self) -> Solution:
         """Several: down the slope from the lowest points of the scan, then the zero of the slope inside; without it at an edge."""
@@ -160,7 +198,9 @@ class _LeastSearch:
     def answer(self, u: Sequence[float]) -> Solution:
         """The solution with the best parameters in it, and the check of its slope in the notes."""
         value, slope, found = self.at(u)
-        numbers, notes = self.numbers(u), []
+        if len(u) == 1 and not np.isfinite(slope[0]):
+            slope = np.array([self.near_slope(float(u[0]))])
+        numbers, notes, ends = self.numbers(u), [], []
         low, high = self.span
         if not np.isfinite(value):
             found.require("narrower bounds")
@@ -176,9 +216,12 @@ class _LeastSearch:
             end = "lower" if v - lo < 1e-9*(hi - lo) else "upper" if hi - v < 1e-9*(hi - lo) else ""
             size = max(abs(value), 1e-300)
             if end:
+                ends.append(f"{n} at the {end} end")
                 notes.append(f"the least {self.objective} lies at the {end} end of the bounds, {n} = {float(numbers[n]):.6g}; its "
                              f"slope there is {g/(float(numbers[n]) if self.logs[self.names.index(n)] else 1.0):.3g}")
             elif not abs(g) <= _FLAT*size:
                 notes.append(f"the slope of {self.objective} by {n} is {g:.1e} at its least value, not 0: an edge, or few digits")
-        values = {**found.value, **{n: float(v) for n, v in numbers.items()}}
-        return replace(found, value=values, notes=(*found.notes, *notes))
+        best = {n: float(v) for n, v in numbers.items()}
+        first = (*best, self.objective)
+        return replace(found, value={**best, self.objective: found[self.objective], **found.value, **best},
+                       notes=(*found.notes, *notes), optimum=first, at_end=", ".join(ends))

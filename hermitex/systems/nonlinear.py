@@ -25,7 +25,7 @@ class NonlinearBlock:
                  ) -> None:
         """ask(s, average=None): what its function returns;  s: the state, which is led to where x stands;  column: of a row."""
         self.block, self.ask, self.s, self.points, self.column = block, ask, s, points, column
-        self._some: tuple[bytes, State] = b"", {}  # the state at some of the points, those that were asked for last
+        self._some: tuple[bytes | None, State] = None, {}  # the state at some of the points, those that were asked for last
         self._looked: dict[bytes, list[Any]] = {}  # by state: outputs, residual, Jacobian
 
     def functions(self) -> dict[str, Any]:

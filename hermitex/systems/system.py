@@ -444,8 +444,8 @@ class System(Shown):
         known = [s.name for s in (*self.equations, *self.observables)]
         if str(objective) not in known:
             raise UnknownName(str(objective), known, "quantity to minimise")
-        return minimise(lambda **p: self.solve(given, start=start, tolerance=tolerance, raise_on_failure=False, **p),
-                        str(objective), [str(n) for n in wanted], bounds)
+        how = {"start": start, "tolerance": tolerance, "raise_on_failure": False}
+        return minimise(lambda **p: self.solve(given, **{**how, **p}), str(objective), [str(n) for n in wanted], bounds)
 
     def follow(self, parameter: str | Symbol, bounds: Sequence[float], *, start: Mapping[str, Any] | None = None,
                tolerance: float = 1e-10, **numbers: Any) -> Branch:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.conditional_coefficients import mu_star as mu_star
     from hermitex.theories.covariate import covariate as covariate
     from hermitex.theories.curve import Curve as Curve
+    from hermitex.theories.floor import floor as floor
     from hermitex.theories.giant_step import giant_step as giant_step
     from hermitex.theories.glm import glm as glm
     from hermitex.theories.kernel_limit import KernelLimit as KernelLimit
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.spectrum import spectrum as spectrum
     from hermitex.theories.spike import spike as spike
     from hermitex.theories.spiked_covariance import spiked_covariance as spiked_covariance
+    from hermitex.theories.step_ridge import intermediate_step as intermediate_step
     from hermitex.theories.target import target_moments as target_moments
     from hermitex.theories.theory import Theory as Theory
     from hermitex.theories.tree import tree as tree
@@ -76,8 +78,10 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "covariate": ("covariate", "covariate"),
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),
+    "intermediate_step": ("step_ridge", "intermediate_step"),
     "tree": ("tree", "tree"),
     "committee": ("committee", "committee"),
+    "floor": ("floor", "floor"),
     "giant_step": ("giant_step", "giant_step"),
     "mean_field_parity": ("mean_field_parity", "mean_field_parity"),
     "spiked_covariance": ("spiked_covariance", "spiked_covariance"),

@@ -3,8 +3,9 @@
 upper = E g^2 - <h, mu_0>^2/<mu_0, mu_0>                                                     [cui2024, Eq. (26)]
 lower = E g^2 - |P_{mu_0, kappa mu_1} h|^2 - <mu_1, h_1>^2/<mu_1, mu_1>                       [cui2024, Eq. (27)]
 over kappa ~ N(0, 1): mu_k(kappa) of the activation at (r, c), h and h_1 of the target at (gamma, 1 - gamma^2). The upper
-bound is the risk at lambda -> oo, the lower bound the risk at infinite alpha and beta. (28) minimises them over the learning
-rate, (132) over a bias b in sigma(r kappa + b + sqrt(c) z).
+bound is the risk at lambda -> oo: it bounds the risk at the best ridge, not that at a given ridge, which may be larger. The lower
+bound holds for every ridge; the risk reaches it at infinite alpha and beta. (28) minimises them over the learning rate, (132)
+over a bias b in sigma(r kappa + b + sqrt(c) z).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hermitex.hints import Formula, Numbers
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
 from hermitex.theories.risks.projection import Projection, Target, project
-from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
+from hermitex.theories.risks.risk_bounds import Bounds, as_numbers, letters_of
 from hermitex.theories.risks.risk_path import optimise_bounds
 
 Array = np.ndarray[Any, Any]
@@ -31,8 +32,10 @@ _SHARPEST = 1e8  # r/sqrt(c) beyond which a deviation of the bulk is few floats 
 def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers | None = None, gamma: Numbers | None = None,
            alpha0: Numbers | None = None, eta: Numbers | None = None, beta: Numbers | None = None, Delta: Numbers = 0.0,
            optimise: bool = False, bias: bool = False, vocabulary: Sequence[float] | None = None,
-           norms: Sequence[float] | None = None) -> Bounds:
-    """Upper and lower bound on the risk after one giant gradient step.
+           norms: Sequence[float] | None = None, biases: Sequence[float] | None = None) -> Bounds:
+    """Bounds on the risk after one giant gradient step: lower for every ridge, upper for the best ridge.
+
+    `upper` is the risk at lam -> infinity, so that the best ridge does no worse; at a given lam the risk may exceed it.
 
     Parameters
     ----------
@@ -40,9 +43,9 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     r, c, gamma : the spiked features: numbers or arrays that broadcast; c > 0 (default 1), -1 <= gamma <= 1 (default 1)
     alpha0, eta, beta, Delta : or the gradient step they come from (eta is eta_tilde; alpha0 may be inf)
     optimise : minimise over the learning rate, each bound by itself (28)
-    bias : also minimise over a bias, `upper_bias` and `lower_bias` (132)
-    vocabulary, norms : values u_k of the first readout and squared row norms c_k: the richer basis
-        {mu_0^k, kappa mu_1^k} with mu^k at (r u_k, c_k)
+    bias : also minimise over a bias of every neuron, `upper_bias` and `lower_bias` (132)
+    vocabulary, norms, biases : values u_k of the first readout, squared row norms c_k (default c) and biases b_k (default 0) of
+        each letter: the richer basis {mu_0^k, kappa mu_1^k} with mu^k at (r u_k, c_k, b_k); biases alone are letters with u_k = 1
 
     Returns
     -------
@@ -69,31 +72,25 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     if not isinstance(optimise, bool):
         raise BadInput(f"bounds: optimise is True or False, not {brief(optimise)}")
     if optimise:
-        if vocabulary is not None or norms is not None:
-            raise BadInput("bounds: optimise takes no vocabulary; give r")
+        if vocabulary is not None or norms is not None or biases is not None:
+            raise BadInput("bounds: optimise takes no vocabulary and no biases; give r")
         given = {"r": r, "c": c, "gamma": gamma, "alpha0": alpha0, "Delta": Delta, "eta": eta, "beta": beta}
         return optimise_bounds(smoothed, g, given, bias)
     r, c, gamma = _where(smoothed, g, (r, c, gamma), (alpha0, eta, beta, Delta))
-    letters = tuple(as_numbers("vocabulary", vocabulary)) if vocabulary is not None else (1.0,)
-    sizes = as_numbers("norms", norms) if norms is not None else None
-    if sizes is not None and (len(sizes) != len(letters) or np.any(sizes <= 0)):
-        raise BadInput(f"bounds: {len(letters)} letters need {len(letters)} positive norms")
-    if (len(letters) > 1 or sizes is not None) and bias:
-        raise BadInput("bounds: a bias with a vocabulary is not supported; leave one of them out")
+    letters = letters_of("bounds", vocabulary, norms, biases)
     shape = np.broadcast_shapes(r.shape, c.shape, gamma.shape)
     if 0 in shape:
         raise BadInput("bounds: an array of parameters is empty")
     rs, cs, gs = (np.broadcast_to(v, shape).ravel() for v in (r, c, gamma))
-    K = len(letters)
-    at = (rs[:, None]*np.array(letters), np.broadcast_to(cs[:, None] if sizes is None else sizes, (rs.size, K)),
-          np.zeros((rs.size, K)))
+    K = len(letters.u)
+    at = letters.columns(rs, cs)
     parts = {v: (np.flatnonzero(gs == v), Target(g, float(v))) for v in np.unique(gs)}
     found = Projection(*(np.empty((rs.size, *s)) for s in ((), (), (K,), (2*K,), (K,), ())))
     for rows, target in parts.values():
         part = project([smoothed]*K, target, *(v[rows] for v in at))
         for name in Projection.__dataclass_fields__:
             getattr(found, name)[rows] = getattr(part, name)
-    biased = over_bias(smoothed, parts, (rs, cs)) if bias else {}
+    biased = over_bias(smoothed, parts, (rs, cs), letters) if bias else {}
     notes = list(biased.get("notes", ()))
     digits = 1e-9  # a larger error is named in the notes
     if np.any(found.error > digits*np.maximum(1, found.upper)):
@@ -106,9 +103,9 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     b1, psi = (found.b1, found.psi) if K > 1 else (found.b1[:, 0], found.psi[:, 0])
     return Bounds(
         smoothed.activation, next(iter(parts.values()))[1].activation, shaped(found.upper), shaped(found.lower),
-        shaped(rs), shaped(cs) if sizes is None else tuple(sizes), shaped(gs),
+        shaped(rs), shaped(cs) if letters.c is None else letters.c, shaped(gs),
         {"b1": shaped(b1, K), "b": shaped(found.b, 2), "psi": shaped(psi, K)}, shaped(found.error),
-        **{n: shaped(v) for n, v in biased.items() if n != "notes"}, notes=tuple(notes), letters=letters)
+        **{n: shaped(v) for n, v in biased.items() if n != "notes"}, notes=tuple(notes), letters=letters.u, biases=letters.b)
 
 
 def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple[Any, Any, Any, Any]) -> tuple[Array, Array, Array]:

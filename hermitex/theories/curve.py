@@ -260,7 +260,7 @@ class Curve(Cited, Columned, Shown):
                 v = f"${letter(name)}$ = {v}" if re.fullmatch(r"[\d./]+", v) else v  # an exact number
                 words[name] = v if len(v) <= 40 else f"{v[:37]}..."
             elif np.ndim(v) == 0 and not isinstance(v, bool):
-                words[name] = f"${letter(name)} = {number(float(v), 4)}$"
+                words[name] = f"${letter('d' if name == 'dimension' else name)} = {number(float(v), 4)}$"
         return words
 
     def _measured(self, size: Any = None) -> str:

@@ -83,6 +83,32 @@ class SmallStep(Theory):
         """Functions and numbers, and the status."""
         return {"sigma": self.sigma.name, "target": self.g.name, **fixed, "status": self.status}
 
+    @cached_property
+    def ridge(self) -> Theory:
+        """The theory of ridge on the features after the step: `.solve`, `.curve(alpha=[...], ...)`."""
+        from hermitex.theories.step_ridge import SmallStepRidge
+
+        return SmallStepRidge(self.sigma, self.g)
+
+    def risk(self, **numbers: Any) -> Solution:
+        """Ridge on the features after the step, 1/2 sum (y - w.phi)^2 + lam/2 |w|^2 on alpha d fresh samples.
+
+        Parameters
+        ----------
+        psi1, psi2, eta, Delta=0 : as in `solve`;  alpha : fresh samples over d;  lam : ridge, positive
+
+        Returns
+        -------
+        Solution : test_error (against the clean target), test_error_noisy, train_error, of random features at eta = 0; arrays
+        broadcast. A mean of the target is fitted where E sigma != 0.
+
+        Guarantee: derived at the level of Gaussian equivalence; this is the limit, not a promise at finite d. See docs/promise.md.
+
+        >>> small_step("tanh", "sin").risk(psi1=2, psi2=1, alpha=1.5, lam=0.1, eta=[0, 2], Delta=0.1)["test_error"].round(7)
+        array([0.308915, 0.267745])
+        """
+        return self.ridge.solve(**numbers)
+
     def spectrum(self, *, simulated: Any = None, points: int = 400, **numbers: Any) -> WeightSpectrum:
         """The singular values of W_1: the bulk's density, the outlier, and the singular values of simulated networks.
 
@@ -139,8 +165,8 @@ def small_step(sigma: Formula, g: Formula) -> SmallStep:
     ------
     BadInput : not square integrable, free parameters, an activation with E[z sigma] = 0, a number out of range.
 
-    Ridge regression on the features sigma(W_1^T x)/sqrt(N) is a case of `covariate`, for weights W_1 that are given: Omega =
-    mu_1^2 W_1^T W_1 + mu_star^2, Phi = mu_1 W_1, Psi = 1, theta = sqrt(d) beta_star (an odd sigma: no mean).
+    Ridge regression on the features sigma(W_1^T x)/sqrt(N) has the error `.risk(...)`; for given weights W_1 it is a case of
+    `covariate`: Omega = mu_1^2 W_1^T W_1 + mu_star^2, Phi = mu_1 W_1, Psi = 1, theta = sqrt(d) beta_star (an odd sigma: no mean).
 
     Guarantee
     ---------

@@ -2,6 +2,7 @@
 
 Phi (n x p) holds the spiked random features sigma(w_i . x + r kappa) after one giant gradient step [cui2024, App. F]. The
 outlier is the spike's: n E mu_0^2 + O(1) for Phi^T Phi/p [cui2024, Eq. (191)]; Phi^T Phi/n has the same law, x times beta/alpha.
+K letters of a vocabulary have up to K outliers and more, the zeros of a determinant at given n.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from hermitex.show.display import Shown, formula_table
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z as _z
-from hermitex.theories.conditional_coefficients import mu_star
+from hermitex.theories.conditional_coefficients import mu, mu_star
+from hermitex.theories.features.outliers import outliers
 from hermitex.theories.features.resolvent_equations import Equations
 from hermitex.theories.features.smoothed import Smoothed
+from hermitex.theories.risks.bias import ONE, Letters
+from hermitex.theories.risks.risk_bounds import letters_of
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +38,8 @@ class Spectrum(Cited, Shown):
     """The law of the feature covariance: x, density (arrays), edges [(low, high), ...], mass_at_zero, outlier.
 
     outlier : {"times": "n" or "p", "coefficient": E mu_0^2, "constant": the O(1) term, "value": at `dimension`, or None};
-    None if mu_0 = 0. `.stieltjes(z)` is m(z); on the real axis, its limit from above.
+    None if mu_0 = 0, and with several letters. outliers : the eigenvalues outside of the bulk at `dimension`, the largest first,
+    as zeros of the determinant; () without a dimension. `.stieltjes(z)` is m(z); on the real axis, its limit from above.
 
     Guarantee: the law of the limit d -> oo; the density of a finite sample fluctuates around it. See docs/promise.md.
 
@@ -57,6 +62,10 @@ class Spectrum(Cited, Shown):
     mass_at_zero: float
     outlier: dict[str, Any] | None
     notes: tuple[str, ...] = ()
+    outliers: tuple[float, ...] = ()
+    letters: Letters = ONE
+    fractions: tuple[float, ...] = (1.0,)
+    rows: str = "sphere"
     _equations: Equations = field(repr=False, default=None)  # type: ignore[assignment]
 
     @property
@@ -78,7 +87,7 @@ class Spectrum(Cited, Shown):
             raise BadInput("spectrum: m has a pole at z = 0, where the law has an atom")
         flat = given.ravel()/self.unit
         upper = np.where(flat.imag < 0, flat.conj(), flat)
-        m = self._equations.solve(upper)[:, 1]/self.unit
+        m = self._equations.trace(self._equations.solve(upper))/self.unit
         m = np.where((flat.imag == 0) & (np.abs(m.imag) < _INSIDE*np.abs(m)), m.real, m)  # a gap: real but for rounding
         m = np.where(flat.imag < 0, m.conj(), m).reshape(given.shape)
         return m if m.shape else complex(m)
@@ -94,6 +103,11 @@ class Spectrum(Cited, Shown):
                 "normalisation": self.normalisation, "x": self.x, "density": self.density,
                 "edges": [list(e) for e in self.edges], "mass_at_zero": self.mass_at_zero, "outlier": self.outlier,
                 "first_moment": self.first_moment, "notes": list(self.notes)}
+        if self.outliers:
+            found["outliers"] = list(self.outliers)
+        if len(self.fractions) > 1:
+            found |= {"vocabulary": list(self.letters.u), "fractions": list(self.fractions), "norms": list(self.letters.c or ()),
+                      "biases": list(self.letters.b)}
         return dict(plain(found))
 
     def to_dataframe(self) -> DataFrame:
@@ -108,12 +122,14 @@ class Spectrum(Cited, Shown):
         if self.outlier:
             o = self.outlier
             rows.append((r"\text{outlier}", rf"{o['coefficient']:.8g}\,{o['times']} + {o['constant']:.8g}"))
+        rows += [(r"\text{outlier at this } d", f"{v:.10g}") for v in self.outliers]
         return formula_table(rows, title=rf"Spectrum of $\Phi^\top\Phi/{self.normalisation}$, σ = {self.sigma.name}")
 
     def plot(self, ax: Axes | None = None, *, histogram: np.ndarray | Sequence[float] | None = None, bins: int = 60,
              label: str = "density") -> Axes:
-        """The density, over a histogram of eigenvalues where some are given (zeros and outliers left out of view).
+        """The density, over a histogram of eigenvalues where some are given (zeros left out of view), and the outliers.
 
+        Outliers are those at `dimension`: arrows on the axis up to three times the bulk's edge, else named at its right end.
         On axes with densities already the view grows to hold all of them.
         """
         from hermitex.show.plots import learning_curve, new_axes
@@ -135,12 +151,20 @@ class Spectrum(Cited, Shown):
         finite = y[np.isfinite(y)]
         if finite.size:
             ax.set_ylim(0, max(seen[1], 1.15*float(np.quantile(finite, 0.98))))
-        ax.set_xlim(0, max(seen[0], 1.05*right))
+        near = [v for v in self.outliers if v <= 3*right]
+        ax.set_xlim(0, max(seen[0], 1.05*max([right, *near])))
+        for v in near:
+            ax.annotate("outlier", (v, 0), (v, 0.25*ax.get_ylim()[1]), ha="center", fontsize="small",
+                        arrowprops={"arrowstyle": "->", "color": "0.3"})
+        if far := [f"{v:.5g}" for v in self.outliers if v > 3*right]:
+            ax.annotate(f"outlier{'s' if len(far) > 1 else ''} at {', '.join(far)} $\\rightarrow$", (0.99, 0.5), ha="right",
+                        xycoords="axes fraction", fontsize="small", color="0.3")
         return ax
 
 
 def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: float, normalisation: str = "p", points: int = 400,
-             dimension: float | None = None) -> Spectrum:
+             dimension: float | None = None, vocabulary: Sequence[float] | None = None, fractions: Sequence[float] | None = None,
+             norms: Sequence[float] | None = None, biases: Sequence[float] | None = None, rows: str = "sphere") -> Spectrum:
     """The spectrum of the features' covariance after one giant gradient step.
 
     Parameters
@@ -149,7 +173,11 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     r, c : spike and bulk variance of the features (c > 0);   alpha, beta : n/d and p/d, positive
     normalisation : "p" for Phi^T Phi/p, "n" for Phi^T Phi/n
     points : number of points at which the density is given, spread over the bulks, dense at their edges
-    dimension : d, for the outlier's value
+    dimension : d, for the outliers: n = alpha d
+    vocabulary, fractions, norms, biases : values u_k of the readout before the step, their shares of the neurons (default equal),
+        the squared row norms c_k (default c) and biases b_k (default 0): letter k has the spike r u_k. Norms that fluctuate by
+        O(1) are letters with equal u_k
+    rows : "sphere"; "gaussian": squared norms that fluctuate by sqrt(2/d) c, which moves outliers, not the bulk
 
     Returns
     -------
@@ -183,17 +211,26 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     sharpest = 1e3  # r/sqrt(c), whose rule has 10^5 nodes
     if not abs(r) <= sharpest*np.sqrt(c):
         raise BadInput(f"spectrum: |r| is at most {sharpest:g} sqrt(c), for features vary over sqrt(c)/r")
-    known = _coefficients(smoothed, r, c)
-    kappa, w, _, mu_1, rest = known
-    equations = Equations(w, mu_1**2, rest, alpha, beta, c)
+    if rows not in ("sphere", "gaussian"):
+        raise BadInput(f"spectrum: rows is sphere or gaussian, not {rows!r}")
+    letters, pi = _letters(vocabulary, fractions, norms, biases)
+    spikes, sizes, shifts = (v[0] for v in letters.columns(np.asarray(r), np.asarray(c)))
+    if not np.all(np.abs(spikes) <= sharpest*np.sqrt(sizes)):
+        raise BadInput(f"spectrum: |r u_k| is at most {sharpest:g} sqrt(c_k), for features vary over sqrt(c_k)/(r u_k)")
+    d = None if dimension is None else _number("dimension", dimension)
+    if d is not None and not d > 0:
+        raise BadInput("spectrum: dimension is positive")
+    known = _coefficients(smoothed, spikes, sizes, shifts)
+    kappa, w, mu_0, mu_1, rest = known
+    equations = Equations(w, mu_1, rest, alpha, beta, pi, sizes)
     unit = 1.0 if normalisation == "p" else beta/alpha
     notes: list[str] = []
-    grows = _unbounded(kappa, c*mu_1**2 + rest)
+    grows = _unbounded(kappa, equations.population)
     bulks, soft, thin = _support(equations, grows) if equations.mean > 0 else ([], False, False)
     finer = 8  # times finer in kappa where few samples carry a part of the bulk
     if thin:
-        fine = _coefficients(smoothed, r, c, refine=finer)
-        equations = Equations(fine[1], fine[3]**2, fine[4], alpha, beta, c)
+        kappa, w, mu_0, mu_1, rest = _coefficients(smoothed, spikes, sizes, shifts, refine=finer)
+        equations = Equations(w, mu_1, rest, alpha, beta, pi, sizes)
         notes.append("part of the bulk comes from few samples (large |kappa|): its density is small and known to about 1 % there")
     if grows:
         notes.append("mu_1 or mu_star is unbounded in kappa: the bulk has no right edge, its density has a tail")
@@ -208,8 +245,30 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
                      "a matrix of finite size shows them, and some more, as zeros")
     x, density = _density(equations, bulks, points)
     edges = tuple((low*unit, (np.inf if grows and i == len(bulks) - 1 else high*unit)) for i, (low, high) in enumerate(bulks))
-    return Spectrum(smoothed.activation, r, c, alpha, beta, normalisation, x*unit, density/unit, edges,
-                    zero, _outlier(known, equations, normalisation, dimension), tuple(notes), equations)
+    found: tuple[float, ...] = ()
+    if d is not None:
+        functions = [(mu_0, alpha*d*pi), (kappa[:, None]*mu_1, alpha*pi*sizes)]
+        if rows == "gaussian":  # d Var |w|^2 = 2 c^2, nu = d mu_0/dc
+            nu = [mu(smoothed.activation, 2)(u*kappa + b, r=1.0, c=v)/2 for u, v, b in zip(spikes, sizes, shifts, strict=True)]
+            functions.append((np.stack(nu, axis=1), alpha*pi*2*sizes**2))
+        found = tuple(unit*v for v in outliers(equations, functions, bulks))
+    own = _outlier(known, equations, normalisation, d) if pi.size == 1 else None
+    letters = letters._replace(c=tuple(map(float, sizes)))
+    return Spectrum(smoothed.activation, r, c, alpha, beta, normalisation, x*unit, density/unit, edges, zero, own, tuple(notes),
+                    found, letters, tuple(map(float, pi)), rows, equations)
+
+
+def _letters(vocabulary: Any, fractions: Any, norms: Any, biases: Any) -> tuple[Letters, Array]:
+    """The letters and their fractions, checked; one letter if none is given."""
+    letters = letters_of("spectrum", vocabulary, norms, biases)
+    count = len(letters.u)
+    try:
+        pi = np.full(count, 1/count) if fractions is None else np.array([float(v) for v in fractions])
+    except NO_NUMBER:
+        raise BadInput(f"spectrum: fractions is a list of numbers, not {brief(fractions)}") from None
+    if pi.size != count or not np.all(pi > 0) or not abs(pi.sum() - 1) <= 1e-9:
+        raise BadInput(f"spectrum: fractions must be {count} positive numbers, one for each letter, whose sum is 1")
+    return letters, pi
 
 
 def _number(name: str, value: Any) -> float:
@@ -222,23 +281,26 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
-def _coefficients(smoothed: Smoothed, r: float, c: float, refine: int = 1) -> tuple[Array, Array, Array, Array, Array]:
-    """kappa, weights, mu_0, mu_1, mu_star^2 on a trapezoid rule fine enough for features that vary over sqrt(c)/r."""
+def _coefficients(smoothed: Smoothed, r: Array, c: Array, b: Array, refine: int = 1) -> tuple[Array, Array, Array, Array, Array]:
+    """kappa, weights, and mu_0, mu_1, mu_star^2 of each letter, shape (nodes, K), on a rule as fine as their sqrt(c)/r requires."""
     coarsest = 0.05  # step of the quadrature over kappa: exp(-2 pi^2/h^2) is 0, and an activation of width 1 is resolved
-    step = min(coarsest, 0.3/np.sqrt(1 + 2*r*r/c))/refine
+    step = min(coarsest, float(np.min(0.3/np.sqrt(1 + 2*r*r/c))))/refine
     kappa = step*np.arange(-np.ceil(_WINDOW/step), np.ceil(_WINDOW/step) + 1)
     w = np.exp(-kappa**2/2)*step/np.sqrt(2*np.pi)
-    fold = smoothed.activation.parity in (1, -1)
-    if fold:  # only squares and mu_0 mu_1 kappa are averaged
+    if smoothed.activation.parity in (1, -1) and not np.any(b):  # only squares and mu_0 mu_1 kappa are averaged
         w = np.where(kappa > 0, 2*w, w)[kappa >= 0]
         kappa = kappa[kappa >= 0]
-    mu_0, mu_1 = smoothed(r*kappa, np.asarray(c))
-    rest = np.maximum(mu_star(smoothed.activation).squared(kappa, r=r, c=c), 0)
-    size = float(w @ (mu_0**2 + c*mu_1**2 + rest))
-    # A number that is 0 up to rounding (mu_star of a linear activation) must not count as a small population.
-    rest = rest if w @ rest > 1e-26*size else np.zeros_like(rest)
-    mu_1 = mu_1 if w @ (c*mu_1**2) > 1e-26*size else np.zeros_like(mu_1)
-    return kappa, w, np.broadcast_to(mu_0, kappa.shape), np.broadcast_to(mu_1, kappa.shape), rest
+    columns = []
+    for r_k, c_k, b_k in zip(r, c, b, strict=True):
+        mu_0, mu_1 = smoothed(r_k*kappa + b_k, np.asarray(c_k))
+        shifted = (r_k*kappa + b_k, 1.0) if b_k else (kappa, r_k)
+        rest = np.maximum(mu_star(smoothed.activation).squared(shifted[0], r=shifted[1], c=c_k), 0)
+        size = float(w @ (mu_0**2 + c_k*mu_1**2 + rest))
+        # A number that is 0 up to rounding (mu_star of a linear activation) must not count as a small population.
+        rest = rest if w @ rest > 1e-26*size else np.zeros_like(rest)
+        mu_1 = mu_1 if w @ (c_k*mu_1**2 + 0*kappa) > 1e-26*size else np.zeros_like(mu_1)
+        columns.append([np.broadcast_to(v, kappa.shape) for v in (mu_0, mu_1, rest)])
+    return (kappa, w, *(np.stack(v, axis=1) for v in zip(*columns, strict=True)))  # type: ignore[return-value]
 
 
 def _unbounded(kappa: Array, population: Array) -> bool:
@@ -257,25 +319,25 @@ def _mass_at_zero(e: Equations, negligible: float = 0.0) -> float:
 
     negligible : samples whose features vary by less, relative to the mean, do not count
     """
-    population = e.c*e.a + e.d
+    population = e.population
     varying = float(e.w @ (population > negligible*(e.w @ population)))/float(np.sum(e.w)) if negligible else 1.0
     ranks = [e.alpha*varying, e.beta]
     if not e.d.any():
-        ranks.append(1.0 if e.a.any() else 0.0)
+        ranks.append(1.0 if e.mu.any() else 0.0)
     return max(0.0, 1 - min(ranks)/e.beta)
 
 
 def _support(e: Equations, grows: bool) -> tuple[list[tuple[float, float]], bool, bool]:
     """The bulks away from zero, whether some edge is not a fold, and whether part of a bulk rests on few samples."""
     top = 4*e.mean
-    while e.solve(np.array([top + 0j]))[0, 1].imag*top > (1e-9 if grows else _INSIDE) and top < 1e8*e.mean:
+    while e.trace(e.solve(np.array([top + 0j])))[0].imag*top > (1e-9 if grows else _INSIDE) and top < 1e8*e.mean:
         top *= 2
     scanned = 250  # points that look for edges, linearly and geometrically spaced
     scan = np.unique(np.append(np.linspace(0, top, scanned + 1)[1:], np.geomspace(1e-7*top, top, scanned)))
     V = e.solve(scan + 0j)
     # In a gap V is real, and no sample may sit on a pole of Q: the population is a continuum, its nodes only sample it.
-    pole = 1 + V.real @ np.stack([e.a, e.d])
-    inside = V[:, 1].imag > _INSIDE*np.abs(V[:, 1])
+    pole, m = 1 + V.real @ e.basis.T, e.trace(V)
+    inside = m.imag > _INSIDE*np.abs(m)
     thin = ~inside & (pole.min(axis=1) < 0) & (pole.max(axis=1) > 0)
     inside |= thin
     starts, ends = np.flatnonzero(np.diff(inside.astype(int)) > 0), np.flatnonzero(np.diff(inside.astype(int)) < 0)
@@ -302,22 +364,20 @@ def _density(e: Equations, bulks: list[tuple[float, float]], points: int) -> tup
     each = max(2, points//len(bulks))
     theta = np.pi*(np.arange(each) + 0.5)/each
     x = np.concatenate([(low + high)/2 - (high - low)/2*np.cos(theta) for low, high in bulks])
-    return x, np.maximum(e.solve(x + 0j)[:, 1].imag, 0)/np.pi
+    return x, np.maximum(e.trace(e.solve(x + 0j)).imag, 0)/np.pi
 
 
 def _outlier(known: tuple[Array, ...], e: Equations, normalisation: str, dimension: float | None) -> dict[str, Any] | None:
     """n E mu_0^2 + (E[mu_0^2 s^2] + alpha c E[mu_0 mu_1 kappa]^2)/E mu_0^2 + (alpha/beta) E s^2, s^2 = c mu_1^2 + mu_star^2."""
-    kappa, w, mu_0, mu_1, rest = known
-    population = e.c*mu_1**2 + rest
+    kappa, w, *letters = known
+    (mu_0, mu_1, rest), c = (v[:, 0] for v in letters), float(e.c[0])
+    population = c*mu_1**2 + rest
     square = float(w @ mu_0**2)
     if square <= 1e-26*float(w @ (mu_0**2 + population)) or square == 0:
         return None
-    constant = (w @ (mu_0**2*population) + e.alpha*e.c*(w @ (mu_0*mu_1*kappa))**2)/square + e.mean
+    constant = (w @ (mu_0**2*population) + e.alpha*c*(w @ (mu_0*mu_1*kappa))**2)/square + e.mean
     unit = 1.0 if normalisation == "p" else e.beta/e.alpha
     value = None
     if dimension is not None:
-        d = _number("dimension", dimension)
-        if not d > 0:
-            raise BadInput("spectrum: dimension is positive")
-        value = float(unit*(e.alpha*d*square + constant))
+        value = float(unit*(e.alpha*dimension*square + constant))
     return {"times": "n" if normalisation == "p" else "p", "coefficient": square, "constant": float(unit*constant), "value": value}

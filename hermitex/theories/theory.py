@@ -140,6 +140,10 @@ class Theory(Cited, Shown):
         """A one-line note on the experiment of a curve of this theory; "" for none."""
         return ""
 
+    def at_size_of(self, measured: Curve) -> dict[str, Any]:
+        """The numbers with which the theory's line is drawn next to this experiment, where it has a finite-size correction."""
+        return {}
+
     def begins(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Where a curve starts, if the dimension says it: as numbers that an experiment at another dimension takes, too."""
         return {}
@@ -178,6 +182,9 @@ class Theory(Cited, Shown):
                  start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
         """The letters at which an error or order parameter is least -> Solution; as `System.minimise`.
 
+        The Solution shows first the best letters, the objective, and whether one of them lies at an end of its bounds
+        (`.at_end`).
+
         >>> from hermitex.theories import glm
         >>> best = glm().minimise("test_error", over="lam", bounds=(1e-3, 10), alpha=2, Delta=0.25)
         >>> round(best["lam"], 8)                  # the noise over the signal's second moment, as for any ridge regression
@@ -194,8 +201,14 @@ class Theory(Cited, Shown):
         known = (*self.errors, *self.order_parameters)
         if objective not in known:
             raise UnknownName(str(objective), known, "quantity to minimise")
-        return minimise(lambda **p: self.solve(start=start, tolerance=tolerance, raise_on_failure=False, **numbers, **p), objective,
-                        wanted, bounds)
+        how = {"start": start, "tolerance": tolerance, "raise_on_failure": False}
+        found = minimise(lambda **p: self.solve(**{**how, **numbers, **p}), objective, wanted, bounds)
+        said = self.of_optimum(found)
+        return replace(found, notes=(*found.notes, said)) if said else found
+
+    def of_optimum(self, found: Solution) -> str:
+        """What a reader of the best point should know; "" for nothing."""
+        return ""
 
     def explore(self, along: Numbers | None = None, **numbers: Any) -> Any:
         """Sliders for the numbers and menus for the functions, in JupyterLab; every move draws the curve and what goes with it.

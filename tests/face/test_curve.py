@@ -111,7 +111,7 @@ def test_the_figure_of_a_user(tmp_path):
     assert ax.get_xscale() == "log"
     measured = f"experiment, $d = {QUICK['dimension']}$, {QUICK['seeds']} seeds"
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
-        r"$\alpha_0 = 0.5$, $\eta = 3$", r"$\alpha_0 = 5$, $\eta = 3$", r"$\alpha_0 = \infty$, $\eta = 3$", measured]
+        r"$\alpha_0 = 0.5$, $\eta = 3$", r"$d = 40$, $\alpha_0 = 5$, $\eta = 3$", r"$\alpha_0 = \infty$, $\eta = 3$", measured]
     fig.savefig(tmp_path/"figure.pdf")
     plt.close(fig)
     assert (tmp_path/"figure.pdf").read_bytes().startswith(b"%PDF")
@@ -227,3 +227,19 @@ def test_functions_of_a_theory_that_is_made_are_given_with_its_name(key, values)
 def test_what_makes_no_curves_is_said(numbers, word):
     with pytest.raises(BadInput, match=word):
         hx.curve("random-features", sigma="tanh", target="sin", gamma=1, alpha=[1, 2, 3], **numbers)
+
+
+def test_the_line_beside_an_experiment_is_at_its_size(one):
+    """Features: with the 1/d term of their d. Networks: the limit, which is what is known of them; the picture says so."""
+    features = hx.curve(one, [1, 2], simulate=QUICK, **NUMBERS)
+    limit, at = one.curve([1, 2], **NUMBERS), one.curve([1, 2], dimension=40, **NUMBERS)
+    np.testing.assert_array_equal(features.test_error, at.test_error)
+    assert np.all(at.test_error != limit.test_error) and features.parameters["dimension"] == 40
+    network = hx.curve(one, [1, 2], simulate={**QUICK, "model": "network"}, **NUMBERS)
+    np.testing.assert_array_equal(network.test_error, limit.test_error)
+    assert "network='exact'" in network.simulation.parameters["remark"]
+    exact = hx.curve("one-step", sigma="tanh", target="sin", network="exact", alpha=[1], simulate=QUICK, **NUMBERS)
+    own = hx.theories.one_step("tanh", "sin", network="exact").curve([1], **NUMBERS)
+    assert exact.test_error[0] == own.test_error[0] and "d -> infinity" in exact.simulation.parameters["remark"]
+    given = hx.curve(one, [1], simulate=QUICK, dimension=90, **NUMBERS)
+    assert given.test_error[0] == one.curve([1], dimension=90, **NUMBERS).test_error[0]

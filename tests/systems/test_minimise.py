@@ -75,8 +75,62 @@ def test_a_theory_has_derivatives_by_letters_of_its_system():
     found = theory.solve(**numbers, lam=0.3)
     near = [theory.solve(**numbers, lam=0.3 + k*1e-4)["test_error"] for k in (-1, 1)]
     assert found.derivative("lam")["test_error"] == pytest.approx((near[1] - near[0])/2e-4, rel=1e-6)
-    with pytest.raises(BadInput, match="eta goes into"):
-        found.derivative("eta")
+    for name, at, _more in (("eta", 2, {}), ("alpha0", 5, {}), ("beta", 1, {}), ("Delta", 0.1, {})):  # through r, c and gamma
+        near = [theory.solve(**{**numbers, name: at + k*1e-4}, lam=0.3)["test_error"] for k in (-1, 1)]
+        assert found.derivative(name)["test_error"] == pytest.approx((near[1] - near[0])/2e-4, rel=1e-6), name
+    with pytest.raises(BadInput, match="gamma was not given"):
+        found.derivative("gamma")
+    limit = theory.solve(**{**numbers, "alpha0": np.inf}, lam=0.3)
+    with pytest.raises(BadInput, match="alpha0 = inf is a limit"):
+        limit.derivative("alpha0")
+
+
+# the optima of the theory sheet one_step_2, A4
+OPTIMA = [("tanh", "sin", 2, 0.1, 2, 0, 2.402773797223, 0.11882324279041213),
+          ("tanh", "sin", 2, 0.1, 20, 0, 4.732796923811, 0.02606847990904329),
+          ("tanh", "sin", 2, 0.01, 2, 0.1, 1.808452669919, 0.23980580069472152),
+          ("tanh", "tanh", 2, 0.01, 2, 0.1, 1.053676146141, 0.18788749507501895),
+          ("relu", "He2(z)", 2, 0.1, 2, 0, 0.455159790758, 2.761715340904411),
+          ("relu", "He1(z) + He2(z)/2", 4, 0.01, 5, 0.1, 4.894395375935, 0.7838615257383144)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma, g, alpha, lam, alpha0, Delta, eta, risk", OPTIMA)
+def test_the_best_learning_rate_of_one_step(sigma, g, alpha, lam, alpha0, Delta, eta, risk):
+    theory = hx.theories.one_step(sigma, g)
+    best = theory.minimise("test_error", over="eta", bounds=(1e-3, 1e3), alpha=alpha, lam=lam, alpha0=alpha0, Delta=Delta)
+    assert best["eta"] == pytest.approx(eta, rel=2e-11) and best["test_error"] == pytest.approx(risk, rel=1e-12)
+    assert best.at_end == "" and ("learns no features" in str(best.notes)) == (g == "He2(z)")
+    assert best["test_error"] < theory.solve(eta=[eta/1.01, eta*1.01], alpha=alpha, lam=lam, alpha0=alpha0,
+                                             Delta=Delta)["test_error"].min()
+
+
+@pytest.mark.slow
+def test_the_best_learning_rate_of_the_network_itself():
+    """eta enters its equations beside r and c; numbers of the sheet, where a search found them."""
+    theory = hx.theories.one_step("tanh", "sin", network="exact")
+    best = theory.minimise("test_error", over="eta", bounds=(0.5, 10), alpha=2, lam=0.1, alpha0=2)
+    assert best["eta"] == pytest.approx(2.2659, abs=5e-5) and best["test_error"] == pytest.approx(0.12080966387422967, rel=1e-12)
+
+
+def test_the_best_point_comes_first():
+    best = hx.theories.glm().minimise("test_error", over="lam", bounds=(1e-3, 10), alpha=2, Delta=0.25)
+    assert repr(best).startswith("Solution(lam=0.25, test_error=0.175391") and "; inside the bounds; converged" in repr(best)
+    assert list(best.table())[:3] == ["lam", "test_error", "at_end"] and best.table()["at_end"] == ["inside"]
+    head = [cell.split("<")[0] for cell in best._repr_html_().split('left">')[1:4]]
+    assert head == [r"$\lambda$", r"$\varepsilon_{\mathrm{test}}$", "at end"]
+    end = hx.theories.glm().minimise("test_error", over="lam", bounds=(1, 10), alpha=2, Delta=0.25)
+    assert end.at_end == "lam at the lower end" and "lam at the lower end" in repr(end)
+
+
+@pytest.mark.slow
+def test_the_best_rate_and_ridge_together():
+    theory, at = hx.theories.one_step("erf", "sin"), {"alpha": 2, "alpha0": 4, "Delta": 0.1}
+    best = theory.minimise("test_error", over=["eta", "lam"], bounds={"eta": (0.1, 20), "lam": (1e-3, 3)}, **at)
+    line = np.exp(np.linspace(-0.05, 0.05, 5))
+    near = theory.solve(eta=best["eta"]*line[:, None], lam=best["lam"]*line, **at)["test_error"]
+    assert near.min() == near[2, 2] == pytest.approx(best["test_error"], rel=1e-10)
+    assert list(best.value)[:3] == ["eta", "lam", "test_error"] and best.at_end == ""
 
 
 # -- best parameters ---------------------------------------------------------------------------------------------------

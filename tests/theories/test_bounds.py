@@ -321,3 +321,52 @@ def test_a_mean_that_drowns_in_the_rounding_of_its_activation_has_no_digits(sigm
 def test_numbers_beyond_what_floats_tell_apart_are_refused(at):
     with np.errstate(all="raise"), pytest.raises(BadInput, match=r"beyond what a float holds|must be below"):
         hx.bounds("tanh", "sin", **at)
+
+
+# -- letters with biases, and what the upper bound bounds: theory sheet one_step_2, A6 ----------------------------------
+# (its .0411741817 of the second row is a misprint: least squares on a trapezoid rule gives .0411740817)
+LETTERS = [("tanh", "He1(z) + He2(z)/2", dict(r=0.9, vocabulary=[1, -1.5]), 0.5023043021018295, 0.5000285268117428,
+            0.03876657735827216, 0.25796205793057103),
+           ("tanh", "He1(z) + He2(z)/2", dict(r=0.9, biases=[0.5, -0.5]), 0.491281204911832, 0.13440501579813868, 0.0411740817,
+            0.0440146446),
+           ("tanh", "He1(z) + He2(z)/2", dict(r=0.9, gamma=0.9, vocabulary=[1, -1.5], norms=[1, 1.2], biases=[0.5, -0.5]),
+            0.8921523284756993, 0.2831463593455116, 0.04506225638158351, 0.4325052729316401),
+           ("erf", "relu", dict(r=1, vocabulary=[1, 2], biases=[0.5, -1]), 0.1663497041, 0.0337714804, 0.0018222844, 0.1478513396)]
+
+
+@pytest.mark.parametrize("sigma, g, at, upper, lower, lower_bias, upper_bias", LETTERS)
+def test_letters_with_biases_of_the_sheet(sigma, g, at, upper, lower, lower_bias, upper_bias):
+    found = bounds(sigma, g, bias=True, **at)
+    assert found.upper == pytest.approx(upper, abs=6e-11) and found.lower == pytest.approx(lower, abs=6e-11)
+    assert found.lower_bias == pytest.approx(lower_bias, abs=6e-11) and found.upper_bias == pytest.approx(upper_bias, abs=6e-11)
+    unbiased = bounds(sigma, g, **{n: v for n, v in at.items() if n != "biases"} | ({} if "vocabulary" in at else
+                                                                                   {"vocabulary": [1, 1]}))
+    assert "biases" not in at or abs(unbiased.lower - found.lower) > 1e-3  # a bias that is dropped shows
+
+
+def test_the_functions_of_letters_with_biases_realise_the_bounds():
+    found = bounds("tanh", "He1(z) + He2(z)/2", r=0.9, vocabulary=[1, -1.5], norms=[1, 1.2], biases=[0.5, -0.5])
+    x, w = np.polynomial.hermite_e.hermegauss(120)
+    for which in ("upper", "lower"):
+        gap = found.functions["target"](x) - found.functions[which](x)
+        assert w @ gap**2/np.sqrt(2*np.pi) == pytest.approx(getattr(found, which), abs=1e-9)
+    assert found.expr == {"upper": None, "lower": None}
+
+
+def test_the_upper_bound_is_that_of_the_best_ridge_and_not_of_a_given_one():
+    at = dict(r=0.9, c=1, gamma=0.9)
+    theory, found = hx.theories.one_step("tanh", "He1(z) + He2(z)/2"), bounds("tanh", "He1(z) + He2(z)/2", **at)
+    risk = theory.solve(alpha=1.2, beta=1, lam=[1e-3, 1e9], **at)["test_error"]
+    assert risk[0] > found.upper and risk[1] == pytest.approx(found.upper, rel=1e-8)
+    assert risk.min() > found.lower and "best ridge" in bounds.__doc__
+    legend = [t.get_text() for t in found.plot().get_legend().get_texts()]
+    assert any("best ridge" in t for t in legend) and "best ridge" in found._repr_html_()
+
+
+@pytest.mark.parametrize("at, word", [
+    (dict(vocabulary=[1, 2], biases=[1]), "biases has 1 entries for 2 letters"), (dict(biases=[[1]]), "list of finite"),
+    (dict(biases=[np.inf]), "list of finite"), (dict(biases=[]), "list of finite"), (dict(norms=[1, 2]), "norms has 2 entries")])
+def test_letters_that_do_not_fit_get_one_line(at, word):
+    with pytest.raises(BadInput, match=word) as caught:
+        bounds("tanh", "sin", r=1, **at)
+    assert "\n" not in str(caught.value)

@@ -156,3 +156,77 @@ def test_rows_that_are_alike_are_told_of(sigma, feature, r, alpha):
     seen = np.mean(np.linalg.eigvalsh(Phi.T @ Phi/d) < 1e-9*law.first_moment)
     assert law.mass_at_zero == 0 and 0.1 < share <= seen + 0.05
     assert not any("lie below" in n for n in spectrum("tanh", r=1.0, alpha=alpha, beta=1.0).notes)
+
+
+# -- letters of a vocabulary, and norms that fluctuate: theory sheet one_step_2, A5 ------------------------------------
+LETTERS = [  # sigma, alpha, beta, n, letters, outliers
+    ("tanh", 1.5, 0.8, 750, dict(vocabulary=[1, 3], fractions=[0.4, 0.6], norms=[1, 1.3]), [338.793790678358, 4.2914629467]),
+    ("relu", 2, 0.5, 1200, dict(vocabulary=[1, -1.5], norms=[1, 1.2]), [754.8522614433349, 355.87591246112277]),
+    ("relu", 2, 1, 1000, dict(vocabulary=[0.8]), [443.24708759790263]),
+    ("relu", 2, 1, 1000, dict(vocabulary=[0.8], rows="gaussian"), [443.29564411775306]),
+    ("erf", 2, 0.8, 1000, dict(vocabulary=[0.5, 1, 3], fractions=[0.3, 0.3, 0.4], norms=[1, 1.1, 1.5], biases=[0, 0.3, -0.5]),
+     [334.848101, 19.166290]),
+    ("relu", 2, 0.8, 1000, dict(vocabulary=[1, 1], norms=[0.4, 2]), [637.495522, 10.805962965])]
+RESOLVENT = {  # m at z
+    0: ([0.010632821136869967 + 0.035442737122899894j, 1.068598524255432 + 0.035442737122899894j],
+        [5.616175990103006 + 6.239440114817719j, -1.059421374245725 + 0.6308184963842908j]),
+    4: ([0.9128888574274739 + 0.059959859272740494j, 3.5975915563644296 + 0.059959859272740494j],
+        [-0.820408666327137 + 0.9657231510627162j, -0.43993624674493265 + 0.0329510089816268j])}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", range(len(LETTERS)))
+def test_outliers_and_resolvents_of_letters(row):
+    sigma, alpha, beta, n, letters, known = LETTERS[row]
+    law = spectrum(sigma, r=1, alpha=alpha, beta=beta, dimension=n/alpha, **letters)
+    np.testing.assert_allclose(law.outliers, known, rtol=2e-9, atol=6e-7)  # the digits of the sheet
+    if row in RESOLVENT:
+        z, m = RESOLVENT[row]
+        np.testing.assert_allclose(law.stieltjes(np.array(z)), m, rtol=1e-9)
+    mass, moment = totals(law)
+    assert mass == pytest.approx(1, abs=1e-7) and moment == pytest.approx(law.first_moment, rel=1e-7)
+
+
+@pytest.mark.slow
+def test_equal_letters_are_one_letter_and_norms_alone_make_an_outlier():
+    at = dict(r=1.2, alpha=1.5, beta=0.8, dimension=400)
+    one = spectrum("gelu", c=1.1, **at)
+    two = spectrum("gelu", vocabulary=[1, 1], fractions=[0.3, 0.7], norms=[1.1, 1.1], **at)
+    np.testing.assert_allclose(two.edges, one.edges, rtol=1e-9)
+    np.testing.assert_allclose(two.outliers, one.outliers, rtol=1e-9)
+    assert abs(one.outliers[0] - one.outlier["value"]) < 1e-2*one.outlier["constant"]
+    fluctuating = spectrum("gelu", vocabulary=[1, 1], norms=[0.4, 1.8], **at)
+    assert len(fluctuating.outliers) == 2 and fluctuating.outlier is None
+    n_scaled = spectrum("gelu", vocabulary=[1, 1], norms=[0.4, 1.8], normalisation="n", **at)
+    np.testing.assert_allclose(n_scaled.outliers, 0.8/1.5*np.array(fluctuating.outliers), rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("letters", [dict(vocabulary=[1, 3], fractions=[0.4, 0.6], norms=[1, 1.3]),
+                                     dict(vocabulary=[1, 1], norms=[0.4, 2])])
+def test_eigenvalues_of_letters_agree_within_three_standard_errors(letters):
+    from hermitex.experiments.spectrum_experiment import simulate
+
+    law = spectrum("relu" if letters["vocabulary"] == [1, 1] else "tanh", r=1, alpha=2, beta=0.8, dimension=400, **letters)
+    found = simulate(law, dimension=400, seeds=16)
+    off = (np.array(found["outliers"]) - law.outliers)/np.array(found["standard_error"]["outliers"])
+    assert np.abs(off).max() < 3 and abs(found["below"] - found["expected"]) < 0.01
+
+
+def test_outliers_are_drawn_and_listed():
+    law = spectrum("relu", r=1, alpha=2, beta=0.8, dimension=500, vocabulary=[1, 1], norms=[0.4, 2], points=60)
+    ax = law.plot()
+    said = " ".join(t.get_text() for t in ax.texts)
+    assert "outlier at 637.5" in said and ax.get_xlim()[1] > law.outliers[1]
+    assert law.to_dict()["outliers"] == list(law.outliers) and "outlier" in law._repr_html_()
+    assert spectrum("relu", r=1, alpha=2, beta=0.8, vocabulary=[1, 1], norms=[0.4, 2], points=60).outliers == ()
+
+
+@pytest.mark.parametrize("letters, word", [(dict(vocabulary=[1, 2], norms=[1]), "norms has 1 entries for 2 letters"),
+                                           (dict(vocabulary=[1, 2], fractions=[0.5, 0.6]), "sum is 1"),
+                                           (dict(vocabulary=[1, 2], fractions=["x", 1]), "list of numbers"),
+                                           (dict(vocabulary=[1e9]), "at most"), (dict(rows="cube"), "sphere or gaussian")])
+def test_letters_that_do_not_fit_get_one_line(letters, word):
+    with pytest.raises(BadInput, match=word) as caught:
+        spectrum("tanh", r=1, alpha=1, beta=1, **letters)
+    assert "\n" not in str(caught.value)

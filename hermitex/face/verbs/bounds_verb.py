@@ -10,6 +10,8 @@ from hermitex.face import cli, guard, output
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.epilog = ("The upper bound is the risk at lam -> infinity: the risk at the best ridge is no larger, that at a given "
+                     "ridge may be. The lower bound holds for every ridge.")
     add = parser.add_argument
     add("--sigma", required=True, metavar="S", help="activation: a name (tanh) or an expression in z")
     add("--target", required=True, metavar="G", help="target: a name (sin) or an expression in z")
@@ -22,6 +24,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--Delta", default="0", metavar="D", help="variance of the label noise (default: 0)")
     add("--optimise", "--optimize", action="store_true", help="minimise each bound over the learning rate")
     add("--bias", action="store_true", help="minimise over a bias too")
+    for name, said in (("vocabulary", "values u1,u2 of the first readout: letters with the spikes r u_k"),
+                       ("norms", "squared row norms c1,c2 of the letters (default: c)"),
+                       ("biases", "biases b1,b2 of the letters (default: 0)")):
+        add(f"--{name}", metavar="LIST", help=said)
     add("--plot", metavar="F", help="draw the target and the functions that realise the bounds (.pdf, .svg, .png)")
 
 
@@ -56,7 +62,9 @@ def _answer(args: argparse.Namespace) -> Any:
             raise cli.BadInput(f"--{name} takes one number, not {text[:40]!r}; run it for each number, or in Python for all: "
                                f"hx.bounds({args.sigma!r}, {args.target!r}, ..., {name}=[{values}])")
     numbers: dict[str, Any] = {name: output.exact_constant(getattr(args, name), name) for name in names}
-    return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers)
+    lists: dict[str, Any] = {name: output.grid(text) for name in ("vocabulary", "norms", "biases")
+                             if (text := getattr(args, name)) is not None}
+    return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers, **lists)
 
 
 _NAMES = {"upper": "upper bound", "lower": "lower bound",

@@ -173,7 +173,7 @@ def _run(args: argparse.Namespace) -> int:
         measured = _measured(args, theory, alpha, numbers) if args.simulate else None
         late = late or (args.simulate and measured is None)
         if measured is not None:
-            made = made.with_simulation(measured)
+            made = face.at_size_of(theory, made, measured, **line, **numbers).with_simulation(measured)
             told = measured.parameters.get("status", "")
             if said := theory.of_experiment(made, measured) or (told if told != made.parameters.get("status") else ""):
                 cli.print_err(f"the experiment: {said}" if said == told else said)

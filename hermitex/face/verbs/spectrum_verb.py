@@ -19,7 +19,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--normalisation", "--normalization", choices=("p", "n"), default="p", help="Phi^T Phi/p or Phi^T Phi/n (default: p)")
     add("--at", metavar="Z..", help="evaluate m there: 0.5i, or 1+0.1i,2+0.1i; on the real axis its limit from above")
     add("--points", type=int, default=400, metavar="N", help="points of the density (default: 400)")
-    add("--dimension", metavar="D", help="d, for the outlier's value")
+    add("--dimension", metavar="D", help="d, for the values of the outliers")
+    for name, said in (("vocabulary", "values u1,u2 of the readout before the step: letters with the spikes r u_k"),
+                       ("fractions", "their shares p1,p2 of the neurons (default: equal)"),
+                       ("norms", "squared row norms c1,c2 (default: c)"), ("biases", "biases b1,b2 (default: 0)")):
+        add(f"--{name}", metavar="LIST", help=said)
+    add("--rows", choices=("sphere", "gaussian"), default="sphere", help="gaussian: squared norms fluctuate by sqrt(2/d) c")
     add("--simulate", action="store_true", help="eigenvalues of features at finite size, too, as a histogram in the picture")
     add("--simulate-dimension", metavar="d", default="400", help="d of these features (default: %(default)s)")
     add("--seeds", type=int, default=8, metavar="K", help="number of their samples (default: %(default)s)")
@@ -36,7 +41,9 @@ def run(args: argparse.Namespace) -> int:
         from hermitex.theories.spectrum import spectrum
 
         numbers: dict[str, Any] = {n: output.exact_constant(getattr(args, n), n) for n in ("r", "c", "alpha", "beta", "dimension")}
-        law = spectrum(args.sigma, normalisation=args.normalisation, points=args.points, **numbers)
+        numbers |= {n: output.grid(text) for n in ("vocabulary", "fractions", "norms", "biases")
+                    if (text := getattr(args, n)) is not None}
+        law = spectrum(args.sigma, normalisation=args.normalisation, points=args.points, rows=args.rows, **numbers)
         m = [law.stieltjes(v) for v in z]
     measured: dict[str, Any] | None = None
     if args.simulate:  # as long as it takes
@@ -77,8 +84,10 @@ def _lines(found: dict[str, Any]) -> list[str]:
         o = found["outlier"]
         at = f" = {o['value']:.10g}" if o["value"] is not None else ""
         lines.append(f"outlier       {o['coefficient']:.10g} {o['times']} + {o['constant']:.10g}{at}")
-    else:
+    elif "vocabulary" not in found:
         lines.append("outlier       none: mu_0 = 0")
+    if "vocabulary" in found:
+        lines.append("outliers      " + (", ".join(f"{v:.10g}" for v in found.get("outliers", ())) or "give --dimension"))
     lines.append(f"first moment  {found['first_moment']:.10g}")
     if s := found.get("simulation"):
         error = s["standard_error"]

@@ -20,6 +20,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z
 from hermitex.theories.features.smoothed import Smoothed
+from hermitex.theories.risks.bias import Letters
 from hermitex.theories.risks.projection import Target
 
 Array = np.ndarray[Any, Any]
@@ -27,7 +28,8 @@ Array = np.ndarray[Any, Any]
 # LaTeX of what a table of bounds names
 _COLUMNS = {n: n.replace("_", " ") for n in ("upper", "lower", "upper_bias", "lower_bias", "b_upper", "b_lower", "r_upper",
                                              "r_lower", "eta_over_beta_upper", "eta_over_beta_lower")}
-_LETTERS = {"upper": r"\text{upper bound}", "lower": r"\text{lower bound}", "upper_bias": r"\text{upper bound, best bias}",
+_LETTERS = {"upper": r"\text{upper bound, best ridge}", "lower": r"\text{lower bound}",
+            "upper_bias": r"\text{upper bound, best bias}",
             "lower_bias": r"\text{lower bound, best bias}", "b_upper": r"\text{bias } b \text{ of the upper bound}",
             "b_lower": r"\text{bias } b \text{ of the lower bound}", "r": "r", "c": "c", "gamma": r"\gamma",
             "r_upper": r"r \text{ of the upper bound}", "r_lower": r"r \text{ of the lower bound}",
@@ -39,6 +41,7 @@ _LETTERS = {"upper": r"\text{upper bound}", "lower": r"\text{lower bound}", "upp
 class Bounds(Cited, Tabled, Shown):
     """Bounds on the risk, the coefficients and the functions that realise them.
 
+    upper : the risk at lam -> infinity: at the best ridge the risk is no larger, at a given one it may be; lower : of any ridge.
     upper, lower, error : float or array; r, c, gamma : where (None where the learning rate was minimised over: then
     r_upper, r_lower and eta_over_beta_upper, eta_over_beta_lower, None where the infimum lies at an end, named in notes);
     upper_bias, lower_bias, b_upper, b_lower : with a bias; coefficients : {"b1": .., "b": .., "psi": ..}.
@@ -69,6 +72,7 @@ class Bounds(Cited, Tabled, Shown):
     optimum: Mapping[str, Value | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     letters: tuple[float, ...] = (1.0,)
+    biases: tuple[float, ...] = (0.0,)
 
     def _summary(self) -> str:
         known = (("r", self.r), ("c", self.c), ("gamma", self.gamma))
@@ -91,7 +95,7 @@ class Bounds(Cited, Tabled, Shown):
                 x = np.asarray(kappa, dtype=float)
                 out: Array = np.zeros_like(x)
                 for k, (u, c) in enumerate(zip(self.letters, np.broadcast_to(at_c, len(self.letters)), strict=True)):
-                    mu_0, mu_1 = smoothed(u*at_r*x, np.asarray(float(c)))
+                    mu_0, mu_1 = smoothed(u*at_r*x + self.biases[k], np.asarray(float(c)))
                     out = out + b[k]*mu_0 + (b[len(self.letters) + k]*x*mu_1 if which == "lower" else 0)
                 return out
             return value
@@ -110,6 +114,8 @@ class Bounds(Cited, Tabled, Shown):
         from hermitex.theories.risks.formula import formulas
 
         self._one("expr")
+        if self.letters != (1.0,) or self.biases != (0.0,):
+            return {"upper": None, "lower": None}  # formulas are those of one letter
         return formulas(self.sigma, self.target, aligned=abs(float(self.gamma)) == 1)
 
     def _one(self, what: str) -> None:
@@ -149,18 +155,33 @@ class Bounds(Cited, Tabled, Shown):
 
         self._one("plot")
         x = np.linspace(-reach, reach, 401)
-        names = {"target": r"$h(\kappa)$, the target", "upper": r"upper bound, $b_1\mu_0(\kappa)$",
+        names = {"target": r"$h(\kappa)$, the target", "upper": r"bound at the best ridge, $b_1\mu_0(\kappa)$",
                  "lower": r"lower bound, $b_0\mu_0(\kappa) + b_1\kappa\mu_1(\kappa)$"}
         lines = {names[n]: np.broadcast_to(f(x), x.shape).tolist() for n, f in self.functions.items()}
         return curves(x.tolist(), lines, ax, xlabel=r"$\kappa$", ylabel=r"$h(\kappa)$", reference=names["target"])
 
 
-def as_numbers(name: str, value: Any) -> Array:
+def as_numbers(name: str, value: Any, asking: str = "bounds") -> Array:
     """A parameter as an array of floats, of the shape it was given in; BadInput, by its name, for what is no number."""
     try:
         array = real_array(value)
     except NO_NUMBER:
-        raise BadInput(f"bounds: {name} = {brief(value)} is not a number") from None
+        raise BadInput(f"{asking}: {name} = {brief(value)} is not a number") from None
     if np.isnan(array).any():
-        raise BadInput(f"bounds: {name} holds nan")
+        raise BadInput(f"{asking}: {name} holds nan")
     return array
+
+
+def letters_of(asking: str, vocabulary: Any, norms: Any, biases: Any) -> Letters:
+    """The vocabulary, checked; one letter without biases where none is given."""
+    lists = {"vocabulary": vocabulary, "norms": norms, "biases": biases}
+    given = {n: as_numbers(n, v, asking) for n, v in lists.items() if v is not None}
+    if wrong := next((n for n, v in given.items() if v.ndim != 1 or not v.size or not np.all(np.isfinite(v))), None):
+        raise BadInput(f"{asking}: {wrong} is a list of finite numbers, one for each letter")
+    count = given["vocabulary"].size if "vocabulary" in given else given["biases"].size if "biases" in given else 1
+    if wrong := next((n for n, v in given.items() if v.size != count), None):
+        raise BadInput(f"{asking}: {wrong} has {given[wrong].size} entries for {count} letters; give one for each")
+    if "norms" in given and np.any(given["norms"] <= 0):
+        raise BadInput(f"{asking}: norms are positive")
+    u, c, b = (tuple(map(float, given[n])) if n in given else None for n in ("vocabulary", "norms", "biases"))
+    return Letters(u or (1.0,)*count, c, b or (0.0,)*count)
