@@ -175,11 +175,12 @@ class _Lowering:
         return self._contracted(self.flat(self._lettered(node.body), outer), (axis,))
 
     def _index(self, index: Index) -> NodeAxis:
-        key = (index.name, -2 if index.endless else -1, ())
+        range_ = (str(index.first), str(index.count)) if index.count else ()
+        key = (index.name, -2 if index.endless else -1, range_)
         if key not in self.axes:
             printed = self._free(index.name if index.endless else f"{index.name}_place")
-            self.axes[key] = NodeAxis(index.name, 0, Symbol(printed, integer=True, nonnegative=True), summed=not index.endless,
-                                      first=index.first, counting=index.endless)
+            self.axes[key] = NodeAxis(printed if range_ else index.name, 0, Symbol(printed, integer=True, nonnegative=True),
+                                      summed=not index.endless, first=index.first, count=index.count, counting=index.endless)
         if self.axes[key].first != index.first:
             raise BadInput(f"a sum over {index.name} begins at 0 and another one at 1; give one of them another index")
         return self.axes[key]

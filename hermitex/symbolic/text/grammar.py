@@ -21,7 +21,7 @@ from hermitex import symbols as field
 from hermitex.errors import DECLARING, BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, read_sums
+from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, most_written, read_sums
 from hermitex.symbolic.laws import is_random
 from hermitex.symbolic.text import bounded_powers
 from hermitex.symbolic.text.lexical import Source, excerpt
@@ -316,8 +316,7 @@ class Reader:
             raise
         if not low.is_integer or not (high == oo or high.is_integer):
             self.fail(a, "a sum runs over whole numbers; what its ends depend on is declared as an integer")
-        most_written = 1000  # terms of a sum that are written out
-        if (high - low).is_Integer and -1 <= high - low < most_written:
+        if (high - low).is_Integer and -1 <= high - low < most_written(at(counted).free_symbols - {counted}):
             return bounded_powers.total([at(low + j) for j in range(int(high - low) + 1)])
         if low.is_Integer:
             at(low)    # SymPy puts it in where nothing is bounded
