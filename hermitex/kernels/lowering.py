@@ -35,6 +35,7 @@ from hermitex.kernels.cancellation import may_cancel, may_divide_by_zero
 from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_form, over_independent_normals
 from hermitex.kernels.common_factors import factor_common, gather_coefficients
 from hermitex.kernels.correlated_fields import Conditioned, correlated
+from hermitex.kernels.far_modes import around_modes
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, topological_order
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.singular import behind_switches, through_powers
@@ -249,7 +250,7 @@ class _Lowering:
             drawn = [a.symbol for a in axes], [a.symbol for a in outer]
             if self._vary(whole, set(drawn[0])):  # averages inside are drawn so, too
                 whole = node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
-            wider = through_powers(behind_switches(drawn_wider(whole, *drawn)), *drawn)
+            wider = through_powers(behind_switches(around_modes(drawn_wider(whole, *drawn), *drawn)), *drawn)
             body = body if wider == whole else self.flat(wider, (*outer, *axes))
         return self._contracted(self._gathered(body), axes)
 
