@@ -41,7 +41,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.check import rules
 from hermitex.errors import HermitexError
-from hermitex.kernels.closed_form_choice import exact_or_none
+from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_form
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import cholesky, over
 from hermitex.symbolic.conditioning import independent as standardised
@@ -264,7 +264,8 @@ def _average_of_term(body: Expr, variables: Sequence[Symbol]) -> Expr:
     if not isinstance(node, Expectation):
         return fixed * node
     roots = _deviations(fixed * moving, normals)
-    exact = exact_or_none(Expectation(_rooted(moving, roots), Tuple(*normals))) if not has_nodes(moving) else None
+    sought = not has_nodes(moving) and may_have_closed_form(moving, set(normals))
+    exact = exact_or_none(Expectation(_rooted(moving, roots), Tuple(*normals))) if sought else None
     exact = None if exact is None else _printed(exact)
     longest = 100  # operations of a closed form that is printed, though it is longer than the integrand
     if exact is None or operations(exact) > max(longest, operations(moving)):  # what nobody prints, and cancels in floats

@@ -32,7 +32,9 @@ from hermitex.systems.complex_unknowns import write_by_parts
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
+from hermitex.systems.failed_average import name_failed_average
 from hermitex.systems.follow import Branch, follow
+from hermitex.systems.integrals import read_integrals
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.matrices import flat_start, is_list_of_pairs, write_entrywise
 from hermitex.systems.minimise import minimise
@@ -124,6 +126,8 @@ class System(Shown):
         known = self._letters(declared)
         for part in _FORMULAS:
             put(self, part, read_formulas(getattr(self, part), known, equations=part == "equations"))
+        for part in _FORMULAS:
+            put(self, part, {k: read_integrals(v) for k, v in getattr(self, part).items()})
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
@@ -412,9 +416,23 @@ class System(Shown):
         found = solved_by(method, damping, self.compile(blocks=blocks), names, start=self._begin(start, names), tolerance=tolerance,
                           budget=budget)
         found = found.at_numbers(names, (k.name for k in self.where))
+        found = replace(found, notes=(*found.notes, *self._zeros(found)))
         if raise_on_failure:
+            if not found.all_converged:
+                found = name_failed_average(found, {u: e.rhs for u, e in self.written.items()}, names)
             found.require("damping=0.5 or smaller, or method='newton'" if method == "iterate" else "")
         return replace(found, model=SolvedPoint(self, names))
+
+    def _zeros(self, found: Solution) -> list[str]:
+        """The unknowns that are 0 and stable wherever it converged: there may be other solutions."""
+        import numpy as np
+
+        solved = [u.name for b in self.blocks if b.kind in ("root", "nonlinear") for u in b.torn]
+        calm = np.ravel(found.converged).astype(bool)
+        zero = [u for u in solved if calm.any() and np.all(np.ravel(found[u])[calm] == 0)]
+        if not zero or not np.all(np.ravel(found.stability)[calm] < 1):
+            return []
+        return [f"{', '.join(zero)} = 0 is stable under iteration; .branches(...) looks for other solutions beside it"]
 
     def _begin(self, start: Any, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """A start as {unknown: where it begins}, that of a matrix by its entries, of one between moving ends by its place."""
