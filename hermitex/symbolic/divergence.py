@@ -115,6 +115,8 @@ def needed_far_out(formula: Expr) -> list[Condition]:
     found: dict[Condition, None] = {}
     probabilities = set[Expr]().union(*map(_fast, masses(formula)))
     for node in formula.atoms(Expectation, ArraySum):
+        if isinstance(node, ArraySum) and node.index.count:
+            continue
         if node.free_symbols.isdisjoint(node.atoms(Bound, Index, Element)) and _steep(_fast(node) - probabilities):
             with suppress(HermitexError), effort(1.0):  # seconds; a condition is seen in a tenth of that
                 found |= dict.fromkeys(c for c in _of_node(node) if not c.holds)

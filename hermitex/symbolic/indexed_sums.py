@@ -299,9 +299,10 @@ def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], cl
     return e.func(*(_read(a, indices, lengths, claim) for a in e.args))
 
 
-def most_written(letters: Iterable[Symbol]) -> int:
-    """Of how many terms a sum that holds letters, or none, is written out."""
-    return _UNROLLED if list(letters) else _WRITTEN
+def most_written(letters: Iterable[Symbol], *, averages: bool = False) -> int:
+    """Of how many terms a sum that holds letters, or none, or averages is written out."""
+    few = 12  # of averages, each with nodes of its own
+    return few if averages else _UNROLLED if list(letters) else _WRITTEN
 
 
 def _done(e: Sum) -> Expr | None:
@@ -362,7 +363,7 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim
         if done is None or done.has(Sum):
             if claim:
                 return e
-            done = _over_numbers(e)
+            done = over_numbers(e)
         return _read(done, indices, lengths, claim)
     found = []
     for variable, low, high in e.limits:
@@ -381,7 +382,7 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim
     return body
 
 
-def _over_numbers(e: Sum) -> Expr:
+def over_numbers(e: Sum) -> Expr:
     """A sum from a number to a number, or on and on, which has no closed form: kernels add up its terms.
 
     >>> from sympy.abc import k, q
