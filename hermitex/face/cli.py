@@ -28,6 +28,7 @@ from hermitex.errors import (
 from hermitex.face import signals, streams
 from hermitex.show.escape import line
 from hermitex.show.files import STDOUT, number_of
+from hermitex.symbolic import deadline
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.interrupts import behind
 
@@ -147,6 +148,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # the reader (head, less) has what it wanted
             streams.give_up(sys.stdout)
             status = ANSWERED
+        except deadline.Alarm:  # of a budget whose end it came too late for, as under load
+            status = report(HermitexError("the budget ran out; allow more with --budget SECONDS"))
         except Exception as error:
             status = INTERRUPTED if came or isinstance(behind(error), KeyboardInterrupt) else report(error)
     if status == INTERRUPTED:

@@ -285,6 +285,7 @@ class _SpecReader(Lines):
     def _of_unknowns(self, section: str, equations: Mapping[str, Any]) -> dict[str, Any]:
         """[domain] q = "0 < q < 1" and [start] q = 0.9, for unknowns of the spec; [start] Q = [[1, 0.5], [0.5, 1]] of a matrix."""
         from hermitex.systems.domain import domains
+        from hermitex.systems.moving_ends import moving_ends
 
         found: dict[str, Any] = {}
         matrices = {k: self._rows(k, v) for k, v in equations.items() if isinstance(v, list)}
@@ -300,7 +301,7 @@ class _SpecReader(Lines):
                 continue
             text = self._string(section, key, value, 'an open interval is a text, "0 < q < 1"')
             try:
-                found |= domains("spec", {key: text}, [key])
+                found |= {key: text} if moving_ends({key: text}, self.letters) else domains("spec", {key: text}, [key])
             except HermitexError as error:
                 self.fail(section, key, str(error).removeprefix("spec: "))
         return found

@@ -23,6 +23,7 @@ class Entry(NamedTuple):
     places: tuple[int, ...]
     indices: tuple[str, ...]
     first: int = 0
+    terms: int = 0  # how many places there are, of a sum over numbers
 
 
 class Arrays(NamedTuple):
@@ -99,9 +100,9 @@ def lay_out_arrays(entries: Iterable[Entry], values: Mapping[str, np.ndarray], n
     for e in entries:
         shape = [1]*ndim
         if not e.array:
-            if e.indices[0] not in lengths:
+            if not e.terms and e.indices[0] not in lengths:
                 raise BadInput(f"{asking}: a sum over {e.indices[0]} has no array whose length it would have")
-            n = lengths[e.indices[0]][0]
+            n = e.terms or lengths[e.indices[0]][0]
             shape[e.places[0]] = n
             out[e.letter] = (np.arange(n, dtype=float) + e.first).reshape(shape)
             out[f"{e.letter}_length"] = np.float64(n)

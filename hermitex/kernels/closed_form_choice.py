@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from sympy import Add, Dummy, Expr, Function, Pow, Symbol, Tuple, hyper, tan, tanh
+from sympy import Add, Dummy, Expr, Function, Pow, Symbol, Tuple, cos, cot, erf, erfc, exp, hyper, log, sin, tan, tanh
 
 from hermitex.errors import Divergent, HermitexError
 from hermitex.kernels.printers import HYPERGEOMETRIC
@@ -15,7 +15,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import closed_form, constants_named
 from hermitex.symbolic.moreau import Moreau, Prox
 
-_HOPELESS = (tanh, tan, Prox, Moreau)
+_HOPELESS = (tanh, tan, cot, Prox, Moreau)
 
 
 def exact_or_none(node: Expr) -> Expr | None:
@@ -42,13 +42,16 @@ def exact_or_none(node: Expr) -> Expr | None:
 
 
 def may_have_closed_form(body: Expr, variables: set[Symbol]) -> bool:
-    """False for integrands that no rule will take: a quotient by a sum, tanh, a minimiser that is implicit, a formula too long."""
+    """False where no rule will do: a quotient by a sum, tanh, exp(-Phi(z)^2), an implicit minimiser, a long formula."""
     longest = 150  # operations of an integrand whose closed form is sought; chosen by trial
     if operations(body) > longest:
         return False
-    moving = [e for e in body.atoms(Pow, Function) if e.free_symbols & variables]
-    return not any(isinstance(e, _HOPELESS) or (isinstance(e, Pow) and isinstance(e.base, Add) and e.exp.is_negative)
-                   for e in moving)
+
+    def hopeless(e: Expr) -> bool:
+        waves = isinstance(e, exp | sin | cos) and e.has(erf, erfc) and not e.has(log)
+        return waves or isinstance(e, _HOPELESS) or (isinstance(e, Pow) and isinstance(e.base, Add) and bool(e.exp.is_negative))
+
+    return not any(hopeless(e) for e in body.atoms(Pow, Function) if e.free_symbols & variables)
 
 
 def over_independent_normals(node: Expectation) -> Expectation:

@@ -241,6 +241,24 @@ def exp_erf(a, z):
     right = np.where(far, side*z, 1.0)
     return np.where(far, side*(np.exp(a) - np.exp(a - right*right)*wofz(1j*right)), np.exp(a)*erf(np.where(far, 0.0, z)))
 '''),
+    "far_mode": ((), '''
+def far_mode(slope, *terms):
+    """argmin_z z^2/2 - slope z + sum_k n_k log sum_j exp(b_j z + c_j), by halving; of each term k, n, b and c."""
+    slope, *terms = np.broadcast_arrays(slope, *terms)
+    sums = {}
+    for k, n, b, c in zip(terms[::4], terms[1::4], terms[2::4], terms[3::4]):
+        sums.setdefault(float(np.ravel(k)[0]), []).append((n, b, c))
+    sums = [(rows[0][0], np.array([b for _, b, _ in rows]), np.array([c for _, _, c in rows])) for rows in sums.values()]
+    low = slope - sum(n*b.max(axis=0) for n, b, _ in sums)
+    high = slope - sum(n*b.min(axis=0) for n, b, _ in sums)
+    for _ in range(24):  # the value of an average does not depend on it
+        z, pull = (low + high)/2, 0
+        for n, b, c in sums:
+            w = np.exp(b*z + c - np.max(b*z + c, axis=0))
+            pull = pull + n*(w*b).sum(axis=0)/w.sum(axis=0)
+        low, high = np.where(z - slope + pull < 0, z, low), np.where(z - slope + pull < 0, high, z)
+    return np.nan_to_num((low + high)/2, posinf=0.0, neginf=0.0)
+'''),
     "sign_correlation": (("owens_t",), '''
 def sign_correlation(h, k, rho):
     """E[sign(X + h) sign(Y + k)], X and Y standard normal with correlation rho, by Owen's T."""

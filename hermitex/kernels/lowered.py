@@ -21,7 +21,8 @@ from hermitex.symbolic.indexed_sums import Element
 class NodeAxis:
     """An integration variable as an array axis: its symbol stands for the nodes of its rule.
 
-    Of a sum over arrays (`summed`) the axis is its index: the symbol stands for the places, `first`, `first` + 1, ...
+    Of a sum over arrays (`summed`) the axis is its index: the symbol stands for the places, `first`, `first` + 1, ...,
+    of which there are `count`, or as many as an array has.
     """
 
     name: str
@@ -30,6 +31,7 @@ class NodeAxis:
     beside: tuple[str, ...] = ()  # the variables that its break points move with
     summed: bool = False
     first: int = 0
+    count: int = 0
     counting: bool = False  # its nodes are 0, 1, 2, ..., as many as a sum over them needs
     fields: int = 1  # along how many axes its nodes are laid out, see `correlated`
 
@@ -89,7 +91,7 @@ class Lowered:
         place = {a.name: k for k, a in enumerate(self.axes, start=1) if a.summed}
         found = [Entry(s.name, e.array.name, tuple(place[i.name] for i in e.indices), tuple(i.name for i in e.indices))
                  for s, e in self.entries.items() if all(i.name in place for i in e.indices)]
-        found += [Entry(a.identifier, "", (place[a.name],), (a.name,), a.first) for a in self.axes if a.summed]
+        found += [Entry(a.identifier, "", (place[a.name],), (a.name,), a.first, a.count) for a in self.axes if a.summed]
         return Arrays(tuple(found)) if found else None
 
     def needed(self, outputs: Iterable[Expr], *known: AbstractSet[Symbol], own: AbstractSet[Symbol] = frozenset()

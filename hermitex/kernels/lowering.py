@@ -35,6 +35,7 @@ from hermitex.kernels.cancellation import may_cancel, may_divide_by_zero
 from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_form, over_independent_normals
 from hermitex.kernels.common_factors import factor_common, gather_coefficients
 from hermitex.kernels.correlated_fields import Conditioned, correlated
+from hermitex.kernels.far_modes import around_modes
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, topological_order
 from hermitex.kernels.recognition import recognise
 from hermitex.kernels.singular import behind_switches, through_powers
@@ -175,11 +176,12 @@ class _Lowering:
         return self._contracted(self.flat(self._lettered(node.body), outer), (axis,))
 
     def _index(self, index: Index) -> NodeAxis:
-        key = (index.name, -2 if index.endless else -1, ())
+        range_ = (str(index.first), str(index.count)) if index.count else ()
+        key = (index.name, -2 if index.endless else -1, range_)
         if key not in self.axes:
             printed = self._free(index.name if index.endless else f"{index.name}_place")
-            self.axes[key] = NodeAxis(index.name, 0, Symbol(printed, integer=True, nonnegative=True), summed=not index.endless,
-                                      first=index.first, counting=index.endless)
+            self.axes[key] = NodeAxis(printed if range_ else index.name, 0, Symbol(printed, integer=True, nonnegative=True),
+                                      summed=not index.endless, first=index.first, count=index.count, counting=index.endless)
         if self.axes[key].first != index.first:
             raise BadInput(f"a sum over {index.name} begins at 0 and another one at 1; give one of them another index")
         return self.axes[key]
@@ -248,7 +250,7 @@ class _Lowering:
             drawn = [a.symbol for a in axes], [a.symbol for a in outer]
             if self._vary(whole, set(drawn[0])):  # averages inside are drawn so, too
                 whole = node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
-            wider = through_powers(behind_switches(drawn_wider(whole, *drawn)), *drawn)
+            wider = through_powers(behind_switches(around_modes(drawn_wider(whole, *drawn), *drawn)), *drawn)
             body = body if wider == whole else self.flat(wider, (*outer, *axes))
         return self._contracted(self._gathered(body), axes)
 

@@ -59,7 +59,7 @@ _COMPOSED = {
 HYPERGEOMETRIC = {(0, 1): "hyp0f1", (1, 1): "hyp1f1", (2, 1): "hyp2f1"}
 _ALIASES = {"gamma": "gamma_function", "beta": "beta_function", "zeta": "zeta_function"}  # parameters bear these names
 #: Functions of the generated module, by the name of their node.
-_HELPERS = ("nonzero", "exp_erfc", "exp_erfi", "logaddexp_at", "tame_erfc", "tame_expm1")
+_HELPERS = ("far_mode", "nonzero", "exp_erfc", "exp_erfi", "logaddexp_at", "tame_erfc", "tame_expm1")
 #: Names of SciPy's functions as generated source may call them.
 SPECIAL = frozenset({_ALIASES.get(n, n) for n in (*_SCIPY.values(), *HYPERGEOMETRIC.values(),
                                                   *(n for needs, _ in _COMPOSED.values() for n in needs))})

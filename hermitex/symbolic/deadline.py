@@ -32,7 +32,7 @@ WAKES = getattr(signal, "SIGURG", 0)  # ignored where nobody handles it
 SOON = 0.05  # what an attempt has beyond its time, before the deadline around it rings
 
 
-class _Alarm(BaseException):
+class Alarm(BaseException):
     """Raised in the thread whose time is over."""
 
 
@@ -43,7 +43,7 @@ class _Unraisable:
         self._hook = hook
 
     def __call__(self, what: sys.UnraisableHookArgs) -> None:
-        if not issubclass(what.exc_type, _Alarm):
+        if not issubclass(what.exc_type, Alarm):
             self._hook(what)
 
 
@@ -106,7 +106,7 @@ class _Deadline(AbstractContextManager[None]):
     def __init__(self, seconds: float | None, *, cpu: bool = False) -> None:
         self.seconds, self._cpu = seconds, cpu
         self._bound = effort(seconds) if cpu else budget(seconds)
-        self._alarm: type[BaseException] = type("_Alarm", (_Alarm,), {})  # its own: an outer one may ring inside
+        self._alarm: type[BaseException] = type("Alarm", (Alarm,), {})  # its own: an outer one may ring inside
         self._over, self._rang, self._step = threading.Event(), False, ""
         self._lock = threading.Lock()
 
@@ -152,7 +152,7 @@ class _Deadline(AbstractContextManager[None]):
                 self._switch_off()
                 let_go(self._held)
                 break
-            except _Alarm:
+            except Alarm:
                 pass
 
     def _watch(self, left: Callable[[], float]) -> None:

@@ -48,6 +48,7 @@ from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.line_existence import rays
 from hermitex.symbolic.bounds.transseries import Undecided
+from hermitex.symbolic.budget import effort
 from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Element, Index
@@ -114,8 +115,10 @@ def needed_far_out(formula: Expr) -> list[Condition]:
     found: dict[Condition, None] = {}
     probabilities = set[Expr]().union(*map(_fast, masses(formula)))
     for node in formula.atoms(Expectation, ArraySum):
+        if isinstance(node, ArraySum) and node.index.count:
+            continue
         if node.free_symbols.isdisjoint(node.atoms(Bound, Index, Element)) and _steep(_fast(node) - probabilities):
-            with suppress(HermitexError):
+            with suppress(HermitexError), effort(1.0):  # seconds; a condition is seen in a tenth of that
                 found |= dict.fromkeys(c for c in _of_node(node) if not c.holds)
     return list(found)
 

@@ -53,29 +53,32 @@ from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.special import LogFactorial
 
 _WRITTEN = 1000  # terms of a sum of numbers that are added up; chosen by trial
+_UNROLLED = 100  # the same of a sum that holds letters: beyond, code for each term takes seconds to make
 _ADVICE = "write Sum(eta[k]/(eta[k] + nu), k) with eta = IndexedBase('eta') and k = Idx('k', Symbol('N', integer=True))"
 
 
 class Index(Symbol):
     """The index of a sum: identity is its name and where it begins; as a number it is the place in the array.
 
-    An `endless` one runs over 0, 1, 2, ... and has no array: the sum is an average over a countable law.
+    An `endless` one runs over 0, 1, 2, ... and has no array, as in an average over a countable law. One of a `count` has none
+    either: it runs over that many numbers.
     """
 
-    __slots__ = ("endless", "first")
+    __slots__ = ("count", "endless", "first")
     first: int
     endless: bool
+    count: int
 
-    def __new__(cls, name: str, first: int = 0, endless: bool = False) -> Index:
+    def __new__(cls, name: str, first: int = 0, endless: bool = False, count: int = 0) -> Index:
         obj = Symbol.__xnew__(cls, name, integer=True, **({"positive": True} if first > 0 else {"nonnegative": True}))
-        obj.first, obj.endless = first, endless
+        obj.first, obj.endless, obj.count = first, endless, count
         return obj
 
     def __getnewargs_ex__(self) -> tuple[tuple, dict]:
-        return (self.name, self.first, self.endless), {}
+        return (self.name, self.first, self.endless, self.count), {}
 
     def _hashable_content(self) -> tuple:
-        return ("index", self.name, str(self.first), str(self.endless))
+        return ("index", self.name, str(self.first), str(self.endless), str(self.count))
 
 
 class Element(Symbol):
@@ -225,9 +228,11 @@ class ArraySum(Expr):
         return done.closed() if isinstance(done, ArraySum) else done
 
     def _eval_evalf(self, prec: int) -> Expr:
-        """The digits of a sum over a countable law; as it stands where there are letters, or where its tail is not known."""
-        if self.free_symbols or not self.index.endless:
+        """The digits of a sum over numbers; as it stands where there are letters, or where its tail is not known."""
+        if self.free_symbols or not (self.index.endless or self.index.count):
             return self
+        if self.index.count:
+            return written_out(self, {}).evalf(prec_to_dps(prec))
         digits = prec_to_dps(prec)
         if not (done := self.doit()).has(ArraySum):
             return done.evalf(digits)
@@ -241,12 +246,16 @@ class ArraySum(Expr):
         return self if isinstance(old, Index) else None
 
     def _sympystr(self, printer: Any) -> str:
-        end = "oo" if self.index.endless else "N"
-        where = f"({self.index.name}, {self.index.first}, {end})" if self.index.first or self.index.endless else self.index.name
+        k = self.index
+        end = "oo" if k.endless else k.first + k.count - 1 if k.count else "N"
+        where = f"({k.name}, {k.first}, {end})" if k.first or k.endless or k.count else k.name
         return f"Sum({printer._print(self.body)}, {where})"
 
     def _latex(self, printer: Any) -> str:
-        return rf"\sum_{{{printer._print(self.index)}}} {printer.parenthesize(self.body, PRECEDENCE['Mul'])}"
+        k = self.index
+        last = r"\infty" if k.endless else k.first + k.count - 1
+        ends = rf"\sum_{{{k.name}={k.first}}}^{{{last}}}" if k.count or k.endless else rf"\sum_{{{printer._print(k)}}}"
+        return rf"{ends} {printer.parenthesize(self.body, PRECEDENCE['Mul'])}"
 
     def _pretty(self, printer: Any) -> Any:
         from sympy.printing.pretty.stringpict import prettyForm
@@ -290,9 +299,16 @@ def _read(e: Basic, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], cl
     return e.func(*(_read(a, indices, lengths, claim) for a in e.args))
 
 
+def most_written(letters: Iterable[Symbol], *, averages: bool = False) -> int:
+    """Of how many terms a sum that holds letters, or none, or averages is written out."""
+    few = 12  # of averages, each with nodes of its own
+    return few if averages else _UNROLLED if list(letters) else _WRITTEN
+
+
 def _done(e: Sum) -> Expr | None:
     """Its value; of a sum of very many terms that of powers only, for SymPy would add up all others one by one."""
-    many = any(_WRITTEN < high - low < oo for _, low, high in e.limits if (high - low).is_number and (high - low).is_real)
+    many = any(most_written(e.free_symbols) < high - low < oo for _, low, high in e.limits
+               if (high - low).is_number and (high - low).is_real)
     if _meets_pole(e):
         raise BadInput(f"a term of {e} is divided by zero")
     if many and not e.function.is_polynomial(*e.variables):
@@ -340,12 +356,14 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim
             return e
         try:
             done = _done(e)
-            if done is None or done.has(Sum):
-                raise BadInput(f"{e} is neither a sum over an array nor one with a value; {_numbers_as_array(e) or _ADVICE}")
         except BadInput:
             if claim:
                 return e
             raise
+        if done is None or done.has(Sum):
+            if claim:
+                return e
+            done = over_numbers(e)
         return _read(done, indices, lengths, claim)
     found = []
     for variable, low, high in e.limits:
@@ -364,14 +382,21 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim
     return body
 
 
-def _numbers_as_array(e: Sum) -> str:
-    """How a sum over given numbers is written with an array; nothing for one without an end."""
-    (k, low, high), *others = e.limits
-    if others or not (low.is_Integer and high.is_Integer):
-        return ""
-    body = e.function.xreplace({k: Symbol("eta[i]")})
-    return (f"write Sum({body}, i) with eta = IndexedBase('eta') and i = Idx('i', Symbol('N', integer=True)), and give "
-            f"eta=numpy.arange({low}, {high + 1})")
+def over_numbers(e: Sum) -> Expr:
+    """A sum from a number to a number, or on and on, which has no closed form: kernels add up its terms.
+
+    >>> from sympy.abc import k, q
+    >>> read_sums(Sum(1/(1 + q*k)**2, (k, 1, 5000))), read_sums(Sum(1/(k**3 + q), (k, 2, oo)))
+    (Sum((k*q + 1)**(-2), (k, 1, 5000)), Sum(1/(q + (k + 2)**3), (k, 0, oo)))
+    """
+    body = e.function
+    for k, low, high in e.limits:
+        if not low.is_Integer or not (high.is_Integer or high is S.Infinity):
+            raise BadInput(f"{e} is neither a sum over an array nor between numbers, and has no closed form; {_ADVICE}")
+        begin = int(low) if high.is_Integer and low >= 0 else 0
+        index = Index(_name(k), begin, endless=high is S.Infinity, count=0 if high is S.Infinity else int(high - low + 1))
+        body = ArraySum(body.xreplace({k: index + low - begin}), index)
+    return body
 
 
 def added_up(expr: Expr) -> Expr:
@@ -493,8 +518,8 @@ def written_out(expr: Any, lengths: Mapping[str, int], values: Mapping[str, Any]
     eta_0/nu + eta_1/nu
     """
     at = at or {}
-    if isinstance(expr, ArraySum) and expr.index.name in lengths:
-        rows = (written_out(expr.body, lengths, values, {**at, expr.index: j}) for j in range(lengths[expr.index.name]))
+    if isinstance(expr, ArraySum) and (length := expr.index.count or lengths.get(expr.index.name)):
+        rows = (written_out(expr.body, lengths, values, {**at, expr.index: j}) for j in range(length))
         return Add(*rows)
     if isinstance(expr, Index):
         return Integer(at[expr] + expr.first) if expr in at else expr

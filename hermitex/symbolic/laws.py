@@ -31,7 +31,8 @@ from sympy import (
     Rational,
     S,
     Symbol,
-    erf,
+    cot,
+    erfc,
     exp,
     factorial,
     gamma,
@@ -40,7 +41,6 @@ from sympy import (
     rf,
     sin,
     sqrt,
-    tan,
 )
 from sympy.functions.combinatorial.numbers import stirling
 
@@ -66,7 +66,11 @@ _QUANTILES: dict[str, Callable[..., Expr]] = {
     "RayleighDistribution": lambda z, s: s*sqrt(2*survives(z)),
     "FrechetDistribution": lambda z, a, s, m: m + s*survives(-z)**(-1/a),
     "ArcsinDistribution": lambda z, a, b: a + (b - a)*sin(pi*below(z)/2)**2,
-    "CauchyDistribution": lambda z, x, s: x + s*tan(pi*erf(z/sqrt(2))/2),
+}
+#: law about its centre -> the size of its deviation in units of its width
+_SIGNED: dict[str, Callable[..., Expr]] = {
+    "LaplaceDistribution": survives,
+    "CauchyDistribution": lambda z: cot(pi*erfc(z/sqrt(2))/4),
 }
 #: law -> E x^n
 _MOMENTS: dict[str, Callable[..., Expr]] = {
@@ -221,9 +225,9 @@ def _over(e: Expr, x: Any) -> list[Term]:
         return [(S.One, moments, ())]
     z = Dummy(x.name, real=True)
     name = type(law).__name__
-    if name == "LaplaceDistribution":  # a fair sign times an exponential: nothing has a kink at 0
-        mu, b = law.args
-        return [(Rational(1, 2), e.xreplace({x: mu + s*b*survives(z)}), (z,)) for s in (1, -1)]
+    if name in _SIGNED:  # a fair sign times a size: nothing has a kink at 0, and no tail is 1 less a small number
+        at, width = law.args
+        return [(Rational(1, 2), e.xreplace({x: at + s*width*_SIGNED[name](z)}), (z,)) for s in (1, -1)]
     if name == "GumbelDistribution":
         b, mu, least = law.args
         value = mu + b*log(survives(z)) if least == True else mu - b*log(survives(-z))  # noqa: E712 - SymPy's true

@@ -226,9 +226,15 @@ def _real(expr: Expr, value: Any, error: Any) -> Any:
 
 
 def _summed(node: ArraySum, bits: int) -> Evaluated:
-    """A sum over a countable law with an error of about 2^-bits of it."""
-    if node.free_symbols or not node.index.endless:
-        raise NoClosedForm(node, f"{min([*node.free_symbols, node.index], key=str)} has no value")
+    """A sum over numbers, or over a countable law, with an error of about 2^-bits of it."""
+    k = node.index
+    if node.free_symbols or not (k.endless or k.count):
+        raise NoClosedForm(node, f"{min([*node.free_symbols, k], key=str)} has no value")
+    if k.count and not node.body.has(Expectation, ArraySum):
+        term = StraightLine(node.body, [k]).prepare()
+        terms = [term(mpf(n)) for n in range(k.first, k.first + k.count)]
+        size = mp.fsum(terms, absolute=True)
+        return Evaluated(mp.fsum(terms), size*mpf(2)**-bits, size)
     value = hooks.total(node, int(bits * mp.log(2, 10)) + 2)
     if value is None:
         raise NoClosedForm(node, "what it holds beyond the terms that are summed is not known to be small", _COMPILED)

@@ -32,8 +32,8 @@ def domains(asking: str, given: Any, unknowns: Collection[str]) -> dict[str, Int
         if name not in unknowns:
             raise UnknownName(name, unknowns, f"unknown in domain of the {asking}")
         try:
-            lo, hi = _read(name, value) if isinstance(value, str) else value
-            found[name] = float(lo), float(hi)
+            lo, hi = ends_of(name, value)
+            found[name] = _bound(lo), _bound(hi)
         except NO_NUMBER:
             raise BadInput(f"{asking}: the domain of {name} is an open interval, {{{name}: (0, 1)}} or \"0 < {name} < 1\", "
                            f"not {brief(value)}") from None
@@ -42,23 +42,33 @@ def domains(asking: str, given: Any, unknowns: Collection[str]) -> dict[str, Int
     return {n: d for n, d in found.items() if np.isfinite(d).any()}
 
 
-def _read(name: str, text: str) -> tuple[Any, Any]:
-    """(lo, hi) of "0 < q < 1", "q > 0", "0 < q"."""
+def ends_of(name: str, given: Any) -> tuple[Any, Any]:
+    """(lo, hi) of "0 < q < 1", "q > 0", "0 < q", as texts, or of a pair.
+
+    >>> ends_of("q", "0 < q < rho"), ends_of("V", "V > 0"), ends_of("q", (0, 1))
+    (('0', 'rho'), ('0', 'inf'), (0, 1))
+    """
+    if not isinstance(given, str):
+        lo, hi = given
+        return lo, hi
+    text = given
     if two := _TWO.match(text):
         lo, middle, hi = (part.strip() for part in two.groups())
         if middle == name:
-            return _bound(lo), _bound(hi)
+            return lo, hi
     elif one := _ONE.match(text):
         left, sign, right = (part.strip() for part in one.groups())
         if name in (left, right):
-            value = _bound(right if left == name else left)
-            return (-np.inf, value) if (sign == "<") == (left == name) else (value, np.inf)
+            value = right if left == name else left
+            return ("-inf", value) if (sign == "<") == (left == name) else (value, "inf")
     raise ValueError(text)
 
 
-def _bound(text: str) -> float:
+def _bound(text: Any) -> float:
     from hermitex.symbolic.parsing import parse
 
+    if not isinstance(text, str):
+        return float(text)
     if text in ("oo", "inf", "-oo", "-inf"):
         return float(text.replace("oo", "inf"))
     value = parse(text)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from sympy import Eq, Rational
 
-from hermitex.errors import NO_NUMBER, BadInput, BudgetExceeded, HermitexError, NotConverged, SelfTestFailed, brief
+from hermitex.errors import NO_NUMBER, BadInput, BudgetExceeded, HermitexError, NoClosedForm, NotConverged, SelfTestFailed, brief
 from hermitex.show.columns import ridge
 from hermitex.show.display import words_table
 from hermitex.show.files import check_place, write_whole
@@ -274,7 +274,7 @@ def _check_equations(system: Any, point: Point) -> str:
                 done += 1
     except BudgetExceeded:
         pass
-    except NotConverged as error:
+    except (NoClosedForm, NotConverged) as error:
         return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(system.unknowns)} equations ({str(error)[:40]})"
     return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(system.unknowns)} equations"
 

@@ -250,7 +250,7 @@ def _code(program: Any) -> str:
               f"    start={{{_values(program.start)}}},\n" if program.start else "",
               f"    notes=(\n{''.join(f'        {literal(n)},' + chr(10) for n in program.notes)}    ),\n" if program.notes else ""]
     if program.arrays is not None:
-        rows = ((literal(e.letter), literal(e.array), _tuple(e.places), _tuple(e.indices), str(e.first))
+        rows = ((literal(e.letter), literal(e.array), _tuple(e.places), _tuple(e.indices), str(e.first), str(e.terms))
                 for e in program.arrays.entries)
         entries = "".join(f"        ({', '.join(row)}),\n" for row in rows)
         fields += [f"    arrays=(\n{entries}    ),\n    lay_out=lay_out,\n"]

@@ -174,7 +174,7 @@ class Flow(System):
                 raise BadInput(f"solve: the event {name} is the number {e}: it is 0 always or never, and no event")
         program = self.compile(events=own)
         with limit_time(budget):
-            found = many(program, given, {**self.start, **self._begin(start)}, t, domain=self.domain, tolerance=tolerance,
+            found = many(program, given, {**self.start, **self._begin(start, given)}, t, domain=self.domain, tolerance=tolerance,
                          method=method, events=tuple(own), terminal=tuple(map(str, names_list(terminal))))
         found = found.at_numbers(given, (k.name for k in self.where))
         advice = "a looser tolerance= or a shorter time" if "Radau" in np.ravel(found.method) else _ADVICE

@@ -28,7 +28,8 @@ class Branch(Shown):
     ----------
     parameter : what it was followed along;  values : {name: array (B,)}, the parameter and the unknowns
     folds : [{"alpha": .., "q": ..}, ...], where the curve turns back, located;  stability : spectral radius of the map (B,), NaN
-        where an equation is implicit;  reason : why it ends inside the bounds, "" where it leaves them
+        where an equation is implicit;  reason : why it ends inside the bounds, "" where it leaves them;  notes : what is to
+        be known of where it begins
 
     Guarantee
     ---------
@@ -46,6 +47,7 @@ class Branch(Shown):
     folds: list[dict[str, float]]
     stability: np.ndarray
     reason: str = ""
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.values:
@@ -66,8 +68,8 @@ class Branch(Shown):
         return {n: v.tolist() for n, v in columns.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """The table, the folds and why it ends, ready for JSON."""
-        return {"parameter": self.parameter, **self.table(), "folds": self.folds, "reason": self.reason}
+        """The table, the folds, why it ends and the notes, ready for JSON."""
+        return {"parameter": self.parameter, **self.table(), "folds": self.folds, "reason": self.reason, "notes": list(self.notes)}
 
     def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a point."""
@@ -91,7 +93,7 @@ class Branch(Shown):
         return number_table({n: v.tolist() for n, v in self.values.items()}, title=self._summary())
 
     def _summary(self) -> str:
-        x, end = self[self.parameter], f"; {self.reason}" if self.reason else ""
+        x, end = self[self.parameter], "".join(f"; {said}" for said in (self.reason, *self.notes) if said)
         turns = ", ".join(f"{f[self.parameter]:.6g}" for f in self.folds)
         return f"{self.parameter} from {x[0]:.4g} to {x[-1]:.4g}, {len(self)} points; folds at {turns or 'none'}{end}"
 
@@ -100,25 +102,17 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
     """See `System.follow`."""
     own = parameter_of(system, name)
     try:
-        lo, hi = (float(v) for v in bounds)
+        first, last = (float(v) for v in bounds)
     except NO_NUMBER:
         raise BadInput(f"follow: along {own} from one number to another, (0.1, 2), not {brief(bounds)}") from None
-    if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
-        raise BadInput(f"follow: the bounds of {own} are finite and the first is the lower, not ({lo:g}, {hi:g})")
+    if not (np.isfinite(first) and np.isfinite(last) and first != last):
+        raise BadInput(f"follow: the bounds of {own} are two finite numbers, not ({first:g}, {last:g})")
     if own in numbers:
         raise BadInput(f"follow: {own} varies and has a value, too")
     inside = {a.name for a in system.arrays}
     if several := [n for n, v in numbers.items() if n not in inside and np.ndim(v)]:
         raise BadInput(f"follow: {several[0]} has several values; a branch is followed at one")
-    found = None
-    for end in (lo, hi):
-        found = system.solve({**numbers, own: end}, start=start, tolerance=tolerance, raise_on_failure=False)
-        if found.converged:
-            break
-    assert found is not None
-    if not found.converged:
-        raise NotConverged(found, f"follow: no solution at either end of {own} from this start: {found.reason}; "
-                                  "give a start= near one")
+    end, found, notes = _beginning(system, own, (first, last), numbers, start, tolerance)
     made = compiled_slopes(system, own)
     program, given = made.program.bound({**numbers, own: end})
     states = States(program, {n: float(v) for n, v in given.items()}, max(tolerance, 1e-14))
@@ -149,7 +143,7 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
     examine(x0[:, None], np.array([end]))
     most_numbers = 300_000  # in an average at one point: a branch has hundreds of points, and asks for each some times
     most = max(most_numbers, 2*states.quad.size)
-    path = trace_curve(equations, x0, end, (lo, hi), tolerance=tolerance, examine=examine)
+    path = trace_curve(equations, x0, end, (min(first, last), max(first, last)), tolerance=tolerance, examine=examine)
     J = np.stack([equations(x, p)[1] for x, p in zip(path.x.T, path.p, strict=True)], axis=-1)  # one by one: grids are large
     radius = spectral_radius(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)
     values = {own: path.p, **dict(zip(made.unknowns, path.x, strict=True))}
@@ -159,8 +153,35 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
         inside = values[own][:last]
         values, radius = {n: v[:last] for n, v in values.items()}, radius[:last]
         folds = [f for f in folds if inside.min() <= f[own] <= inside.max()]
-        return Branch(own, values, made.unknowns, folds, radius, str(why[last]))
-    return Branch(own, values, made.unknowns, folds, radius, path.reason)
+        return Branch(own, values, made.unknowns, folds, radius, str(why[last]), notes)
+    return Branch(own, values, made.unknowns, folds, radius, path.reason, notes)
+
+
+def _beginning(system: Any, own: str, ends: tuple[float, float], numbers: Mapping[str, Any], start: Mapping[str, Any],
+               tolerance: float) -> tuple[float, Any, tuple[str, ...]]:
+    """(the end at which a branch begins, the solution there, notes): the first at which the solution is the start's own."""
+    known = {**system.start, **start}
+    begun = []
+    for end in ends:
+        found = system.solve({**numbers, own: end}, start=start, tolerance=tolerance, raise_on_failure=False)
+        if found.converged:
+            fallen = [u for u, v in known.items() if _is_far(float(found[u]), float(v))]
+            begun.append((end, found, fallen))
+            if not fallen:
+                break
+    if not begun:
+        raise NotConverged(found, f"follow: no solution at either end of {own} from this start: {found.reason}; "
+                                  "give a start= near one")
+    end, found, fallen = begun[-1] if not begun[-1][2] else begun[0]
+    at, other, away = begun[0]
+    notes = tuple(f"at {own} = {at:g} the start {u} = {known[u]:g} leads to another solution, {u} = {float(other[u]):.4g}"
+                  for u in away[:1])
+    return end, found, notes
+
+
+def _is_far(x: float, start: float) -> bool:
+    """Is a solution no neighbour of its start: less than half of it, more than twice it, or of another sign?"""
+    return abs(x - start) > max(abs(x), abs(start))/2
 
 
 def _unlawful(system: Any, values: Mapping[str, np.ndarray], numbers: Mapping[str, Any], tolerance: float) -> np.ndarray:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Symbol, erf, exp
+from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Sum, Symbol, erf, exp
 
 from hermitex.check.rules import SOURCES
 from hermitex.errors import BadInput, brief
@@ -23,6 +23,7 @@ from hermitex.show.display import latex
 from hermitex.symbolic.derivation import Derivation, Step
 from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import over_numbers
 from hermitex.symbolic.moreau import has_nodes
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbolic.text.text_names import declared
@@ -92,7 +93,8 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
 def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[tuple[Symbol, Symbol]]]:
     if not isinstance(pairs, Mapping):
         raise BadInput(f"free_energy: pairs are {{order parameter: its conjugate}}, {{'V': 'Vhat'}}, not {brief(pairs)}")
-    form = parse(phi, {s.name: s for s in _declared(phi, pairs)} | declared(letters)) if isinstance(phi, str) else expression(phi)
+    form = parse(phi, {s.name: s for s in _declared(phi, pairs)} | declared(letters)) if isinstance(phi, str) else expression(
+        _sums_kept(phi))
     by_name = {s.name: s for s in form.free_symbols}
     named = [str(v) for couple in pairs.items() for v in couple]
     for name in named:
@@ -101,6 +103,11 @@ def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[
     if len(set(named)) < len(named):
         raise BadInput(f"free_energy: a name occurs in two pairs: {', '.join(named)}")
     return form, [(by_name[str(x)], by_name[str(c)]) for x, c in pairs.items()]
+
+
+def _sums_kept(phi: Any) -> Any:
+    """A sum of averages between numbers stays one, with one derivative for all of its terms."""
+    return phi.replace(lambda e: isinstance(e, Sum) and e.has(Expectation), over_numbers) if isinstance(phi, Expr) else phi
 
 
 def _declared(text: str, pairs: Mapping[Any, Any]) -> list[Symbol]:

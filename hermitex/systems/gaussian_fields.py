@@ -41,12 +41,13 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.check import rules
 from hermitex.errors import HermitexError
-from hermitex.kernels.closed_form_choice import exact_or_none
+from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_form
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import cholesky, over
 from hermitex.symbolic.conditioning import independent as standardised
 from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import ArraySum, Index
 from hermitex.symbolic.moreau import has_nodes, resolve
 
 _SHORT = 150  # operations up to which an entry of a covariance is brought over one denominator; chosen by trial
@@ -105,7 +106,7 @@ class Fields:
             return S.Zero
         for known, name in self.forms.items():
             ratio = _ratio(form, known, self.variables)
-            if ratio is not None:
+            if ratio is not None and not ratio.has(Index):  # which may be 0
                 return ratio * name
         self.forms[form] = Dummy(f"u{len(self.forms) + 1}", real=True)
         return self.forms[form]
@@ -136,23 +137,29 @@ def variation(phi: Expr, p: Symbol) -> tuple[Expr, str]:
     total, rule = flat.diff(p), "envelope theorem"
     for node, d in stand.items():
         if p in node.free_symbols:
-            slope, price = _of_node(node, p)
+            slope, own = _of_sum(node, p) if isinstance(node, ArraySum) else _of_node(node, p)
             total += flat.diff(d) * slope
-            rule = "Price" if price else rule
+            rule = own or rule
     return total.xreplace({d: n for n, d in stand.items()}), rule
 
 
-def _outermost(expr: Basic) -> set[Expectation]:
-    if isinstance(expr, Expectation):
-        return {expr}
+def _outermost(expr: Basic) -> set[Expectation | ArraySum]:
+    """The averages, and the sums of averages, that stand in no other one."""
+    if isinstance(expr, Expectation | ArraySum):
+        return {expr} if expr.has(Expectation) else set()
     return {n for a in expr.args for n in _outermost(a)}
 
 
-def _of_node(node: Expectation, p: Symbol) -> tuple[Expr, bool]:
+def _of_sum(node: ArraySum, p: Symbol) -> tuple[Expr, str]:
+    slope, rule = variation(node.body, p)
+    return ArraySum(slope, node.index), rule if rule == "Price" else ""
+
+
+def _of_node(node: Expectation, p: Symbol) -> tuple[Expr, str]:
     checkpoint("differentiating a free energy")
     body, variables = standardised(node)
     if body.has(Expectation):  # fields do not reach into inner expectations
-        return node.diff(p), False
+        return node.diff(p), ""
     body, variables = _reduce_variables(body, variables)
     fields = Fields(body, variables)
     moved = fields.covariance.diff(p).applyfunc(_short)
@@ -161,7 +168,7 @@ def _of_node(node: Expectation, p: Symbol) -> tuple[Expr, bool]:
     for j, k in moving:
         weight = moved[j, k] * (Rational(1, 2) if j == k else 1)
         total += weight * _resolvent(_second_derivative(fields, j, k))
-    return Expectation(fields.written_out(total), Tuple(*variables)), bool(moving)
+    return Expectation(fields.written_out(total), Tuple(*variables)), "Price" if moving else ""
 
 
 def _second_derivative(fields: Fields, j: int, k: int) -> Expr:
@@ -213,7 +220,8 @@ def _jumps(f: Expr, u: Symbol) -> bool:
 # -- the shortest form -------------------------------------------------------------------------------------------------
 def shorten_expectations(expr: Expr) -> Expr:
     """Every expectation in its shortest form: exact, or over the fewest normals."""
-    stand = {n: _shorten_expectation(n) for n in _outermost(expr)}
+    stand = {n: ArraySum(shorten_expectations(n.body), n.index) if isinstance(n, ArraySum) else _shorten_expectation(n)
+             for n in _outermost(expr)}
     return expr.xreplace(stand)
 
 
@@ -264,7 +272,8 @@ def _average_of_term(body: Expr, variables: Sequence[Symbol]) -> Expr:
     if not isinstance(node, Expectation):
         return fixed * node
     roots = _deviations(fixed * moving, normals)
-    exact = exact_or_none(Expectation(_rooted(moving, roots), Tuple(*normals))) if not has_nodes(moving) else None
+    sought = not has_nodes(moving) and may_have_closed_form(moving, set(normals))
+    exact = exact_or_none(Expectation(_rooted(moving, roots), Tuple(*normals))) if sought else None
     exact = None if exact is None else _printed(exact)
     longest = 100  # operations of a closed form that is printed, though it is longer than the integrand
     if exact is None or operations(exact) > max(longest, operations(moving)):  # what nobody prints, and cancels in floats

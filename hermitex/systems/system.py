@@ -32,10 +32,13 @@ from hermitex.systems.complex_unknowns import write_by_parts
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
+from hermitex.systems.failed_average import name_failed_average
 from hermitex.systems.follow import Branch, follow
+from hermitex.systems.integrals import read_integrals
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.matrices import flat_start, is_list_of_pairs, write_entrywise
 from hermitex.systems.minimise import minimise
+from hermitex.systems.moving_ends import moving_ends, start_by_place, write_by_place
 from hermitex.systems.names import by_name, check_distinct, names_list, read_start
 from hermitex.systems.scope import depends_on, free_names, require_acyclic, written_out
 from hermitex.systems.sensitivity import SolvedPoint, parameter_of
@@ -63,7 +66,8 @@ class System(Shown):
     positive : further positive unknowns whose symbol does not say so; they are solved for in logarithms
     source : where the equations come from
     domain : {unknown: (lo, hi)}, open intervals, or texts "0 < q < 1": such an unknown is sought in a coordinate of its interval,
-        so that no step leaves it, and is in it, or at an end of it, which is then said, where a solution converged
+        so that no step leaves it, and is in it, or at an end of it, which is then said, where a solution converged. Where an
+        end is a parameter, "0 < q < rho", q is solved for by its place between the ends, the unknown q_part
     start : {unknown: number}: where the solvers begin, as good as one given to `.solve`; kept by sweeps, files and specs. 0 for a
         positive unknown asks whether it is 0, a boundary towards which iteration contracts, before anything else
     kept : `where` names that stay names in derivatives too, which are taken through them by the chain rule: for long averages
@@ -122,6 +126,8 @@ class System(Shown):
         known = self._letters(declared)
         for part in _FORMULAS:
             put(self, part, read_formulas(getattr(self, part), known, equations=part == "equations"))
+        for part in _FORMULAS:
+            put(self, part, {k: read_integrals(v) for k, v in getattr(self, part).items()})
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
@@ -130,6 +136,8 @@ class System(Shown):
         same = symbols.one_name(*(e for part in _FORMULAS for pair in getattr(self, part).items() for e in pair))
         for part in _FORMULAS:
             put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})
+        if ends := moving_ends(self.domain, known):
+            self._place({u: (lo.xreplace(same), hi.xreplace(same)) for u, (lo, hi) in ends.items()})
         self._take_conditions(same, declared)
         put(self, "positive", frozenset(self._unknown(v) for v in names_list(self.positive))
             | frozenset(u for u in self.equations if u.is_positive or u.is_nonnegative))
@@ -139,6 +147,19 @@ class System(Shown):
         names = {u.name: u.is_positive or u.is_nonnegative or u in self.positive for u in self.equations}
         put(self, "domain", domains(type(self).__name__, self.domain, tuple(names)))
         put(self, "start", starts(type(self).__name__, flat_start(self.start, names), self.domain, names))
+
+    def _place(self, ends: Mapping[str, Any]) -> None:
+        """Seek the unknowns between ends that are parameters by their places."""
+        if self.is_flow:
+            raise BadInput(f"Flow: the domain of {next(iter(ends))} ends at a parameter; that of a flow is between numbers")
+        if stray := [k for k in flat_start(self.start, ()) if str(k) in ends]:
+            raise BadInput(f"System: the domain of {stray[0]} ends at a parameter, so its start is given to solve, or here as that "
+                           f"of its place, {stray[0]}_part, between 0 and 1")
+        *formulas, places = write_by_place(self.equations, self.where, self.observables, ends)
+        others = {k: v for k, v in self.domain.items() if str(k) not in ends}
+        for part, found in zip((*_FORMULAS, "domain", "positive"), (*formulas, {**others, **places}, [
+                v for v in names_list(self.positive) if str(v) not in ends]), strict=True):
+            object.__setattr__(self, part, found)
 
     def _letters(self, declared: Any) -> dict[str, Any]:
         return letters_of_texts((*self.equations, *self.where, *self.observables, *(self.parameters or ()), *self.known), declared)
@@ -392,16 +413,31 @@ class System(Shown):
         """
         require_method("solve", method, damping)
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
-        found = solved_by(method, damping, self.compile(blocks=blocks), names, start=self._begin(start), tolerance=tolerance,
+        found = solved_by(method, damping, self.compile(blocks=blocks), names, start=self._begin(start, names), tolerance=tolerance,
                           budget=budget)
         found = found.at_numbers(names, (k.name for k in self.where))
+        found = replace(found, notes=(*found.notes, *self._zeros(found)))
         if raise_on_failure:
+            if not found.all_converged:
+                found = name_failed_average(found, {u: e.rhs for u, e in self.written.items()}, names)
             found.require("damping=0.5 or smaller, or method='newton'" if method == "iterate" else "")
         return replace(found, model=SolvedPoint(self, names))
 
-    def _begin(self, start: Any) -> dict[str, Any]:
-        """A start as {unknown: where it begins}, that of a matrix by its entries."""
-        return read_start(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
+    def _zeros(self, found: Solution) -> list[str]:
+        """The unknowns that are 0 and stable wherever it converged: there may be other solutions."""
+        import numpy as np
+
+        solved = [u.name for b in self.blocks if b.kind in ("root", "nonlinear") for u in b.torn]
+        calm = np.ravel(found.converged).astype(bool)
+        zero = [u for u in solved if calm.any() and np.all(np.ravel(found[u])[calm] == 0)]
+        if not zero or not np.all(np.ravel(found.stability)[calm] < 1):
+            return []
+        return [f"{', '.join(zero)} = 0 is stable under iteration; .branches(...) looks for other solutions beside it"]
+
+    def _begin(self, start: Any, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """A start as {unknown: where it begins}, that of a matrix by its entries, of one between moving ends by its place."""
+        flat = read_start(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
+        return start_by_place(flat, self.observables, self.unknowns, numbers)
 
     def minimise(self, objective: str | Symbol, over: Variables, bounds: Sequence[float] | Mapping[str, Sequence[float]], *,
                  start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
@@ -451,8 +487,9 @@ class System(Shown):
                tolerance: float = 1e-10, **numbers: Any) -> Branch:
         """A branch of solutions along a parameter by its arc length, through folds -> Branch.
 
-        It begins at the solution that `start` leads to at the lower end of the bounds, or else at the upper, and ends where
-        the curve leaves them: behind a fold it comes back. `.folds` are located to the tolerance.
+        It begins at the solution that `start` leads to at the first of the bounds, or at the other one if there is none or
+        another solution, which `.notes` say, and ends where the curve leaves them: behind a fold it comes back. `.folds` are
+        located to the tolerance.
 
         Raises
         ------
@@ -471,7 +508,7 @@ class System(Shown):
         [{'a': 0.0, 'x': 0.0}]
         """
         given = by_name("follow", numbers, parameters=[p.name for p in self.parameters])
-        return follow(self, str(parameter), bounds, given, self._begin(start), tolerance)
+        return follow(self, str(parameter), bounds, given, self._begin(start, given), tolerance)
 
     def accepted(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the numbers that are parameters of this system, under their names."""
@@ -525,7 +562,7 @@ class System(Shown):
         names = by_name("branches", numbers, keywords, parameters=[p.name for p in self.parameters])
         if not isinstance(starts or {}, Mapping):
             raise BadInput(f"branches: starts have names, {{'informed': {{'m': 1}}}}, not {brief(starts)}")
-        return branches(self.compile(), {str(k): self._begin(s) for k, s in (starts or {}).items()}, names,
+        return branches(self.compile(), {str(k): self._begin(s, names) for k, s in (starts or {}).items()}, names,
                         tolerance=tolerance)
 
     # -- showing -----------------------------------------------------------------------------------------------------

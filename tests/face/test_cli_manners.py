@@ -233,3 +233,15 @@ def test_a_refusal_speaks_in_the_names_that_were_typed(capsys, argv, words):
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and words in err
     assert not re.search(r"(?<!\w)_[A-Za-z]|Dummy|Traceback", err)
+
+
+def test_an_alarm_that_comes_late_is_one_line(capsys, monkeypatch):
+    """Under load the alarm of a budget may ring where nothing waits for it any more: no traceback."""
+    from hermitex.symbolic import deadline
+
+    def late(argv):
+        raise type("Alarm", (deadline.Alarm,), {})
+
+    monkeypatch.setattr(cli, "_dispatch", late)
+    assert cli.main(["expect", "z"]) == cli.BAD_INPUT
+    assert capsys.readouterr().err == "hermitex: the budget ran out; allow more with --budget SECONDS\n"

@@ -1,5 +1,6 @@
 """A narrow factor exp(-((z - m)/w)^2): its square is completed, and what cancels there is not computed."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import erfc as tail
@@ -198,3 +199,39 @@ def test_the_slope_of_an_overlap_is_drawn_as_wide_as_its_terms():
     steps = at*np.array([-1e-3, 1e-3])
     slope = np.diff(overlap(q=at + steps, rho=np.full(2, 0.2)))[0]/np.diff(steps)[0]
     assert found.stability == pytest.approx(np.sqrt(slope*at**2/0.6), rel=1e-5)
+
+
+LINEAR = {
+    "Bernoulli-Rademacher": ("E((exp(-q/2)*sinh(sqrt(q)*z)/10)**2/(9/10 + exp(-q/2)*cosh(sqrt(q)*z)/10))",
+                             lambda z, q: (mpmath.exp(-q/2)*mpmath.sinh(mpmath.sqrt(q)*z)/10)**2
+                             / (0.9 + mpmath.exp(-q/2)*mpmath.cosh(mpmath.sqrt(q)*z)/10)),
+    "one sign": ("E((exp(sqrt(q)*z - q/2)*3/10)**2/(7/10 + 3/10*exp(sqrt(q)*z - q/2)))",
+                 lambda z, q: (0.3*mpmath.exp(mpmath.sqrt(q)*z - q/2))**2
+                 / (0.7 + 0.3*mpmath.exp(mpmath.sqrt(q)*z - q/2))),
+    "log-partition": ("E((1 - p + p*exp(sqrt(q)*z - q/2))*log(1 - p + p*exp(sqrt(q)*z - q/2)))",
+                      lambda z, q: (0.7 + 0.3*mpmath.exp(mpmath.sqrt(q)*z - q/2))
+                      * mpmath.log(0.7 + 0.3*mpmath.exp(mpmath.sqrt(q)*z - q/2))),
+}
+
+
+@pytest.mark.parametrize("q", [1e-3, 1, 30, 1e3, 1e4])
+@pytest.mark.parametrize("name", LINEAR)
+def test_exponents_linear_in_z_have_their_mass_far_out(name, q):
+    """At q = 1e4 it lies at |z| = 100; mpmath's quadrature about 0 and about +-sqrt(q)."""
+    text, f = LINEAR[name]
+    kernel = hx.compile(text, symbols="q>0, p>0")
+    with mpmath.workdps(30):
+        c = mpmath.sqrt(mpmath.mpf(q))
+        edges = sorted({x for m in (-c, 0, c) for x in (m - 12, m - 3, m, m + 3, m + 12)})
+        edges = mpmath.linspace(edges[0], edges[-1], 80) if c < 30 else edges
+        exact = mpmath.quad(lambda z: f(z, mpmath.mpf(q))*mpmath.npdf(z), edges)
+    assert kernel(q=q, **({"p": 0.3} if "p" in kernel.parameters else {})) == pytest.approx(float(exact), rel=1e-10)
+
+
+def test_a_factor_that_falls_keeps_the_mass_about_0():
+    """exp(q z) log(1 + exp(-q z)) is 1 far out, and 0 at the left: half of its mass, and what lies within 1/q of 0."""
+    kernel = hx.compile("E((1 + exp(q*z))*log(1 + exp(-q*z)))", symbols="q>0")
+    with mpmath.workdps(30):
+        exact = mpmath.quad(lambda z: (1 + mpmath.exp(50*z))*mpmath.log1p(mpmath.exp(-50*z))*mpmath.npdf(z),
+                            [-12, -3, -1, -0.2, 0, 0.2, 1, 3, 12])
+    assert kernel(q=50) == pytest.approx(float(exact), rel=1e-10)

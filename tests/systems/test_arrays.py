@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import pickle
+import runpy
 import subprocess
 import sys
 import tracemalloc
 
+import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Eq, Idx, IndexedBase, Max, Rational, Sum, Symbol, exp, log, sqrt, symbols, tanh
+from sympy import Abs, Eq, Idx, IndexedBase, Max, Rational, Sum, Symbol, exp, log, oo, sqrt, symbols, tanh
 from sympy.stats import Poisson
 
 import hermitex as hx
-from hermitex.errors import BadInput, HermitexError, UnknownName
+from hermitex.errors import BadInput, HermitexError, NotConverged, UnknownName
 from hermitex.symbolic.indexed_sums import read_sums, with_entries
 from hermitex.symbols import z
 
@@ -321,11 +323,44 @@ def test_a_source_that_sums_something_else_is_not_loaded() -> None:
             check_source(source.replace(old, new, 1))
 
 
-def test_a_sum_over_given_numbers_says_how_it_is_written():
-    """The line that is said works: Sum(.., (n, 1, 10000)) has no value, and is one over the array 1, ..., 10000."""
+def test_a_sum_over_given_numbers_is_one_over_an_array():
+    """Sum(.., (n, 1, 10000)), as SymPy's or as a text, is added up in one array: the numbers of mpmath, and of the array."""
     V, lamda, n = Symbol("V", positive=True), Symbol("lamda", positive=True), Symbol("n", integer=True)
-    with pytest.raises(BadInput, match=r"write Sum\(\(V\*eta\[i\] \+ 1\)\*\*\(-2\), i\) .* give eta=numpy.arange\(1, 10001\)"):
-        hx.System({V: lamda + Sum(1/(n*V + 1)**2, (n, 1, 10000))/10000})
+    system = hx.System({V: lamda + Sum(1/(n*V + 1)**2, (n, 1, 10000))/10000}, observables={"tail": Sum(V/(n + V)**2, (n, 3, 2000))})
+    found = system.solve(lamda=[0.1, 0.2])
     i, numbers = Idx("i", N), np.arange(1, 10001)
-    found = hx.System({V: lamda + Sum((V*eta[i] + 1)**(-2), i)/10000}).solve(lamda=0.1, eta=numbers)["V"]
-    assert found == pytest.approx(0.1 + np.sum((found*numbers + 1.0)**-2)/10000, rel=1e-12)
+    given = hx.System({V: lamda + Sum((V*eta[i] + 1)**(-2), i)/10000}).solve(lamda=[0.1, 0.2], eta=numbers)["V"]
+    text = hx.System({"V": "lamda + Sum(1/(n*V + 1)**2, (n, 1, 10000))/10000"}).solve(lamda=[0.1, 0.2])["V"]
+    np.testing.assert_allclose(found["V"], given, rtol=1e-14)
+    np.testing.assert_allclose(text, given, rtol=1e-14)
+    v = found["V"][0]
+    assert found["tail"][0] == pytest.approx(float(mpmath.fsum(v/(k + mpmath.mpf(v))**2 for k in range(3, 2001))), rel=1e-13)
+
+
+def test_a_sum_over_given_numbers_in_a_file(tmp_path):
+    """The file adds them up, too, and passes its test; so does a sum on and on whose terms fall fast."""
+    q, a, k = Symbol("q", positive=True), Symbol("a", positive=True), Symbol("k", integer=True)
+    system = hx.System({q: a*Sum(1/(k**2*(1 + q*k)), (k, 1, 5000))/2 + Sum(exp(-k*q)/(k**3 + 1), (k, 1, oo))})
+    system.export(tmp_path/"added.py", a=1)
+    made = runpy.run_path(str(tmp_path/"added.py"))
+    assert made["solve"](2.0)["q"] == pytest.approx(system.solve(a=2)["q"], rel=1e-13)
+    with mpmath.workdps(20):
+        at = mpmath.findroot(lambda x: x - mpmath.fsum(1/(j**2*(1 + x*j)) for j in map(mpmath.mpf, range(1, 5001)))
+                             - mpmath.nsum(lambda j: mpmath.exp(-j*x)/(j**3 + 1), [1, mpmath.inf]), 0.8)
+    assert system.solve(a=2)["q"] == pytest.approx(float(at), rel=1e-12)
+
+
+def test_a_sum_that_cannot_be_added_up_is_refused():
+    """1/(k + q) has no sum, and what falls as k^(-3/2) has no digits after a million terms."""
+    q, k = Symbol("q", positive=True), Symbol("k", integer=True)
+    with pytest.raises((BadInput, NotConverged)):
+        hx.System({"x": Sum(1/(k + q), (k, 1, oo))}).solve(q=1)
+    with pytest.raises(NotConverged, match="error"):
+        hx.System({"x": Sum(1/(k + q)**Rational(3, 2)/(1 + log(k + q)), (k, 1, oo))}).solve(q=1)
+
+
+def test_a_sum_of_numbers_comes_back_as_text():
+    k, q = Symbol("k", integer=True), Symbol("q", positive=True)
+    system = hx.System({q: Sum(1/(k + q)**2, (k, 2, 1500))})
+    again = hx.System(system.to_dict()["equations"], symbols="q>0")
+    assert again.equations[q] == system.equations[q] and str(system.equations[q]) == "Sum((k + q)**(-2), (k, 2, 1500))"

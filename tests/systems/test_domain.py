@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import runpy
 import sys
 
 import numpy as np
@@ -155,7 +156,7 @@ def test_the_file_the_spec_the_sweep_and_the_session_agree(tmp_path, monkeypatch
 @pytest.mark.parametrize("bad, says", [
     (lambda: gardner(domain={q: (0, 1)}, start={q: 1}), "start q = 1 is outside its domain 0 < q < 1"),
     (lambda: hx.System({x: 2*a}, domain={x: (0, 1)}).solve(a=1, start={"x": 1.5}), "start x = 1.5 is outside its domain"),
-    (lambda: gardner(start={q: -1}), "q is positive"), (lambda: gardner(domain={q: (0, alpha)}), "open interval"),
+    (lambda: gardner(start={q: -1}), "q is positive"), (lambda: gardner(domain={q: (0, 1, 2)}), "open interval"),
     (lambda: gardner(domain={q: (1, 1)}), "is empty"), (lambda: gardner(domain=[(0, 1)]), "by unknown"),
     (lambda: gardner(domain={q: "0 < x < 1"}), "open interval"), (lambda: gardner(start={q: float("nan")}), "finite"),
 ])
@@ -184,3 +185,44 @@ def test_a_solution_within_rounding_of_the_upper_end_is_that_end(rhs, domain, en
     found = hx.System({"p": rhs}, parameters=["a"], domain={"p": domain}).solve(a=1)
     assert found["p"] == end and found.converged and found.stability < 1
     assert any("an end of its domain" in note for note in found.notes)
+
+
+RHO = {"q": "rho*tanh(2*q/rho)"}
+
+
+def test_an_end_that_is_a_parameter():
+    """q = rho tanh(2 q/rho) in 0 < q < rho, for several rho at once: rho times the root of x = tanh(2 x)."""
+    system = hx.System(RHO, domain={"q": "0 < q < rho"}, observables={"square": "q**2"})
+    x = brentq(lambda x: x - np.tanh(2*x), 0.1, 1, xtol=1e-15)
+    rho = np.array([0.5, 1, 30])
+    for start in ({}, {"q": 0.4}, {"q": 0.9*rho}):
+        found = system.solve(rho=rho, start=start)
+        np.testing.assert_allclose(found["q"], x*rho, rtol=1e-12)
+        np.testing.assert_allclose(found["square"], (x*rho)**2, rtol=1e-12)
+    assert system.solve(rho=2.0).derivative("rho")["q"] == pytest.approx(x, rel=1e-10)
+    assert system.subs(rho=2).solve(start={"q": 1.9})["q"] == pytest.approx(2*x, rel=1e-12)
+    with pytest.raises(BadInput, match="outside its domain"):
+        system.solve(rho=0.5, start={"q": 0.9})
+
+
+def test_one_end_that_is_a_parameter_in_session_and_file(tmp_path):
+    """q = tau + 1/q has its root above tau at (tau + sqrt(tau^2 + 4))/2, and one below 0."""
+    q, tau = symbols("q tau", real=True)
+    system = hx.System({q: tau + 1/q}, domain={q: (tau, oo)})
+    assert system.solve(tau=2)["q"] == pytest.approx(1 + np.sqrt(2), rel=1e-13)
+    below = hx.System({q: tau + 1/q}, domain={q: "q < tau"}).solve(tau=2, start={"q": -0.4})
+    assert below["q"] == pytest.approx(1 - np.sqrt(2), rel=1e-12)
+    system.export(tmp_path/"above.py", tau=2)
+    made = runpy.run_path(str(tmp_path/"above.py"))
+    assert made["solve"](3.0)["q"] == pytest.approx((3 + np.sqrt(13))/2, rel=1e-13)
+
+
+@pytest.mark.parametrize("equations, more, says", [
+    ({"q": "v/2", "v": "q"}, {"domain": {"q": "0 < q < v"}}, "a number or a parameter"),
+    (RHO, {"domain": {"q": "0 < q < rho"}, "start": {"q": 0.1}}, "its start is given to solve"),
+])
+def test_moving_ends_that_are_refused(equations, more, says):
+    with pytest.raises(BadInput, match=says):
+        hx.System(equations, **more)
+    with pytest.raises(BadInput, match="between numbers"):
+        hx.Flow(RHO, domain={"q": "0 < q < rho"})

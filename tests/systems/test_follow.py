@@ -109,6 +109,27 @@ def test_an_unknown_without_a_bound_is_followed_in_steps_of_its_size():
     assert branch["a"][-1] == 1e3 and not branch.reason
 
 
+def test_the_bounds_come_in_either_order():
+    """From the first of them: x^2 = a from a = 1 down to the fold and back."""
+    branch = PARABOLA.follow("a", (1, -1), start={"x": 1})
+    assert branch["a"][0] == 1 and abs(branch.folds[0]["a"]) < 1e-12 and branch.notes == ()
+
+
+def test_a_start_that_falls_onto_another_solution_is_told():
+    """q = 1 - exp(-3 c q^2), the core of hypergraphs: at c = 1/2 there is q = 0 only; from .99 the branch begins at c = 2."""
+    core = hx.System({"q": "1 - exp(-3*c*q**2)"})
+    c = lambda q: -np.log(1 - q)/(3*q**2)  # noqa: E731 - the inverse, whose minimum is the fold
+    at = brentq(lambda q: q/(1 - q) + 2*np.log(1 - q), 0.5, 0.9, xtol=1e-15)
+    for bounds in ((0.5, 2), (2, 0.5)):
+        branch = core.follow("c", bounds, start={"q": 0.99})
+        assert branch["c"][0] == 2 and branch["q"][0] > 0.99
+        assert [f["c"] for f in branch.folds] == pytest.approx([c(at)], rel=1e-10) and c(at) == pytest.approx(0.81846916, abs=1e-8)
+        told = [n for n in branch.notes if "another solution, q = 0" in n]
+        assert len(told) == (bounds[0] == 0.5) and branch.to_dict()["notes"] == list(branch.notes)
+    (fallen,) = core.follow("c", (0.5, 0.7), start={"q": 0.99}).notes
+    assert "at c = 0.5 the start q = 0.99 leads to another solution" in fallen
+
+
 def test_it_shows_itself():
     branch = PARABOLA.follow("a", (-1, 1), start={"x": 1})
     assert json.loads(json.dumps(branch.to_dict()))["folds"] == branch.folds and "folds at" in repr(branch)
@@ -120,7 +141,7 @@ def test_it_shows_itself():
 
 
 @pytest.mark.parametrize("bad, says", [
-    (lambda: PARABOLA.follow("a", (1, -1)), "first is the lower"), (lambda: PARABOLA.follow("a", 1), "from one number to another"),
+    (lambda: PARABOLA.follow("a", (1, 1)), "two finite numbers"), (lambda: PARABOLA.follow("a", 1), "from one number to another"),
     (lambda: PARABOLA.follow("b", (0, 1)), "b"), (lambda: PARABOLA.follow("a", (0, 1), a=1), "varies and has a value"),
     (lambda: HOPFIELD.follow("alpha", (0.02, 0.2), start={"mm": 1}), "mm"),
     (lambda: PARABOLA.follow("a", (-1, 1), start={"x": 1})["q"], "q"),

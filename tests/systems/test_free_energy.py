@@ -1,14 +1,17 @@
 """Free energies of ridge-penalised GLMs: the printed equations, their numbers by other means, planted errors, simulation."""
 
+import math
+
 import glm_by_scipy as other
 import mpmath
 import numpy as np
 import pytest
-from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Symbol, acos, erf, exp, log, pi, sign, simplify, sqrt
+from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Sum, Symbol, acos, erf, exp, factorial, log, pi, sign, simplify, sqrt
 
 import hermitex as hx
 from hermitex import E, Moreau, free_energy
 from hermitex.errors import BadInput
+from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.symbols import Delta, V, Vhat, alpha, lamda, m, mhat, q, qhat, rho, z1, z2, z3
 from hermitex.symbols import f as F
 from hermitex.symbols import y as Y
@@ -255,3 +258,31 @@ def test_a_normal_that_only_decides_a_switch_is_averaged_out():
     b, s = Rational(3, 5), Rational(4, 5)
     found = shorten_expectations(E(exp(z1)*(1 + z2)*sign(b*z1 + s*z2), z1, z2))
     assert abs((found - sqrt(exp(1))*(erf(b/sqrt(2)) + 2*s*exp(-b**2/2)/sqrt(2*pi))).evalf(20)) < 1e-18
+
+
+def poisson(V, q, m, alpha, lam, rho, most):
+    """One step of the state evolution of y ~ Poisson(exp(nu)) with the loss exp(f) - y f and a ridge, by NumPy."""
+    g, w = np.polynomial.hermite_e.hermegauss(80)
+    z, W = g[:, None], np.outer(w, w)/(2*np.pi)
+    omega, nu = np.sqrt(q)*z, m/np.sqrt(q)*z + np.sqrt(rho - m**2/q)*g
+    Vhat = qhat = mhat = 0.0
+    for y in range(most + 1):
+        f = np.zeros_like(omega)
+        for _ in range(60):
+            f = f - np.clip((f - omega + V*(np.exp(f) - y))/(1 + V*np.exp(f)), -2, 2)
+        mass = np.exp(y*nu - np.exp(nu))/math.factorial(y)
+        Vhat += alpha*np.sum(W*mass*np.exp(f)/(1 + V*np.exp(f)))
+        qhat += alpha*np.sum(W*mass*((f - omega)/V)**2)
+        mhat += alpha*np.sum(W*mass*(y - np.exp(nu))*(f - omega)/V)
+    return 1/(lam + Vhat), (rho*mhat**2 + qhat)/(lam + Vhat)**2, rho*mhat/(lam + Vhat)
+
+
+def test_a_sum_of_averages_stays_one():
+    """A Poisson GLM: one derivative for all counts, and the numbers of NumPy; k = 0 is one of them."""
+    k, most = Symbol("k", integer=True, nonnegative=True), 14
+    mean = E(exp(k*NU - exp(NU))/factorial(k)*Moreau(exp(F) - k*F, F, OMEGA, V), z1, z2)
+    system = free_energy(coupling() - alpha*Sum(mean, (k, 0, most)), PAIRS)
+    assert all(system.equations[u].has(ArraySum) for u in (Vhat, qhat, mhat))
+    found = system.solve(alpha=3, lam=0.5, rho=0.2)
+    at = tuple(found[n] for n in ("V", "q", "m"))
+    np.testing.assert_allclose(poisson(*at, 3, 0.5, 0.2, most), at, rtol=1e-10)

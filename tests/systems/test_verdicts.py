@@ -556,3 +556,18 @@ def test_averages_are_asked_one_by_one_where_one_look_does_not_hold_the_solution
     mean = simpson(np.exp(-v*v/2)/(1 + (1 - np.cos(width*v/3))**2 + v**2/100), x=v)/np.sqrt(2*np.pi)/5
     assert found["p"] == pytest.approx((mean - 1 + np.sqrt((mean - 1)**2 + 4*(1 + mean)))/2, rel=1e-11)
     assert bool(asked) == alone
+
+
+def test_an_error_names_the_average_that_failed():
+    """E exp(a z^2) does not exist at a = 0.6: the message says which average it was, and where."""
+    system = System({"a": "E(exp(a*z**2)) + E(tanh(a*z)**2)"})
+    with pytest.raises(NotConverged, match=r"E\(exp\(a\*z\*\*2\), z\) has no finite value at a = 0.6"):
+        system.solve(start={"a": 0.6})
+
+
+def test_a_zero_that_is_stable_names_branches():
+    """m = tanh(8 m^3) has m = 0 and two more; m = tanh(2 m) leaves 0, which is said already."""
+    (note,) = System({"m": "tanh(8*m**3)"}).solve(start={"m": 0.1}).notes
+    assert note.startswith("m = 0 is stable under iteration") and ".branches(" in note
+    assert not any("branches" in n for n in System({"m": "tanh(2*m)"}).solve().notes)
+    assert not System({"m": "tanh(8*m**3)"}).solve(start={"m": 0.9}).notes

@@ -99,7 +99,7 @@ def _write(expr: Any, scopes: tuple[tuple[Symbol, ...], ...]) -> Any:
     if isinstance(expr, Element):
         return ["Element", _write(expr.array, ()), *(_write(i, ()) for i in expr.indices)]
     if isinstance(expr, Index):
-        return ["Index", expr.name, expr.first, *([1] if expr.endless else [])]
+        return ["Index", expr.name, expr.first, *([1] if expr.endless else [0, expr.count] if expr.count else [])]
     if isinstance(expr, Symbol):
         return _write_symbol(expr, scopes)
     if isinstance(expr, ArraySum):
@@ -205,7 +205,7 @@ class _Builder:
         if head == "E":
             return self._expectation(parts, scopes, depth)
         if head == "Index":
-            return Index(_identifier(parts[0]), _natural(parts[1]), len(parts) > 2)
+            return Index(_identifier(parts[0]), *map(_natural, parts[1:]))
         if head in ("Element", "Sum"):
             first, *rest = (self.read(p, scopes if head == "Sum" else (), depth) for p in parts)
             if not all(isinstance(i, Index) for i in rest) or not isinstance(first, Expr if head == "Sum" else Symbol):

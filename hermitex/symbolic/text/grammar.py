@@ -20,8 +20,8 @@ from sympy.logic.boolalg import Boolean, false, true
 from hermitex import symbols as field
 from hermitex.errors import DECLARING, BadInput, HermitexError, ParseError, UnknownName
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, read_sums
+from hermitex.symbolic.gaussian import E, Expectation
+from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, most_written, over_numbers, read_sums
 from hermitex.symbolic.laws import is_random
 from hermitex.symbolic.text import bounded_powers
 from hermitex.symbolic.text.lexical import Source, excerpt
@@ -312,12 +312,13 @@ class Reader:
             raise
         if not low.is_integer or not (high == oo or high.is_integer):
             self.fail(a, "a sum runs over whole numbers; what its ends depend on is declared as an integer")
-        most_written = 1000  # terms of a sum that are written out
-        if (high - low).is_Integer and -1 <= high - low < most_written:
+        body = at(counted)
+        most = most_written(body.free_symbols - {counted}, averages=body.has(Expectation))
+        if (high - low).is_Integer and -1 <= high - low < most:
             return bounded_powers.total([at(low + j) for j in range(int(high - low) + 1)])
         if low.is_Integer:
             at(low)    # SymPy puts it in where nothing is bounded
-        return bounded_powers.exists(read_sums(SymPySum(at(counted), (counted, low, high))))
+        return bounded_powers.exists((over_numbers if body.has(Expectation) else read_sums)(SymPySum(body, (counted, low, high))))
 
     def _subscript(self, node: ast.Subscript, depth: int) -> Any:
         """eta[k], A[i, j]: entries of arrays, real or as declared."""

@@ -302,14 +302,15 @@ class Chunk:
 def lay_out(code, numbers, ndim):
     """Arrays that are summed over as generated code reads them, each along the axes of its indices, and the indices themselves."""
     lengths, laid = {}, {}
-    for _, name, places, indices, _ in code.arrays:
+    for _, name, places, indices, *_ in code.arrays:
         if name and np.ndim(numbers[name]) != len(places):
             raise ValueError(f"solve: {name} has the shape {np.shape(numbers[name])}; it is an array of {len(places)} dimensions")
         for index, n in zip(indices, np.shape(numbers[name]) if name else ()):
             if lengths.setdefault(index, n) != n:
                 raise ValueError(f"solve: the arrays that are summed over {index} have {lengths[index]} and {n} entries")
-    for letter, name, places, indices, first in code.arrays:
-        v = np.einsum(numbers[name], places, sorted(set(places))) if name else first + np.arange(lengths[indices[0]], dtype=float)
+    for letter, name, places, indices, first, count in code.arrays:
+        v = (np.einsum(numbers[name], places, sorted(set(places))) if name
+             else first + np.arange(count or lengths[indices[0]], dtype=float))
         sizes = dict(zip(sorted(set(places)), v.shape))
         laid[letter] = v.reshape([sizes.get(k, 1) for k in range(ndim)])
         laid |= {} if name else {f"{letter}_length": np.float64(v.size)}
