@@ -102,7 +102,7 @@ class BatchReuse(Theory):
 
         >>> found = batch_reuse("relu", "tanh").solve(alpha=3, eta=1)
         >>> found["overlap"].round(6), found["cosine"].round(5)
-        (array([0.302853, 0.372545]), array([0.33389, 0.54134]))
+        (array([0.302853, 0.372545]), array([0.3997 , 0.54134]))
         """
         found = super().solve(**numbers)
         steps = int(np.ravel(found.parameters["steps"])[0])
@@ -342,7 +342,7 @@ def _graded(kinks: Array, fine: float, coarse: float, reach: float) -> Array:
     """Edges on [-reach, reach] with steps `fine` next to each kink, growing by a third away from it, `coarse` far from all.
 
     >>> _graded(np.array([0.0]), 1.0, 4.0, 10.0).round(1).tolist()
-    [-10.0, -7.3, -4.5, -2.3, -1.0, 0.0, 1.0, 2.3, 4.5, 7.3, 10.0]
+    [-10.0, -9.6, -6.5, -4.1, -2.3, -1.0, 0.0, 1.0, 2.3, 4.1, 6.5, 9.6, 10.0]
     """
     inside = kinks[np.abs(kinks) < reach]
     offsets, step = [0.0], fine

@@ -101,7 +101,7 @@ class MeanFieldParity(Theory):
 
         >>> theory = mean_field_parity(2)
         >>> round(theory.margin(0.5*theory.threshold(prior=0.5), prior=0.5), 6)
-        0.262464
+        0.262463
         """
         from scipy.optimize import brentq
 

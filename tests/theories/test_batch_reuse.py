@@ -142,7 +142,8 @@ def test_the_command_line_and_the_picture(capsys):
 
 @pytest.mark.parametrize("ask, kind, word", [
     (lambda: batch_reuse("sign", "z"), BadInput, "jumps"), (lambda: batch_reuse("tanh", "1"), BadInput, "constant"),
-    (lambda: batch_reuse("tanh", Symbol("a")*Symbol("z")), BadInput, "holds a"), (lambda: batch_reuse("tanh", "z", "hinge"), BadInput, "loss"),
+    (lambda: batch_reuse("tanh", Symbol("a")*Symbol("z")), BadInput, "holds a"),
+    (lambda: batch_reuse("tanh", "z", "hinge"), BadInput, "loss"),
     (lambda: batch_reuse("tanh", "exp(z**2)"), BadInput, "square"),
     (lambda: batch_reuse("relu", "exp(z**2/5)").solve(alpha=1, eta=1), BadInput, "grows"),
     (lambda: batch_reuse("tanh", "z").solve(alpha=1), BadInput, "eta"),

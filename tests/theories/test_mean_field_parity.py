@@ -136,7 +136,7 @@ def test_no_other_neuron_is_better(k, prior):
 
 @pytest.mark.slow
 def test_particles_learn_below_the_threshold_only():
-    """The mean-field problem in k + 1 = 3 dimensions by 1000 particles at D = 1000, as in the sheet: A = .2620 where it is .2625."""
+    """The mean-field problem in k + 1 = 3 dimensions by 1000 particles at D = 1000, as in the sheet: .2620 for .2625."""
     theory, rng, N, D = mean_field_parity(2), np.random.default_rng(11), 1000, 1000.0
     signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
     y, (x, w) = signs.prod(axis=1), np.polynomial.hermite_e.hermegauss(24)
