@@ -54,6 +54,7 @@ def test_along_alpha_and_the_growth_of_an_information_exponent_of_four():
         assert abs(found["norm"][1]**2/row["norm_squared"] - 1) < 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma, g, loss", [("tanh", "sign", "square"), ("gelu", "relu", "correlation")])
 def test_the_averages_are_those_of_drawn_samples(sigma, g, loss):
     """A third route: z, h_0 and G drawn, and the formulas of the sheet on their means, within four standard errors."""
@@ -81,6 +82,7 @@ def test_the_averages_are_those_of_drawn_samples(sigma, g, loss):
     assert abs(mean[4] - known[1]) > 20*error[4]  # a tooth: without what the weights remember of the sample
 
 
+@pytest.mark.slow
 def test_small_steps_have_their_powers():
     """m_2 -> (eta^3/(2 alpha^2)) E[z y^3] E[sigma'^2 sigma'''] for a smooth student and He3; eta^2 for relu; two steps are one."""
     eta = 0.02
@@ -122,6 +124,7 @@ def test_a_small_start_grows_by_the_factor():
         assert abs(z) < 3
 
 
+@pytest.mark.slow
 def test_the_rates_of_a_small_inner_step():
     found, half = batch_reuse("relu", "He3").rates("1/4"), Rational(1, 2)
     assert [found[n] for n in ("samples", "switch", "one_pass", "smoothed")] == [3*half, half, 2, 3*half]
@@ -130,6 +133,7 @@ def test_the_rates_of_a_small_inner_step():
     assert batch_reuse("relu", "tanh").rates("1/2")["samples"] == 1
 
 
+@pytest.mark.slow
 def test_the_command_line_and_the_picture(capsys):
     asked = ["curve", "batch-reuse", "--sigma", "relu", "--target", "tanh", "--alpha", "3", "--eta", "1", "--json"]
     assert cli.main(asked) == 0
