@@ -12,7 +12,7 @@ Exact as d -> oo; derived by conditioning on X^T r_0 [after dandi2024reusing].
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
@@ -40,6 +40,26 @@ Array = np.ndarray[Any, Any]
 _BY_STEP = ("cosine", "overlap", "norm", "growth")
 
 
+class StepSolution(Solution):
+    """A Solution with arrays `cosine`, `overlap`, `norm` and `growth` whose last axis is the step, beside each step's own numbers.
+
+    `growth` is there for an even target: the factor by which the steps so far multiply a small cosine of the start. If E[z|y] = 0,
+    every overlap is 0 without a start.
+
+    >>> found = batch_reuse("relu", "tanh").solve(alpha=3, eta=1)
+    >>> found["overlap"].round(6), found["cosine"].round(5)
+    (array([0.302853, 0.372545]), array([0.3997 , 0.54134]))
+    """
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _BY_STEP or f"{name}_1" not in self.value:
+            return super().__getitem__(name)
+        return np.stack([self.value[n] for n in (f"{name}_1", f"{name}_2") if n in self.value], axis=-1)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(f"{name}_1" if name in _BY_STEP else name)
+
+
 @dataclass(frozen=True, repr=False)
 class BatchReuse(Theory):
     """One or two full-batch steps on one set of samples: `.solve(alpha=, eta=)`, `.curve(alpha=[...], eta=)`, `.rates(s)`."""
@@ -56,7 +76,7 @@ class BatchReuse(Theory):
     @property
     def order_parameters(self) -> tuple[str, ...]:
         """cosine_t, overlap_t = <w_t, w*>, norm_t = |w_t| after step t; growth_t for an even target."""
-        return tuple(f"{n}_{t}" for n in _BY_STEP for t in (1, 2))
+        return tuple(f"{n}_{t}" for n in _BY_STEP[:4 if self.g.parity == 1 else 3] for t in (1, 2))
 
     def letters(self) -> dict[str, Any]:
         """alpha = n/d, eta the step; steps, 1 or 2 (default 2)."""
@@ -90,24 +110,9 @@ class BatchReuse(Theory):
         error = shaped([e for _, e in rows])
         known = 1e-8  # absolute: two rules of the last fineness differ by less
         good = np.asarray(error) <= known
-        return Solution(value, error, bool(good) if one else good, error=error, method="explicit", unknowns=tuple(value),
-                        reason="" if np.all(good) else f"the averages over the sample are known to {np.max(error):.1g} only",
-                        notes=(self.status,))
-
-    def solve(self, **numbers: Any) -> Solution:
-        """Arrays `cosine`, `overlap` and `norm` whose last axis is the step, 1 to `steps`, beside each step's own numbers.
-
-        `growth` is there for an even target: the factor by which the steps so far multiply a small cosine of the start. For one
-        of such targets, E[z|y] = 0, every overlap is 0 without a start.
-
-        >>> found = batch_reuse("relu", "tanh").solve(alpha=3, eta=1)
-        >>> found["overlap"].round(6), found["cosine"].round(5)
-        (array([0.302853, 0.372545]), array([0.3997 , 0.54134]))
-        """
-        found = super().solve(**numbers)
-        steps = int(np.ravel(found.parameters["steps"])[0])
-        arrays = {n: np.stack([found[f"{n}_{t + 1}"] for t in range(steps)], axis=-1) for n in _BY_STEP if f"{n}_1" in found}
-        return replace(found, value={**arrays, **found.value})
+        return StepSolution(value, error, bool(good) if one else good, error=error, method="explicit", unknowns=tuple(value),
+                            reason="" if np.all(good) else f"the averages over the sample are known to {np.max(error):.1g} only",
+                            notes=(self.status,))
 
     def rates(self, s: Any) -> Claims:
         """Exponents of d in the number of samples, if the inner step is d^-s: E[g sigma'(h + d^-s g sigma'(h)) h*].
@@ -261,12 +266,17 @@ class _Points:
     def __init__(self, looks: TwoLooks, alpha: float, eta: float, fineness: float) -> None:
         self.looks, self.fineness = looks, fineness
         self.spread = eta*np.sqrt(looks.q_0/alpha)
-        order = 16
+        order, widest, most = 16, 300, 10_000_000  # the spread's nodes take 60 MB, those of (z, h_0) 600 MB
+        if self.spread > widest:
+            raise BadInput(f"batch-reuse: the step's noise, eta sqrt(E r_0^2/alpha) = {self.spread:.3g}, is at most {widest}; "
+                           "take a smaller eta or a larger alpha")
         # The label moves the field of the second look by (eta/alpha) r_0, over its spread by r_0/sqrt(q_0 alpha).
         x, w = panels(looks.cuts, 0.5*fineness*min(1.0, np.sqrt(looks.q_0*alpha)), order, looks.reach)
         # The second look at a kink of sigma' is smooth on the scale of the spread, which panels in h_0 resolve.
         edges = _graded(looks.kinks, self.spread*fineness, 0.5*fineness, WINDOW)
         u, v = (a.ravel() for a in legendre_on(edges, order))
+        if x.size*u.size > most:
+            raise BadInput(f"batch-reuse: alpha = {alpha:.3g} is too small for this target; take a larger one")
         w, v = w*np.exp(-x*x/2), v*np.exp(-u*u/2)
         weights = np.multiply.outer(w/w.sum(), v/v.sum())
         y = looks.label(x)

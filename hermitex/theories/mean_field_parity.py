@@ -142,7 +142,7 @@ class MeanFieldParity(Theory):
         from scipy.optimize import minimize_scalar
 
         K = self.k + 1 - self.k % 2
-        grid = np.geomspace(1e-2, 1e2, 200)
+        grid = np.geomspace(1e-2, 1e2, 200)*np.sqrt(1 + 1/(2*prior))  # in units of the field at which tanh with its noise saturates
         values = [self._bump(u, prior)[0]/(K*u*u) for u in grid]
         best = int(np.argmax(values))
         found = minimize_scalar(lambda u: -self._bump(u, prior)[0]/(K*u*u), method="bounded", options={"xatol": 1e-10},
