@@ -1,15 +1,18 @@
-r"""A tree-like target learned from n = d^kappa samples: by a kernel (scenario I), or on directions found first (scenario II).
+r"""A tree-like target learned from n = d^kappa samples: by a kernel (I), on directions found first (II), or layer by layer (III).
 
 I: ridge regression with the kernel exp(<x, x'>/d). II: the directions are the leading eigenvectors, by size, of
-sum_mu y_mu (x_mu x_mu^T - 1)/n, which is what one gradient step on the first layer sees of the target at order 2; then ridge
-regression with the kernel of what is left of x, on fresh samples (at most 3000, as in I). Below kappa_1 scenario II is scenario I.
-At sizes that run, d^epsilon1 is about ten, so errors lie off the theory by parts of order d^(-epsilon1) and thresholds are broad:
-it shows the order of the scenarios, not digits.
+sum_mu y_mu (x_mu x_mu^T - 1)/n, the part of order 2 that one gradient step on the first layer contains; then ridge regression with
+the kernel of the projections z, on fresh samples (at most 3000, as in I). III: on n fresh samples a gradient step on the second
+layer, h = sum_a phi_a(z) <y phi_a>, over the Hermite products phi_a of degree 1 to k; then the mean of y in intervals of the one
+number h. Below its thresholds a scenario is the one before. `overlap` is the mean squared projection of the true directions on
+the found ones: `Tree.overlap` is its theory. Errors differ from those of the theory by parts of order d^(-epsilon1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import combinations_with_replacement
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -24,28 +27,33 @@ Array = np.ndarray
 
 def simulate(theory: Any, kappa: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 4, groups: int = 1,
              progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
-    """Learn the target at finite size, in the theory's scenario I or II -> Curve along kappa, standard errors over seeds.
+    """Learn the target at finite size, in the theory's scenario -> Curve along kappa, standard errors over seeds.
 
     Parameters
     ----------
     theory : ``tree(g, P, epsilon1, scenario)``; kappa : log n/log d, one list
-    dimension : d (default 64); seeds : how many targets, or which; groups : r, the number of groups of d^epsilon1 directions
+    dimension : d (default 64); seeds : how many targets, or which; groups : r, the number of groups of d^epsilon1 directions,
+        1 in scenario III
     """
-    if theory.scenario == "III":
-        raise BadInput("tree: the experiment is that of scenarios I and II; training both layers, III, is not simulated")
     default = 64  # d^2 = 4096 samples are a kernel's matrix of 134 MB
     chosen, d = seeds_of(seeds), default if dimension is None else int(dimension)
     line = np.atleast_1d(theory.complete(theory.given({**numbers, "kappa": kappa}))["kappa"])
     width = round(d**float(theory.epsilon1))
     if d < 4 or groups < 1 or groups*width > d:
         raise BadInput(f"tree: {groups} groups of {width} directions do not fit into dimension {d}")
+    most_features = 5000  # of the second layer: moments of 2000 samples at a time take 80 MB
+    if theory.scenario == "III" and (groups > 1 or comb(width + theory.degree, width) > most_features):
+        raise BadInput(f"tree: scenario III is simulated for one group with at most {most_features} products of degree k; here "
+                       f"{groups} of {comb(width + theory.degree, width)}")
+    names = ("test_error",) if theory.scenario == "I" else ("test_error", "overlap")
     most_samples = 40_000  # of which second moments are formed
     if (most := d**float(line.max())) > most_samples:
         raise BadInput(f"tree: kappa = {line.max():g} at d = {d} asks for {most:.3g} samples; {most_samples} is the most")
 
     def run(seed: int) -> dict[str, list[float]]:
         streams = [np.random.default_rng([seed, i]) for i in range(len(line))]
-        return {"test_error": [_error(theory, d, round(d**k), groups, width, k, rng) for k, rng in zip(line, streams, strict=True)]}
+        rows = [_measured(theory, d, round(d**k), groups, width, k, rng) for k, rng in zip(line, streams, strict=True)]
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
     values, errors = over_seeds(run, chosen, progress)
     return Curve(theory.name, {**theory.described({}), "dimension": d, "groups": groups}, line, values,
@@ -71,23 +79,54 @@ def labels(theory: Any, groups: int, width: int) -> Callable[[Array], Array]:
     return value
 
 
-def _error(theory: Any, d: int, n: int, groups: int, width: int, kappa: float, rng: np.random.Generator) -> float:
-    target = labels(theory, groups, width)
+def _measured(theory: Any, d: int, n: int, groups: int, width: int, kappa: float, rng: np.random.Generator) -> tuple[float, float]:
+    """The test error, and the overlap of the directions in scenarios II and III."""
+    target, count = labels(theory, groups, width), groups*width
     tested = 2000  # samples: their error is 1/45 of the spread of a loss
     x, t = rng.standard_normal((n, d)), rng.standard_normal((tested, d))
     y, clean = target(x), target(t)
     fitted_on = 3000  # samples of the kernel ridge regression: a matrix of 72 MB
-    if theory.scenario == "II" and kappa >= float(theory.thresholds["kappa_1"]):
+    first, second = (float(v) for v in theory.thresholds.values())
+    frame, overlap = np.eye(d), 1.0
+    if theory.scenario != "I":
         centred = y - y.mean()
         size, vectors = np.linalg.eigh((x*centred[:, None]).T @ x/n - centred.mean()*np.eye(d))
-        frame = vectors[:, np.argsort(-np.abs(size))[:groups*width]]
-        x = rng.standard_normal((min(n, fitted_on), d))
-        y = target(x)
-        x, t = x @ frame, t @ frame
+        found = vectors[:, np.argsort(-np.abs(size))[:count]]
+        overlap = float(np.sum(found[:count]**2)/count)
+        if kappa >= first:
+            frame, x = found, rng.standard_normal((n, d))
+            y = target(x)
+    x, t = x @ frame, t @ frame
+    if theory.scenario == "III" and kappa >= max(first, second):
+        learned = _second_layer(x, y - y.mean(), theory.degree)
+        x = rng.standard_normal((n, d))
+        f = _means(learned(x @ frame), target(x), learned(t))
     else:
-        x, y = x[:fitted_on], y[:fitted_on]
-    f = _kernel_ridge(x, y, t)
-    return float(np.mean((clean - f)**2))
+        f = _kernel_ridge(x[:fitted_on], y[:fitted_on], t)
+    return float(np.mean((clean - f)**2)), overlap
+
+
+def _second_layer(x: Array, y: Array, degree: int) -> Callable[[Array], Array]:
+    """z -> sum_a phi_a(z) <y phi_a>, shape (n,), over the products of normalised He_q(z_i) of degree 1 to `degree` in all."""
+    block = 2000  # samples at a time
+    products = [c for D in range(1, degree + 1) for c in combinations_with_replacement(range(x.shape[1]), D)]
+
+    def features(z: Array) -> Array:
+        norms = np.sqrt(np.cumprod([1.0, *range(1, degree + 1)]))
+        powers = np.polynomial.hermite_e.hermevander(z, degree)/norms
+        return np.stack([np.prod([powers[:, i, c.count(i)] for i in set(c)], axis=0) for c in products], axis=1)
+
+    parts = range(0, len(x), block)
+    weights = sum(features(x[k:k + block]).T @ y[k:k + block] for k in parts)/len(x)
+    return lambda z: np.concatenate([features(z[k:k + block]) @ weights for k in range(0, len(z), block)])
+
+
+def _means(h: Array, y: Array, t: Array) -> Array:
+    """The mean of y where h is near t: over n^(1/2) intervals with as many samples each."""
+    edges = np.quantile(h, np.linspace(0, 1, int(np.sqrt(len(h))) + 1))[1:-1]
+    places = np.searchsorted(edges, h)
+    found: Array = (np.bincount(places, y)/np.bincount(places))[np.searchsorted(edges, t)]
+    return found
 
 
 def _kernel_ridge(x: Array, y: Array, t: Array) -> Array:

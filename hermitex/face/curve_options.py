@@ -57,6 +57,8 @@ THEORIES: dict[str, CurveEntry] = {
     "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time",
                                                             "effective_dimension_exponent", "effective_dimension"),
                                     solved=False),
+    "batch-reuse": CurveEntry(("sigma", "target"), ("loss",), ("eta", "steps"), ("cosine_1", "cosine_2", "overlap_2", "norm_2"),
+                              solved=False),
 }
 # what varies along a curve -> (placeholder, help, an example); `own_words` says what of them one theory takes
 AXES: dict[str, tuple[str, str, str]] = {
@@ -75,7 +77,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
                "...); several make a curve each; committee: the teacher's neuron (default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
              "several make a curve each: hinge,logistic (random-features, glm, covariate: square is half the squared difference, "
-             "and train_error its mean); sgd: correlation (default) or square"),
+             "and train_error its mean); sgd: correlation (default) or square; batch-reuse: square or "
+             "correlation"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
     "channel": (TEXT, "C", "bayes-amp: law of the label, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
     "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
@@ -87,8 +90,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "lam": (NUMBER, "L", "ridge"),
     "Delta": (NUMBER, "D", "variance of the label noise (default: 0; covariate --labels: what the fit leaves)"),
     "alpha0": (NUMBER, "A", "batch of the gradient step, n/d; inf is allowed"),
-    "eta": (NUMBER, "H", "rate of the gradient step over d; small-step: the size of the gradient step, a range for the curve: "
-            "0.5:5:50"),
+    "eta": (NUMBER, "H", "rate of the gradient step over d; batch-reuse: the rate; small-step: the size of the gradient step, a "
+            "range for the curve: 0.5:5:50"),
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
     "c": (NUMBER, "C", "variance of the bulk"),
     "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p, so that n/d = alpha/gamma; "
@@ -103,6 +106,7 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
                   "committee: a random start at that d; kernel-ridge, spiked-covariance: of the data; "
                   "mean-field-parity: of the effective dimension"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0; spiked-covariance: <w, mu> (default: d^(-1/2))"),
+    "steps": (NUMBER, "T", "batch-reuse: full-batch steps, 1 or 2 (default: 2)"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
     "P": (TEXT, "q:p,..", "tree: the polynomial P_k by its Hermite coefficients, 2:1/2,3:1/6"),
     "epsilon1": (TEXT, "E", "tree: groups of d^E directions, 0 < E <= 1"),

@@ -13,6 +13,7 @@ from hermitex.errors import BadInput, no_attribute, public
 
 if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to the table below
     from hermitex.hints import Formula
+    from hermitex.theories.batch_reuse import batch_reuse as batch_reuse
     from hermitex.theories.bounds import Bounds as Bounds
     from hermitex.theories.bounds import bounds as bounds
     from hermitex.theories.claims import Claims as Claims
@@ -67,6 +68,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "bounds_map": ("risks.plane", "bounds_map"),
     "sgd": ("sgd", "sgd"),
     "SGD": ("sgd", "SGD"),
+    "batch_reuse": ("batch_reuse", "batch_reuse"),
     "repetition": ("repetition", "repetition"),
     "Repetition": ("repetition", "Repetition"),
     "kernel_limit": ("kernel_limit", "kernel_limit"),
@@ -94,7 +96,7 @@ _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm":
             "kernel": "kernel_limit", "ridge": "ridge_equivalent", "kernel-ridge": "kernel_ridge", "small-step": "small_step",
             "source-capacity": "source_capacity", "covariate": "covariate", "tree": "tree", "giant-step": "giant_step",
             "committee": "committee", "spiked-covariance": "spiked_covariance",
-            "mean-field-parity": "mean_field_parity"}
+            "mean-field-parity": "mean_field_parity", "batch-reuse": "batch_reuse"}
 
 
 def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: str = "srf",

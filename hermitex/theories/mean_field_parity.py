@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from sympy import Expr, Integer, Symbol
 
 from hermitex.errors import BadInput
 from hermitex.hints import Axes
+from hermitex.kernels.normals import normal_nodes
 from hermitex.show.display import latex
 from hermitex.show.plots import curves
 from hermitex.solvers.solution import Solution
@@ -69,6 +71,83 @@ class MeanFieldParity(Theory):
         if size.is_number and not (size.is_integer and size >= self.k):
             raise BadInput(f"mean-field-parity: d is a whole number, at least k = {self.k}, not {str(d)[:60]}")
         return self.k + (size - self.k)/size**a
+
+    def threshold(self, prior: Any = 0.5) -> float:
+        """c*: nothing is learned at lam >= c*/d^(1 - alpha), with the loss E log(1 + exp(-y f)) + lam (prior E|w|^2 + entropy).
+
+        Neurons are tanh(<w, x> + b), f their mean, x_i = +-d^((alpha - 1)/2) for the k relevant i and +-d^(-1/2) for the others. As
+        d -> oo the weights of the others stay normal of variance 1/(2 prior) and add G to the field of the k, which are
+        v sqrt(d^(1 - alpha)). With c = lam d^(1 - alpha) the problem becomes min_mu E log(1 + exp(-y f)) + c prior E(|v|^2 + b^2),
+        which is convex in the law mu of the neurons:
+
+            c* = max psi(v, b)/(|v|^2 + b^2)/(2 prior),  psi = E[y tanh(<v, x> + b + G)].
+
+        For k = 1 there is no threshold, c* = oo. Derived; the full training at finite d and n was not simulated.
+
+        >>> [round(mean_field_parity(k).threshold(prior=0.5), 10) for k in (2, 3, 4)]
+        [0.0576388232, 0.0576388232, 0.0209211272]
+        """
+        if self.k == 1:
+            return float("inf")
+        weight = _positive("prior", prior)
+        size, bump = self._best(weight)
+        return bump/size/(2*weight)
+
+    def margin(self, c: Any, prior: Any = 0.5) -> float:
+        """A of the learned function f = A y at lam = c/d^(1 - alpha): 0 from c* on, log(2 c*/c - 1) below, then psi(v) of one v.
+
+        Up to psi of the best v the optimum is a mixture of the prior and neurons at that v; beyond it all neurons share one v,
+        the argmax of psi/(c prior (1 + e^A)) - |v|^2 - b^2. Derived; k >= 2.
+
+        >>> theory = mean_field_parity(2)
+        >>> round(theory.margin(0.5*theory.threshold(prior=0.5), prior=0.5), 6)
+        0.262463
+        """
+        from scipy.optimize import brentq
+
+        weight, level = _positive("prior", prior), _positive("c", c)
+        if self.k == 1:
+            raise BadInput("mean-field-parity: one coordinate has no threshold; margin is for k of 2 or more")
+        critical, (size, bump) = self.threshold(prior), self._best(weight)
+        if level >= critical:
+            return 0.0
+        mixed = float(np.log(2*critical/level - 1))
+        if mixed <= bump:
+            return mixed
+
+        def excess(u: float) -> float:  # of the slope of psi over |v|^2, as a function of A = psi
+            A, slope = self._bump(u, weight)
+            return slope - 2*(self.k + 1 - self.k % 2)*u*level*weight*(1 + np.exp(A))
+
+        first = np.sqrt(size/(self.k + 1 - self.k % 2))
+        last = first
+        while excess(last) > 0:
+            last *= 2
+        return self._bump(brentq(excess, first, last, xtol=1e-14), weight)[0]
+
+    def _bump(self, u: float, prior: float) -> tuple[float, float]:
+        """psi and its slope where all coordinates of v are u: 2^-K sum_j C(K, j) (-1)^j E tanh(u (K - 2j) + G).
+
+        For even k the bias takes the part of one more coordinate: K = k + 1 - k % 2.
+        """
+        K = self.k + 1 - self.k % 2
+        nodes, weights = normal_nodes(1/(2*prior), 0.25)  # tanh is analytic in a strip of half-width pi/2
+        at = np.arange(K, -K - 1, -2)
+        signs = np.array([(-1)**j*comb(K, j)/2**K for j in range(K + 1)])
+        field = np.tanh(u*at[:, None] + nodes)
+        return abs(float(signs @ (field @ weights))), abs(float((signs*at) @ ((1 - field**2) @ weights)))
+
+    def _best(self, prior: float) -> tuple[float, float]:
+        """|v|^2 + b^2 and psi where their ratio is largest."""
+        from scipy.optimize import minimize_scalar
+
+        K = self.k + 1 - self.k % 2
+        grid = np.geomspace(1e-2, 1e2, 200)*np.sqrt(1 + 1/(2*prior))  # in units of the field at which tanh with its noise saturates
+        values = [self._bump(u, prior)[0]/(K*u*u) for u in grid]
+        best = int(np.argmax(values))
+        found = minimize_scalar(lambda u: -self._bump(u, prior)[0]/(K*u*u), method="bounded", options={"xatol": 1e-10},
+                                bounds=(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]))
+        return float(K*found.x**2), self._bump(float(found.x), prior)[0]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The exponent of n over alpha, with the k - 1 of a correlational query."""
@@ -136,6 +215,14 @@ def _power(alpha: Any) -> Expr:
     return a
 
 
+def _positive(name: str, value: Any) -> float:
+    """A finite number above 0."""
+    number = exact(name, value.item() if isinstance(value, np.generic) else value)
+    if not (number.is_number and number.is_real and number > 0):
+        raise BadInput(f"mean-field-parity: {name} must be positive and finite, not {str(value)[:60]}")
+    return float(number)
+
+
 def mean_field_parity(k: int | str = 2) -> MeanFieldParity:
     """What k-parity costs a two-layer network of mean-field width under noisy gradient descent.
 
@@ -149,6 +236,7 @@ def mean_field_parity(k: int | str = 2) -> MeanFieldParity:
     Returns
     -------
     MeanFieldParity : `.scalings(alpha)` -> samples, width, time, effective_dimension_exponent with their status;
+    `.threshold(prior=)`, the temperature c*/d^(1 - alpha) from which nothing is learned; `.margin(c, prior=)`;
     `.curve(alpha=[...], dimension=)`; `.plot()`. The experiment, ``hx.curve(..., simulate=True)`` or
     `hermitex.experiments.parity_experiment.simulate`, shows the trend for small k in its test error (at d = 20, 40, 80 without
     ``dimension=``), not the exponents.

@@ -95,6 +95,67 @@ def test_the_curve_and_the_command_line(capsys):
     assert "exponent" in found.plot().get_ylabel()
 
 
+@pytest.mark.parametrize("k, prior, known", [
+    (2, "1/2", 0.05763882317943232), (3, "1/2", 0.05763882317943232), (4, "1/2", 0.02092112721044212),  # 25 digits of mpmath
+    (2, 2, 0.02712525723), (3, 2, 0.02712525723), (4, 2, 0.00972083570)])  # theory sheet multi_index_2, B6 (six digits at 1/2)
+def test_the_threshold_of_the_temperature(k, prior, known):
+    assert mean_field_parity(k).threshold(prior=prior) == pytest.approx(known, rel=2e-9)
+
+
+def test_the_margin_below_the_threshold():
+    """The sheet's three values; at c* it begins at 0, in a mixture first, and grows as c falls."""
+    theory = mean_field_parity(2)
+    critical = theory.threshold(prior=0.5)
+    for part, known in ((0.5, 0.26246), (0.7, 0.19880), (0.85, 0.15365)):
+        assert theory.margin(part*critical, prior=0.5) == pytest.approx(known, abs=5e-6)
+    parts = np.array([1.1, 1, 0.999, 0.97, 0.9, 0.5, 0.1])
+    found = [theory.margin(p*critical, prior=0.5) for p in parts]
+    assert found[0] == found[1] == 0 and np.all(np.diff(found[1:]) > 0)
+    assert found[2] == pytest.approx(np.log(2/0.999 - 1), abs=1e-9)  # the mixture
+    assert mean_field_parity(1).threshold() == np.inf
+
+
+@pytest.mark.parametrize("k, prior", [(2, 0.5), (4, 1.3), (5, 0.2)])
+def test_no_other_neuron_is_better(k, prior):
+    """A third route: the ratio over all v and b, from random starts, on Gauss-Hermite nodes and all 2^k inputs."""
+    from itertools import product
+
+    from scipy.optimize import minimize
+
+    rng, signs = np.random.default_rng(k), np.array(list(product([1, -1], repeat=k)))
+    x, w = np.polynomial.hermite_e.hermegauss(120)
+    def ratio(v):
+        field = signs @ v[:k] + v[k]
+        return np.mean(signs.prod(axis=1)*(np.tanh(field[:, None] + x/np.sqrt(2*prior)) @ (w/w.sum())))/(v @ v)
+    best = max(-minimize(lambda v: -ratio(v), rng.standard_normal(k + 1)).fun for _ in range(12))
+    critical = mean_field_parity(k).threshold(prior=prior)
+    assert best/(2*prior) == pytest.approx(critical, rel=1e-7)
+    lost = mean_field_parity(k)._bump(1.0, 2*prior)[0]  # a tooth: the noise of the other coordinates at half its variance
+    assert abs(lost - mean_field_parity(k)._bump(1.0, prior)[0]) > 1e-3
+
+
+@pytest.mark.slow
+def test_particles_learn_below_the_threshold_only():
+    """The mean-field problem in k + 1 = 3 dimensions by 1000 particles at D = 1000, as in the sheet: .2620 for .2625."""
+    theory, rng, N, D = mean_field_parity(2), np.random.default_rng(11), 1000, 1000.0
+    signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    y, (x, w) = signs.prod(axis=1), np.polynomial.hermite_e.hermegauss(24)
+    w = w/w.sum()
+    critical, found = theory.threshold(prior=0.5), {}
+    for part in (0.5, 1.3):
+        c, v = part*critical, 1.5*rng.standard_normal((N, 3))
+        for _ in range(1500):
+            field = (v[:, :2] @ signs.T + v[:, 2:])[..., None] + x
+            t = np.tanh(field)
+            f = (t @ w).mean(axis=0)
+            pull = y/(1 + np.exp(y*f))/4
+            slope = ((1 - t*t) @ w)*pull
+            step = 0.15
+            v += step*(np.column_stack([slope @ signs, slope.sum(axis=1)]) - c*v) + np.sqrt(2*step*c/D)*rng.standard_normal(v.shape)
+        found[part] = float(np.mean(y*f))
+    assert abs(found[0.5] - theory.margin(0.5*critical, prior=0.5)) < 0.01 and found[1.3] < 0.05
+
+
 def test_text_and_picture():
     theory = mean_field_parity(4)
     assert theory.to_dict()["samples"]["value"] == "1 - alpha" and theory.bibtex().startswith("@inproceedings{nitanda2024")
@@ -110,6 +171,8 @@ def test_text_and_picture():
     *((lambda d=d: mean_field_parity(2).effective_dimension(d, 0), "d is") for d in (2.5, "7/2", "oo", float("inf"), "sqrt(5)")),
     *((lambda a=a: mean_field_parity(2).effective_dimension(100, a), "alpha")
       for a in (2, -1, "oo", "3/2", "sqrt(2)", "nan", "zoo")),
+    *((lambda v=v: mean_field_parity(2).threshold(prior=v), "prior") for v in (0, -1, "oo", "x")),
+    (lambda: mean_field_parity(2).margin(0), "c must"), (lambda: mean_field_parity(1).margin(1), "one coordinate"),
     (lambda: simulate(mean_field_parity(2), [2]), "alpha")])
 def test_bad_input_is_one_line(ask, word):
     with pytest.raises(BadInput) as caught:

@@ -120,6 +120,40 @@ def test_the_experiment_shows_the_order_of_the_scenarios():
     assert learned["test_error"][2] < 0.12 < fixed["test_error"][1]
 
 
+def test_the_directions_are_found_over_a_width_of_one_over_log_d():
+    """The overlap and its inverse; C = Var g/(2 c_2^2 E[g']^2); groups share the signal; as d -> oo the step is at kappa_1."""
+    theory = tree("tanh", P="2:1/2,3:1/6", epsilon1="1/2", scenario="II")
+    C = 0.39429449039784115/(2*0.75*0.6057055096021589**2)
+    assert theory.overlap(1.5, dimension=64) == pytest.approx(1 - C, abs=1e-10)
+    assert theory.overlap(2.0, dimension=64, groups=2) == pytest.approx(1 - 2*C/8, abs=1e-10)
+    for d in (64, 1e6):
+        assert theory.overlap(theory.found_at(0.7, dimension=d), dimension=d) == pytest.approx(0.7, abs=1e-12)
+    assert theory.overlap(1.2, dimension=64) == 0 and abs(theory.found_at(0.99, dimension=1e300) - 1.5) < 0.01
+
+
+@pytest.mark.slow
+def test_the_overlap_of_the_found_directions():
+    """The experiment at d = 256 within three standard errors, and as in 1 - C d^(kappa_1 - kappa) of a lost factor 2 it is not."""
+    theory = tree("tanh", P="2:1/2,3:1/6", epsilon1="1/2", scenario="III")
+    kappa = [1.75, 1.9]
+    measured = simulate(theory, kappa, dimension=256, seeds=[31, 32, 33])
+    known, error = theory.overlap(kappa, dimension=256), measured.standard_error["overlap"]
+    assert np.all(np.abs(measured["overlap"] - known) < 3*error + 2/256)  # the formula holds to parts of order 1/d
+    wrong = 1 - 2*(1 - known)
+    assert np.all(np.abs(measured["overlap"] - wrong) > 10*error)
+    assert "Tree.overlap" in theory.of_experiment(None, measured)
+
+
+@pytest.mark.slow
+def test_both_layers_learn_what_no_readout_of_the_directions_does():
+    """At kappa = 2.3 scenario III is below the floor of II, sum of P_D beyond degree 4, and II itself is above it."""
+    made = dict(P="2:1/2,3:1/6", epsilon1="1/2")
+    both = simulate(tree("tanh(sqrt(6)*z)", scenario="III", **made), [2.0, 2.3], seeds=[40, 41, 42])
+    floor = tree("tanh(sqrt(6)*z)", scenario="II", **made).solve(kappa=2.3)["test_error"]
+    assert floor - both["test_error"][1] > 3*both.standard_error["test_error"][1]
+    assert both["test_error"][1] < both["test_error"][0]
+
+
 def test_the_command_line_and_the_picture(capsys):
     assert cli.main(["curve", "tree", "--target", "tanh", "--P", "2:1,3:1", "--epsilon1", "1/2", "--scenario", "II", "--kappa",
                      "1,2", "--json"]) == 0
@@ -144,7 +178,10 @@ def test_the_command_line_and_the_picture(capsys):
     (lambda: tree("tanh", P={2: 1}, epsilon1=0.5, scenario="IV"), UnknownName, "scenario"),
     (lambda: tree("tanh", P={3: 1}, epsilon1=0.5).curve(kappa=[1], scenario="II"), BadInput, "He_2"),
     (lambda: tree("He2", P={2: 1}, epsilon1=0.5).curve(kappa=[1], scenario="III"), BadInput, "linear"),
-    (lambda: simulate(tree("tanh", P={2: 1}, epsilon1=0.5, scenario="III"), [1]), BadInput, "III"),
+    (lambda: simulate(tree("tanh", P={2: 1}, epsilon1=0.5, scenario="III"), [1], groups=2), BadInput, "III"),
+    (lambda: tree("tanh", P={2: 1}, epsilon1=0.5).overlap(2, dimension=1), BadInput, "dimension"),
+    (lambda: tree("tanh", P={2: 1}, epsilon1=0.5).found_at(1, dimension=9), BadInput, "overlap"),
+    (lambda: tree("tanh", P={3: 1}, epsilon1=0.5).overlap(2, dimension=9), BadInput, "He_2"),
     (lambda: simulate(tree("tanh", P={2: 1}, epsilon1=0.5), [9]), BadInput, "samples")])
 def test_bad_input_is_one_line(ask, kind, word):
     with pytest.raises(kind) as caught:
