@@ -26,7 +26,8 @@ _OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothe
 class Findings(Shown):
     """The fields of an `Exponents`; `silent`: it is proved that "the label" does not depend on z, or that "its mean" does not.
 
-    `law`: the channel itself, of which `channel` is the name.
+    `law`: the channel itself, of which `channel` is the name. `over_normals`: of variables with a covariance the answer over
+    standard normals, of which this one is the restatement; None for standard normals.
     """
 
     target: Expr
@@ -46,6 +47,7 @@ class Findings(Shown):
     numbers: dict[Expr, float | None] = field(default_factory=dict, repr=False)
     silent: str = ""
     law: NamedChannel | Channel | None = field(default=None, repr=False)
+    over_normals: Findings | None = field(default=None, repr=False)
 
     @property
     def weak_recovery(self) -> dict[str, Any]:

@@ -254,7 +254,7 @@ def test_exponents_under_a_covariance(capsys):
     assert cli.main(["exponents", "sign(z1*z2)", "--cov", "z1,z2=1/2; z1,z1=4/4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["weak_recovery"]["alpha_c_exact"] == "8*pi**2/27"
-    assert any("over standard normals" in n for n in found["notes"])
+    assert any("over standard normals" in n for n in found["notes"]) and found["target"] == "sign(z1*z2)"
     assert cli.main(["exponents", "He3(z)", "--cov", "z,z=2"]) == 0
     assert "information exponent  1" in capsys.readouterr().out
 

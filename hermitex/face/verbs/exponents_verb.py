@@ -92,8 +92,9 @@ def _answer(target: str, args: argparse.Namespace) -> Any:
     except BudgetExceeded as late:
         with guard.deadline(max(args.budget, reading)):
             if cov is not None:
-                inner, channel, names, _ = standardised(target, args.channel, args.variables, cov)
-                return undecided(inner, channel, variables=names, why=str(late))
+                inner, channel, names, given = standardised(target, args.channel, args.variables, cov)
+                found = undecided(inner, channel, variables=names, why=str(late))
+                return found if given is None else given.restated(found)
             return undecided(target, args.channel, variables=args.variables, why=str(late))
 
 
