@@ -72,8 +72,9 @@ def explain(found: Findings) -> str:
     lines += _weak_recovery(found, several)
     lines.append("sample complexities")
     for key, rate in RATES.items():
-        lines.append(f"  {key:15s} {_word(found.complexity[key]):10s} {rate.statement}")
-        lines.append(f"  {'':26s} {rate.status}; hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
+        lines.append(f"  {key:16s} {_word(found.complexity[key]):10s} {rate.statement}")
+        lines += [f"  {'':27s} run time: {rate.time}"] if rate.time else []
+        lines.append(f"  {'':27s} {rate.status}; hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
     if found.notes:
         lines += ["", "notes", *[f"  {n}" for n in found.notes]]
     return "\n".join(lines)

@@ -18,8 +18,8 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate
 
 Stage = dict[str, Any]
-_OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothed_sgd",
-                "one_giant_step")  # of E[Y|z], not of the label
+_OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothed_sgd", "one_giant_step",
+                "small_step_reuse", "absolute_loss")  # of E[Y|z], not of the label
 
 
 @dataclass(frozen=True, repr=False)

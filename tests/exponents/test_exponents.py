@@ -13,7 +13,7 @@ from sympy import Rational, cos, exp, sin, sqrt
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.exponents.channels import channel
-from hermitex.exponents.complexity import complexity, power
+from hermitex.exponents.complexity import RATES, complexity, power
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.label_levels import constant_value, finite_level_sets
@@ -193,11 +193,25 @@ def test_branch_identity():
 def test_complexity():
     rates = complexity(degree=None, square_integrable=True, first=3, leap=3, generative=2, single=True)
     assert rates == {"kernel": "none", "one_pass_sgd": "d^2", "csq": "d^(3/2)", "smoothed_sgd": "d^(3/2)", "one_giant_step": "d^3",
-                     "batch_reuse": "d log d", "low_degree": "d", "amp": "d"}
+                     "batch_reuse": "d log d", "small_step_reuse": "d^2", "full_batch": "open", "absolute_loss": "open",
+                     "low_degree": "d", "spherical": "open", "run_time": "d^2", "amp": "d"}
+    several = complexity(degree=None, square_integrable=True, first=1, leap=1, generative=1)
+    assert (several["small_step_reuse"], several["full_batch"], several["run_time"]) == ("open", "d", "open")
+    assert complexity(degree=None, square_integrable=True, first=3, leap=3, generative=3, single=True)["run_time"] == "d^(5/2)"
     assert complexity(degree=None, square_integrable=False, first=None, leap=None, generative=4)["low_degree"] == "d^2"
     assert complexity(degree=4, square_integrable=True, first=4, leap=4, generative=4)["batch_reuse"] == "open"
     assert complexity(degree=4, square_integrable=True, first=4, leap=4, generative=4)["smoothed_sgd"] == "open"
     assert power(Fraction(5, 2)) == "d^(5/2)"
+
+
+def test_each_rate_has_its_hypotheses_and_a_source_that_is_known():
+    from hermitex.show.cite import cite
+
+    assert set(RATES) == set(complexity(degree=1, square_integrable=True, first=1, leap=1, generative=1))
+    for rate in RATES.values():
+        assert rate.hypotheses and rate.status and all(cite(key) for key in rate.sources)
+    text = hx.exponents("He3(z)").explain()
+    assert "a large enough learning rate" in text and "run time: n d for each neuron" in text and "Tsiolis" in text
 
 
 def test_channels_print_as_they_are_read():

@@ -201,7 +201,8 @@ def test_exponents_json(capsys):
     assert (answer["information_exponent"], answer["leap_exponent"], answer["generative_exponent"]) == (3, 3, 1)
     assert answer["weak_recovery"]["class"] == "trivial" and answer["weak_recovery"]["alpha_c"] == 0
     assert answer["variables"] == ["z"] and answer["square_integrable"] is True
-    rates = {"kernel", "one_pass_sgd", "csq", "smoothed_sgd", "one_giant_step", "batch_reuse", "low_degree", "amp"}
+    rates = {"kernel", "one_pass_sgd", "csq", "smoothed_sgd", "one_giant_step", "batch_reuse", "small_step_reuse", "full_batch",
+             "absolute_loss", "low_degree", "spherical", "run_time", "amp"}
     assert set(answer["complexity"]) == rates
     assert all(set(c) >= {"quantity", "order", "value", "enclosure", "status", "how"} for c in answer["certificates"])
     assert "undetermined" not in {c["status"] for c in answer["certificates"]}

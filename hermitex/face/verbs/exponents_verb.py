@@ -114,7 +114,9 @@ def _sheet(answer: Any) -> str:
                answer.word(name, found[name], long=True)) for name in numbers]
     lines += [("weak recovery", answer.word("class", recovery["class"], long=True)),
               ("alpha_c", alpha_text(answer.threshold, absent=answer.absent("class", long=True)))]
-    lines += [(f"n, {name.replace('_', ' ')}", answer.word(name, rate, long=True)) for name, rate in found["complexity"].items()]
+    open_always = ("absolute_loss", "spherical")  # what is known of them stands in --explain
+    lines += [(f"{'' if name == 'run_time' else 'n, '}{name.replace('_', ' ')}", answer.word(name, rate, long=True))
+              for name, rate in found["complexity"].items() if name not in open_always]
     width = max(len(name) for name, _ in lines)
     text = [f"{name:<{width}}  {value}" for name, value in lines]
     if answer.certificates:
