@@ -34,6 +34,7 @@ from hermitex.exponents.leap import Leap, LeapSearch
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
 from hermitex.exponents.stages import NO_LABEL, NONE_EXISTS, Threshold
+from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
@@ -286,8 +287,6 @@ def _plain(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 def _threshold(g: Expr, law: NamedChannel | Channel, variables: tuple[Symbol, ...], generative: Staircase) -> Threshold:
     """The thresholds of the stages of a staircase; none without stages, nor where these were not all found."""
-    from hermitex.exponents.thresholds import weak_recovery
-
     if not generative.complete or not generative.stages:
         return Threshold(None)
     found = weak_recovery(g, law, variables, stages=generative.stages)
