@@ -8,7 +8,8 @@ bound reached.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal
 
@@ -65,6 +66,10 @@ class Certificate(Shown):
         return {"quantity": self.quantity, "order": order, "value": None if self.value is None else to_text(self.value),
                 "enclosure": bounds, "status": self.status, "how": self.how}
 
+    def renamed(self, names: Mapping[str, str]) -> Certificate:
+        """The same certificate with other names of the variables."""
+        return replace(self, quantity=renamed(self.quantity, names), how=renamed(self.how, names))
+
     def _summary(self) -> str:
         return str(self)
 
@@ -103,6 +108,15 @@ class Certificate(Shown):
         name, _, known = self.quantity.partition(" given ")
         head, comma, _ = name.partition("], ")
         return (f"{head}]" if comma else name), known
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """A text with other names of the variables, as whole words.
+
+    >>> renamed("z1 -> -z1, z10", {"z1": "w1"})
+    'w1 -> -w1, z10'
+    """
+    return re.sub(r"\bz\d*\b", lambda found: names.get(found[0], found[0]), text)
 
 
 def _quantity_latex(quantity: str) -> str:

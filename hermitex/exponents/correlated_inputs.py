@@ -3,57 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, ImmutableDenseMatrix, Matrix
+from sympy import Add, Expr, Float, ImmutableDenseMatrix, Matrix, S, Symbol
 
 from hermitex import symbols
 from hermitex.errors import DECLARING, BadInput, UnknownName
+from hermitex.exponents.certificate import renamed
 from hermitex.exponents.channels import Channel, NamedChannel
-from hermitex.exponents.directions.direction_text import staircase_words
-from hermitex.exponents.findings import Findings
+from hermitex.exponents.directions.direction_text import normals_apart
+from hermitex.exponents.thresholds import direction_notes
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.parsing import parse, real_expression
-from hermitex.symbolic.subspaces import tidy
+from hermitex.symbolic.subspaces import matrix, span, tidy
 from hermitex.symbolic.text.plain_data import plain
 
+if TYPE_CHECKING:
+    from hermitex.exponents.result import Exponents
 
-def whitened(g: Expr, law: NamedChannel | Channel, names: Sequence[str],
-             covariance: Any) -> tuple[Expr, NamedChannel | Channel, str]:
-    """g(L z), the channel in z, and the note that says what z is; a letter of g is a field before and a standard normal after."""
-    x = [symbols.normal(n) for n in names]
+
+@dataclass(frozen=True)
+class GivenVariables:
+    """A target g(x), x ~ N(0, L L^T), as it was given: x = L w with standard normals w, and v.w = (v L^-1).x."""
+
+    target: Expr
+    names: tuple[str, ...]
+    lower: Matrix
+
+    def over_normals(self, law: NamedChannel | Channel) -> tuple[Expr, NamedChannel | Channel]:
+        """g(L w), and the channel in w; a letter of g is a field before and a standard normal after."""
+        x = [symbols.normal(n) for n in self.names]
+        fields = dict(zip(x, self.lower*Matrix(x), strict=True))
+        if isinstance(law, Channel):
+            regression = None if law.regression is None else law.regression.xreplace(fields)
+            law = replace(law, p=law.p.xreplace(fields), regression=regression)
+        return self.target.xreplace(fields), law
+
+    def restated(self, found: Exponents) -> Exponents:
+        """The answer of `over_normals` with its directions as linear forms of x; its certificates keep w, named w1, w2, ..."""
+        numbers, own = dict(found.numbers), normals_apart(self.names)
+        words = {n: Symbol(w) for n, w in own.items()}
+        stages = found.threshold.stages
+        told = dict(zip(direction_notes(stages, self.names), direction_notes(stages, self.names, self._numeric), strict=True))
+        forms = zip(self.names, self.lower*Matrix(list(words.values())), strict=True)
+        fields = ", ".join(f"{n} = {plain(form)}" for n, form in forms)
+        note = (f"covariance: directions are linear forms of {', '.join(self.names)}; the certificates are over standard normals, "
+                f"{fields}")
+        staircase, generative, stages = (
+            tuple({**s, "directions": self._forms(s["directions"], numbers)} for s in old)
+            for old in (found.staircase, found.generative_staircase, stages))
+        return replace(
+            found, target=self.target, numbers=numbers, over_normals=found, staircase=staircase, generative_staircase=generative,
+            threshold=replace(found.threshold, stages=stages), certificates=tuple(c.renamed(own) for c in found.certificates),
+            notes=(*(told.get(n) or renamed(n, own) for n in found.notes), note))
+
+    def _forms(self, rows: Sequence[Sequence[Any]], numbers: dict[Expr, float | None]) -> list[list[Expr]]:
+        """Rows over w as rows over x, made short; the numbers of entries that are integrals join `numbers`."""
+        before = [[S(x) for x in row] for row in rows]
+        after = self._numeric(before)
+        known = {x: numbers.get(x) for row in before for x in row if x.has(Expectation)}
+        if not known:
+            return after if any(x.has(Float) for row in after for x in row) else span(matrix(after, len(self.names))).tolist()
+        value = {node: None if n is None else Float(n) for node, n in known.items()}
+        for x in (x for row in after for x in row if x.has(Expectation)):
+            held = {node: n for node, n in value.items() if x.has(node)}
+            numbers[x] = None if None in held.values() else float(x.xreplace(held))
+        return after
+
+    def _numeric(self, rows: Any) -> list[list[Expr]]:
+        """v L^-1 for each row v over w: a column of L that is zero belongs to no w that the target sees."""
+        at = [i for i in range(self.lower.rows) if self.lower[i, i] != 0]
+        inverse = self.lower.extract(at, at).inv()
+        columns = inverse.applyfunc(tidy).tolist()
+        return [[Add(*(S(row[at[k]])*columns[k][at.index(i)] for k in range(len(at)))) if i in at else S.Zero
+                 for i in range(len(row))] for row in rows]
+
+
+def given_variables(g: Expr, names: Sequence[str], covariance: Any) -> GivenVariables | None:
+    """The variables of a target with their covariance; None where they are standard normals."""
     lower = cholesky(_matrix(covariance, names))
-    fields = dict(zip(x, lower*Matrix(x), strict=True))
-    if isinstance(law, Channel):
-        regression = None if law.regression is None else law.regression.xreplace(fields)
-        law = replace(law, p=law.p.xreplace(fields), regression=regression)
-    moved = ", ".join(f"{v.name} -> {plain(field)}" for v, field in fields.items() if field != v)
-    note = f"covariance: written over standard normals by {moved}; directions are rows over these" if moved else ""
-    return g.xreplace(fields), law, note
-
-
-def in_own_variables(found: Findings, covariance: Any) -> list[str]:
-    """The note with the staircases as linear forms of x, the variables as given: v.z is (v L^-1).x; [] where L is singular."""
-    lower = cholesky(_matrix(covariance, found.variables))
-    if lower.det() == 0 or lower.is_Identity:
-        return []
-    told = []
-    for name, stages in (("staircase", found.staircase), ("generative staircase", found.generative_staircase)):
-        rows = [{"order": s["order"], "directions": short_exact(Matrix(s["directions"])*lower.inv())} for s in stages]
-        told += [f"{name} {staircase_words(rows, found.variables, found.numbers)}"] if rows else []
-    return [f"in the variables as given, of that covariance: {'; '.join(told)}"] if told else []
-
-
-def short_exact(rows: Matrix) -> list[list[Expr]]:
-    """Each row up to a factor: its first entry that is not 0 is 1 there."""
-    found = []
-    for row in rows.applyfunc(tidy).tolist():
-        first = next(x for x in row if x != 0)
-        found.append([tidy(x/first) for x in row])
-    return found
+    return None if lower.is_Identity else GivenVariables(g, tuple(names), lower)
 
 
 def _matrix(covariance: Any, names: Sequence[str]) -> ImmutableDenseMatrix:

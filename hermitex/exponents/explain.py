@@ -11,9 +11,10 @@ from typing import Any
 
 from sympy import Expr
 
+from hermitex.exponents.certificate import renamed
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
-from hermitex.exponents.directions.direction_text import directions_words, staircase_words
+from hermitex.exponents.directions.direction_text import directions_words, normals_apart, staircase_words
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.families import what_labels_tell
@@ -57,7 +58,7 @@ def explain(found: Findings) -> str:
 
     several = len(found.variables) > 1
     lines = [f"target      {to_text(found.target)}   channel {found.channel}   variables {', '.join(found.variables)}",
-             *([f"            {said}"] if (said := label_map_domain(found.target, found.channel, found.variables)) else []), ""]
+             *([f"            {said}"] if (said := _domain(found)) else []), ""]
     for title, key, theorem, hypothesis, sources in _SEVERAL if several else _ONE:
         lines += [f"{title}: {_word(getattr(found, key))}",
                   f"  {theorem}; {hypothesis}  [{'; '.join(cite(k) for k in sources)}]"]
@@ -71,11 +72,20 @@ def explain(found: Findings) -> str:
     lines += _weak_recovery(found, several)
     lines.append("sample complexities")
     for key, rate in RATES.items():
-        lines.append(f"  {key:15s} {_word(found.complexity[key]):10s} {rate.statement}")
-        lines.append(f"  {'':26s} {rate.status}; hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
+        lines.append(f"  {key:16s} {_word(found.complexity[key]):10s} {rate.statement}")
+        lines += [f"  {'':27s} run time: {rate.time}"] if rate.time else []
+        lines.append(f"  {'':27s} {rate.status}; hypotheses: {rate.hypotheses}  [{'; '.join(cite(k) for k in rate.sources)}]")
     if found.notes:
         lines += ["", "notes", *[f"  {n}" for n in found.notes]]
     return "\n".join(lines)
+
+
+def _domain(found: Findings) -> str:
+    """`label_map_domain` over the variables of the certificates."""
+    of = found.over_normals
+    if of is None:
+        return label_map_domain(found.target, found.channel, found.variables)
+    return renamed(label_map_domain(of.target, of.channel, of.variables), normals_apart(of.variables))
 
 
 def label_map_domain(target: Expr, law: str, variables: Sequence[str]) -> str:

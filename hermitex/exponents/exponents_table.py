@@ -53,7 +53,7 @@ class ExponentsTable(Tabled, Shown, Sequence[Exponents]):
         found = [row.to_dict() for row in self.rows]
         columns: dict[str, list[Any]] = {"target": [f["target"] for f in found]}
         columns |= {k: [f[k] for f in found] for k in _KEYS}
-        columns |= {k: [f["weak_recovery"][k] for f in found] for k in ("class", "alpha_c", "alpha_c_exact")}
+        columns |= {k: [f["weak_recovery"][k] for f in found] for k in ("class", "alpha_c", "alpha_c_exact", "alpha_c_error")}
         columns |= {k: [f["complexity"][k] for f in found] for k in found[0]["complexity"]} if found else {}
         return columns
 

@@ -18,15 +18,16 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate
 
 Stage = dict[str, Any]
-_OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothed_sgd",
-                "one_giant_step")  # of E[Y|z], not of the label
+_OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothed_sgd", "one_giant_step",
+                "small_step_reuse", "absolute_loss")  # of E[Y|z], not of the label
 
 
 @dataclass(frozen=True, repr=False)
 class Findings(Shown):
     """The fields of an `Exponents`; `silent`: it is proved that "the label" does not depend on z, or that "its mean" does not.
 
-    `law`: the channel itself, of which `channel` is the name.
+    `law`: the channel itself, of which `channel` is the name. `over_normals`: of variables with a covariance the answer over
+    standard normals, of which this one is the restatement; None for standard normals.
     """
 
     target: Expr
@@ -46,11 +47,13 @@ class Findings(Shown):
     numbers: dict[Expr, float | None] = field(default_factory=dict, repr=False)
     silent: str = ""
     law: NamedChannel | Channel | None = field(default=None, repr=False)
+    over_normals: Findings | None = field(default=None, repr=False)
 
     @property
     def weak_recovery(self) -> dict[str, Any]:
-        """{class, alpha_c, alpha_c_exact, method, stages} as on the command line.
+        """{class, alpha_c, alpha_c_exact, alpha_c_error, method, stages} as on the command line.
 
+        `alpha_c_error` bounds how far off the number may be; it is 0 where alpha_c is exact. Each stage has its own.
         A stage with `bound` holds once the directions before are perfectly known: a lower bound on the transition. Where AMP,
         which knows them in part, reaches it is `reached`, None where that was not found; `reached_error` is how far off that may
         be, None where it is alpha_c itself.
@@ -58,16 +61,17 @@ class Findings(Shown):
         t = self.threshold
         alpha = _number(t.alpha_c)
         exact = None if t.exact is None else to_text(t.exact)
-        stages = [{"alpha_c": _number(stage["alpha_c"]),
+        stages = [{"alpha_c": _number(stage["alpha_c"]), "alpha_c_error": _error(stage["alpha_c"], stage.get("error")),
                    "directions": self._rows(stage["directions"]), "conditional": stage["conditional"],
                    "bound": stage.get("bound", False), "reached": _number(stage.get("reached")),
                    "reached_error": _number(stage.get("reached_error")) or None,
                    "method": stage.get("method") or None} for stage in t.stages]
         if not t.stages and alpha is not None:
-            stages = [{"alpha_c": alpha, "directions": self._rows(stage["directions"]), "conditional": False, "bound": False,
-                       "reached": alpha, "reached_error": None, "method": t.method or None}
+            stages = [{"alpha_c": alpha, "alpha_c_error": _error(alpha, t.error), "directions": self._rows(stage["directions"]),
+                       "conditional": False, "bound": False, "reached": alpha, "reached_error": None, "method": t.method or None}
                       for stage in self.generative_staircase]
-        return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "method": t.method or None, "stages": stages}
+        return {"class": t.kind, "alpha_c": alpha, "alpha_c_exact": exact, "alpha_c_error": _error(alpha, t.error),
+                "method": t.method or None, "stages": stages}
 
     def absent(self, name: str, *, long: bool = False) -> str:
         """What stands for a number that is None: "-" if it does not exist, "?" if it was not decided; in words if `long`."""
@@ -98,6 +102,11 @@ class Findings(Shown):
         """Exact rows as JSON numbers; null for an integral whose number was not found."""
         return [[x if isinstance(x, int | float) else int(x) if x.is_Integer else self.numbers.get(x) if x.has(Expectation)
                  else float(evaluate(x, 20)) for x in row] for row in rows]
+
+
+def _error(value: Any, error: Any) -> float | None:
+    """The error of a threshold: 0 where it is exact, None where there is no number."""
+    return None if value is None else float(error or 0)
 
 
 def _number(x: Any) -> float | None:

@@ -95,7 +95,8 @@ class GenerativeSearch:
     def _told(self, stairs: Staircase) -> Staircase:
         if self.given.text and not stairs.complete and self.given.seen[0].is_polynomial(*self.variables):
             stairs = _at_most_two(stairs)
-        return stairs if self.seen.basis == Matrix.eye(len(self.variables)) else stairs.carried(self.seen.outside)
+        stairs = stairs if self.seen.basis == Matrix.eye(len(self.variables)) else stairs.carried(self.seen.outside)
+        return stairs.over_own_names(self.seen.own_names, self.seen.told) if len(self.variables) > 1 else stairs
 
 
 def _at_most_two(stairs: Staircase) -> Staircase:

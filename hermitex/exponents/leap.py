@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sympy import Add, Expr, Symbol
+from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
@@ -27,7 +27,6 @@ from hermitex.exponents.labels.families import Family, Member
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.subspaces import Matrix
 
@@ -133,9 +132,12 @@ class LeapSearch:
         fresh = tuple(c for c in coordinate.certificates if (c.quantity, c.order) not in known)
         lowest = self._lowest((*steps.certificates, *fresh))
         more = fresh if coordinate.order != steps.leap or (lowest is not None and steps.leap is None) else ()
-        steps = Staircase(steps.stages, (*steps.certificates, *more), steps.notes, steps.complete)
+        if self.seen is not None and self.climb is not None:
+            names = ", ".join(map(str, self.variables))
+            forms = f"{self.seen.told}; those of the coordinate leap are over {names}" if more else self.seen.told
+            steps = steps.over_own_names(self.seen.own_names, forms)
+        steps = replace(steps, certificates=(*steps.certificates, *more))
         told = tuple(n for p in self.parts for n in p.notes)
-        steps = _told(steps, self.seen) if self.seen is not None and self.climb is not None else steps
         return Leap(steps, coordinate.order, (*steps.notes, *coordinate.notes, *told), lowest)
 
     def _lowest(self, proofs: Sequence[Certificate]) -> int | None:
@@ -187,16 +189,6 @@ class _LeapOracle:
             if other.status != "undetermined":
                 return replace(other, certificates=tuple(map(of_the_mean, other.certificates)))
         return found
-
-
-def _told(steps: Staircase, seen: Relevant) -> Staircase:
-    """Say over which coordinates the proofs are written, where these are not the variables."""
-    if on_coordinates(seen.basis) or not steps.certificates:
-        return steps
-
-    forms = [Add(*(x*v for x, v in zip(row, seen.variables, strict=True))) for row in seen.basis.tolist()]
-    words = ", ".join(f"{n} stands for {to_text(f)}" for n, f in zip(seen.names, forms, strict=True) if n != f)
-    return Staircase(steps.stages, steps.certificates, (*steps.notes, f"in the certificates {words}"), steps.complete)
 
 
 def _last_order(g: Expr, variables: tuple[Symbol, ...], max_order: int) -> int:

@@ -19,7 +19,8 @@ from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.clock import AnswerPart, take_turns
 from hermitex.exponents.complexity import complexity
-from hermitex.exponents.correlated_inputs import whitened
+from hermitex.exponents.correlated_inputs import GivenVariables, given_variables
+from hermitex.exponents.directions.direction_text import in_written_forms, written_forms
 from hermitex.exponents.directions.relevant import along_one_direction, relevant_directions
 from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.evidence import before_the_noise
@@ -33,6 +34,7 @@ from hermitex.exponents.leap import Leap, LeapSearch
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
 from hermitex.exponents.stages import NO_LABEL, NONE_EXISTS, Threshold
+from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbolic.budget import DEFAULT_BUDGET
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import Expectation
@@ -135,11 +137,24 @@ def _with_numbers(found: Exponents) -> Exponents:
     return replace(found, numbers=numbers, notes=(*found.notes, *notes))
 
 
-def standardised(target: Any, channel: Any, variables: Any, covariance: Any) -> tuple[Expr, Any, tuple[str, ...], str]:
-    """A target of variables with a covariance as one of standard normals: target, channel, variables, and the note on it."""
+def standardised(target: Any, channel: Any, variables: Any, covariance: Any
+                 ) -> tuple[Expr, Any, tuple[str, ...], GivenVariables | None]:
+    """A target of variables with a covariance over standard normals: target, channel, variables, and the variables as given."""
     g, law, names, _ = _read(target, channel, variables)
-    g, p, note = whitened(g, law, names, covariance)
-    return g, p if isinstance(p, Channel) else channel, names, note
+    given = given_variables(g, names, covariance)
+    if given is None:
+        return g, channel, names, None
+    g, p = given.over_normals(law)
+    return g, p if isinstance(p, Channel) else channel, names, given
+
+
+def in_linear_forms(found: Exponents) -> Exponents:
+    """The directions of each stage as the linear forms that the target is written in, where some of these span them."""
+    forms = written_forms(found.target, [symbols.normal(n) for n in found.variables])
+    staircase, generative, stages = (
+        tuple({**s, "directions": in_written_forms(s["directions"], forms)} for s in old)
+        for old in (found.staircase, found.generative_staircase, found.threshold.stages))
+    return replace(found, staircase=staircase, generative_staircase=generative, threshold=replace(found.threshold, stages=stages))
 
 
 def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: str) -> Exponents:
@@ -279,8 +294,6 @@ def _plain(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 def _threshold(g: Expr, law: NamedChannel | Channel, variables: tuple[Symbol, ...], generative: Staircase) -> Threshold:
     """The thresholds of the stages of a staircase; none without stages, nor where these were not all found."""
-    from hermitex.exponents.thresholds import weak_recovery
-
     if not generative.complete or not generative.stages:
         return Threshold(None)
     found = weak_recovery(g, law, variables, stages=generative.stages)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.exponents.channels import channel
 from hermitex.exponents.complexity import RATES
-from hermitex.exponents.directions.direction_text import directions_words, staircase_words
+from hermitex.exponents.directions.direction_text import directions_words, normals_apart, staircase_words
 from hermitex.exponents.explain import explain
 from hermitex.exponents.findings import Findings
 from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
@@ -88,9 +88,11 @@ class Exponents(Findings):
         """
         from hermitex.exponents.label_map import label_map
 
+        of = self.over_normals or self
         with deadline(budget):
-            law = channel(self.channel) if self.law is None else self.law
-            return label_map(self.target, law, self.variables, alpha_text(self.threshold, absent=""))
+            law = channel(of.channel) if of.law is None else of.law
+            found = label_map(of.target, law, of.variables, alpha_text(self.threshold, absent=""))
+        return found if of is self else replace(found, target=self.target, variables=tuple(normals_apart(self.variables).values()))
 
     def unlearned(self, *, steps: int, budget: float | None = DEFAULT_BUDGET) -> Unlearned:
         """E Var(g|P_U z), g = E[Y|z], U what the first `steps` stages of the staircase find: what is missed if U alone is seen.
@@ -111,7 +113,9 @@ class Exponents(Findings):
         """
         from hermitex.exponents.unlearned import after_steps
 
-        return after_steps(self, steps, budget)
+        found = after_steps(self.over_normals or self, steps, budget)
+        rows = tuple(tuple(row) for stage in self.staircase[:steps] for row in stage["directions"])
+        return found if self.over_normals is None else replace(found, directions=rows)
 
     def bibtex(self) -> str:
         """BibTeX of the papers whose results were used."""

@@ -8,7 +8,7 @@ Source: Troiani et al. (2024), Damian, Lee, Bruna (2025).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sympy import Expr, S, Symbol
@@ -20,6 +20,8 @@ from hermitex.exponents.laws.value import LaterDirections, Value, as_array
 from hermitex.exponents.stages import Threshold, digits_that_hold, lower_bound
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.subspaces import Matrix, matrix, stack
+
+Forms = Callable[[Any], list[list[Expr]]]
 
 # alpha_c = 0: a direction with E[z|Y] != 0 is found from any number of samples
 TRIVIAL = Value(mpf(0), S.Zero, mpf(0), method="E[z|Y] is not zero")
@@ -55,6 +57,7 @@ def weak_recovery(g: Expr, law: NamedChannel | Channel, variables: Sequence[Symb
     Threshold(easy, alpha_c = pi**2/4 = 2.46740110027)
     """
     variables = tuple(variables)
+    names = [v.name for v in variables]
     notes: list[str] = []
     if not stages:
         return Threshold(None, notes=tuple(notes))
@@ -87,27 +90,33 @@ def weak_recovery(g: Expr, law: NamedChannel | Channel, variables: Sequence[Symb
             notes.append(f"{name}: {failed}")
         else:
             entry |= {"alpha_c": last.alpha, "exact": last.exact, "error": last.error, "method": last.method,
-                      "bound": bool(known.rows and last.alpha), "reached": None if known.rows else last.alpha}
+                      "bound": bool(known.rows and last.alpha), "reached": None if known.rows else last.alpha,
+                      "remaining": last.remaining}
             notes += [n.replace("alpha_c:", f"{name}:", 1) for n in last.notes]
-            notes += later_words(last.remaining, directions, variables) if last.remaining is not None else []
+            notes += later_words(last.remaining, directions, names)
             notes += [lower_bound(len(done))] if entry["bound"] else []
         known = stack(known, directions)
     kind = "trivial" if all(s["order"] == 1 for s in stages) else "easy"
-    notes += _slower_before(done, variables)
+    notes += _slower_before(done, names)
     if failed:
         return Threshold(kind, notes=tuple(notes), stages=tuple(done))
     return Threshold(kind, last.alpha, last.exact, last.error, tuple(notes), tuple(done), last.method)
 
 
-def _slower_before(done: list[dict[str, Any]], variables: Sequence[Symbol]) -> list[str]:
+def direction_notes(stages: Sequence[dict[str, Any]], names: Sequence[str], forms: Forms | None = None) -> list[str]:
+    """The notes of `weak_recovery` that name directions; `forms` carries rows to the variables of these names."""
+    later = [n for s in stages for n in later_words(s.get("remaining"), s["directions"], names, forms)]
+    return [*later, *_slower_before(stages, names, forms)]
+
+
+def _slower_before(done: Sequence[dict[str, Any]], names: Sequence[str], forms: Forms | None = None) -> list[str]:
     """A later stage that is faster than one before it still waits for it."""
     known = [s for s in done if s["alpha_c"] is not None]
     slowest = max(known, key=lambda s: s["alpha_c"], default=None)
     if slowest is None or not known[-1]["alpha_c"] < slowest["alpha_c"]:
         return []
-    names = [v.name for v in variables]
     value, last = (digits_that_hold(s["alpha_c"], s.get("error")) for s in (slowest, known[-1]))
-    final, before = (directions_words(s["directions"], names) for s in (known[-1], slowest))
+    final, before = (directions_words(forms(s["directions"]) if forms else s["directions"], names) for s in (known[-1], slowest))
     return [f"alpha_c = {last} is that of the last stage ({final}) once the directions before it are known; {before} "
             f"{'are' if ',' in before else 'is'} found from alpha = {value}, and {final} not earlier"]
 
@@ -116,15 +125,17 @@ def _rows(directions: Any) -> list[list[Any]]:
     return directions.tolist() if hasattr(directions, "tolist") else [list(row) for row in directions]
 
 
-def later_words(later: LaterDirections, directions: Matrix, variables: Sequence[Symbol]) -> list[str]:
+def later_words(later: LaterDirections | None, directions: Any, names: Sequence[str], forms: Forms | None = None) -> list[str]:
     """Which directions of the stage alpha_c is about, and what is known of the others."""
-    names = [v.name for v in variables]
-    whole = as_array(directions)
+    if later is None:
+        return []
+    whole = as_array(Matrix(_rows(directions)))
     rest = short_rows(whole - whole @ later.first.T @ later.first)
     if not rest or not len(later.first):
         return []  # the others are those of a later stage
     later = later if len(rest) == len(later.rows) else later._replace(alpha=None)
-    first, others = directions_words(short_rows(later.first), names), directions_words(rest, names)
+    parts = (later.first, whole - whole @ later.first.T @ later.first)
+    first, others = (directions_words(short_rows(forms(rows) if forms else rows), names) for rows in parts)
     exact = "" if later.exact is None else f"{later.exact} = "
     when = "" if later.alpha is None else (f", at alpha = {exact}{digits_that_hold(later.alpha, later.error, 10)} "
                                           "without help of the first, with it maybe earlier")

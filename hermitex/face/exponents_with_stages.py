@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.exponents import report
-from hermitex.exponents.correlated_inputs import in_own_variables
 from hermitex.exponents.stages import digits_that_hold, lower_bound
 from hermitex.hints import Covariance, Formula
 from hermitex.processor import processor_seconds
@@ -52,10 +51,9 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
         "poisson", "bernoulli", "multiplicative", or a `Channel`, the law P(y|z) itself, which contains g
     variables : names that count as variables though the target may not depend on them
     covariance : of the variables, where they are not standard: a matrix in their order, {("z1", "z2"): "1/2"} (the others stay as
-        they are), a number for one variable; floats are read to 15 digits. x = L z with L lower triangular, and the answer is
-        that of g(L z): orders, thresholds and rows of directions are of z, whose first is x1 over its deviation and whose second
-        is what x2 adds to x1. Data N(0, 1 + theta mu mu^T) give the fields <w_i, x> the covariance
-        <w_i, w_j> + theta <w_i, mu> <w_j, mu>.
+        they are), a number for one variable; floats are read to 15 digits. The answer is that of g(L w), L lower triangular and
+        w standard normals; directions are linear forms of the variables as given, and the certificates name w1, w2, ...
+        Data N(0, 1 + theta mu mu^T) give the fields <w_i, x> the covariance <w_i, w_j> + theta <w_i, mu> <w_j, mu>.
     budget : CPU seconds, None for all that it takes; what it does not allow is reported undetermined
 
     Returns
@@ -97,17 +95,15 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
 def _of_one(target: Any, channel: Any, variables: Any, covariance: Any, budget: float | None) -> Exponents:
     if isinstance(target, list | tuple):
         raise BadInput("exponents: a list holds targets, not further lists")
-    start, note = processor_seconds(), ""
+    start, given = processor_seconds(), None
     budget = None if budget == inf else budget
     if covariance is not None:
-        target, channel, variables, note = report.standardised(target, channel, variables, covariance)
+        target, channel, variables, given = report.standardised(target, channel, variables, covariance)
     found = report.exponents(target, channel, variables=variables, budget=budget)
-    own = in_own_variables(found, covariance) if note else []
-    found = report.with_notes(found, [note, *own] if note else [])
-    if len(found.threshold.stages) < 2:
-        return found
-    left = None if budget is None else max(budget - (processor_seconds() - start), 0.0)
-    return _with_reached(found, channel, budget, left)
+    if len(found.threshold.stages) > 1:
+        left = None if budget is None else max(budget - (processor_seconds() - start), 0.0)
+        found = _with_reached(found, channel, budget, left)
+    return report.in_linear_forms(found if given is None else given.restated(found))
 
 
 def _with_reached(found: Exponents, channel: Any, budget: float | None, left: float | None) -> Exponents:

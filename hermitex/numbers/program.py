@@ -200,9 +200,9 @@ class Program:
             if state is None:
                 state = _floor(a[-1].real) if op.name == "floor" else _sign(a[-1].real)
             return _ball_switch(op, a, state)
-        rule = TABLE[op.name]
-        if rule.ball is None:
-            raise NoClosedForm(self.expr, f"{op.name} has no ball")
+        rule = TABLE.get(op.name)
+        if rule is None or rule.ball is None:  # a function that flint lacks has mpmath's digits, and proves nothing
+            raise NoClosedForm(self.expr, f"{op.data[0] if rule is None else op.name} has no ball")
         return rule.ball(*a, analytic=analytic) if rule.cut else rule.ball(*a)
 
     def _ball_power(self, base: acb, exponent: Expr, analytic: bool) -> acb:
@@ -446,7 +446,7 @@ def _double_of(function: Callable[..., Any], *values: float) -> float:
     """A function of mpmath's as one of doubles; nan where it has no real value."""
     try:
         with mp.workprec(60):
-            value = function(*map(mp.mpf, values))
+            value = function(*(mp.mpf(v.real) if v.imag == 0 else mp.mpc(v) for v in values))
         return float(value) if isinstance(value, mp.mpf) else math.nan
     except (ArithmeticError, ValueError):
         return math.nan

@@ -25,7 +25,7 @@ def test_the_sign_of_a_product_by_its_angle(covariance, rho):
     found = hx.exponents("sign(z1*z2)", covariance=covariance)
     assert (found.leap_exponent, found.generative_exponent) == (2, 2)
     assert float(found.threshold.alpha_c) == pytest.approx(float(b*(pi - b)/(1 - rho**2)), rel=1e-9)
-    assert any("over standard normals" in n for n in found.notes)
+    assert found.target == hx.parse("sign(z1*z2)") and any("linear forms of z1, z2" in n for n in found.notes)
 
 
 def threshold_of_a_form(a, b):
@@ -60,12 +60,13 @@ def test_a_product_of_fields_under_a_spike(theta, mu):
 
 def test_products_of_floats_are_read_without_their_rounding():
     spike = [[0.6*0.6, 0.6*0.8], [0.6*0.8, 0.8*0.8]]  # of rank 1; its floats are not
-    assert hx.exponents("z1*z2", covariance=spike).target == hx.parse("(12/25)*z1**2")
+    found = hx.exponents("z1*z2", covariance=spike)
+    assert found.over_normals.target == hx.parse("(12/25)*z1**2") and found.target == hx.parse("z1*z2")
 
 
 def test_fields_that_are_one_are_one():
     found = hx.exponents("z1*z2", covariance=[[1, 1], [1, 1]])
-    assert found.target == hx.parse("z1**2") and found.weak_recovery["alpha_c_exact"] == "1/2"
+    assert found.staircase[0]["directions"] == [[1, 0]] and found.weak_recovery["alpha_c_exact"] == "1/2"
 
 
 def test_a_channel_of_ones_own_reads_the_same_fields():
@@ -85,10 +86,46 @@ def test_what_is_no_covariance_is_refused_in_a_line(covariance, told):
     assert "\n" not in str(error.value) and str(error.value).startswith("covariance")
 
 
-def test_staircases_in_the_variables_as_given():
-    """z2 of the covariance 1/2 is (z1 + sqrt(3) z2')/2 of standard normals: the forms of x are told beside the rows over z."""
-    notes = " ".join(hx.exponents("z1 + z2**2 - 1", covariance={("z1", "z2"): "1/2"}).notes)
-    assert "in the variables as given, of that covariance: staircase 1: z1;  1: z1 - 2*z2; generative" in notes  # z2 - z1/2
-    alone = " ".join(hx.exponents("He3(z2)", covariance={("z1", "z2"): "1/2"}, variables="z1,z2").notes)
-    assert "staircase 3: z2; generative staircase 1: z2" in alone  # not z1 + sqrt(3)*z2, its form over the standard normals
-    assert "as given" not in " ".join(hx.exponents("z1*z2", covariance=[[1, 0], [0, 1]]).notes)
+def test_staircases_are_forms_of_the_variables_as_given():
+    """z2 of the covariance 1/2 is (w1 + sqrt(3) w2)/2 of standard normals w."""
+    half = {("z1", "z2"): "1/2"}
+    found = hx.exponents("z1 + z2**2 - 1", covariance=half)
+    assert [s["directions"] for s in found.staircase] == [[[1, 0]], [[1, -2]]]  # z2 - z1/2, what z2 adds to z1
+    assert found.to_dict()["staircase"][1] == {"order": 1, "directions": [[1, -2]]}
+    alone = hx.exponents("He3(z2)", covariance=half, variables="z1,z2")
+    assert alone.staircase[0]["directions"] == [[0, 1]]  # not z1 + sqrt(3)*z2, its form over the standard normals
+    assert "covariance" not in " ".join(hx.exponents("z1*z2", covariance=[[1, 0], [0, 1]]).notes)
+
+
+def test_certificates_name_the_standard_normals_apart():
+    found = hx.exponents("z1*z2 + He3(z1 + z2)", covariance={("z1", "z2"): "1/2"})
+    told = " ".join([*map(str, found.certificates), *found.notes])
+    assert "v1 stands for sqrt(3)*w1/2 + w2/2" in told and "z2 = w1/2 + sqrt(3)*w2/2" in told
+    assert not re.search(r"\bz\d", " ".join(map(str, found.certificates)))
+    first = " ".join(hx.exponents("z1*z2", covariance={("z1", "z2"): "1/2"}).notes)
+    assert "alpha_c is where z1 + z2 is found; z1 - z2 later" in first
+
+
+@pytest.mark.parametrize("rho", [0.3, -0.7])
+def test_the_first_direction_of_a_product_is_the_sum_of_fields_of_positive_correlation(rho):
+    """g = z1 z2 over u = z1 + z2, v = z1 - z2 is (u^2 - v^2)/4, and the variance of u is larger where rho > 0."""
+    notes = " ".join(hx.exponents("z1*z2", covariance={("z1", "z2"): rho}).notes)
+    assert f"alpha_c is where z1 {'+' if rho > 0 else '-'} z2 is found" in notes
+
+
+@pytest.mark.parametrize("g, told", [
+    ("(z1 + z2)*(z1 - z2)", [[1, -1], [1, 1]]), ("z1**2 - z2**2", [[1, 0], [0, 1]]), ("z1*tanh(z1 + 2*z2)", [[1, 0], [1, 2]]),
+    ("He2(z1 + z2) - He2(z1 - z2)", [[1, -1], [1, 1]])])
+def test_directions_are_the_forms_that_the_target_is_written_in(g, told):
+    found = hx.exponents(g)
+    assert [row for stage in found.staircase for row in stage["directions"]] == told
+
+
+def test_what_is_unlearned_is_of_the_same_forms():
+    found = hx.exponents("z1 + He2(z1 - z2)", covariance={("z1", "z2"): "1/2"}).unlearned(steps=1)
+    given = [list(row) for row in found.directions]
+    x = np.linalg.cholesky(np.array([[1, 0.5], [0.5, 1]])) @ np.random.default_rng(1).standard_normal((2, 400_000))
+    u = np.array(given, dtype=float) @ x
+    y = x[0] + (x[0] - x[1])**2 - 1
+    fit = np.polynomial.polynomial.polyval(u[0], np.polynomial.polynomial.polyfit(u[0], y, 4))
+    assert np.var(y - fit) == pytest.approx(found.values["variance"], rel=0.02)

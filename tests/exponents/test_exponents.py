@@ -5,20 +5,23 @@ import time
 from fractions import Fraction
 
 import pytest
+from flint import acb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mpf
-from sympy import Rational, cos, exp, sin, sqrt
+from sympy import Rational, Symbol, beta, cos, exp, sin, sqrt
 
 import hermitex as hx
 from hermitex.errors import BadInput, HermitexError, UnknownName
 from hermitex.exponents.channels import channel
-from hermitex.exponents.complexity import complexity, power
+from hermitex.exponents.complexity import RATES, complexity, power
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.label_levels import constant_value, finite_level_sets
 from hermitex.exponents.labels.levelsets import inverse_threshold
 from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strict_sign
+from hermitex.exponents.stages import Threshold, alpha_text
+from hermitex.numbers.program import Program
 from hermitex.symbols import z
 
 
@@ -60,7 +63,8 @@ def test_a_constant_has_no_exponent():
     for key in ("information_exponent", "leap_exponent", "leap_coordinate", "generative_exponent"):
         assert answer[key] is None
     assert answer["staircase"] == answer["generative_staircase"] == answer["certificates"] == []
-    assert answer["weak_recovery"] == {"class": None, "alpha_c": None, "alpha_c_exact": None, "method": None, "stages": []}
+    assert answer["weak_recovery"] == {"class": None, "alpha_c": None, "alpha_c_exact": None, "alpha_c_error": None, "method": None,
+                                       "stages": []}
     assert answer["complexity"]["kernel"] == "1" and answer["notes"]
 
 
@@ -193,11 +197,43 @@ def test_branch_identity():
 def test_complexity():
     rates = complexity(degree=None, square_integrable=True, first=3, leap=3, generative=2, single=True)
     assert rates == {"kernel": "none", "one_pass_sgd": "d^2", "csq": "d^(3/2)", "smoothed_sgd": "d^(3/2)", "one_giant_step": "d^3",
-                     "batch_reuse": "d log d", "low_degree": "d", "amp": "d"}
+                     "batch_reuse": "d log d", "small_step_reuse": "d^2", "full_batch": "open", "absolute_loss": "open",
+                     "low_degree": "d", "spherical": "open", "run_time": "d^2", "amp": "d"}
+    several = complexity(degree=None, square_integrable=True, first=1, leap=1, generative=1)
+    assert (several["small_step_reuse"], several["full_batch"], several["run_time"]) == ("open", "d", "open")
+    assert complexity(degree=None, square_integrable=True, first=3, leap=3, generative=3, single=True)["run_time"] == "d^(5/2)"
     assert complexity(degree=None, square_integrable=False, first=None, leap=None, generative=4)["low_degree"] == "d^2"
     assert complexity(degree=4, square_integrable=True, first=4, leap=4, generative=4)["batch_reuse"] == "open"
     assert complexity(degree=4, square_integrable=True, first=4, leap=4, generative=4)["smoothed_sgd"] == "open"
     assert power(Fraction(5, 2)) == "d^(5/2)"
+
+
+def test_each_rate_has_its_hypotheses_and_a_source_that_is_known():
+    from hermitex.show.cite import cite
+
+    assert set(RATES) == set(complexity(degree=1, square_integrable=True, first=1, leap=1, generative=1))
+    for rate in RATES.values():
+        assert rate.hypotheses and rate.status and all(cite(key) for key in rate.sources)
+    text = hx.exponents("He3(z)").explain()
+    assert "a large enough learning rate" in text and "run time: n d for each neuron" in text and "Tsiolis" in text
+
+
+def test_the_error_of_alpha_c_is_told_and_its_digits_stop_there():
+    found = hx.exponents("abs(z)").to_dict()["weak_recovery"], hx.exponents("z**2").to_dict()["weak_recovery"]
+    assert found[1]["alpha_c_error"] == 0 and found[1]["stages"][0]["alpha_c_error"] == 0
+    rough = Threshold("easy", mpf("2.693906"), None, mpf("0.04"))
+    assert alpha_text(rough) == "2.7" and "2.69" not in rough.latex() and rough.to_dict()["error"] == 0.04
+    assert set(found[0]["stages"][0]) >= {"alpha_c", "alpha_c_error", "directions"}
+
+
+def test_functions_that_flint_lacks_prove_nothing_and_raise_nothing():
+    """A law of two labels with Euler's beta function in it: mpmath has its digits, balls do not."""
+    y = Symbol("y", integer=True, nonnegative=True)
+    law = hx.Channel((1 - y)*beta(2 + z**2, 3) + y*(1 - beta(2 + z**2, 3)), y, support=[0, 1])
+    found = hx.exponents(z, law, budget=1)  # information 2, even in z; it was a KeyError
+    assert found.information_exponent in (None, 2) and found.generative_exponent in (None, 2)
+    with pytest.raises(HermitexError, match="beta has no ball"):
+        Program(beta(2 + z**2, 3), (z,)).balls(acb(1))
 
 
 def test_channels_print_as_they_are_read():

@@ -9,7 +9,6 @@ from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.value import LaterDirections, threshold_from_number
 from hermitex.exponents.thresholds import later_words
 from hermitex.symbolic.subspaces import matrix
-from hermitex.symbols import z1, z2
 
 
 def test_a_number_with_an_error_of_its_own_size_is_none():
@@ -32,10 +31,10 @@ def test_a_label_that_drowns_in_noise(noise):
 def test_what_is_found_later_is_told_to_the_digits_that_hold():
     first, rest = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
     both = matrix([[1, 0], [0, 1]], 2)
-    rough = later_words(LaterDirections(first, rest, mpf("1.714124489"), None, mpf("1e-3")), both, (z1, z2))
+    rough = later_words(LaterDirections(first, rest, mpf("1.714124489"), None, mpf("1e-3")), both, ("z1", "z2"))
     assert rough == ["alpha_c is where z2 is found; z1 later, at alpha = 1.71 without help of the first, with it maybe earlier"]
-    assert "1.714124489 " in later_words(LaterDirections(first, rest, mpf("1.714124489")), both, (z1, z2))[0]
-    assert later_words(LaterDirections(np.zeros((0, 2)), rest, None), both, (z1, z2)) == []
+    assert "1.714124489 " in later_words(LaterDirections(first, rest, mpf("1.714124489")), both, ("z1", "z2"))[0]
+    assert later_words(LaterDirections(np.zeros((0, 2)), rest, None), both, ("z1", "z2")) == []
 
 
 def test_two_forms_of_a_label_tell_the_same_of_what_is_found_later():

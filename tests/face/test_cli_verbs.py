@@ -201,7 +201,8 @@ def test_exponents_json(capsys):
     assert (answer["information_exponent"], answer["leap_exponent"], answer["generative_exponent"]) == (3, 3, 1)
     assert answer["weak_recovery"]["class"] == "trivial" and answer["weak_recovery"]["alpha_c"] == 0
     assert answer["variables"] == ["z"] and answer["square_integrable"] is True
-    rates = {"kernel", "one_pass_sgd", "csq", "smoothed_sgd", "one_giant_step", "batch_reuse", "low_degree", "amp"}
+    rates = {"kernel", "one_pass_sgd", "csq", "smoothed_sgd", "one_giant_step", "batch_reuse", "small_step_reuse", "full_batch",
+             "absolute_loss", "low_degree", "spherical", "run_time", "amp"}
     assert set(answer["complexity"]) == rates
     assert all(set(c) >= {"quantity", "order", "value", "enclosure", "status", "how"} for c in answer["certificates"])
     assert "undetermined" not in {c["status"] for c in answer["certificates"]}
@@ -254,7 +255,7 @@ def test_exponents_under_a_covariance(capsys):
     assert cli.main(["exponents", "sign(z1*z2)", "--cov", "z1,z2=1/2; z1,z1=4/4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["weak_recovery"]["alpha_c_exact"] == "8*pi**2/27"
-    assert any("over standard normals" in n for n in found["notes"])
+    assert any("over standard normals" in n for n in found["notes"]) and found["target"] == "sign(z1*z2)"
     assert cli.main(["exponents", "He3(z)", "--cov", "z,z=2"]) == 0
     assert "information exponent  1" in capsys.readouterr().out
 

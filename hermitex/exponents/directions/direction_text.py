@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from sympy import Add, Expr, Float, Rational, S, Symbol
+from sympy import Add, Expr, Float, Matrix, Rational, S, Symbol
 
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.subspaces import contains, orthogonal, rank
 
 
 def staircase_words(stages: Sequence[dict[str, Any]], variables: Sequence[str],
@@ -51,6 +52,86 @@ def _short(row: Sequence[Any], variables: Sequence[str], numbers: Mapping[Expr, 
 def _few_digits(x: Any) -> str:
     """Six digits, or as many more as it takes not to pass for a whole number."""
     return next((s for n in (6, 9, 12) if "." in (s := f"{float(x):.{n}g}") or float(x) == float(s)), f"{float(x):.12g}")
+
+
+def normals_apart(names: Sequence[str], letter: str = "w") -> dict[str, str]:
+    """Names for standard normals next to variables of these names: z1 -> w1.
+
+    >>> normals_apart(("z1", "z2"), "v")
+    {'z1': 'v1', 'z2': 'v2'}
+    """
+    return {n: letter + n[1:] for n in names}
+
+
+def in_written_forms(rows: list[list[Any]], forms: Sequence[Sequence[Expr]]) -> list[list[Any]]:
+    """Rows of the same span among the linear forms that a target is written in; the rows as they are where these do not span it.
+
+    >>> in_written_forms([[1, 0], [0, 1]], [(1, -1), (1, 1)])
+    [[1, -1], [1, 1]]
+    """
+    exact = [[S(x) for x in row] for row in rows]
+    if any(x.has(Expectation, Float) for row in exact for x in row):
+        return rows
+    found: list[list[Any]] = []
+    for form in forms:
+        more = [*found, list(form)]
+        if contains(Matrix(exact), Matrix([form])) and rank(Matrix(more)) == len(more):
+            found = more
+    return found if len(found) == len(rows) else rows
+
+
+def written_forms(g: Expr, variables: Sequence[Symbol]) -> list[tuple[Expr, ...]]:
+    """The linear forms of the variables that a target is written in, made short: the variables first, each form once.
+
+    The linear terms of a sum count together if they are a form that occurs elsewhere, else one by one.
+
+    >>> from hermitex.symbols import z1, z2
+    >>> written_forms((z1 + z2)**3 - 3*z1 - 3*z2 + (z1 - z2)**2, (z1, z2))
+    [(1, -1), (1, 1)]
+    """
+    found: set[tuple[Expr, ...]] = set()
+    loose: list[list[Expr]] = []
+    seen, todo = {g}, [g]
+    while todo:
+        node = todo.pop()
+        row = _linear(node, variables)
+        if row is not None:
+            found |= {_short_form(row)} if any(row) else set()
+            continue
+        terms = {t: _linear(t, variables) for t in node.args}
+        if node.is_Add:
+            linear = [row for row in terms.values() if row is not None]
+            loose += [row] if any(row := [Add(*column) for column in zip(*linear, strict=True)]) else []
+        inner = [t for t, row in terms.items() if row is None or not node.is_Add]
+        todo += [t for t in inner if t not in seen]
+        seen.update(inner)
+    units = Matrix.eye(len(variables)).tolist()
+    for row in loose:
+        if _short_form(row) not in found:
+            found |= {tuple(unit) for unit, x in zip(units, row, strict=True) if x != 0}
+    places = {form: [i for i, x in enumerate(form) if x != 0] for form in found}
+    return sorted(found, key=lambda form: (len(places[form]), places[form], str(form)))
+
+
+def _short_form(row: list[Expr]) -> tuple[Expr, ...]:
+    """Up to a factor: coprime integers if it is rational, the first entry that is not zero positive."""
+    short = orthogonal(Matrix([row])).tolist()[0]
+    lead = next(x for x in short if x != 0)
+    return tuple(-x for x in short) if lead.is_negative else tuple(short)
+
+
+def _linear(node: Expr, variables: Sequence[Symbol]) -> list[Expr] | None:
+    """The coefficients of a linear form, a constant aside; None for what is not linear as it is written."""
+    if not node.free_symbols & set(variables):
+        return [S.Zero]*len(variables)
+    if node.is_Symbol:
+        return [S(int(node == v)) for v in variables]
+    if node.is_Mul:
+        factor, rest = node.as_independent(*variables)
+        inner = None if rest == node or rest.is_Mul else _linear(rest, variables)
+        return None if inner is None or factor.has(Float) else [factor*x for x in inner]
+    terms = [_linear(t, variables) for t in node.args] if node.is_Add else [None]
+    return None if None in terms else [Add(*column) for column in zip(*terms, strict=True)]  # type: ignore[arg-type]
 
 
 def short_rows(rows: Any) -> list[list[Expr]]:

@@ -16,8 +16,10 @@ from sympy import Add, Expr, S, Symbol
 
 from hermitex import symbols
 from hermitex.exponents.directions.axes import shorter_axes
+from hermitex.exponents.directions.direction_text import normals_apart
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.invariance import aligned, rewritten, unseen
+from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, orthonormal, span, tidy
 from hermitex.symbolic.terms import connected
 
@@ -47,6 +49,23 @@ class Relevant:
     def dimension(self) -> int:
         """How many directions g depends on."""
         return self.basis.rows
+
+    @property
+    def own_names(self) -> dict[str, str]:
+        """Names for the coordinates that are not variables: z1 -> v1, so that z1 stays the variable z1."""
+        turned = [n.name for n, form in self._forms if n != form]
+        return normals_apart(turned, "v")
+
+    @property
+    def told(self) -> str:
+        """Which forms of the variables those names are."""
+        names = self.own_names
+        return ", ".join(f"{names[n.name]} stands for {to_text(form)}" for n, form in self._forms if n != form)
+
+    @property
+    def _forms(self) -> list[tuple[Symbol, Expr]]:
+        rows = self.basis.tolist()
+        return [(n, Add(*(x*v for x, v in zip(row, self.variables, strict=True)))) for n, row in zip(self.names, rows, strict=True)]
 
     def outside(self, rows: Matrix) -> Matrix:
         """Directions over `names` as directions over `variables`, made short."""

@@ -8,8 +8,8 @@ Damian, Lee, Bruna (2025) for the generative one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from hermitex.errors import BudgetExceeded, HermitexError
@@ -71,6 +71,13 @@ class Staircase:
         """The same staircase with its directions carried over to other variables."""
         return Staircase(tuple({"order": s["order"], "directions": outside(s["directions"])} for s in self.stages),
                          self.certificates, self.notes, self.complete, self.proved)
+
+    def over_own_names(self, names: Mapping[str, str], told: str) -> Staircase:
+        """The proofs with names of their own for coordinates that are not variables, and the note that tells these."""
+        if not self.certificates or not names:
+            return self
+        proofs = tuple(c.renamed(names) for c in self.certificates)
+        return replace(self, certificates=proofs, notes=(*self.notes, f"in the certificates {told}"))
 
 
 class Climb:

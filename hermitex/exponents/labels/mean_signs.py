@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from sympy import Add, Expr, Mul, S, Symbol, expand
+from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, expand
 
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
@@ -78,7 +78,7 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     """E[f] as a sum of products of smaller expectations, or None if f does not come apart."""
     if len(variables) < 2 or f.count_ops() > _OPS:
         return None
-    terms = [t for whole in Add.make_args(expand(f)) for t in _rotated_terms(whole, variables)]
+    terms = [t for whole in Add.make_args(_multiplied_out(f)) for t in _rotated_terms(whole, variables)]
     most_terms = 200  # each has expectations of its own; chosen by trial
     if len(terms) > most_terms:
         return None
@@ -110,7 +110,14 @@ def _rotated_terms(term: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, ...
     if found.dimension == len(variables):
         return (term,)
     basis = stack(found.basis, orthonormal(found.null))
-    return Add.make_args(expand(rewritten(term, variables, basis, variables)))
+    return Add.make_args(_multiplied_out(rewritten(term, variables, basis, variables)))
+
+
+def _multiplied_out(f: Expr) -> Expr:
+    """The expansion of f that leaves denominators alone: those of independent variables stay factors."""
+    below = [p for p in f.atoms(Pow) if p.exp.is_negative and p.base.is_Add]
+    held = {p: Dummy() for p in sorted(below, key=default_sort_key)}
+    return expand(f.xreplace(held)).xreplace({d: p for p, d in held.items()})
 
 
 def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interval | None, Expr | None]:

@@ -14,12 +14,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sympy import And, Expr, Float, Heaviside, Or, Symbol, diff
+from sympy import Add, And, Expr, Float, Heaviside, Mul, Or, Pow, Symbol, asinh, atan, diff, erf, exp, log, sinh, tanh
 
 from hermitex.kernels.arrays import lambdify
 from hermitex.kernels.panel_rules import distinct_sorted, graded_nodes
 from hermitex.symbolic.arithmetic import mp, mpf
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.precise import evaluate
@@ -138,15 +138,21 @@ class Monotone:
             return np.clip(side * np.abs((y - d) / c) ** (1 / p), self.lo, self.hi)
         labels, points = self.table
         x = np.interp(y, labels, points)
+        moving, last = np.arange(len(x)), np.full(len(x), np.inf)
+        rounding, close = 1e-15, 1e-7  # of |x|, or of 1e-3 of the branch: what a step may be, and below which it must fall
         for _ in range(60):
+            before = x[moving]
             with np.errstate(all="ignore"):
-                step = (self.f(x) - y) / self.slope(x)
-            new = np.where(np.isfinite(step), x - step, x)
+                step = (self.f(before) - y[moving]) / self.slope(before)
+            new = np.where(np.isfinite(step), before - step, before)
             # Half way to an end that is overshot: where labels run off to infinity there is no way back from it.
-            new = np.where(new < self.lo, (x + self.lo) / 2, np.where(new > self.hi, (x + self.hi) / 2, new))
-            moved = np.abs(new - x)
-            x = new
-            if not (moved > 1e-15 * np.maximum(np.abs(x), 1e-3 * (self.hi - self.lo))).any():
+            new = np.where(new < self.lo, (before + self.lo) / 2, np.where(new > self.hi, (before + self.hi) / 2, new))
+            moved = np.abs(new - before) / np.maximum(np.abs(new), 1e-3 * (self.hi - self.lo))
+            x[moving] = new
+            # Next to a critical point rounding moves a label to and fro: steps that do not fall any more are that.
+            on = (moved > rounding) & ((moved > close) | (moved < 0.9 * last))
+            moving, last = moving[on], moved[on]
+            if not len(moving):
                 break
         return x
 
@@ -247,19 +253,40 @@ def merge_atoms(atoms: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.n
 
 def monotone_branches(expr: Expr, x: Symbol, lo: float, hi: float) -> list[Monotone]:
     """The monotone branches of a smooth expression on (lo, hi)."""
+    t = Symbol("t", real=True)
+    return list(_branches_of(expr.xreplace({x: t}), t, lo, hi))
+
+
+@kept(200)
+def _branches_of(expr: Expr, x: Symbol, lo: float, hi: float) -> tuple[Monotone, ...]:
     from hermitex.exponents.labels import levelsets
 
     closed = _power(expr, x)
     with mp.workdps(20):
         if closed is not None:
             ends = [lo, *([0.0] if lo < 0 < hi else []), hi]
+        elif _rises_or_falls(expr, x):
+            ends = [lo, hi]
         else:
             inner = [float(p) for p in breakpoints(expr, x, (exact_point(lo), exact_point(hi)))]
             ends = [float(p) for a, b in pairwise([lo, *[p for p in inner if lo < p < hi], hi])
                     for c in levelsets._monotone_branches(expr, x, mpf(a), mpf(b)) for p in (c.lo, c.hi)]
     f, slope = array_function(expr, x), array_function(diff(expr, x), x)
-    turns = distinct_sorted(np.array(ends)) if closed is not None else _turning(diff(expr, x), x, distinct_sorted(np.array(ends)))
-    return [_branch(f, slope, a, b, closed) for a, b in pairwise(turns)]
+    cuts = distinct_sorted(np.array(ends))
+    turns = cuts if closed is not None or len(cuts) == 2 else _turning(diff(expr, x), x, cuts)
+    return tuple(_branch(f, slope, a, b, closed) for a, b in pairwise(turns))
+
+
+def _rises_or_falls(expr: Expr, x: Symbol) -> bool:
+    """Whether the slope is nowhere zero, as the form of the expression shows: tanh(2*x) + 1, 1/(1 + exp(-x))."""
+    if expr == x:
+        return True
+    if isinstance(expr, tanh | erf | exp | sinh | atan | asinh | log):
+        return _rises_or_falls(expr.args[0], x)
+    if isinstance(expr, Add | Mul):
+        number, rest = expr.as_independent(x, as_Add=isinstance(expr, Add))
+        return rest != expr and number.is_number and _rises_or_falls(rest, x)
+    return isinstance(expr, Pow) and bool(expr.base.is_positive) and not expr.exp.has(x) and _rises_or_falls(expr.base, x)
 
 
 def _turning(slope: Expr, x: Symbol, ends: np.ndarray) -> np.ndarray:

@@ -34,18 +34,23 @@ class HalfLaw:
         self.series = self._fit(law, x, self.edges[:-1], self.edges[1:])
         resolved = 1e-13  # the last two coefficients of a series as part of its largest: rounding
         negligible = 1e-17  # of the largest panel: below rounding of the sum of all
+        small, falls = 1e-9, 0.1  # tails below the first that halving does not make this much smaller are rounding of the density
         splits = 4  # rounds in which panels are halved: 1/16 of the first width
+        rounded = np.zeros(len(self.series), dtype=bool)
         for _ in range(splits):
-            size = np.abs(self.series).max(axis=(1, 2))
-            tail = np.abs(self.series[:, :, -2:]).max(axis=(1, 2))
-            coarse = (tail > resolved * size) & (size > negligible * size.max()) & (self.edges[:-1] > 0)
+            size, tail = _sizes(self.series)
+            coarse = (tail > resolved * size) & (size > negligible * size.max()) & (self.edges[:-1] > 0) & ~rounded
             if not coarse.any():
                 break
             low, high = self.edges[:-1][coarse], self.edges[1:][coarse]
             middle = (low + high) / 2
             halved = self._fit(law, x, np.concatenate([low, middle]), np.concatenate([middle, high]))
+            new_size, new_tail = _sizes(halved)
+            noise = (new_tail > falls * np.tile(tail[coarse], 2)) & (new_tail < small * new_size)
             starts = np.concatenate([self.edges[:-1][~coarse], low, middle])
-            self.series = np.concatenate([self.series[~coarse], halved])[np.argsort(starts)]
+            order = np.argsort(starts)
+            self.series = np.concatenate([self.series[~coarse], halved])[order]
+            rounded = np.concatenate([rounded[~coarse], noise])[order]
             self.edges = np.append(np.sort(starts), self.edges[-1])
 
     def _fit(self, law: Law, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -69,6 +74,11 @@ class HalfLaw:
             mine = order[ends[n]:ends[n + 1]]
             total[:, mine] = self.series[n] @ powers[mine].T
         return total / tau
+
+
+def _sizes(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest coefficient of each panel, and the largest of its last two."""
+    return np.abs(series).max(axis=(1, 2)), np.abs(series[:, :, -2:]).max(axis=(1, 2))
 
 
 def tabulated(law: Law) -> Law:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,7 @@ def apply_channel(law: Law, channel: NamedChannel) -> LabelCouplings:
     return label_couplings(law, kernels=kernels)
 
 
+@lru_cache(maxsize=32)
 def _probabilities(channel: NamedChannel) -> Kernels:
     """The probabilities of the labels given the values of g."""
     if channel.name == "poisson":

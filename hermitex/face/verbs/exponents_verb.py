@@ -92,8 +92,9 @@ def _answer(target: str, args: argparse.Namespace) -> Any:
     except BudgetExceeded as late:
         with guard.deadline(max(args.budget, reading)):
             if cov is not None:
-                inner, channel, names, _ = standardised(target, args.channel, args.variables, cov)
-                return undecided(inner, channel, variables=names, why=str(late))
+                inner, channel, names, given = standardised(target, args.channel, args.variables, cov)
+                found = undecided(inner, channel, variables=names, why=str(late))
+                return found if given is None else given.restated(found)
             return undecided(target, args.channel, variables=args.variables, why=str(late))
 
 
@@ -113,7 +114,9 @@ def _sheet(answer: Any) -> str:
                answer.word(name, found[name], long=True)) for name in numbers]
     lines += [("weak recovery", answer.word("class", recovery["class"], long=True)),
               ("alpha_c", alpha_text(answer.threshold, absent=answer.absent("class", long=True)))]
-    lines += [(f"n, {name.replace('_', ' ')}", answer.word(name, rate, long=True)) for name, rate in found["complexity"].items()]
+    open_always = ("absolute_loss", "spherical")  # what is known of them stands in --explain
+    lines += [(f"{'' if name == 'run_time' else 'n, '}{name.replace('_', ' ')}", answer.word(name, rate, long=True))
+              for name, rate in found["complexity"].items() if name not in open_always]
     width = max(len(name) for name, _ in lines)
     text = [f"{name:<{width}}  {value}" for name, value in lines]
     if answer.certificates:
