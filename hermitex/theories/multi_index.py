@@ -305,14 +305,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     """
     if not isinstance(branch, str) or branch not in BRANCHES:
         raise UnknownName(str(branch)[:40], BRANCHES, "branch")
-    law = channel_of(channel)
-    target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
-    symbols.one_naming(symbols.normals(target))
-    known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
-    if strangers := sorted(target.free_symbols - known, key=str):
-        raise BadInput(f"bayes-amp: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")
-    if isinstance(law, NamedChannel):
-        law.fits(target)
+    target, law = target_and_channel("bayes-amp", g, channel)
     made = _made(target, law, branch)
     r = made.reduced.dimension
     if not r:
@@ -321,6 +314,18 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     if r > most:
         raise BadInput(f"bayes-amp: the target depends on {r} directions; the state evolution is solved for at most {most}")
     return made
+
+
+def target_and_channel(name: str, g: Any, channel: Any) -> tuple[Expr, NamedChannel | Channel]:
+    """A target over z or z1, z2, ... and its channel, which fit; `name` is the theory's, for its words."""
+    law = channel_of(channel)
+    target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
+    known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
+    if strangers := sorted(target.free_symbols - known, key=str):
+        raise BadInput(f"{name}: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")
+    if isinstance(law, NamedChannel):
+        law.fits(target)
+    return target, law
 
 
 @lru_cache(maxsize=32)
