@@ -143,8 +143,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "eigenvalues": (ARRAY, "F", "ridge: of the kernel: a file (.npy, .csv, .txt) or a formula, \"k**(-3/2), 1..10000\""),
     "coefficients": (ARRAY, "F", "ridge: of the target on the eigenfunctions: likewise"),
     "multiplicity": (ARRAY, "F", "ridge: of each eigenvalue: likewise (default: 1)"),
-    "flow": (TEXT, "preconditioned|rescaled|normalised|spherical", "spiked-covariance: the neuron is sigma(<w, x>/s), s the size of "
-             "its field, its gradient times s^2 Sigma^(-1) (default), s^2 or 1; or sigma(<w, x>), |w| = 1"),
+    "flow": (TEXT, "preconditioned|rescaled|normalised|spherical", "spiked-covariance: a neuron sigma(<w, x>/s), s the size of its "
+             "field, with its gradient times s^2 Sigma^(-1) (default), s^2 or 1; or sigma(<w, x>), |w| = 1"),
     "gamma_1": (NUMBER, "G", "spiked-covariance: the spike's overlap with the target is d^-G, 0 <= G <= 1/2 (default: 0)"),
     "a0": (NUMBER, "A", "spiked-covariance: the overlap with the target at t = 0, where gamma_1 > 0 (default: d^(-1/2))"),
     "gamma_2": (NUMBER, "G", "spiked-covariance: the spike is theta = d^G, 0 <= G < 1"),
