@@ -103,8 +103,7 @@ def _run(theory: Any, line: Array, d: int, start: str, seed: int, test: int) -> 
     W0 = np.sqrt(d)*np.linalg.qr(first.standard_normal((d, r)))[0]
     n = np.rint(line*d).astype(int)
     X = second.standard_normal((int(n.max()), d))/np.sqrt(d)
-    target, law = theory.label
-    y = drawn(target, law, theory.reduced.names, X @ W0, third)
+    y = drawn(theory, X @ W0, third)
     columns: dict[str, list[float]] = {name: [] for name in (*theory.errors, *theory.order_parameters)}
     for k in n:
         label = denoiser(theory, y[:k])
@@ -232,7 +231,13 @@ def aligned(S: Array, group: tuple[Array, ...]) -> Array:
     return max((S @ R for R in group), key=np.trace)
 
 
-def drawn(target: Any, law: Any, names: Any, z: Array, rng: np.random.Generator) -> Array:
+def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
+    """Labels at z (n, r) through the channel of a theory, in the form in which its g_out sees them."""
+    target, law = theory.label
+    return labels_at(target, law, theory.reduced.names, z, rng)
+
+
+def labels_at(target: Any, law: Any, names: Any, z: Array, rng: np.random.Generator) -> Array:
     """Labels at z (n, r), the values of `names`, through a named channel; of random_sign their size."""
     g = np.broadcast_to(target_function(target, names)(list(z.T)), len(z))
     level = float(law.parameter or 0)

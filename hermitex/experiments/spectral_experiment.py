@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from hermitex.errors import BadInput
-from hermitex.experiments.amp import drawn
+from hermitex.experiments.amp import labels_at
 from hermitex.experiments.statistics import columns, over_seeds, seeds_of, size_of
 from hermitex.exponents.channels import Channel
 from hermitex.exponents.label_formula import Y
@@ -56,7 +56,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     def run(seed: int) -> dict[str, Array]:
         rng = np.random.default_rng(np.random.SeedSequence(seed))
         X = rng.standard_normal((int(many.max()), d))
-        y = drawn(theory.g, theory.law, names, X[:, :len(names)], rng)
+        y = labels_at(theory.g, theory.law, names, X[:, :len(names)], rng)
         if theory.law.name == "random_sign":
             y = y*rng.choice([-1.0, 1.0], len(y))
         weights, truths = _weights(theory, y, d)
