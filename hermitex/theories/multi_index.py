@@ -28,7 +28,7 @@ from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
-from hermitex.theories.overlaps.free_energy import (
+from hermitex.theories.overlaps.free_entropy import (
     Gain,
     continuous_mass,
     entropic,
@@ -288,7 +288,7 @@ class MultiIndex(Theory):
 
         free_entropy is for a density of y with respect to dy where labels have one, to counting where they have a mass.
         information is inf for a label with a density and no noise, and so are free_entropy and gain where M = 1 is its maximum;
-        nan for a law P(y|z) of three directions or more.
+        nan for a law P(y|z) of three directions or more, and all but the gain are nan where the law of the label is not found.
 
         Guarantee: the larger f of the two branches; a maximum on neither of them, or an M without the symmetries of the label,
         is not looked for.
@@ -307,12 +307,13 @@ class MultiIndex(Theory):
         value = value if line.shape else {n: v.item() for n, v in value.items()}
         error, branch = value.pop("error"), value.pop("branch")
         still, done = (np.zeros(line.shape), np.full(line.shape, True)) if line.shape else (0.0, True)
+        unknown = ("the law of the label is not found: only the gain is known",) if np.isnan(self._label_entropies[0]) else ()
         return Solution(value, residual=still, converged=done, error=error, method="state evolution", branch=branch,
-                        unknowns=tuple(value))
+                        unknowns=tuple(value), notes=unknown)
 
     def _largest(self, alpha: float) -> dict[str, Any]:
         """Phi, I/d and the overlaps at one alpha, from the branch with the larger f."""
-        start, end = label_entropy(self.observed), self._known
+        start, end = self._label_entropies
         best: dict[str, Any] = {}
         for branch in BRANCHES:
             point = self.evolution.solve(alpha, branch == "informed")
@@ -339,10 +340,13 @@ class MultiIndex(Theory):
         return found._replace(error=found.error + output.doubt*abs(off))
 
     @cached_property
-    def _known(self) -> float:
-        """E log P(y|z)."""
+    def _label_entropies(self) -> tuple[float, float]:
+        """(E log P(y), E log P(y|z)); nan where the law of the label is not found."""
         level = float(self._law.parameter or 0) if isinstance(self._law, NamedChannel) else 0.0
-        return known_labels(self._law.name, level, self.observed, self.output)
+        try:
+            return label_entropy(self.observed), known_labels(self._law.name, level, self.observed, self.output)
+        except NoClosedForm:
+            return np.nan, np.nan
 
     def latex(self) -> str:
         """The state evolution."""

@@ -30,7 +30,7 @@ from hermitex.symbolic.parsing import parse, real_expression
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import normals
-from hermitex.theories.multi_index import target_and_channel
+from hermitex.theories.multi_index import multi_index, target_and_channel
 from hermitex.theories.theory import Theory
 
 Array = np.ndarray
@@ -145,8 +145,6 @@ class Spectral(Theory):
 
     def amp(self, alpha: Any) -> Array | None:
         """The overlap of Bayes-AMP with the direction that the spectral estimator finds first; None where it is not computed."""
-        from hermitex.theories.multi_index import multi_index
-
         rows = self.map.directions if len(self.map.directions) else np.eye(len(self.map.variables))
         row = rows[int(np.argmin(self.map.thresholds))] if len(self.map.thresholds) else rows[0]
         try:

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from hermitex.errors import BadInput, NoClosedForm, UnknownName
 from hermitex.theories import multi_index
-from hermitex.theories.overlaps.free_energy import entropic, gain_of_labels, label_entropy
+from hermitex.theories.overlaps.free_entropy import entropic, gain_of_labels, label_entropy
 
 # theory sheet multi_index_2, B1
 INFORMATION = {.5: .32166580761133445, 1: .5964412556889797, 2: 1.0310381559104194, 3: 1.3558882010908717, 6: 1.9878633113726858,
@@ -130,6 +130,20 @@ def test_labels_that_are_drawn(channel, p):
     known, unknown = _mean(lambda z: _entropy(p(z))), -np.log(2)
     assert found["information"] == pytest.approx(np.array([.5, 1, 2])*(known - unknown) - found["gain"], abs=1e-9)
     assert np.all(np.diff(found["information"]) > 0) and found["information"][2] < 2*found["information"][1]
+
+
+@pytest.mark.parametrize("target, channel, known", [
+    ("abs(z)", "multiplicative", -np.log(2*np.pi*np.e)/2 + (np.euler_gamma + np.log(2))/2),  # minus E log|z|
+    ("z**2", "poisson", None), ("sign(z)", "flip:1/10", .1*np.log(.1) + .9*np.log(.9))])
+def test_what_a_known_field_leaves_of_the_label(target, channel, known):
+    if known is None:  # sum_k P log P with its rate z^2, by quadrature
+        from scipy.stats import poisson
+
+        k = np.arange(400)
+        known = 2*quad(lambda z: np.sum(poisson.pmf(k, z*z)*np.maximum(poisson.logpmf(k, z*z), -1e3))*norm.pdf(z), 0, 9,
+                       epsabs=1e-12, limit=400)[0]
+    found = multi_index(target, channel).free_energy(alpha=2.5)
+    assert found["information"] == pytest.approx(2.5*known - found["free_entropy"], abs=1e-8) and found["information"] > 0
 
 
 def test_what_is_refused():

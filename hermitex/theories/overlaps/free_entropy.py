@@ -18,6 +18,7 @@ from scipy.fft import dct
 from hermitex.exponents.laws.density import Law
 from hermitex.exponents.laws.linearised import sample_law
 from hermitex.exponents.observed_law import ObservedLaw
+from hermitex.theories.overlaps.cell_grid import LabelAxis
 from hermitex.theories.overlaps.channel import FiniteOutput, full_points
 from hermitex.theories.overlaps.fixed_point_line import OverlapLine
 
@@ -124,8 +125,9 @@ def known_labels(name: str, level: float, found: ObservedLaw, output: Any) -> fl
 
 def _averaged(output: FiniteOutput) -> float:
     """E_z sum_k P(y_k|z) log P(y_k|z), on panels in z."""
-    width = 0.5  # of a panel, over 2.2 standard deviations: densities of labels are smooth on the scale of their noise
-    points, dz = full_points(output.grid.axes, width, 1.0)
+    width = {1: 0.05, 2: 0.2}[output.r]  # of a panel, over 2.2: next to a rate or a chance that vanishes P log P is not smooth
+    axes = [LabelAxis(np.union1d(a.cuts, [0.0])) for a in output.grid.axes]
+    points, dz = full_points(axes, width, 1.0)
     weight = dz*np.exp(-np.sum(points**2, axis=1)/2)/(2*np.pi)**(output.r/2)
     total, chunk = 0.0, max(1, 4_000_000//len(output.labels))  # 32 MB
     for k in range(0, len(points), chunk):
