@@ -234,7 +234,12 @@ def aligned(S: Array, group: tuple[Array, ...]) -> Array:
 def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
     """Labels at z (n, r) through the channel of a theory, in the form in which its g_out sees them."""
     target, law = theory.label
-    g = target_function(target, theory.reduced.names)(list(z.T))
+    return labels_at(target, law, theory.reduced.names, z, rng)
+
+
+def labels_at(target: Any, law: Any, names: Any, z: Array, rng: np.random.Generator) -> Array:
+    """Labels at z (n, r), the values of `names`, through a named channel; of random_sign their size."""
+    g = np.broadcast_to(target_function(target, names)(list(z.T)), len(z))
     level = float(law.parameter or 0)
     draw: dict[str, Callable[[], Array]] = {
         "deterministic": lambda: g,

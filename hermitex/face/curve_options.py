@@ -52,7 +52,8 @@ THEORIES: dict[str, CurveEntry] = {
                             tolerance="1e-8; 1e-6 for averages without a closed form"),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta", solved=False),
-    "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_2", "dimension", "m0"), ("omega", "cosine"), "t",
+    "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_1", "gamma_2", "dimension", "m0", "a0"),
+                                    ("omega", "cosine", "a"), "t",
                                     solved=False, tolerance="1e-7"),
     "mean-field-parity": CurveEntry((), ("k",), ("dimension",), ("samples", "width", "time",
                                                             "effective_dimension_exponent", "effective_dimension"),
@@ -146,8 +147,10 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "eigenvalues": (ARRAY, "F", "ridge: of the kernel: a file (.npy, .csv, .txt) or a formula, \"k**(-3/2), 1..10000\""),
     "coefficients": (ARRAY, "F", "ridge: of the target on the eigenfunctions: likewise"),
     "multiplicity": (ARRAY, "F", "ridge: of each eigenvalue: likewise (default: 1)"),
-    "flow": (TEXT, "spherical|normalised", "spiked-covariance: the neuron is sigma(<w, x>), |w| = 1, or divided by the field's own "
-             "size (default)"),
+    "flow": (TEXT, "preconditioned|rescaled|normalised|spherical", "spiked-covariance: a neuron sigma(<w, x>/s), s the size of its "
+             "field, with its gradient times s^2 Sigma^(-1) (default), s^2 or 1; or sigma(<w, x>), |w| = 1"),
+    "gamma_1": (NUMBER, "G", "spiked-covariance: the spike's overlap with the target is d^-G, 0 <= G <= 1/2 (default: 0)"),
+    "a0": (NUMBER, "A", "spiked-covariance: the overlap with the target at t = 0, where gamma_1 > 0 (default: d^(-1/2))"),
     "gamma_2": (NUMBER, "G", "spiked-covariance: the spike is theta = d^G, 0 <= G < 1"),
     "k": (TEXT, "K", "mean-field-parity: of how many coordinates (default: 2)"),
     "repetition": (NUMBER, "R", "sgd: each sample is seen twice, first with a step of R/d (default: 0, once)"),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.sgd import sgd as sgd
     from hermitex.theories.small_step import small_step as small_step
     from hermitex.theories.source_capacity import source_capacity as source_capacity
+    from hermitex.theories.spectral import spectral as spectral
     from hermitex.theories.spectrum import Spectrum as Spectrum
     from hermitex.theories.spectrum import spectrum as spectrum
     from hermitex.theories.spike import spike as spike
@@ -62,6 +63,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "target_moments": ("target", "target_moments"),
     "bounds": ("bounds", "bounds"),
     "Bounds": ("bounds", "Bounds"),
+    "spectral": ("spectral", "spectral"),
     "spectrum": ("spectrum", "spectrum"),
     "Spectrum": ("spectrum", "Spectrum"),
     "MarchenkoPastur": ("marchenko_pastur", "MarchenkoPastur"),

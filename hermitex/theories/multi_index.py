@@ -15,11 +15,12 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex import symbols
-from hermitex.errors import BadInput, BudgetExceeded, NotConverged, NoValue, UnknownName
+from hermitex.errors import BadInput, BudgetExceeded, NoClosedForm, NotConverged, NoValue, UnknownName
 from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.channels import channel as channel_of
 from hermitex.exponents.directions.relevant import Relevant, relevant_directions
 from hermitex.exponents.label import canonical_label as canonical
+from hermitex.exponents.observed_law import ObservedLaw, observed_law
 from hermitex.hints import Formula
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import limit_time
@@ -27,6 +28,16 @@ from hermitex.symbolic.budget import budget as bounded
 from hermitex.symbolic.parsing import expression
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
+from hermitex.theories.overlaps.free_entropy import (
+    Gain,
+    continuous_mass,
+    entropic,
+    gain_of_labels,
+    jumps,
+    known_labels,
+    label_entropy,
+    polished_jump,
+)
 from hermitex.theories.overlaps.generalisation import Generalisation
 from hermitex.theories.overlaps.label_structure import target_function
 from hermitex.theories.overlaps.output_choice import output
@@ -233,8 +244,109 @@ class MultiIndex(Theory):
         return f"{self.g}" + ("" if name == "deterministic" else f", {name}")
 
     def transitions(self) -> Transitions:
-        """Weak recovery, spinodals and the later transitions of the overlaps -> Transitions."""
+        """Weak recovery, spinodals, the later transitions of the overlaps, and `["alpha_IT"]` -> Transitions."""
         return transitions(self)
+
+    def optimal_jump(self) -> float | None:
+        """alpha_IT, where the overlap of the Bayes-optimal estimator jumps, the first of several; None where it does not.
+
+        The largest value of f changes its place there: the state evolution is of first order. Raises NoClosedForm for several
+        overlaps that are not equal by symmetry, where the informed branch is not one curve.
+        """
+        evolution = self.evolution
+        if evolution.n > 1:
+            raise NoClosedForm("alpha_IT", "the overlaps are not equal by symmetry", "Compare .free_energy(alpha=) at several "
+                               "alpha: its branch says which is the larger")
+        recovered = self.output.r/continuous_mass(self.observed) if evolution.can_be_one(0) else np.inf
+        line = evolution.line(np.zeros(1), 0)
+        found = jumps(line, recovered)
+        r = self.output.r
+        return polished_jump(line, found[0], lambda q: self._gain(q*np.eye(r)).value, r) if found else None
+
+    # -- free energy ----------------------------------------------------------------------------------------------------
+    @cached_property
+    def observed(self) -> ObservedLaw:
+        """The law of the label y itself, noise included."""
+        return observed_law(self.reduced.inner, self._law, self.reduced.names)
+
+    def free_energy(self, *, alpha: Any, budget: float | None = None) -> Solution:
+        r"""The Bayes free entropy Phi = lim E log Z(Y|X)/d and the information I(W; Y|X)/d at alpha -> Solution.
+
+        Phi = max_M {(tr M + log det(1 - M))/2 + alpha Psi(M)}, Psi(M) = E log Z_out(y, omega), over the fixed points of both
+        branches; I/d = alpha E log P(y|z) - Phi, in nats. The free energy is -Phi.
+
+        Parameters
+        ----------
+        alpha : n/d; arrays broadcast
+        budget : CPU seconds, after which BudgetExceeded is raised
+
+        Returns
+        -------
+        Solution : free_entropy, information, gain = Phi - alpha E log P(y) (the same under a one-to-one map of the label), and
+        the overlaps M11, ... of the maximum, those of the Bayes-optimal estimator. `branch` is that of the maximum: AMP does not
+        reach the branch "informed". `error` is that of the free entropy.
+
+        free_entropy is for a density of y with respect to dy where labels have one, to counting where they have a mass.
+        information is inf for a label with a density and no noise, and so are free_entropy and gain where M = 1 is its maximum;
+        nan for a law P(y|z) of three directions or more, and all but the gain are nan where the law of the label is not found.
+
+        Guarantee: the larger f of the two branches; a maximum on neither of them, or an M without the symmetries of the label,
+        is not looked for.
+
+        Examples
+        --------
+        >>> found = multi_index("sign(z)").free_energy(alpha=1)
+        >>> round(found["information"], 9), round(found["M11"], 9)
+        (0.596441256, 0.486263639)
+        """
+        numbers = self.complete(self.given({"alpha": alpha}))
+        with limit_time(budget), bounded(budget):
+            line = np.asarray(numbers["alpha"], dtype=float)
+            rows = [self._largest(float(a)) for a in line.ravel()]
+        value = {n: np.array([row[n] for row in rows]).reshape(line.shape) for n in rows[0]}
+        value = value if line.shape else {n: v.item() for n, v in value.items()}
+        error, branch = value.pop("error"), value.pop("branch")
+        still, done = (np.zeros(line.shape), np.full(line.shape, True)) if line.shape else (0.0, True)
+        unknown = ("the law of the label is not found: only the gain is known",) if np.isnan(self._label_entropies[0]) else ()
+        return Solution(value, residual=still, converged=done, error=error, method="state evolution", branch=branch,
+                        unknowns=tuple(value), notes=unknown)
+
+    def _largest(self, alpha: float) -> dict[str, Any]:
+        """Phi, I/d and the overlaps at one alpha, from the branch with the larger f."""
+        start, end = self._label_entropies
+        best: dict[str, Any] = {}
+        for branch in BRANCHES:
+            point = self.evolution.solve(alpha, branch == "informed")
+            if not point.converged:
+                raise NotConverged(self._solution([_Row(point)], (), branch), f"bayes-amp: {branch} branch: {point.reason}")
+            M = self.space.matrix(point.x)
+            f = alpha*(found := self._gain(M)).value + entropic(M) if np.linalg.eigvalsh(M)[-1] < 1 else np.inf
+            if best and not f > best["gain"] + 1e-12:
+                continue
+            information = np.inf if end == np.inf else alpha*(end - start) - f
+            best = {"free_entropy": alpha*start + f, "information": information, "gain": f, **self.overlaps(M), "branch": branch,
+                    "error": 0.0 if f == np.inf else alpha*found.error}
+        return best
+
+    def _gain(self, M: Array) -> Gain:
+        """Psi(M) - Psi(0): finer nodes where they cost little, else the error by other nodes at M, where F is largest."""
+        evolution, output = self.evolution, self.output
+        tolerance = 10.0**-(output.digits + 2)
+        if output.r == 1 or output.quick:
+            finer = 0.7  # twelve digits where the usual nodes have nine
+            return gain_of_labels(lambda X: evolution.F_within(X, finer), M, tolerance)
+        found, other = gain_of_labels(evolution.F_within, M, tolerance), output.beside[0]
+        off = float(np.sum((evolution.F_within(M, other) - evolution.F_within(M))*M))/2
+        return found._replace(error=found.error + output.doubt*abs(off))
+
+    @cached_property
+    def _label_entropies(self) -> tuple[float, float]:
+        """(E log P(y), E log P(y|z)); nan where the law of the label is not found."""
+        level = float(self._law.parameter or 0) if isinstance(self._law, NamedChannel) else 0.0
+        try:
+            return label_entropy(self.observed), known_labels(self._law.name, level, self.observed, self.output)
+        except NoClosedForm:
+            return np.nan, np.nan
 
     def latex(self) -> str:
         """The state evolution."""
@@ -277,7 +389,8 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
 
     Returns
     -------
-    Theory : ``.solve(alpha=, start=)`` -> Solution, ``.curve(alpha=[...], branch=)`` -> Curve, ``.transitions()``.
+    Theory : ``.solve(alpha=, start=)`` -> Solution, ``.curve(alpha=[...], branch=)`` -> Curve, ``.transitions()``,
+    ``.free_energy(alpha=)`` -> free_entropy, information.
     Order parameters M11, M12, ...: the upper triangle of M over the variables of g, each of order 1, M = 1 for perfect recovery.
     test_error: for labels of +-1 the probability of error of the Bayes classifier, else E(g - E[g|omega])^2, of the clean label.
 
@@ -305,14 +418,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     """
     if not isinstance(branch, str) or branch not in BRANCHES:
         raise UnknownName(str(branch)[:40], BRANCHES, "branch")
-    law = channel_of(channel)
-    target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
-    symbols.one_naming(symbols.normals(target))
-    known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
-    if strangers := sorted(target.free_symbols - known, key=str):
-        raise BadInput(f"bayes-amp: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")
-    if isinstance(law, NamedChannel):
-        law.fits(target)
+    target, law = target_and_channel("bayes-amp", g, channel)
     made = _made(target, law, branch)
     r = made.reduced.dimension
     if not r:
@@ -321,6 +427,18 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     if r > most:
         raise BadInput(f"bayes-amp: the target depends on {r} directions; the state evolution is solved for at most {most}")
     return made
+
+
+def target_and_channel(name: str, g: Any, channel: Any) -> tuple[Expr, NamedChannel | Channel]:
+    """A target over z or z1, z2, ... and its channel, which fit; `name` is the theory's, for its words."""
+    law = channel_of(channel)
+    target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
+    known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
+    if strangers := sorted(target.free_symbols - known, key=str):
+        raise BadInput(f"{name}: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")
+    if isinstance(law, NamedChannel):
+        law.fits(target)
+    return target, law
 
 
 @lru_cache(maxsize=32)

@@ -41,7 +41,7 @@ class SpikedCovariance(SpikedFlow):
     g: Activation | None
     k: Expr
     sigma: Activation | None = None
-    kind: str = "normalised"
+    kind: str = "preconditioned"
 
     sources: ClassVar[tuple[str, ...]] = ("mousavi2023", "ba2023")
 
@@ -203,7 +203,7 @@ class SpikedCovariance(SpikedFlow):
         return shorten(f"{'any target' if self.g is None else self.g.name}, k = {self.k}", 60)
 
 
-def spiked_covariance(g: Formula | None = None, sigma: Formula | None = None, *, flow: str = "normalised") -> SpikedCovariance:
+def spiked_covariance(g: Formula | None = None, sigma: Formula | None = None, *, flow: str = "preconditioned") -> SpikedCovariance:
     """Learning one direction from data with one strong direction: kernels, samples and time of a neuron.
 
     n ~ d^(1 - 2 (k - 1) e_0), e_0 = -1/2 + (gamma_2 - gamma_1)_+ - (gamma_2 - 2 gamma_1)_+/2. Theorem [mousavi2023].
@@ -212,14 +212,15 @@ def spiked_covariance(g: Formula | None = None, sigma: Formula | None = None, *,
     ----------
     g : target in z, square integrable; None: k stays a symbol
     sigma : the neuron of the flows (default: the target's function)
-    flow : "normalised", sigma(<w, x>/|Sigma^(1/2) w|), or "spherical", sigma(<w, x>), |w| = 1
+    flow : "preconditioned", sigma(<w, x>/|Sigma^(1/2) w|) with the gradient times |Sigma^(1/2) w|^2 Sigma^(-1), the flow of the
+        theorem; "rescaled", without Sigma^(-1); "normalised", the plain gradient; "spherical", sigma(<w, x>), |w| = 1
 
     Returns
     -------
     SpikedCovariance : `.start_exponent`, `.sample_exponent`, `.run_time` (Piecewise of gamma_1, gamma_2),
     `.exponents(gamma_1, gamma_2)` with their status, `.kernel_degree(gamma_2, kappa=1)`, `.aligned(gamma_2)`,
-    `.slope_series(sigma)`, `.flow("spherical" or "normalised")`, `.curve(t=[...], gamma_2=, dimension=)`, `.continuity()`,
-    `.plot()`.
+    `.slope_series(sigma)`, `.flow(kind, partial=False)`, `.curve(gamma_1=, gamma_2=, dimension=)`,
+    `.escape_time(dimension=, gamma_1=, gamma_2=, preconditioned=True)`, `.continuity()`, `.plot()`.
 
     Raises
     ------

@@ -152,6 +152,7 @@ RESULTS = {
     "Escapes": _escapes,
     "Theory, kernels": lambda: hx.theories.kernel_limit("sign"),
     "Theory, small step": lambda: hx.theories.small_step("tanh", "relu"),
+    "Theory, spectral": lambda: hx.theories.spectral("abs(z)"),
     "WeightSpectrum": lambda: hx.theories.small_step("tanh", "relu").spectrum(psi1=4, psi2=0.8, eta=4),
     "Theory, ridge": lambda: hx.theories.ridge_equivalent(),
     "Theory, kernel ridge": lambda: hx.theories.kernel_ridge("relu", "z"),

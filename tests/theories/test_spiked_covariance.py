@@ -240,14 +240,18 @@ def test_the_curve_is_the_flow_from_a_random_start(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("g", "sigma", "kind", "t"), [
-    ("He3(z)/sqrt(6)", None, "normalised", 1.0), ("tanh", "erf", "spherical", 1.0)])
-def test_neurons_in_few_dimensions_follow_the_flow(g, sigma, kind, t):
+@pytest.mark.parametrize(("g", "sigma", "kind", "t", "spike"), [
+    ("He3(z)/sqrt(6)", None, "normalised", 1.0, {}), ("tanh", "erf", "spherical", 1.0, {}),
+    ("He3(z)/sqrt(6)", None, "preconditioned", 1.0, {"gamma_1": 0.2, "m0": 0.3, "a0": 0.3}),
+    ("He2(z)/sqrt(2)", None, "rescaled", 0.3, {"gamma_1": 0.2, "m0": 0.3, "a0": 0.3})])
+def test_neurons_in_few_dimensions_follow_the_flow(g, sigma, kind, t, spike):
     theory = spiked_covariance(g, sigma, flow=kind)
-    times, numbers = np.linspace(0, t, 4)[1:], {"gamma_2": 0.5, "dimension": 50}
+    times, numbers = np.linspace(0, t, 4)[1:], {"gamma_2": 0.5, "dimension": 50, **spike}
     both = hx.curve(theory, t=times, simulate={"seeds": 12}, **numbers)
     off = (both.simulation["omega"] - both["omega"])/both.simulation.standard_error["omega"]
     assert np.all(np.abs(off) < 3.5)
+    if spike:  # the second overlap, too
+        assert np.all(np.abs(both.simulation["a"] - both["a"]) < 3.5*both.simulation.standard_error["a"])
     other = spiked_covariance(g, sigma, flow="normalised" if kind == "spherical" else "spherical").curve(t=times, **numbers)
     assert np.max(np.abs(both.simulation["omega"] - other["omega"])/both.simulation.standard_error["omega"]) > 10
 
@@ -262,7 +266,7 @@ def test_the_command_line_of_the_flow(capsys):
     assert answer["order_parameters"]["omega"] == pytest.approx(expected["omega"].tolist(), rel=1e-9)
     assert answer["simulation"]["order_parameters"]["omega"][0] == pytest.approx(30**-0.5, rel=1e-12)
     assert main([*asked[:-4], "--t", "1"]) == 2 and "dimension" in capsys.readouterr().err
-    assert main([*asked, "--flow", "natural"]) == 2 and "spherical or normalised" in capsys.readouterr().err
+    assert main([*asked, "--flow", "natural"]) == 2 and "normalised or spherical" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("numbers, word", [
@@ -276,7 +280,7 @@ def test_a_curve_that_does_not_exist(numbers, word):
 
 
 def test_flows_that_do_not_exist():
-    with pytest.raises(BadInput, match="spherical or normalised"):
+    with pytest.raises(BadInput, match="normalised or spherical"):
         spiked_covariance("He3").flow("natural")
     with pytest.raises(BadInput, match="needs the target"):
         spiked_covariance(None).flow()
@@ -300,3 +304,114 @@ def test_one_line_of_a_long_answer_is_not_cut():
     assert "start_exponent = -1/4, sample_exponent = 2" in repr(theory.exponents("1/2", "3/4"))
     flat = hx.theories.committee("erf(z/sqrt(2))", students=3, teachers=2).plateau(gamma=1, Delta=0.01)
     assert not any("..." in repr(found) for found in (theory.exponents(), theory.exponents("1/2", "3/4"), flat))
+
+
+# -- partial alignment: theory sheet multi_index_2, B3 -----------------------------------------------------------------------
+B3 = [  # k, gamma_1, gamma_2, T at d = 1e4, 1e5, 1e6: preconditioned, and without Sigma^(-1)
+    (3, .3, .15, [13.184631718505411, 44.63180582551699, 147.9369275961785],
+     [12.280963588837237, 43.06807299985864, 145.36672124893883]),
+    (3, .2, .3, [5.369209207426612, 14.285846265169637, 37.18585720983128],
+     [1.0108783737647826, 1.7219929935887013, 2.8156183458630264]),
+    (3, .15, .6, [0.8129762783852593, 1.43348816148345, 2.4100912930637235],
+     [0.003765763993378947, 0.001568804457481912, 0.0006386344917367599]),
+    (3, 0, .5, [1.4081617881478719, 2.712634416600578, 5.023408154861173],
+     [0.014769930362652272, 0.008839852851095582, 0.0051142433639068735]),
+    (4, .3, .45, [31.78731345516531, 168.2756818885432, 880.5175281294602],
+     [2.6160693110942823, 6.448659556719999, 15.974513037885542])]
+
+
+def _unit(k):
+    return spiked_covariance(f"He{k}(z)/sqrt({factorial(k)})")
+
+
+@pytest.mark.parametrize("k, gamma_1, gamma_2, times, plain", B3)
+def test_escape_times_of_the_sheet(k, gamma_1, gamma_2, times, plain):
+    """The sheet's values are those of an integration to 3e-8."""
+    at = {"dimension": [1e4, 1e5, 1e6], "gamma_1": gamma_1, "gamma_2": gamma_2}
+    assert _unit(k).escape_time(**at, preconditioned=True) == pytest.approx(times, rel=4e-8)
+    assert _unit(k).escape_time(**at, preconditioned=False) == pytest.approx(plain, rel=4e-8)
+    assert _unit(k).escape_time(**at, preconditioned=False) != pytest.approx(times, rel=1e-2)
+
+
+def test_the_reference_of_the_sheet_and_what_is_at_its_level_already():
+    theory, at = _unit(3), {"dimension": 1e4, "gamma_1": 0.2, "gamma_2": 0.3}
+    found = theory.escape_time(**at, preconditioned=True)
+    assert isinstance(found, float) and found == pytest.approx(5.369209243761086, rel=1e-13)
+    assert spiked_covariance("He3").escape_time(**at) == pytest.approx(found/6, rel=1e-12)  # h' = 18 c^2 of monic He3
+    assert theory.escape_time(**at, m0=0.5, a0=0.6) == 0.0
+    assert spiked_covariance("He3", "-He3(z)").escape_time(**at) == np.inf
+    linear = spiked_covariance("z").escape_time(dimension=[1e4, 1e5, 1e6], gamma_1=.2, gamma_2=.3)
+    assert linear == pytest.approx([.260, .269, .272], abs=6e-4)
+
+
+@pytest.mark.parametrize("k, gamma_1, gamma_2, sheet, theorem", [
+    (3, .3, .15, .5004, .5), (3, .2, .3, .4009, .4), (3, .3, .45, .3502, .35), (3, .15, .6, .2001, .2), (3, .4, .9, .062, .05),
+    (3, 0, .5, .25, .25), (4, .3, .15, 1.0007, 1), (4, .2, .3, .802, .8), (4, .15, .6, .4, .4)])
+def test_the_escape_time_has_the_exponent_of_the_theorem(k, gamma_1, gamma_2, sheet, theorem):
+    """Local slopes at d = 1e18; without the preconditioner they are others."""
+    d, step = 1e18, 1.01
+    at = {"gamma_1": gamma_1, "gamma_2": gamma_2}
+    slope = np.diff(np.log(_unit(k).escape_time(dimension=[d/step, d*step], **at)))[0]/np.log(step**2)
+    assert slope == pytest.approx(sheet, abs=6e-4 if gamma_2 < .9 else 2e-3) and abs(slope - theorem) < 0.013
+    claimed = _unit(k).run_time.subs({GAMMA_1: Rational(str(gamma_1)), GAMMA_2: Rational(str(gamma_2))})
+    assert float(log(claimed).subs(D, 1e18).evalf())/np.log(1e18) == pytest.approx(theorem, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["preconditioned", "rescaled", "normalised", "spherical"])
+def test_two_overlaps_are_the_flow_in_all_dimensions(kind):
+    """Third route: -(1 - w w^T) eta P grad L by differences in d = 12, L = 3 s^6 + ... of He3, at weights drawn."""
+    d, theta, r = 12, 3.0, 0.4
+    rng = np.random.default_rng(3)
+    mu, beta = np.eye(d)[0], r*np.eye(d)[0] + np.sqrt(1 - r*r)*np.eye(d)[1]
+    Sigma = np.eye(d) + theta*np.outer(mu, mu)
+    w = rng.standard_normal(d)
+    w /= np.linalg.norm(w)
+
+    def loss(w):
+        s = np.sqrt(w @ Sigma @ w)
+        c = w @ Sigma @ beta/(s*np.sqrt(beta @ Sigma @ beta))
+        if kind != "spherical":
+            return 0.5 - c**3
+        # f(u) = ((s u)^3 - 3 s u)/sqrt(6): E f^2/2 and E f h_3, of which u^3 alone has a part
+        return (15*s**6 - 18*s**4 + 9*s**2)/12 - s**3*c**3
+
+    grad = np.array([(loss(w + 1e-5*e) - loss(w - 1e-5*e))/2e-5 for e in np.eye(d)])
+    step = -grad*(w @ Sigma @ w if kind in ("preconditioned", "rescaled") else 1)
+    step = np.linalg.solve(Sigma, step) if kind == "preconditioned" else step
+    step -= w*(w @ step)
+    at = {"omega": w @ mu, "a": w @ beta, "theta": theta, "rho": r}
+    flow = _unit(3).flow(kind, partial=True)
+    rates = {str(n): float(hx.compile(e)(**at)) for n, e in flow.equations.items()}
+    assert rates == pytest.approx({"omega": step @ mu, "a": step @ beta}, rel=1e-7)
+    one = {"omega": 0.3, "theta": theta}
+    (alone,) = (float(hx.compile(e)(**one)) for e in _unit(3).flow(kind).equations.values())
+    assert [float(hx.compile(e)(**one, a=0.3, rho=1.0)) for e in flow.equations.values()] == pytest.approx([alone]*2, rel=1e-12)
+
+
+def test_the_correlation_obeys_one_equation_with_the_preconditioner_alone():
+    """dc/dt = h'(c) (1 - c^2), h = c^3: an identity in both overlaps, theta and rho, at drawn points; not without Sigma^(-1)."""
+    rng = np.random.default_rng(0)
+    for kind, holds in (("preconditioned", True), ("rescaled", False)):
+        flow = _unit(3).flow(kind, partial=True)
+        c = next(e for o, e in flow.observables.items() if o.name == "cosine")
+        moved = sum(c.diff(n)*e for n, e in flow.equations.items()) - 3*c**2*(1 - c**2)
+        for _ in range(5):
+            at = dict(zip(("omega", "a", "rho"), rng.uniform(0.1, 0.6, 3), strict=True)) | {"theta": rng.uniform(1, 30)}
+            assert (abs(float(hx.compile(moved)(**at))) < 1e-12) == holds
+
+
+def test_the_curve_of_a_partly_aligned_neuron_reaches_its_level_at_twice_the_escape_time():
+    theory, at = _unit(3), {"gamma_1": 0.2, "gamma_2": 0.3, "dimension": 1e4}
+    T = theory.escape_time(**at)
+    found = theory.curve(t=[0, 2*T], **at)
+    assert found["cosine"] == pytest.approx([0.029677434067061883, 0.5], rel=1e-6)
+    whole = theory.curve(**at)
+    assert whole["cosine"][-1] == pytest.approx(0.99, rel=1e-5) and whole.all_converged and "a" in whole.order_parameters
+
+
+@pytest.mark.parametrize("wrong, word", [
+    ({"gamma_1": 0.7}, "between 0 and 0.5"), ({"gamma_2": 1}, "gamma_2"), ({"level": 2}, "level"), ({"m0": -0.1}, "not positive"),
+    ({"a0": 0.2}, "leave a0 out"), ({"gamma_1": 0.1, "a0": 0.9, "m0": -0.9}, "no unit vector"), ({"dimension": 1}, "2 or more")])
+def test_an_escape_that_does_not_exist(wrong, word):
+    with pytest.raises(BadInput, match=word):
+        _unit(3).escape_time(**{"dimension": 100, **wrong})

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
-from hermitex.errors import HermitexError
+from hermitex.errors import HermitexError, UnknownName
 from hermitex.exponents.laws.mechanisms import stage_value
 from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import Shown, number, words_table
@@ -30,12 +31,26 @@ class Transitions(Shown):
     weak_recovery : alpha at which the uninformed overlaps leave zero (0: at once; inf: never at n = O(d))
     spinodals : ((alpha, overlap, name), ...) turning points of alpha(overlap): the uninformed branch ends, the informed begins
     stages : ((alpha, names), ...) at which further overlaps leave zero along the uninformed branch
+    alpha_IT : alpha at which the Bayes-optimal overlap jumps, None where it is continuous, and AMP is optimal; as ["alpha_IT"], too
     """
 
     theory: Any
     weak_recovery: float
     spinodals: tuple[tuple[float, float, str], ...]
     stages: tuple[tuple[float, tuple[str, ...]], ...]
+
+    @cached_property
+    def alpha_IT(self) -> float | None:
+        """Where the largest value of the free entropy changes its place, computed at the first request."""
+        found: float | None = self.theory.optimal_jump()
+        return found
+
+    def __getitem__(self, name: str) -> Any:
+        """One of its quantities by name: "weak_recovery", "spinodals", "stages", "alpha_IT"."""
+        known = ("weak_recovery", "spinodals", "stages", "alpha_IT")
+        if name not in known:
+            raise UnknownName(str(name), known, "transition")
+        return getattr(self, name)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and names."""
