@@ -103,7 +103,9 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
 
     Parameters
     ----------
-    sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable
+    sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable. With the square loss
+        g may be of several directions, z1, z2, ...: gamma is then the spike's overlap with C_1/|C_1|, C_1 = E[g z], and the
+        solution holds psi1, psi2, ... along what is left of each direction
     loss : "square", or a convex loss ("logistic", "hinge", "huber:1", an expression in y and f)
     network : "srf", the equivalent spiked random features of the paper; "exact", the network itself (odd sigma)
     vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
@@ -132,10 +134,11 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     >>> round(theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)["test_error"], 10)
     0.0425039287
     """
+    from hermitex.theories.directions import DirectedTarget, target_of
     from hermitex.theories.one_step import ROWS, TAKEN, made
     from hermitex.theories.spike import functions
 
-    pair = functions("one-step", sigma, g, TAKEN)
+    pair = functions("one-step", sigma, target_of("one-step", g), TAKEN)
     if network not in ("srf", "exact"):
         raise BadInput(f"one-step: network is srf or exact, not {network!r}")
     plain = isinstance(loss, str) and loss.strip() == "square"
@@ -143,6 +146,8 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     extras = [n for n, there in asked.items() if there]
     if len(extras) > 1:
         raise BadInput(f"one-step: {' and '.join(extras)} cannot be combined; give one of them")
+    if isinstance(pair[1], DirectedTarget) and extras:
+        raise BadInput(f"one-step: with {extras[0]} the target is of one direction z; leave {extras[0]} out for z1, z2, ...")
     if vocabulary is None and (fractions is not None or norms is not None):
         raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")
     if vocabulary is not None:
