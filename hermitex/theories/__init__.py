@@ -146,7 +146,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     extras = [n for n, there in asked.items() if there]
     if len(extras) > 1:
         raise BadInput(f"one-step: {' and '.join(extras)} cannot be combined; give one of them")
-    if isinstance(pair[1], DirectedTarget) and extras:
+    if isinstance(pair[1], DirectedTarget) and (extras and network == "srf"):
         raise BadInput(f"one-step: with {extras[0]} the target is of one direction z; leave {extras[0]} out for z1, z2, ...")
     if vocabulary is None and (fractions is not None or norms is not None):
         raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")

@@ -10,6 +10,7 @@ averaged over s = gamma kappa + sqrt(rho) z. The square loss knows nothing else 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -127,12 +128,20 @@ class DirectedTarget:
         order = [mixed[0], *(j for j in range(len(rows)) if j != mixed[0])]
         return ImmutableMatrix([[row[j] for j in order] for row in rows])
 
+    @property
+    def across(self) -> tuple[Symbol, ...]:
+        """The coordinates along the further columns of the basis."""
+        return tuple(normal(f"w{j}") for j in range(1, len(self.variables)))
+
+    def at(self, coordinates: Sequence[Expr]) -> Expr:
+        """The target in the coordinates of the basis."""
+        place = self.basis*ImmutableMatrix(coordinates)
+        return self.expr.subs(dict(zip(self.variables, place, strict=True)), simultaneous=True)
+
     @cached_property
     def given_axis(self) -> tuple[Expr, tuple[Expr, ...], Expr]:
         """G(s), (G_w(s) of each further column of the basis), G_2(s)."""
-        w = tuple(normal(f"w{j}") for j in range(1, len(self.variables)))
-        place = self.basis*ImmutableMatrix([_s, *w])
-        body = self.expr.subs(dict(zip(self.variables, place, strict=True)), simultaneous=True)
+        w, body = self.across, self.at((_s, *self.across))
         return _term_by_term(body, w), tuple(_term_by_term(v*body, w) for v in w), _term_by_term(body**2, w)
 
     def seen(self, aligned: int = 0) -> Seen:

@@ -40,6 +40,17 @@ def test_the_reference_values(row):
             assert found[NAMES[name]][k] == pytest.approx(value, rel=1e-12 if exact else 1e-9, abs=1e-13), (at, name)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("row", REFERENCE["A1_network"], ids=lambda x: x["sigma"])
+def test_the_network_itself(row):
+    theory = one_step(row["sigma"], row["g"], network="exact")
+    found = theory.solve(eta=row["etat"], **{n: row[n] for n in ("alpha", "beta", "lam", "alpha0", "Delta")})
+    known = row["quadratures_differ_by"]
+    for name, value in zip(row["fields"], row["net"], strict=True):
+        assert found[NAMES.get(name, name)] == pytest.approx(value, rel=known, abs=known), name
+    assert (found["s_c2"], found["chi"]) == pytest.approx((row["sc2"], row["chi"]), rel=known)
+
+
 # -- identities -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("gamma", [0.7, -0.7, 1, -1])
 def test_a_sum_of_directions_is_one_direction(gamma):
@@ -49,6 +60,16 @@ def test_a_sum_of_directions_is_one_direction(gamma):
         assert several[name] == pytest.approx(one[name], rel=1e-12, abs=1e-12)
     psi = np.array([several[f"psi{j}"] for j in (1, 2, 3)])
     assert psi == pytest.approx(one["psi"]*np.array([-3, 4, -12])/13, abs=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("Delta", [0, 0.2])
+def test_the_network_on_a_sum_of_directions(Delta):
+    numbers = {"alpha": 1.5, "lam": 0.1, "alpha0": 3, "eta": 2, "Delta": Delta}
+    several, one = (one_step("tanh", g, network="exact").solve(**numbers) for g in ("sin((3*z1 - 4*z2)/5)", "sin"))
+    for name in ("test_error", "train_error", "m", "zeta", "chi", "q1", "q2"):
+        assert several[name] == pytest.approx(one[name], rel=1e-9), name
+    assert (several["psi1"], several["psi2"]) == pytest.approx((0.6*one["psi"], -0.8*one["psi"]), rel=1e-9)
 
 
 def test_an_odd_network_sees_nothing_of_the_product():
