@@ -114,12 +114,12 @@ def _average(x: Expr) -> Expr:
 
 @cache
 def network(sigma: Activation, g: Target, noisy: bool = True, *, interpolating: bool = False) -> System:
-    """The equations of the trained network: those of the spiked features with K for its directions, v, theta_perp and the norms'."""
+    """The equations of the trained network: those of the spiked features with K for v, theta_perp and the norms."""
     mean, moments = bulk.BulkAverages(g, noisy), seen(g)
     mu_0, mu_1, mu_22, nu, h, h2 = symbols("mu_0 mu_1 mu_22 nu h h2", real=True)
     along, conjugate = overlaps(g)
     h1 = tuple(Symbol(str(v).replace("psi", "h1_" if len(along) > 1 else "h1"), real=True) for v in along)
-    turn = Matrix([[1]]) if isinstance(g, Activation) else Matrix(g.basis)  # from the bulk's basis to the user's
+    turn = Matrix([[1]]) if isinstance(g, Activation) else Matrix(g.basis)  # the basis of the bulk
     Q, B, e, k_1, dk_1, T0, T1, T2 = symbols("Q B e k_1 dk_1 T0 T1 T2", real=True)
     K, dK, forms, entries = spike_and_norms(g, mean.moments)
     u = r*kappa + bias + sqrt(c)*z

@@ -19,6 +19,7 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
 from hermitex.theories.directions import Seen, Target
+from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, explain_missing_moment, own_letters, say_noise
@@ -76,7 +77,7 @@ class OneStep(OneStepFamily):
         inside = np.abs(numbers["gamma"]) < 1
         found = in_parts([(inside, self._run), *((along[k], theory._run) for k, theory in self.aligned.items())], numbers, options)
         found = say_noise(found, numbers)
-        return found if np.all(found.converged) else explain_missing_moment(found, self.sigma, numbers)
+        return OneStepSolution.of(found if np.all(found.converged) else explain_missing_moment(found, self.sigma, numbers), self)
 
     def _run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         if np.all(numbers["lam"] > 0):
