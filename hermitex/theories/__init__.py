@@ -95,7 +95,7 @@ _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm":
 
 def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: str = "srf",
              vocabulary: Sequence[float] | None = None, fractions: Sequence[float] | None = None,
-             norms: Sequence[float] | None = None, rows: str = "sphere") -> Theory:
+             norms: Sequence[float] | None = None, rows: str = "sphere", steps: int = 1) -> Theory:
     """The theory of one giant gradient step; functions and structure here, numbers in ``.solve`` and ``.curve``.
 
     Test and train error of the readout a_hat = argmin sum (y - <a, phi>/sqrt(p))^2 + lam |a|^2 after one gradient step of
@@ -110,6 +110,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     network : "srf", the equivalent spiked random features of the paper; "exact", the network itself (odd sigma)
     vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
     rows : "sphere"; "gaussian" adds the fluctuation of the row norms; "orthogonal" (with a vocabulary) W W^T = 1
+    steps : of rate eta d each, every one on alpha0 d fresh samples; ``.path(alpha0=, eta=)`` says which direction appears when
 
     Returns
     -------
@@ -154,6 +155,13 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
         from hermitex.theories.vocabulary import VocabularyOneStep
 
         return VocabularyOneStep.of(*pair, vocabulary, fractions=fractions, norms=norms, rows=rows)
+    if steps != 1:
+        if extras or rows != "sphere":
+            other = [*extras, "rows"][0]
+            raise BadInput(f"one-step: several steps are for the square loss and spiked features on the sphere; leave {other} out")
+        from hermitex.theories.several_steps import SeveralSteps
+
+        return SeveralSteps(*pair, steps)
     if rows not in ROWS:
         raise BadInput(f"one-step: rows is {' or '.join(ROWS)}, not {rows!r}")
     if rows != "sphere" and extras:

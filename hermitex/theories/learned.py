@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Expr, Symbol, sqrt, symbols
+from sympy import Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput, NoValue
 from hermitex.hints import Axes, Numbers
@@ -21,6 +21,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import c, kappa, m, z, zeta
 from hermitex.systems.system import System
+from hermitex.theories.directions import DirectedTarget, Target
 
 r, bias, q2 = symbols("r bias q2", real=True)
 shift, width, tilt, slope, left, F, square, both = symbols("shift width tilt slope left F square both", real=True)
@@ -75,7 +76,7 @@ class OneStepSolution(Solution):
         if z is None and kappa is None:
             raise NoValue("learned", "z", "[-2, 0, 2]")
         at = self._at()
-        psi, q1, gamma = self._along(), float(self["q1"]), float(at["gamma"])
+        psi, q1, gamma = self._along(at), float(self["q1"]), float(at["gamma"])
         rho = (1 - gamma)*(1 + gamma)
         zero = np.zeros(())
         where: dict[str, Any]
@@ -122,24 +123,29 @@ class OneStepSolution(Solution):
         found: dict[str, np.ndarray] = self.theory.complete(self.theory.given(self.parameters))
         return found
 
-    def _along(self) -> float:
+    def _aimed(self, at: dict[str, np.ndarray]) -> tuple[Target, dict[str, float]]:
+        """The target with the direction of the spike, and the numbers in it."""
+        g, entries = self.theory.aimed(at) if hasattr(self.theory, "aimed") else (self.theory.g, {})
+        names = {v.name for v in g.names} if isinstance(g, DirectedTarget) else {v.name for v in g.letters}
+        return g, {**{n: float(self[n]) for n in names}, **{n: float(v) for n, v in entries.items()}}
+
+    def _along(self, at: dict[str, np.ndarray]) -> float:
         """psi along the target's direction e."""
-        g = self.theory.g
+        g, numbers = self._aimed(at)
         if isinstance(g, Activation):
             return float(self["psi"])
-        return sum(float(self[f"psi{j}"])*self._number(e) for j, e in enumerate(g.axis, start=1))
-
-    def _number(self, e: Expr) -> float:
-        return float(self[e.name]) if isinstance(e, Symbol) else float(e)
+        axis = [float(e.subs({v: numbers[v.name] for v in e.free_symbols})) for e in g.axis]
+        return sum(float(self[f"psi{j}"])*e for j, e in enumerate(axis, start=1))
 
     def _target(self, line: np.ndarray) -> np.ndarray:
         """The target along its direction, averaged over the others."""
         from hermitex.kernels.compile import compile
 
-        g = self.theory.g
+        g, numbers = self._aimed(self._at())
         body, variable = (g(z), z) if isinstance(g, Activation) else (g.given_axis[0], Symbol("s", real=True))
-        numbers = {v.name: float(self[v.name]) for v in body.free_symbols - {variable}}
-        return np.broadcast_to(np.asarray(compile(body + 0*variable)(**{variable.name: line}, **numbers)), line.shape)
+        numbers = {v.name: numbers[v.name] for v in body.free_symbols - {variable}}
+        return np.broadcast_to(np.asarray(compile(body)(**{variable.name: line}, **numbers)) if body.free_symbols else
+                               float(body), line.shape)
 
 
 @cache
