@@ -83,6 +83,22 @@ def test_gamma_near_one_joins_gamma_one():
     assert found["test_error"][0] == pytest.approx(found["test_error"][1], rel=1e-8)
 
 
+# -- bounds -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("row", _slow(REFERENCE["A1_srf"], {"z1+z1*z2", "1/2+z1*z2"}))
+def test_the_bounds(row):
+    exact = not row["g"].startswith("tanh")
+    found = hx.theories.bounds(row["sigma"], row["g"], r=row["U"][0][0], c=row["c"][0], gamma=np.hypot(*row["Gam"]))
+    assert (found.upper, found.lower) == pytest.approx((row["upper"], row["lower"]), rel=1e-12 if exact else 1e-9)
+    # "upper" bounds the risk at the best ridge, not at a given one.
+    assert found.lower < row["values"]["test"] and found.upper < row["values"]["test"]
+
+
+def test_the_bounds_of_a_sum_of_directions():
+    targets = "He2((z1 + z2)/sqrt(2)) + z1 + z2", "He2(z) + sqrt(2)*z"
+    several, one = (hx.theories.bounds("relu", g, r=0.9, gamma=[0.5, 1]) for g in targets)
+    assert several.upper == pytest.approx(one.upper, rel=1e-12) and several.lower == pytest.approx(one.lower, rel=1e-11)
+
+
 # -- a third route: the risk as a mean square over (kappa, zeta), by a product rule ------------------------------------
 def risk_by_hand(found, at, drop=()):
     """E[(g - mu_0 m - kappa mu_1 zeta - mu_1 psi.zeta)^2 + mu_1^2 (q_1 - |psi|^2) + mu_2^2 q_2] of relu and z1 + z1 z2."""
