@@ -95,7 +95,8 @@ _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm":
 
 def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: str = "srf",
              vocabulary: Sequence[float] | None = None, fractions: Sequence[float] | None = None,
-             norms: Sequence[float] | None = None, rows: str = "sphere", steps: int = 1) -> Theory:
+             norms: Sequence[float] | None = None, rows: str = "sphere", steps: int = 1,
+             biases: Sequence[float] | None = None) -> Theory:
     """The theory of one giant gradient step; functions and structure here, numbers in ``.solve`` and ``.curve``.
 
     Test and train error of the readout a_hat = argmin sum (y - <a, phi>/sqrt(p))^2 + lam |a|^2 after one gradient step of
@@ -110,6 +111,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     network : "srf", the equivalent spiked random features of the paper; "exact", the network itself (odd sigma)
     vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
     rows : "sphere"; "gaussian" adds the fluctuation of the row norms; "orthogonal" (with a vocabulary) W W^T = 1
+    biases : with a vocabulary, what is added to the pre-activations of each letter (`bias` is one number for all)
     steps : of rate eta d each, every one on alpha0 d fresh samples; ``.path(alpha0=, eta=)`` says which direction appears when
 
     Returns
@@ -147,14 +149,10 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     extras = [n for n, there in asked.items() if there]
     if len(extras) > 1:
         raise BadInput(f"one-step: {' and '.join(extras)} cannot be combined; give one of them")
-    if isinstance(pair[1], DirectedTarget) and (extras and network == "srf"):
-        raise BadInput(f"one-step: with {extras[0]} the target is of one direction z; leave {extras[0]} out for z1, z2, ...")
-    if vocabulary is None and (fractions is not None or norms is not None):
-        raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")
-    if vocabulary is not None:
-        from hermitex.theories.vocabulary import VocabularyOneStep
-
-        return VocabularyOneStep.of(*pair, vocabulary, fractions=fractions, norms=norms, rows=rows)
+    if isinstance(pair[1], DirectedTarget) and not plain:
+        raise BadInput("one-step: with loss the target is of one direction z; leave loss out for z1, z2, ...")
+    if vocabulary is None and any(v is not None for v in (fractions, norms, biases)):
+        raise BadInput("one-step: fractions, norms and biases belong to a vocabulary; add vocabulary=[...]")
     if steps != 1:
         if extras or rows != "sphere":
             other = [*extras, "rows"][0]
@@ -162,6 +160,10 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
         from hermitex.theories.several_steps import SeveralSteps
 
         return SeveralSteps(*pair, steps)
+    if vocabulary is not None:
+        from hermitex.theories.vocabulary import VocabularyOneStep
+
+        return VocabularyOneStep.of(*pair, vocabulary, fractions=fractions, norms=norms, rows=rows, biases=biases)
     if rows not in ROWS:
         raise BadInput(f"one-step: rows is {' or '.join(ROWS)}, not {rows!r}")
     if rows != "sphere" and extras:
