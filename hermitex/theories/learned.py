@@ -16,6 +16,7 @@ from sympy import Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput, NoValue
 from hermitex.hints import Axes, Numbers
+from hermitex.show.plots import curves
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
@@ -101,8 +102,6 @@ class OneStepSolution(Solution):
 
     def plot_learned(self, ax: Axes | None = None, *, z: Numbers | None = None, kappa: Numbers | None = None) -> Axes:
         """The learned function and its spread as a band, beside the target along z (default: -3 to 3), or along kappa -> axes."""
-        from hermitex.show.plots import curves
-
         line = np.ravel(_line("z", next((v for v in (z, kappa) if v is not None), np.linspace(-3, 3, 61))))
         along = z is not None or kappa is None
         found = self.learned(z=line) if along else self.learned(kappa=line)

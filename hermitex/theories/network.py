@@ -176,7 +176,7 @@ def network(sigma: Activation, g: Target, noisy: bool = True, *, interpolating: 
                   source="one-step learning, the trained network at odd sigma")
 
 
-def spike_and_norms(g: Target, moments: bulk.Moments) -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, Expr]]:
+def spike_and_norms(g: Target, moments: bulk.BulkMoments) -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, Expr]]:
     """K/(beta V_2) and its derivative in delta as matrices of names; the equations of the forms P and F; the values of the names.
 
     With P = (I + delta C)^{-1} and F = [v, theta_perp, a]^T C P [v, theta_perp, a], taking the spike's direction out of the
@@ -241,5 +241,5 @@ def _with_slope(names: tuple[Symbol, Symbol], value: Expr, slope: Expr) -> dict[
     return {names[0]: value, names[1]: explicit + _SPEED*slope}
 
 
-def _along_delta(e: Expr, moments: bulk.Moments) -> Expr:
+def _along_delta(e: Expr, moments: bulk.BulkMoments) -> Expr:
     return e.diff(delta) + _SPEED*moments.slope(e)

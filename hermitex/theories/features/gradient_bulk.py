@@ -32,7 +32,7 @@ G, dG = Symbol("G", positive=True), Symbol("dG", real=True)
 rho = Symbol("rho", real=True)
 
 
-class Moments:
+class BulkMoments:
     """The names M of E[R^j z^k/D] and N of E[R^(j+2) z^k/D^2] which the forms of theta and nu need, for J directions.
 
     Keys are (j, 0), and (j, 1, a), (2, 2, a, b) with the directions of the z that stand there.
@@ -134,10 +134,10 @@ class BulkAverages:
         self.place = (z,) if isinstance(g, Activation) else (z, *g.across)
         self.variables = (*self.place, z1) if noisy else self.place
         self.g, self.levels = g, _levels(g) if isinstance(g, Activation) else None
-        self.moments = Moments(len(self.place))
+        self.moments = BulkMoments(len(self.place))
 
     def __call__(self, key: tuple[int, ...], more: int = 0) -> Expr:
-        """E[R^j z^k/D] at a key of `Moments`, E[R^(j+2) z^k/D^2] at more = 2; odd k gives nothing where g is even."""
+        """E[R^j z^k/D] at a key of `BulkMoments`, E[R^(j+2) z^k/D^2] at more = 2; odd k gives nothing where g is even."""
         j, k, n = key[0] + more, key[1], 1 + more//2
         if k % 2 and self.g.parity in (0, 1):
             return S.Zero
@@ -206,7 +206,7 @@ class Form:
 
     name: str
     entries: Mapping[tuple[Any, Any], Expr]
-    moments: Moments
+    moments: BulkMoments
 
     def matrix(self, prefix: str = "") -> Matrix:
         """The matrix of names; with the prefix d that of their derivatives."""
@@ -230,12 +230,12 @@ class Form:
         return (x.T*self.matrix()*y)[0].expand(), (x.T*self.matrix("d")*y)[0].expand()
 
 
-def _axes(moments: Moments) -> list[Any]:
+def _axes(moments: BulkMoments) -> list[Any]:
     """The vectors theta, nu_1 and nu_3 by their power."""
     return [0, 1, 3] if moments.single else [*(f"t{a + 1}" for a in moments.each), 1, 3]
 
 
-def plain(moments: Moments) -> Form:
+def plain(moments: BulkMoments) -> Form:
     """x^T (I + S/omega)^{-1} y; the entries with nu_j are those of b_j with rho_j - E[R^j z] = -E[R^(j+2) z/D]/(omega alpha0) G."""
     axes, T, M = _axes(moments), moments.resolvent, moments.M
     lost = {j: omegainv*_cross(moments, j) for j in (1, 3)}
@@ -244,7 +244,7 @@ def plain(moments: Moments) -> Form:
     return Form("A", entries | {(i, j): G*M[i + j, 0] + (lost[i].T*T*lost[j])[0] for i, j in ((1, 1), (1, 3), (3, 3))}, moments)
 
 
-def weighted(moments: Moments) -> Form:
+def weighted(moments: BulkMoments) -> Form:
     """x^T S (I + S/omega)^{-1} y = omega x^T (1 - (I + S/omega)^{-1}) y for theta and nu_1, without the cancellation."""
     axes, T, M, cross = _axes(moments), moments.resolvent, moments.M, _cross(moments, 1)
     nu = G*(M[2, 0]**2 + alpha0inv*M[4, 0]) - omegainv*(cross.T*T*cross)[0]
@@ -253,7 +253,7 @@ def weighted(moments: Moments) -> Form:
                       **{(axes[a], 1): (T*cross)[a] for a in moments.each}, (1, 1): nu}, moments)
 
 
-def _cross(moments: Moments, j: int) -> Matrix:
+def _cross(moments: BulkMoments, j: int) -> Matrix:
     return G*sqrt(alpha0inv)*moments.vector(j + 2)
 
 
