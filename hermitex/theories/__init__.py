@@ -108,7 +108,8 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
         g may be of several directions, z1, z2, ...: gamma is then the spike's overlap with C_1/|C_1|, C_1 = E[g z], and the
         solution holds psi1, psi2, ... along what is left of each direction
     loss : "square", or a convex loss ("logistic", "hinge", "huber:1", an expression in y and f)
-    network : "srf", the equivalent spiked random features of the paper; "exact", the network itself (odd sigma)
+    network : "srf", the equivalent spiked random features of the paper, an approximation of the rows' covariance; "exact", the
+        network itself (odd sigma)
     vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
     rows : "sphere"; "gaussian" adds the fluctuation of the row norms; "orthogonal" (with a vocabulary) W W^T = 1
     biases : with a vocabulary, what is added to the pre-activations of each letter (`bias` is one number for all)

@@ -6,6 +6,7 @@ coordinates w of an orthonormal basis are fresh normals, so that the target ente
     G(s) = E[g | s],   G_w(s) = E[w g | s],   G_2(s) = E[g^2 | s],
 
 averaged over s = gamma kappa + sqrt(rho) z. The square loss knows nothing else of it: E[g | kappa, zeta] to first order in zeta.
+For an activation that is not odd a step also adds t sigma_2 W E[g (z z^T - 1)] to the rows, which spiked features leave out.
 """
 
 from __future__ import annotations

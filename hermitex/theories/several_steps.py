@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sympy import Symbol, sqrt, symbols
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, NoValue
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
@@ -105,6 +105,8 @@ class SeveralSteps(OneStepFamily):
 
     def path(self, *, alpha0: float, eta: float, beta: float = 1.0, Delta: float = 0.0) -> Path:
         """Overlaps, norm and bulk after each step, at one number each (alpha0 may be inf)."""
+        if missing := [n for n, v in (("alpha0", alpha0), ("eta", eta)) if v is None]:
+            raise NoValue(self.name, missing[0])
         given = self.given({"alpha0": alpha0, "eta": eta, "beta": beta, "Delta": Delta})
         at = complete_numbers(self.name, self.sigma, self.g, {**given, "alpha": np.ones(()), "lam": np.ones(())})
         if any(np.ndim(at[n]) for n in ("alpha0", "eta", "beta", "Delta")):
@@ -135,6 +137,8 @@ class SeveralSteps(OneStepFamily):
 
     def complete(self, numbers: dict[str, Array]) -> dict[str, Array]:
         """The numbers checked, with r, c, gamma after the last step, Gamma1, Gamma2, ... and epsilon = 1/dimension."""
+        if missing := [n for n in ("alpha0", "eta") if n not in numbers]:
+            raise NoValue(self.name, missing[0])
         done = complete_numbers(self.name, self.sigma, self.g, numbers)
         shape = np.broadcast_shapes(*(done[n].shape for n in ("alpha0", "eta", "beta", "Delta")))
         points = np.stack([np.broadcast_to(done[n], shape).ravel() for n in ("alpha0", "eta", "beta", "Delta")], axis=1)
