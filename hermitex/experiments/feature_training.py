@@ -7,7 +7,7 @@ lies in the plane of the first two: the law of x does not know the frame, and ka
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -93,6 +93,32 @@ class Features:
                 name = "q1" if len(images) == 1 else f"q1_{j}{k}"
                 found[name] = left[1:] @ right[1:]/p
         return {name: float(value) for name, value in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class DirectedFeatures(Features):
+    """The same beside a target of several directions: z = gamma kappa e + P zeta, zeta the coordinates that follow kappa.
+
+    axis : array (J,)    e, the direction of the spike in the target's span
+    """
+
+    axis: Array = field(default_factory=lambda: np.zeros(0))
+
+    def projection(self, x: Array) -> Array:
+        """The target's coordinates z, array (n, J)."""
+        beside = x[:, 1:len(self.axis) + 1]
+        lost = 1 - np.sqrt(max(0.0, 1 - self.gamma**2))
+        return beside + np.outer(self.gamma*x[:, 0] - lost*(beside @ self.axis), self.axis)
+
+    def order_parameters(self, a: Array) -> dict[str, float]:
+        """As of one direction, with psi1, psi2, ... (of a letter psi1_1, psi1_2, ...)."""
+        found = super().order_parameters(a)
+        for k, group in enumerate(self.groups, start=1):
+            mark = str(k) if len(self.groups) > 1 else ""
+            del found[f"psi{mark}"]
+            image = a[group] @ self.bulk[group, 1:len(self.axis) + 1]/np.sqrt(self.width)
+            found |= {f"psi{mark}_{j}" if mark else f"psi{j}": float(v) for j, v in enumerate(image, start=1)}
+        return found
 
 
 def _q(name: str, mark: str) -> str:

@@ -7,18 +7,20 @@ a larger one, so that a curve is smooth and its points are correlated. No seed i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.experiments.feature_training import Array, Features, spiked
+from hermitex.experiments.feature_training import Array, DirectedFeatures, Features, spiked
 from hermitex.experiments.gradient_step import chunks, measured, population_step, trained
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.experiments.training import ConvexLoss, Ridge, convex_loss, minimise
+from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
+from hermitex.theories.directions import DirectedTarget
 
 MODELS = ("features", "network")
 _TEST = 2**13  # samples: their error is 1/90 of the spread of a loss
@@ -44,13 +46,17 @@ class OneStepSetting:
     p: int
     samples: tuple[int, ...]
     test: int
+    axis: Array | None = None  # of the spike between the directions of the target, where there are several
 
     def features(self, rng: np.random.Generator) -> Features:
         """The first layer of one seed."""
         k = self.numbers
         if self.model == "features":
-            return spiked(self.sigma, d=self.d, p=self.p, r=k["r"], c=k["c"], gamma=k["gamma"], rng=rng, kind=self.rows,
+            made = spiked(self.sigma, d=self.d, p=self.p, r=k["r"], c=k["c"], gamma=k["gamma"], rng=rng, kind=self.rows,
                           letters=self.letters, fractions=self.fractions, norms=self.norms, bias=k.get("bias", 0.0))
+            if self.axis is None:
+                return made
+            return DirectedFeatures(**{f.name: getattr(made, f.name) for f in fields(made)}, axis=self.axis)
         assert self.slope is not None
         if np.isinf(k["alpha0"]):
             return population_step(self.theory.sigma, self.theory.g, self.sigma, d=self.d, p=self.p, eta=k["eta"], rng=rng,
@@ -183,6 +189,11 @@ def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: i
     given = theory.given({k: v for k, v in numbers.items() if k not in ("alpha", "dimension")})
     fixed = {k: v.item() for k, v in theory.complete({**given, "alpha": line}).items() if np.ndim(v) == 0}
     model = _model(theory, model, fixed)
+    if getattr(theory, "biases", None) is not None:
+        raise BadInput(f"{theory.name}: the experiment has no biases of letters; leave biases out")
+    axis = _axis(theory, fixed)
+    if model == "network" and (axis is not None or getattr(theory, "steps", 1) != 1):
+        raise BadInput(f"{theory.name}: a network is trained by one step on a target of one direction; take model='features'")
     d = _dimension(dimension, line, fixed["beta"], runs)
     p, n = round(fixed["beta"]*d), np.rint(line*d).astype(int)
     if min(p, n.min()) < 1:
@@ -200,7 +211,7 @@ def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: i
         sigma=_function(theory.sigma, fixed), slope=_slope(theory, fixed) if model == "network" else None,
         g=_function(theory.g, fixed), loss=loss, binary=binary, model=model, rows=getattr(theory, "rows", "sphere"),
         letters=letters, fractions=fractions, norms=_norms(fixed, len(letters)), numbers=fixed, theory=theory, d=d, p=p,
-        samples=tuple(np.sort(n).tolist()), test=int(test))
+        samples=tuple(np.sort(n).tolist()), test=int(test), axis=axis)
     shown = {k: v for k, v in fixed.items() if k not in ("dimension", "epsilon")}
     return setting, line, {**theory.described(shown), "dimension": d, "model": model}
 
@@ -211,6 +222,15 @@ def _model(theory: Any, model: str | None, fixed: Mapping[str, float]) -> str:
     if model not in MODELS:
         raise UnknownName(str(model)[:60], MODELS, "model of the experiment")
     return model
+
+
+def _axis(theory: Any, fixed: Mapping[str, float]) -> Array | None:
+    """The spike's direction between those of the target; None for one direction."""
+    if not isinstance(theory.g, DirectedTarget):
+        return None
+    g, entries = theory.aimed(fixed) if hasattr(theory, "aimed") else (theory.g, {})
+    known = {n: float(v) for n, v in entries.items()}
+    return np.array([known[str(e)] if str(e) in known else float(evaluate(g.names.get(e, e), digits=14)) for e in g.axis])
 
 
 def _dimension(dimension: int | None, line: Array, beta: float, runs: int) -> int:
@@ -233,6 +253,9 @@ def _function(activation: Any, fixed: Mapping[str, float]) -> Callable[[Array], 
     """A compiled function of one array, its parameters put in."""
     from hermitex.kernels.compile import compile
 
+    if isinstance(activation, DirectedTarget):
+        several = compile(activation.expr)
+        return lambda u: np.asarray(several(**{v.name: u[:, j] for j, v in enumerate(activation.variables)}))
     kernel = compile(activation(z))
     own = {name: fixed[name] for name in kernel.parameters if name != "z"}
     if "z" not in kernel.parameters:

@@ -74,7 +74,7 @@ TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several make a curve each: relu,tanh"),
-    "target": (TEXT, "G", "target: a name or an expression in z (sgd, bayes-amp, kernel, giant-step: or in z1, z2, "
+    "target": (TEXT, "G", "target: a name or an expression in z (one-step, sgd, bayes-amp, kernel, giant-step: or in z1, z2, "
                "...); several make a curve each; committee: the teacher's neuron (default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
              "several make a curve each: hinge,logistic (random-features, glm, covariate: square is half the squared difference, "

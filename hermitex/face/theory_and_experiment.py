@@ -295,10 +295,15 @@ def best_linear(g: Any, numbers: Mapping[str, Any] | None = None) -> float:
     0.363380227632
     """
     from hermitex.kernels.compile import compile
-    from hermitex.symbolic.activations import activation
+    from hermitex.theories.directions import DirectedTarget, target_of
 
-    made = activation(g)(z)
-    kernel = compile(E(made**2, z) - E(made, z)**2 - E(z*made, z)**2)
+    found = target_of("best_linear", g)
+    if isinstance(found, DirectedTarget):
+        left = found.mean(found.expr**2) - found.mean(found.expr)**2 - sum(v**2 for v in found.charged)
+    else:
+        made = found(z)
+        left = E(made**2, z) - E(made, z)**2 - E(z*made, z)**2
+    kernel = compile(left)
     return max(0.0, float(kernel(**{n: float((numbers or {})[n]) for n in kernel.parameters})))
 
 

@@ -103,7 +103,8 @@ _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm":
 
 def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: str = "srf",
              vocabulary: Sequence[float] | None = None, fractions: Sequence[float] | None = None,
-             norms: Sequence[float] | None = None, rows: str = "sphere") -> Theory:
+             norms: Sequence[float] | None = None, rows: str = "sphere", steps: int = 1,
+             biases: Sequence[float] | None = None) -> Theory:
     """The theory of one giant gradient step; functions and structure here, numbers in ``.solve`` and ``.curve``.
 
     Test and train error of the readout a_hat = argmin sum (y - <a, phi>/sqrt(p))^2 + lam |a|^2 after one gradient step of
@@ -111,11 +112,16 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
 
     Parameters
     ----------
-    sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable
+    sigma, g : activation and target: a name, text or expression in z, or `Activation`; square integrable. With the square loss
+        g may be of several directions, z1, z2, ...: gamma is then the spike's overlap with C_1/|C_1|, C_1 = E[g z], and the
+        solution holds psi1, psi2, ... along what is left of each direction
     loss : "square", or a convex loss ("logistic", "hinge", "huber:1", an expression in y and f)
-    network : "srf", the equivalent spiked random features of the paper; "exact", the network itself (odd sigma)
+    network : "srf", the equivalent spiked random features of the paper, an approximation of the rows' covariance; "exact", the
+        network itself (odd sigma)
     vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
     rows : "sphere"; "gaussian" adds the fluctuation of the row norms; "orthogonal" (with a vocabulary) W W^T = 1
+    biases : with a vocabulary, what is added to the pre-activations of each letter (`bias` is one number for all)
+    steps : of rate eta d each, every one on alpha0 d fresh samples; ``.path(alpha0=, eta=)`` says which direction appears when
 
     Returns
     -------
@@ -140,10 +146,11 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     >>> round(theory.solve(alpha=0.9, lam=0.1, alpha0=20, eta=3)["test_error"], 10)
     0.0425039287
     """
+    from hermitex.theories.directions import DirectedTarget, target_of
     from hermitex.theories.one_step import ROWS, TAKEN, made
     from hermitex.theories.spike import functions
 
-    pair = functions("one-step", sigma, g, TAKEN)
+    pair = functions("one-step", sigma, target_of("one-step", g), TAKEN)
     if network not in ("srf", "exact"):
         raise BadInput(f"one-step: network is srf or exact, not {network!r}")
     plain = isinstance(loss, str) and loss.strip() == "square"
@@ -151,12 +158,21 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     extras = [n for n, there in asked.items() if there]
     if len(extras) > 1:
         raise BadInput(f"one-step: {' and '.join(extras)} cannot be combined; give one of them")
-    if vocabulary is None and (fractions is not None or norms is not None):
-        raise BadInput("one-step: fractions and norms belong to a vocabulary; add vocabulary=[...]")
+    if isinstance(pair[1], DirectedTarget) and not plain:
+        raise BadInput("one-step: with loss the target is of one direction z; leave loss out for z1, z2, ...")
+    if vocabulary is None and any(v is not None for v in (fractions, norms, biases)):
+        raise BadInput("one-step: fractions, norms and biases belong to a vocabulary; add vocabulary=[...]")
+    if steps != 1:
+        if extras or rows != "sphere":
+            other = [*extras, "rows"][0]
+            raise BadInput(f"one-step: several steps are for the square loss and spiked features on the sphere; leave {other} out")
+        from hermitex.theories.several_steps import SeveralSteps
+
+        return SeveralSteps(*pair, steps)
     if vocabulary is not None:
         from hermitex.theories.vocabulary import VocabularyOneStep
 
-        return VocabularyOneStep.of(*pair, vocabulary, fractions=fractions, norms=norms, rows=rows)
+        return VocabularyOneStep.of(*pair, vocabulary, fractions=fractions, norms=norms, rows=rows, biases=biases)
     if rows not in ROWS:
         raise BadInput(f"one-step: rows is {' or '.join(ROWS)}, not {rows!r}")
     if rows != "sphere" and extras:

@@ -17,8 +17,10 @@ import numpy as np
 
 from hermitex.errors import BadInput, brief
 from hermitex.hints import Formula, Numbers
+from hermitex.theories.directions import DirectedTarget, target_of
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
+from hermitex.theories.risks.directions_projection import DirectedMoments, project_directions
 from hermitex.theories.risks.projection import Projection, Target, project
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers, letters_of
 from hermitex.theories.risks.risk_path import optimise_bounds
@@ -39,7 +41,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
 
     Parameters
     ----------
-    sigma, g : activation and target: names, texts or expressions in z
+    sigma, g : activation and target: names, texts or expressions in z; g may be of several directions z1, z2, ...
     r, c, gamma : the spiked features: numbers or arrays that broadcast; c > 0 (default 1), -1 <= gamma <= 1 (default 1)
     alpha0, eta, beta, Delta : or the gradient step they come from (eta is eta_tilde; alpha0 may be inf)
     optimise : minimise over the learning rate, each bound by itself (28)
@@ -68,7 +70,9 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     >>> round(found.upper, 12), round(found.lower, 12)
     (0.029104900643, 0.001669053251)
     """
-    smoothed = Smoothed(sigma)
+    smoothed, g = Smoothed(sigma), target_of("bounds", g)
+    if isinstance(g, DirectedTarget) and (optimise or bias):
+        raise BadInput("bounds: with optimise or a bias the target is of one direction z; leave them out for z1, z2, ...")
     if not isinstance(optimise, bool):
         raise BadInput(f"bounds: optimise is True or False, not {brief(optimise)}")
     if optimise:
@@ -84,10 +88,10 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     rs, cs, gs = (np.broadcast_to(v, shape).ravel() for v in (r, c, gamma))
     K = len(letters.u)
     at = letters.columns(rs, cs)
-    parts = {v: (np.flatnonzero(gs == v), Target(g, float(v))) for v in np.unique(gs)}
+    parts = {v: (np.flatnonzero(gs == v), _aim(g, float(v))) for v in np.unique(gs)}
     found = Projection(*(np.empty((rs.size, *s)) for s in ((), (), (K,), (2*K,), (K,), ())))
     for rows, target in parts.values():
-        part = project([smoothed]*K, target, *(v[rows] for v in at))
+        part = (project if isinstance(target, Target) else project_directions)([smoothed]*K, target, *(v[rows] for v in at))
         for name in Projection.__dataclass_fields__:
             getattr(found, name)[rows] = getattr(part, name)
     biased = over_bias(smoothed, parts, (rs, cs), letters) if bias else {}
@@ -106,6 +110,11 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
         shaped(rs), shaped(cs) if letters.c is None else letters.c, shaped(gs),
         {"b1": shaped(b1, K), "b": shaped(found.b, 2), "psi": shaped(psi, K)}, shaped(found.error),
         **{n: shaped(v) for n, v in biased.items() if n != "notes"}, notes=tuple(notes), letters=letters.u, biases=letters.b)
+
+
+def _aim(g: Any, gamma: float) -> Any:
+    """The conditional moments of a target of one direction or of several."""
+    return DirectedMoments(g, gamma) if isinstance(g, DirectedTarget) else Target(g, gamma)
 
 
 def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple[Any, Any, Any, Any]) -> tuple[Array, Array, Array]:

@@ -19,17 +19,14 @@ from hermitex.errors import BadInput
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbols import Delta, alpha, beta, c, eta, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
+from hermitex.symbols import Delta, alpha, beta, c, eta, gamma, kappa, lamda, m, z, zeta, zetatilde
 from hermitex.systems.system import System
+from hermitex.theories.directions import Target, target_of
 from hermitex.theories.features import gradient_bulk as bulk
-from hermitex.theories.features.gradient_bulk import delta, rho, tau
-from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, psi, q1, q2, qhat1, qhat2, r
+from hermitex.theories.features.gradient_bulk import delta, tau
+from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, overlaps, q1, q2, qhat1, qhat2, r, seen
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, complete_numbers, own_letters
-
-_NAMES = ("v", "p", "a")  # v, theta_perp and the norms' direction
-ORDER_PARAMETERS = ("m", "zeta", "psi", "chi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde",
-                    "chitilde", "G")
+from hermitex.theories.spike import OneStepFamily, complete_numbers, own_letters, say_noise
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +52,7 @@ class ExactOneStep(OneStepFamily):
     @classmethod
     def of(cls, sigma: Any, g: Any) -> ExactOneStep:
         """From names, texts or expressions."""
-        return cls(activation(sigma), activation(g))
+        return cls(activation(sigma), target_of("one-step", g))
 
     def __post_init__(self) -> None:
         if self.sigma.parity not in (-1, 0):
@@ -78,11 +75,15 @@ class ExactOneStep(OneStepFamily):
             return system.solve({k: v for k, v in here.items() if k in wanted}, **how)
 
         if np.all(numbers["lam"] > 0):
-            return at(numbers, **options)
+            return say_noise(at(numbers, **options), numbers)
         return ridgeless(at, network(self.sigma, self.g, noisy, interpolating=True), numbers, options)
 
-    # those of the spiked features, chi and its conjugate, and G, omega times the trace of the bulk's resolvent
-    order_parameters = ORDER_PARAMETERS
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """Those of the spiked features, chi and its conjugate, and G, omega times the trace of the bulk's resolvent."""
+        along, conjugate = ([v.name for v in family] for family in overlaps(self.g))
+        return ("m", "zeta", *along, "chi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", *conjugate,
+                "chitilde", "G")
 
     def given(self, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The numbers as float arrays; r, c and gamma belong to the spiked features."""
@@ -112,15 +113,18 @@ def _average(x: Expr) -> Expr:
 
 
 @cache
-def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolating: bool = False) -> System:
-    """The equations of the trained network: those of the spiked features with K for its three directions."""
-    mean = bulk.BulkAverages(g, noisy)
-    mu_0, mu_1, mu_22, nu, h, h1, h2 = symbols("mu_0 mu_1 mu_22 nu h h1 h2", real=True)
+def network(sigma: Activation, g: Target, noisy: bool = True, *, interpolating: bool = False) -> System:
+    """The equations of the trained network: those of the spiked features with K for v, theta_perp and the norms."""
+    mean, moments = bulk.BulkAverages(g, noisy), seen(g)
+    mu_0, mu_1, mu_22, nu, h, h2 = symbols("mu_0 mu_1 mu_22 nu h h2", real=True)
+    along, conjugate = overlaps(g)
+    h1 = tuple(Symbol(str(v).replace("psi", "h1_" if len(along) > 1 else "h1"), real=True) for v in along)
+    turn = Matrix([[1]]) if isinstance(g, Activation) else Matrix(g.basis)  # the basis of the bulk
     Q, B, e, k_1, dk_1, T0, T1, T2 = symbols("Q B e k_1 dk_1 T0 T1 T2", real=True)
-    K, dK, forms, entries = spike_and_norms()
-    u, teacher = r*kappa + bias + sqrt(c)*z, gamma*kappa + sqrt(rho)*z
-    trace_of_row = (1 + tau/(1 + delta)*bulk.G*bulk.M[2, 0])/(1 + delta)   # tr C (I + delta C)^{-1}/d
-    x = Matrix([zetatilde, psitilde, chitilde])
+    K, dK, forms, entries = spike_and_norms(g, mean.moments)
+    u = r*kappa + bias + sqrt(c)*z
+    trace_of_row = (1 + tau/(1 + delta)*bulk.G*mean.moments.M[2, 0])/(1 + delta)  # tr C (I + delta C)^{-1}/d
+    x = Matrix([zetatilde, *(turn.T*Matrix(conjugate)), chitilde])
     response, twice = V2*K*x, (x.T*(K + delta*dK)*x)[0]   # K is beta V_2 times the matrix of this name, a function of delta
 
     equations = {
@@ -134,9 +138,9 @@ def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolati
         m: Eq(_average(mu_0*(h - B)*Q), m*epsilon/(alpha*V2)),
         zeta: alpha*response[0],
         zetatilde: _average(kappa*mu_1*(h - B)*Q),
-        psi: alpha*response[1],
-        psitilde: _average(mu_1*h1*Q),
-        chi: alpha*response[2],
+        **dict(zip(along, alpha*turn*response[1:-1, :], strict=True)),
+        **{b: _average(mu_1*f*Q) for b, f in zip(conjugate, h1, strict=True)},
+        chi: alpha*response[len(along) + 1],
         chitilde: _average(nu*(h - B)*Q),
         qhat1: alpha/beta*_average(mu_1**2*e*Q**2),
         qhat2: alpha/beta*_average(mu_22*e*Q**2),
@@ -144,10 +148,10 @@ def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolati
         q2: alpha**2/beta*T0*twice + qhat1*T1 + (qhat2 + m**2*epsilon/(beta*V2**2))*T0,
     }
     where = {
-        **bulk.constants(sigma, g), **mean.definitions(),
+        **getattr(g, "names", {}), **bulk.constants(sigma, g), **mean.definitions(), **mean.moments.definitions(),
         delta: beta*Vhat1*V2,
         k_1: trace_of_row,
-        dk_1: _along_delta(trace_of_row),
+        dk_1: _along_delta(trace_of_row, mean.moments),
         T0: V2**2/(1 + delta**2*dk_1/beta),
         T1: T0*(k_1 + delta*dk_1),
         T2: T1*(k_1 + delta*dk_1) - beta*V2**2*dk_1,
@@ -156,12 +160,12 @@ def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolati
         mu_1: E(z*sigma(u), z)/sqrt(c),
         mu_22: E(sigma(u)**2, z) - mu_0**2 - c*mu_1**2,
         nu: E(sigma(u)*(z**2 - 1), z)/(2*c),
-        h: E(g(teacher), z),
-        h1: E(z*g(teacher), z),
-        h2: E(g(teacher)**2, z) + Delta,
+        h: moments.h,
+        **dict(zip(h1, moments.h_1, strict=True)),
+        h2: moments.squared + Delta,
         Q: 1/((0 if interpolating else 1) + mu_1**2*V1 + mu_22*V2),
         B: mu_0*m + kappa*mu_1*zeta + nu*chi,
-        e: h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2,
+        e: h2 - 2*B*h + B**2 - 2*mu_1*sum(a*f for a, f in zip(along, h1, strict=True)) + mu_1**2*q1 + mu_22*q2,
     }
     letters = [alpha, beta, lamda, eta, bulk.alpha0inv, r, c, gamma, Delta, bias, epsilon]
     letters += own_letters((sigma, g), (*equations, *where, *letters))
@@ -172,46 +176,53 @@ def network(sigma: Activation, g: Activation, noisy: bool = True, *, interpolati
                   source="one-step learning, the trained network at odd sigma")
 
 
-def spike_and_norms() -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, Expr]]:
+def spike_and_norms(g: Target, moments: bulk.BulkMoments) -> tuple[Matrix, Matrix, dict[Symbol, Expr], dict[Symbol, Expr]]:
     """K/(beta V_2) and its derivative in delta as matrices of names; the equations of the forms P and F; the values of the names.
 
     With P = (I + delta C)^{-1} and F = [v, theta_perp, a]^T C P [v, theta_perp, a], taking the spike's direction out of the
     bulk, Pi = I - v v^T, adds delta F_v F_v^T/P_vv. The norms are C^{-1} a along the rows and independent of them otherwise,
     with the variance s_c^2 - a^T C^{-1} a that is left: a^T C^{-1} a cancels from their own entry, s_c^2 - delta a^T P a.
     """
-    plain, weighted = bulk.plain(), bulk.weighted()
-    vectors = dict(zip(_NAMES, bulk.directions(), strict=True))
-    P = {x + y: _pair(f"P_{x}{y}") for x, y in ("vv", "vp", "va", "pp", "pa", "aa")}
-    F = {x + y: _pair(f"F_{x}{y}") for x, y in ("vv", "vp", "pp")}
+    plain, weighted = bulk.plain(moments), bulk.weighted(moments)
+    v, perp, a = bulk.directions(g)
+    several = ["p"] if len(perp) == 1 else [f"p{k}" for k in range(1, len(perp) + 1)]
+    names = ["v", *several, "a"]
+    vectors = dict(zip(names, (v, *perp, a), strict=True))
+    pairs = [(x, y) for i, x in enumerate(names) for y in names[i:]]
+    P = {xy: _pair("P_{}{}".format(*xy)) for xy in pairs}
+    F = {xy: _pair("F_{}{}".format(*xy)) for xy in pairs if "a" not in xy}
     forms: dict[Symbol, Expr] = {}
-    for xy, names in P.items():
+    for xy, named in P.items():
         value, slope = plain.between(vectors[xy[0]], vectors[xy[1]])
-        forms |= _with_slope(names, value/(1 + delta), slope/(1 + delta))
-    for xy, names in F.items():
+        forms |= _with_slope(named, value/(1 + delta), slope/(1 + delta))
+    for xy, named in F.items():
         value, slope = weighted.between(vectors[xy[0]], vectors[xy[1]])
         same = int(xy[0] == xy[1])
-        forms |= _with_slope(names, (same + tau/(1 + delta)*value)/(1 + delta), tau*slope/(1 + delta)**2)
+        forms |= _with_slope(named, (same + tau/(1 + delta)*value)/(1 + delta), tau*slope/(1 + delta)**2)
 
-    def p(xy: str) -> Symbol:
-        return P[xy][0]
+    def p(x: str, y: str) -> Symbol:
+        return P[x, y][0]
 
-    full = {
-        "vv": F["vv"][0]/p("vv"),
-        "vp": F["vp"][0]/p("vv"),
-        "va": p("va")/p("vv"),
-        "pp": F["pp"][0] + delta*F["vp"][0]**2/p("vv"),
-        "pa": p("pa") - p("vp")*p("va")/p("vv"),
-        "aa": bulk.s_c2 - delta*p("aa") + delta*p("va")**2/p("vv"),
-    }
+    def f(x: str, y: str) -> Symbol:
+        return F[x, y][0]
+
+    full: dict[tuple[str, str], Expr] = {}
+    for x, y in pairs:
+        if y != "a":
+            full[x, y] = f(x, y)/p("v", "v") if x == "v" else f(x, y) + delta*f("v", x)*f("v", y)/p("v", "v")
+        elif x == "a":
+            full[x, y] = bulk.s_c2 - delta*p("a", "a") + delta*p("v", "a")**2/p("v", "v")
+        else:
+            full[x, y] = p("v", "a")/p("v", "v") if x == "v" else p(x, "a") - p("v", x)*p("v", "a")/p("v", "v")
     slopes = dict([*P.values(), *F.values()])
-    K = {xy: _pair(f"K_{xy}") for xy in full}
+    K = {xy: _pair("K_{}{}".format(*xy)) for xy in full}
     entries = {**plain.definitions(), **weighted.definitions()}
     for xy, e in full.items():
         entries[K[xy][0]] = e
         entries[K[xy][1]] = e.diff(delta) + sum(e.diff(s)*d for s, d in slopes.items())
 
     def matrix(which: int) -> Matrix:
-        return Matrix(3, 3, lambda i, j: K[_NAMES[min(i, j)] + _NAMES[max(i, j)]][which])
+        return Matrix(len(names), len(names), lambda i, j: K[names[min(i, j)], names[max(i, j)]][which])
 
     return matrix(0), matrix(1), forms, entries
 
@@ -230,5 +241,5 @@ def _with_slope(names: tuple[Symbol, Symbol], value: Expr, slope: Expr) -> dict[
     return {names[0]: value, names[1]: explicit + _SPEED*slope}
 
 
-def _along_delta(e: Expr) -> Expr:
-    return e.diff(delta) + _SPEED*bulk.slope(e)
+def _along_delta(e: Expr, moments: bulk.BulkMoments) -> Expr:
+    return e.diff(delta) + _SPEED*moments.slope(e)

@@ -18,14 +18,16 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
+from hermitex.theories.directions import Seen, Target
+from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, explain_missing_moment, own_letters
+from hermitex.theories.spike import OneStepFamily, explain_missing_moment, own_letters, say_noise
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
 # r may be negative (a decreasing activation), psi too; bias shifts every pre-activation; epsilon = 1/d.
-r, psi, bias, chi, chitilde = symbols("r psi bias chi chitilde", real=True)
+r, psi, bias, chi, chitilde, rho = symbols("r psi bias chi chitilde rho", real=True)
 epsilon = Symbol("epsilon", nonnegative=True)
 ROWS = ("sphere", "gaussian")
 #: what a parameter of sigma or g cannot be called
@@ -54,9 +56,10 @@ class OneStep(OneStepFamily):
 
     @property
     def order_parameters(self) -> tuple[str, ...]:
-        """m, zeta, psi, q1, q2, V1, V2 and their conjugates (with rows="gaussian" also chi)."""
+        """m, zeta, psi, q1, q2, V1, V2 and their conjugates (rows="gaussian": also chi; several directions: psi1, psi2, ...)."""
         more = ("chi", "chitilde") if self.rows == "gaussian" else ()
-        return ("m", "zeta", "psi", "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", "psitilde", *more)
+        along, conjugate = ([v.name for v in family] for family in overlaps(self.g))
+        return ("m", "zeta", *along, "q1", "q2", "V1", "V2", "Vhat1", "Vhat2", "qhat1", "qhat2", "zetatilde", *conjugate, *more)
 
     @cached_property
     def interpolating(self) -> System:
@@ -73,7 +76,8 @@ class OneStep(OneStepFamily):
         along = {sign: numbers["gamma"] == sign for sign in self.aligned}
         inside = np.abs(numbers["gamma"]) < 1
         found = in_parts([(inside, self._run), *((along[k], theory._run) for k, theory in self.aligned.items())], numbers, options)
-        return found if np.all(found.converged) else explain_missing_moment(found, self.sigma, numbers)
+        found = say_noise(found, numbers)
+        return OneStepSolution.of(found if np.all(found.converged) else explain_missing_moment(found, self.sigma, numbers), self)
 
     def _run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         if np.all(numbers["lam"] > 0):
@@ -105,15 +109,34 @@ class _Aligned(OneStep):
         return result33(self.sigma, self.g, self.rows, interpolating=True, aligned=self.gamma)
 
 
-def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpolating: bool = False, aligned: int = 0
+def overlaps(g: Target) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...]]:
+    """psi and its conjugate; psi1, psi2, ... where the target has several directions."""
+    if isinstance(g, Activation):
+        return (psi,), (psitilde,)
+    each = range(1, len(g.variables) + 1)
+    return tuple(Symbol(f"psi{j}", real=True) for j in each), tuple(Symbol(f"psitilde{j}", real=True) for j in each)
+
+
+def seen(g: Target, aligned: int = 0) -> Seen:
+    """h, h_1 and E g^2 given kappa of a target of one direction or several; `aligned` is gamma where that is 1 or -1."""
+    if not isinstance(g, Activation):
+        return g.seen(aligned)
+    t = aligned*kappa if aligned else gamma*kappa + sqrt(rho)*z
+    return Seen(E(g(t), z), (E(z*g(t), z),), E(g(t)**2, z))
+
+
+def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolating: bool = False, aligned: int = 0
              ) -> System:
     """The equations of Result 3.3, nothing solved or reordered by hand; `aligned` is gamma where that is 1 or -1."""
-    mu_0, mu_1, mu_22, nu, h, h1, h2 = symbols("mu_0 mu_1 mu_22 nu h h1 h2", real=True)
-    rho, Q, L, u, T0, T1, T2, B, e = symbols("rho Q L u T0 T1 T2 B e", real=True)
-    s, t = r*kappa + bias + sqrt(c)*z, (aligned*kappa if aligned else gamma*kappa + sqrt(rho)*z)
+    mu_0, mu_1, mu_22, nu, h, h2 = symbols("mu_0 mu_1 mu_22 nu h h2", real=True)
+    Q, L, u, T0, T1, T2, B, e = symbols("Q L u T0 T1 T2 B e", real=True)
+    along, conjugate = overlaps(g)
+    h1 = tuple(Symbol(str(v).replace("psi", "h1_" if len(along) > 1 else "h1"), real=True) for v in along)
+    s, moments = r*kappa + bias + sqrt(c)*z, seen(g, aligned)
     # Row norms that fluctuate, d Var(|w|^2) = 2 c^2, see the features through nu = d mu_0/dc.
     norms = rows == "gaussian"
     s_c = 2*c**2 if norms else 0
+    tilted = sum(b**2 for b in conjugate)
 
     def K(f: Expr) -> Any:
         return E(f, kappa)
@@ -126,13 +149,13 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpol
         m: Eq(K(mu_0*(h - B)*Q), epsilon*m/(alpha*V2)),
         zeta: alpha*c*V2*zetatilde,
         zetatilde: K(kappa*mu_1*(h - B)*Q),
-        psi: alpha*V1*psitilde,
-        psitilde: K(mu_1*h1*Q),
+        **{a: alpha*V1*b for a, b in zip(along, conjugate, strict=True)},
+        **{b: K(mu_1*f*Q) for b, f in zip(conjugate, h1, strict=True)},
         qhat1: alpha/beta*K(mu_1**2*e*Q**2),
         qhat2: alpha/beta*K(mu_22*e*Q**2),
-        q1: alpha**2/beta*((c*zetatilde**2 + s_c*chitilde**2)*T1 + psitilde**2*T2) + qhat1*T2 + qhat2*T1
+        q1: alpha**2/beta*((c*zetatilde**2 + s_c*chitilde**2)*T1 + tilted*T2) + qhat1*T2 + qhat2*T1
             + epsilon*m**2/(beta*V2**2)*T1,
-        q2: alpha**2/beta*((c*zetatilde**2 + s_c*chitilde**2)*T0 + psitilde**2*T1) + qhat1*T1 + qhat2*T0
+        q2: alpha**2/beta*((c*zetatilde**2 + s_c*chitilde**2)*T0 + tilted*T1) + qhat1*T1 + qhat2*T0
             + epsilon*m**2/(beta*V2**2)*T0,
     }
     if norms:
@@ -143,9 +166,10 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpol
         mu_1: E(z*sigma(s), z)/sqrt(c),
         mu_22: E(sigma(s)**2, z) - mu_0**2 - c*mu_1**2,
         **({nu: E(sigma(s)*(z**2 - 1), z)/(2*c)} if norms else {}),
-        h: E(g(t), z),
-        h1: E(z*g(t), z),
-        h2: E(g(t)**2, z) + Delta,
+        **getattr(g, "names", {}),
+        h: moments.h,
+        **dict(zip(h1, moments.h_1, strict=True)),
+        h2: moments.squared + Delta,
         Q: 1/((0 if interpolating else 1) + mu_1**2*V1 + mu_22*V2),
         L: lamda + Vhat2,
         u: 1/(1 + c*beta*Vhat1*V2),
@@ -153,7 +177,7 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpol
         T1: c*u**2*T0,
         T2: c*u**2*T1 + beta*V1**2,
         B: mu_0*m + kappa*mu_1*zeta + (nu*chi if norms else 0),
-        e: h2 - 2*B*h + B**2 - 2*mu_1*psi*h1 + mu_1**2*q1 + mu_22*q2,
+        e: h2 - 2*B*h + B**2 - 2*mu_1*sum(a*f for a, f in zip(along, h1, strict=True)) + mu_1**2*q1 + mu_22*q2,
     }
     own = own_letters((sigma, g), ())
     trained = S.Zero if interpolating else K(e*Q**2)  # without a ridge it is 0, and Q^2 grows too fast to be averaged
@@ -163,6 +187,6 @@ def result33(sigma: Activation, g: Activation, rows: str = "sphere", *, interpol
 
 
 @lru_cache(maxsize=64)
-def made(sigma: Activation, g: Activation, rows: str) -> OneStep:
+def made(sigma: Activation, g: Target, rows: str) -> OneStep:
     """One object for one structure, so that its system is compiled once."""
     return OneStep(sigma, g, rows)

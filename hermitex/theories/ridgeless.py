@@ -57,7 +57,8 @@ def _undo_scaling(found: Solution) -> Solution:
 
     def unscaled(name: str, v: Any) -> Any:
         # V1_12 and zetatilde2 are V1 and zetatilde of letters of a vocabulary; an entry between two letters has either sign
-        base = next((b for b in (name, name.split("_")[0], name.rstrip("0123456789")) if b in limit), None)
+        first = name.split("_")[0]
+        base = next((b for b in (name, first, name.rstrip("0123456789"), first.rstrip("0123456789")) if b in limit), None)
         return v if base is None else np.where(v == 0, 0.0, np.sign(v)*limit[base]) if limit[base] else np.zeros_like(v)
 
     return replace(found, value={n: unscaled(n, v) for n, v in found.value.items()})

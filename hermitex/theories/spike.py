@@ -31,6 +31,7 @@ from hermitex.symbols import Delta, alpha0, beta, eta, z
 from hermitex.theories.conditional_coefficients import in_floats
 from hermitex.theories.curve import Curve
 from hermitex.theories.optimum import featureless
+from hermitex.theories.directions import DirectedTarget, Target, target_of
 from hermitex.theories.theory import Theory
 
 
@@ -49,14 +50,16 @@ class Spike(Cited, Shown):
     sources = ("cui2024",)
 
     sigma: Activation
-    g: Activation
+    g: Target
 
     # -- the constants -----------------------------------------------------------------------------------------------
     @cached_property
     def coefficients(self) -> dict[str, Expr]:
-        """sigma_0, sigma_1, sigma_2, Var sigma', g_0, g_1, E g^2: exact where there is a closed form, else E(...) nodes."""
-        s, g = self.sigma(z), self.g(z)
+        """sigma_0, sigma_1, sigma_2, g_0, g_1, E g^2: exact where there is a closed form, else E(...) nodes; g_1 may be |C_1|."""
+        s, g = self.sigma(z), self.g.expr
         found = {f"sigma_{k}": _mean(he*s) for k, he in enumerate((S.One, z, z**2 - 1))}
+        if isinstance(self.g, DirectedTarget):
+            return {**found, "g_0": self.g.mean(g), "g_1": sqrt(sum(v**2 for v in self.g.charged)), "g_squared": self.g.mean(g**2)}
         return {**found, "g_0": _mean(g), "g_1": _mean(z*g), "g_squared": _mean(g**2)}
 
     @cached_property
@@ -95,6 +98,11 @@ class Spike(Cited, Shown):
         """g_1/N_v, the overlap of the spike with the target's direction; 0 if g_1 = 0."""
         g_1 = self.coefficients["g_1"]
         return g_1/self.N_v if g_1 != 0 else S.Zero
+
+    @property
+    def Gamma(self) -> tuple[Expr, ...]:
+        """The overlaps with each direction of the target, C_1/N_v: (gamma,) of a target of one variable."""
+        return tuple(v/self.N_v for v in self.g.linear) if isinstance(self.g, DirectedTarget) else (self.gamma,)
 
     @property
     def limit(self) -> Spiked:
@@ -155,7 +163,7 @@ class Spike(Cited, Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """{"sigma", "target", "r", "c", "gamma", "coefficients"} as text that `hermitex.parse` reads."""
-        return dict(plain({"sigma": self.sigma(z), "target": self.g(z), **self._rows(), "coefficients": self.coefficients}))
+        return dict(plain({"sigma": self.sigma(z), "target": self.g.expr, **self._rows(), "coefficients": self.coefficients}))
 
 
 def spike(sigma: Formula, g: Formula) -> Spike:
@@ -168,12 +176,12 @@ def spike(sigma: Formula, g: Formula) -> Spike:
     Parameters
     ----------
     sigma : activation: a name, text or expression in z, or `Activation`
-    g : target, likewise; square integrable
+    g : target, likewise, or in z1, z2, ...: g_1 is then |C_1|, C_1 = E[g z]; square integrable
 
     Returns
     -------
-    Spike : `.r`, `.c`, `.gamma` in alpha0 (batch n_B/d), eta (step/d), beta (width p/d), Delta (label noise); `.limit` at
-    alpha0 = oo; ``spike(sigma, g)(alpha0, eta, beta, Delta)`` the numbers.
+    Spike : `.r`, `.c`, `.gamma` in alpha0 (batch n_B/d), eta (step/d), beta (width p/d), Delta (label noise); `.Gamma`, the
+    overlaps with z1, z2, ...; `.limit` at alpha0 = oo; ``spike(sigma, g)(alpha0, eta, beta, Delta)`` the numbers.
 
     Raises
     ------
@@ -193,17 +201,17 @@ def spike(sigma: Formula, g: Formula) -> Spike:
     >>> [round(v, 10) for v in spike("tanh", "sin")(alpha0=20, eta=3)]
     [1.1340555093, 1.0189732005, 0.9718544445]
     """
-    return _made(activation(sigma), activation(g))
+    return _made(activation(sigma), target_of("spike", g))
 
 
 @cache
-def _made(sigma: Activation, g: Activation) -> Spike:
+def _made(sigma: Activation, g: Target) -> Spike:
     for role, f in (("activation", sigma), ("target", g)):
         require_square_integrable("spike", role, f)
     return Spike(sigma, g)
 
 
-def require_square_integrable(asking: str, role: str, f: Activation) -> None:
+def require_square_integrable(asking: str, role: str, f: Target) -> None:
     """Raise one clear line if E f(z)^2 was proved to be infinite, or is beyond what a float holds."""
     in_floats(f)
     if f.in_L2 is False:
@@ -223,6 +231,14 @@ def explain_missing_moment(found: Solution, sigma: Activation, numbers: Mapping[
     why = f"the features have no second moment: E sigma(u)^2 = oo at Var u = r^2 + c = {float(spread):g}; take r and c smaller"
     reason = np.where(width == width[worst], why, np.ravel(np.asarray(found.reason, dtype=object))).astype(object)
     return replace(found, reason=reason if np.ndim(found.converged) else why)
+
+
+def say_noise(found: Solution, numbers: Mapping[str, np.ndarray]) -> Solution:
+    """The same solution, with a note where a gradient step was asked for and the target has no linear part to point at."""
+    if "alpha0" not in numbers or np.any(numbers["gamma"]) or not np.any(numbers["eta"]):
+        return found
+    return replace(found, notes=(*found.notes, "C_1 = E[g z] = 0: the spike is pure noise (gamma = 0); the step finds no "
+                                 "direction, and of g the readout learns the mean alone"))
 
 
 _LETTERS = (alpha0, eta, beta, Delta)
@@ -246,11 +262,12 @@ def _constants(asked: Spike, parameters: tuple[tuple[str, float], ...]) -> dict[
     wanted = {**{n: k[n] for n in ("sigma_0", "sigma_1", "sigma_2", "g_0", "g_1")}, "rest": asked.R_2.subs(Delta, 0),
               "slope": asked.slope_variance}
     subs = dict(parameters)
+    digits = 17 if isinstance(asked.g, Activation) else 14  # an average over several variables has fewer
     try:
-        found = {n: float(evaluate(e, digits=17, subs=subs)) for n, e in wanted.items()}
+        found = {n: float(evaluate(e, digits=digits, subs=subs)) for n, e in wanted.items()}
     except Divergent as error:
         raise BadInput(f"spike: {error}") from error
-    size = float(evaluate(k["g_squared"], digits=17, subs=subs))**0.5
+    size = float(evaluate(k["g_squared"], digits=digits, subs=subs))**0.5
     vanishes = 1e-15  # of sqrt(E g^2): a coefficient that small is a zero that was not proved
     if abs(found["g_1"]) <= vanishes*size:
         found["g_1"] = 0.0
@@ -271,14 +288,14 @@ def _parameters(asked: Spike, given: Mapping[str, Any]) -> tuple[tuple[str, floa
         raise BadInput("spike: a parameter of sigma or g is one number") from None
 
 
-def free_parameters(*functions: Activation) -> tuple[str, ...]:
+def free_parameters(*functions: Target) -> tuple[str, ...]:
     """Names of the letters other than z in the functions, sorted."""
     return tuple(sorted({s.name for f in functions for s in f.letters}))
 
 
-def functions(asking: str, sigma: Any, g: Any, taken: set[str]) -> tuple[Activation, Activation]:
+def functions(asking: str, sigma: Any, g: Any, taken: set[str]) -> tuple[Activation, Target]:
     """Activation and target as a theory takes them: square integrable, their parameters not called like its own letters."""
-    made = activation(sigma), activation(g)
+    made = activation(sigma), g if isinstance(g, DirectedTarget) else activation(g)
     for role, f in zip(("activation", "target"), made, strict=True):
         require_square_integrable(asking, role, f)
     if clash := sorted({*free_parameters(*made)} & taken):
@@ -286,7 +303,7 @@ def functions(asking: str, sigma: Any, g: Any, taken: set[str]) -> tuple[Activat
     return made
 
 
-def own_letters(functions: Sequence[Activation], taken: Iterable[Any]) -> tuple[Symbol, ...]:
+def own_letters(functions: Sequence[Target], taken: Iterable[Any]) -> tuple[Symbol, ...]:
     """The letters other than z in the functions, as parameters of a system whose other names are `taken`.
 
     Raises BadInput where a function has given a letter of the equations to a parameter of its own.
@@ -314,7 +331,7 @@ def _within(asking: str, name: str, v: np.ndarray) -> None:
         raise BadInput(f"{asking}: {name} = {v[~good].flat[0]:g}; it must be {must}")
 
 
-def complete_numbers(asking: str, sigma: Activation, g: Activation, numbers: Mapping[str, np.ndarray],
+def complete_numbers(asking: str, sigma: Activation, g: Target, numbers: Mapping[str, np.ndarray],
               *, spiked: tuple[str, ...] = ("r", "c", "gamma")) -> dict[str, np.ndarray]:
     """The numbers of a one-step theory, checked, with r, c, gamma from (alpha0, eta) where these were given.
 
@@ -340,6 +357,8 @@ def complete_numbers(asking: str, sigma: Activation, g: Activation, numbers: Map
     if len(step) == 1 or (not step and not set(direct) >= set(spiked)):
         said = f"only {', '.join(step or direct)} was given" if step or direct else "the features are missing"
         raise BadInput(f"{asking}: {said}; give {ways}")
+    if not step and isinstance(g, DirectedTarget) and not any(g.charged) and np.any(numbers["gamma"]):
+        raise BadInput(f"{asking}: gamma is the overlap with C_1 = E[g z], which is 0 for {shorten(g.name, 50)}; give gamma = 0")
     if not step:
         return dict(numbers)
     own = free_parameters(sigma, g)
@@ -359,7 +378,7 @@ class OneStepFamily(Theory):
     """The letters, their completion and the description that every one-step theory shares."""
 
     sigma: Activation
-    g: Activation
+    g: Target
 
     name: ClassVar[str] = "one-step"
     sources: ClassVar[tuple[str, ...]] = ("cui2024",)

@@ -21,13 +21,13 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.systems.system import System
-from hermitex.theories.one_step import bias, epsilon, r
+from hermitex.theories.directions import DirectedTarget, Target, target_of
+from hermitex.theories.one_step import bias, epsilon, r, rho, seen
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters, own_letters, spike
 
 _TOTAL = 1e-9  # how far from 1 the sum of the fractions may be, and gamma in the orthogonal case
 _FAMILIES = ("m", "zeta", "psi", "q1_", "q2_", "V1_", "V2_", "Vhat1_", "Vhat2_", "qhat1_", "qhat2_", "zetatilde", "psitilde")
-_rho = Symbol("rho", real=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,9 +41,11 @@ class VocabularyOneStep(OneStepFamily):
     fractions : pi_k > 0, their shares of the neurons, which sum to 1
     norms : c_k > 0, the bulk variance of each letter; by default that of Result 3.1 at the letter's own rate eta u_k where
         alpha0 and eta are given, else the common c
+    biases : b_k, which shift the pre-activations of each letter beside the common bias (default: 0)
     rows : "sphere" (independent rows, any beta and gamma) or "orthogonal" (W W^T diagonal: gamma = 1, beta <= 1)
 
-    Order parameters, k and l counting letters from 1: m1, zeta1, psi1, zetatilde1, psitilde1 (one per letter k), the
+    Order parameters, k and l counting letters from 1: m1, zeta1, psi1, zetatilde1, psitilde1 (one per letter k; psi1_2 of
+    letter 1 along z2 where the target has several directions), the
     variances V2_1 and overlaps q2_1 = |a_k|^2/p with their conjugates Vhat2_1, qhat2_1, and for independent rows the
     matrices V1_12, q1_12 and conjugates Vhat1_12 (Mhat), qhat1_12, written for k <= l. Orthogonal rows have no matrices: V2_k
     is V_k = 1/(lamda + Vhat_k), and psi is absent.
@@ -63,27 +65,31 @@ class VocabularyOneStep(OneStepFamily):
     fractions: tuple[float, ...] = (1.0,)
     norms: tuple[float, ...] | None = None
     rows: str = "sphere"
+    biases: tuple[float, ...] | None = None
 
     loss: ClassVar[str] = "square"
     network: ClassVar[str] = "srf"
 
     @classmethod
-    def of(cls, sigma: Any, g: Any, vocabulary: Any, fractions: Any = None, norms: Any = None, rows: str = "sphere"
-           ) -> VocabularyOneStep:
+    def of(cls, sigma: Any, g: Any, vocabulary: Any, fractions: Any = None, norms: Any = None, rows: str = "sphere",
+           biases: Any = None) -> VocabularyOneStep:
         """From what a user types: names or formulas, and lists of numbers; equal fractions by default."""
         u = _listed("vocabulary", vocabulary)
         shares = (1/len(u),)*len(u) if fractions is None else _listed("fractions", fractions)
-        return cls(activation(sigma), activation(g), u, shares, None if norms is None else _listed("norms", norms), rows)
+        c, b = (None if v is None else _listed(n, v) for n, v in (("norms", norms), ("biases", biases)))
+        return cls(activation(sigma), target_of("one-step", g), u, shares, c, rows, b)
 
     def __post_init__(self) -> None:
-        for name, given in (("fractions", self.fractions), ("norms", self.norms)):
+        for name, given in (("fractions", self.fractions), ("norms", self.norms), ("biases", self.biases)):
             if given is not None and len(given) != len(self.vocabulary):
                 raise BadInput(f"one-step: {name} has {len(given)} entries for {len(self.vocabulary)} letters of the vocabulary; "
                                "give one for each letter")
-            if given is not None and min(given) <= 0:
+            if given is not None and name != "biases" and min(given) <= 0:
                 raise BadInput(f"one-step: {name} holds {min(given):g}; every entry must be positive")
         if abs(sum(self.fractions) - 1) > _TOTAL:
             raise BadInput(f"one-step: the fractions of the vocabulary sum to {sum(self.fractions):.10g}, not to 1")
+        if self.rows == "orthogonal" and (self.biases is not None or isinstance(self.g, DirectedTarget)):
+            raise BadInput("one-step: rows='orthogonal' is for a target of one direction z, without biases; use rows='sphere'")
         if self.rows not in ("sphere", "orthogonal"):
             raise BadInput(f"one-step: with a vocabulary, rows is 'sphere' (independent rows) or 'orthogonal', not {self.rows!r}")
 
@@ -93,8 +99,9 @@ class VocabularyOneStep(OneStepFamily):
         return self._build()
 
     def _build(self, **how: bool) -> System:
-        build = orthogonal_rows if self.rows == "orthogonal" else independent_rows
-        return build(self.sigma, self.g, len(self.vocabulary), **how)
+        if self.rows == "orthogonal":
+            return orthogonal_rows(self.sigma, self.g, len(self.vocabulary), **how)
+        return independent_rows(self.sigma, self.g, len(self.vocabulary), self.biases is not None, **how)
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         """Solve at complete numbers; lam = 0 is the limit lam -> 0+, which exists off n = p."""
@@ -106,7 +113,8 @@ class VocabularyOneStep(OneStepFamily):
     def order_parameters(self) -> tuple[str, ...]:
         """m1, m2, ..., zeta1, ...: the unknowns of the system, family by family."""
         names = [u.name for u in self.system.unknowns]
-        return tuple(n for family in _FAMILIES for n in names if n.rstrip("0123456789") == family)
+        families = {n: (n.split("_")[0] if n.startswith("psi") else n).rstrip("0123456789") for n in names}
+        return tuple(n for family in _FAMILIES for n in names if families[n] == family)
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, gamma, and u_k, pi_k, c_k; c is the mean of the c_k over the neurons."""
@@ -123,15 +131,19 @@ class VocabularyOneStep(OneStepFamily):
         done["epsilon"] = one/done.get("dimension", np.inf*one)
         for k, (u, share, v) in enumerate(zip(self.vocabulary, self.fractions, cs, strict=True), start=1):
             done |= {f"u{k}": u*one, f"pi{k}": share*one, f"c{k}": np.asarray(v, dtype=float)}
+        done |= {f"b{k}": b*one for k, b in enumerate(self.biases or (), start=1)}
         return done
 
-    def _recentred(self) -> Activation:
+    def _recentred(self) -> Target:
         """The target against which Result 3.1 has the right residual: the network starts at f^0 = sigma_0 sum_k pi_k u_k."""
         sigma_0 = spike(self.sigma, self.g).coefficients["sigma_0"]
         mean = Rational(sum(u*share for u, share in zip(self.vocabulary, self.fractions, strict=True)))
-        return Activation(self.g.name, self.g(z) + (1 - mean)*sigma_0) if sigma_0 != 0 else self.g
+        if sigma_0 == 0:
+            return self.g
+        moved = self.g.expr + (1 - mean)*sigma_0
+        return Activation(self.g.name, moved) if isinstance(self.g, Activation) else DirectedTarget(moved, self.g.variables)
 
-    def _norms(self, residual: Activation, done: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    def _norms(self, residual: Target, done: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """c_k of Result 3.1: the gradient of a neuron is proportional to its own readout, so its rate is eta u_k."""
         made = spike(self.sigma, residual)
         at = {n: np.asarray(done.get(n, d), dtype=float) for n, d in (("alpha0", 0), ("eta", 0), ("beta", 1), ("Delta", 0))}
@@ -149,11 +161,11 @@ class VocabularyOneStep(OneStepFamily):
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma, target, vocabulary, fractions, norms (those in use) and rows, then the numbers that stayed fixed."""
-        own = {f"{n}{k}" for k in range(1, len(self.vocabulary) + 1) for n in ("u", "pi", "c")}
+        own = {f"{n}{k}" for k in range(1, len(self.vocabulary) + 1) for n in ("u", "pi", "c", "b")}
         norms = [fixed[f"c{k}"] for k in range(1, len(self.vocabulary) + 1) if f"c{k}" in fixed]
         rest = {k: v for k, v in fixed.items() if k not in own | {"epsilon"}}
         return {**super().described(rest), "vocabulary": list(self.vocabulary), "fractions": list(self.fractions),
-                **({"norms": norms} if norms else {}), "rows": self.rows}
+                **({"norms": norms} if norms else {}), **({"biases": list(self.biases)} if self.biases else {}), "rows": self.rows}
 
 
 def _listed(name: str, given: Any) -> tuple[float, ...]:
@@ -175,8 +187,9 @@ def K(x: Expr) -> Expr:
 class Letters:
     """The symbols of K letters: one family a name, x(k), and symmetric matrices, X(k, l)."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, shifted: bool = False) -> None:
         self.each = range(1, count + 1)
+        self.b = self.family("b") if shifted else dict.fromkeys(self.each, S.Zero)
         self.pairs = list(combinations_with_replacement(self.each, 2))
         self.u, self.pi, self.c = (self.family(n, positive=n != "u") for n in ("u", "pi", "c"))
         self.mu_0, self.mu_1, self.mu_22 = (self.family(f"{n}_") for n in ("mu0", "mu1", "mu22"))
@@ -190,9 +203,9 @@ class Letters:
         """A symmetric matrix of symbols, name_kl with k <= l."""
         return Matrix(len(self.each), len(self.each), lambda i, j: Symbol(f"{name}_{min(i, j) + 1}{max(i, j) + 1}", real=True))
 
-    def parameters(self, functions: tuple[Activation, ...], taken: Sequence[Symbol]) -> list[Symbol]:
+    def parameters(self, functions: tuple[Target, ...], taken: Sequence[Symbol]) -> list[Symbol]:
         """The letters that get numbers, including the own u_k, pi_k, c_k."""
-        own = [*self.u.values(), *self.pi.values(), *self.c.values()]
+        own = [*self.u.values(), *self.pi.values(), *self.c.values(), *(b for b in self.b.values() if b != 0)]
         common = [alpha, beta, lamda, r, gamma, Delta, bias, epsilon, *own]
         return [*common, *own_letters(functions, (*taken, *common))]
 
@@ -200,7 +213,7 @@ class Letters:
         """mu_0, mu_1 and mu_2^2 of every letter: those of (r u_k, c_k)."""
         found: dict[Symbol, Expr] = {}
         for k in self.each:
-            s = sigma(r*self.u[k]*kappa + bias + sqrt(self.c[k])*z)
+            s = sigma(r*self.u[k]*kappa + bias + self.b[k] + sqrt(self.c[k])*z)
             found[self.mu_0[k]] = E(s, z)
             found[self.mu_1[k]] = E(z*s, z)/sqrt(self.c[k])
             found[self.mu_22[k]] = E(s**2, z) - self.mu_0[k]**2 - self.c[k]*self.mu_1[k]**2
@@ -213,24 +226,29 @@ def _trained(error: Expr, Q: Symbol, interpolating: bool) -> Expr:
 
 
 @cache
-def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolating: bool = False) -> System:
+def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = False, *, interpolating: bool = False
+                     ) -> System:
     """The equations for rows that are independent and uniform on their spheres, |w_i|^2 = c_k; any beta and gamma.
 
     q_2 and q_1 are minus the derivatives of
     G = sum_k pi_k qhat_{2,k} V_{2,k} + tr(qhat_1 V_1)
-        + (alpha^2/beta) (sum_k pi_k c_k V_{2,k} zetatilde_k^2 + psitilde^T V_1 psitilde)
+        + (alpha^2/beta) (sum_k pi_k c_k V_{2,k} zetatilde_k^2 + sum_j psitilde_j^T V_1 psitilde_j)
     with respect to L_k = lamda + Vhat_{2,k} and Mhat; through V_{2,k}, which L and Mhat determine, they are linear in themselves.
     """
-    a = Letters(count)
+    a = Letters(count, shifted=shifted)
     pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22
-    V2, Vhat2, psi, psitilde, q2, qhat2 = (a.family(n, positive=n in ("V2_", "Vhat2_"))
-                                           for n in ("V2_", "Vhat2_", "psi", "psitilde", "q2_", "qhat2_"))
+    V2, Vhat2, q2, qhat2 = (a.family(n, positive=n in ("V2_", "Vhat2_")) for n in ("V2_", "Vhat2_", "q2_", "qhat2_"))
+    moments = seen(g)
+    names = [""] if isinstance(g, Activation) else [f"_{j}" for j in range(1, len(g.variables) + 1)]
+    # of every direction the overlaps of all letters
+    psi, psitilde = ([{k: Symbol(f"{n}{k}{name}", real=True) for k in a.each} for name in names] for n in ("psi", "psitilde"))
+    h1 = [Symbol(f"h1{name}", real=True) for name in names]
     V1, Mhat, q1, qhat1 = (a.matrix(n) for n in ("V1", "Vhat1", "q1", "qhat1"))
-    h, h1, h2, Q, B, e = (Symbol(n, real=True) for n in ("h", "h1", "h2", "Q", "B", "e"))
-    teacher = g(gamma*kappa + sqrt(_rho)*z)
+    h, h2, Q, B, e = (Symbol(n, real=True) for n in ("h", "h2", "Q", "B", "e"))
     mu = Matrix([mu_1[k] for k in a.each])
-    tilted, tilde = Matrix([psi[k] for k in a.each]), Matrix([psitilde[k] for k in a.each])
-    inner = V1*(qhat1 + alpha**2/beta*tilde*tilde.T)*V1           # V_1 (qhat_1 + (alpha^2/beta) psitilde psitilde^T) V_1
+    tilted, tilde = ([Matrix([v[k] for k in a.each]) for v in family] for family in (psi, psitilde))
+    # V_1 (qhat_1 + (alpha^2/beta) sum_j psitilde_j psitilde_j^T) V_1
+    inner = V1*(qhat1 + sum((alpha**2/beta*v*v.T for v in tilde), 0*V1))*V1
     drop = V1*Mhat                                               # (pi_k c_k V_{2,k} [Mhat (I + D Mhat)^{-1}]_kl)_kl
     slope = diag(*(1/(pi[k]*c[k]*V2[k]) for k in a.each))*V1     # (I + Mhat D)^{-1}
     inverse, drops = responses(V2, Mhat, {k: pi[k]*c[k]*V2[k] for k in a.each})
@@ -247,9 +265,10 @@ def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolat
     for k in a.each:
         equations[zeta[k]] = alpha*pi[k]*c[k]*V2[k]*zetatilde[k]
         equations[zetatilde[k]] = K(kappa*mu_1[k]*(h - B)*Q)
-    for k in a.each:
-        equations[psi[k]] = alpha*(V1*tilde)[k - 1]
-        equations[psitilde[k]] = K(mu_1[k]*h1*Q)
+    for j, f in enumerate(h1):
+        for k in a.each:
+            equations[psi[j][k]] = alpha*(V1*tilde[j])[k - 1]
+            equations[psitilde[j][k]] = K(mu_1[k]*f*Q)
     for j in a.each:
         through = sum(c[k]*(drop[k - 1, j - 1]/(pi[k]*c[k]*V2[k]))**2*q2[k] for k in a.each)
         weight = pi[j]*qhat2[j] + alpha**2/beta*pi[j]*c[j]*zetatilde[j]**2 + m[j]**2*epsilon/(beta*pi[j]*V2[j]**2)
@@ -263,11 +282,12 @@ def independent_rows(sigma: Activation, g: Activation, count: int, *, interpolat
         equations[qhat1[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*e*Q**2)
 
     where = {
-        _rho: 1 - gamma**2, **a.coefficients(sigma),
-        h: E(teacher, z), h1: E(z*teacher, z), h2: E(teacher**2, z) + Delta,
+        rho: 1 - gamma**2, **a.coefficients(sigma), **getattr(g, "names", {}),
+        h: moments.h, **dict(zip(h1, moments.h_1, strict=True)), h2: moments.squared + Delta,
         Q: 1/((0 if interpolating else 1) + _quadratic(V1, mu) + sum(pi[k]*V2[k]*mu_22[k] for k in a.each)),
         B: sum(mu_0[k]*m[k] + kappa*mu_1[k]*zeta[k] for k in a.each),
-        e: h2 - 2*B*h + B**2 - 2*h1*(mu.T*tilted)[0] + _quadratic(q1, mu) + sum(mu_22[k]*q2[k] for k in a.each),
+        e: (h2 - 2*B*h + B**2 - sum(2*f*(mu.T*v)[0] for f, v in zip(h1, tilted, strict=True))
+            + _quadratic(q1, mu) + sum(mu_22[k]*q2[k] for k in a.each)),
     }
     return System(equations, where=where, parameters=a.parameters((sigma, g), (*equations, *where)),
                   observables={"test_error": K(e) - Delta, "train_error": _trained(e, Q, interpolating)},

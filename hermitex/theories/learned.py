@@ -1,0 +1,173 @@
+r"""F(s) = E_u[mu_0 m + kappa mu_1 zeta + mu_1 psi w],   kappa = gamma s + sqrt(rho) u,   w = sqrt(rho) s - gamma u.
+
+What was learned: given kappa and the target's coordinate w beside it, the readout's output has the mean in the bracket and
+the variance mu_1^2 (q_1 - psi^2) + mu_2^2 q_2, over everything else in x. With several directions s = e.z, e = C_1/|C_1|, and
+psi is the one along e. Figure 1 of cui2024 shows F.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from sympy import Symbol, sqrt, symbols
+
+from hermitex.errors import BadInput, NoValue
+from hermitex.hints import Axes, Numbers
+from hermitex.show.plots import curves
+from hermitex.solvers.solution import Solution
+from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.gaussian import E
+from hermitex.symbols import c, kappa, m, z, zeta
+from hermitex.systems.system import System
+from hermitex.theories.directions import DirectedTarget, Target
+
+r, bias, q2 = symbols("r bias q2", real=True)
+shift, width, tilt, slope, left, F, square, both = symbols("shift width tilt slope left F square both", real=True)
+
+
+class Learned(NamedTuple):
+    """Mean and standard deviation of the learned function, over everything in x that was not given."""
+
+    mean: Any
+    spread: Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OneStepSolution(Solution):
+    """A solution of `one_step`, with the function that was learned."""
+
+    theory: Any = None
+
+    @classmethod
+    def of(cls, found: Solution, theory: Any) -> OneStepSolution:
+        """The same numbers, with the theory they came from."""
+        return cls(**{f.name: getattr(found, f.name) for f in fields(Solution)}, theory=theory)
+
+    def learned(self, z: Numbers | None = None, kappa: Numbers | None = None) -> Learned:
+        """Mean and spread of the learned function against the target's direction, against the spike's, or given both.
+
+        Parameters
+        ----------
+        z : values of theta.x; of several directions those of e.x, e = C_1/|C_1|
+        kappa : values of v.x, v the direction of the spike
+
+        Returns
+        -------
+        Learned : `.mean` and `.spread` (standard deviation), numbers or arrays as z and kappa.
+
+        Raises
+        ------
+        BadInput : neither is given; the solution holds several points (take `.point(k)`); both at gamma = 1 or -1.
+
+        Guarantee
+        ---------
+        The limit of the sources, its mean square to ten digits; a spread below 1e-7 of the output is rounding. See
+        docs/promise.md.
+
+        Examples
+        --------
+        >>> from hermitex.theories import one_step
+        >>> found = one_step("tanh", "sin").solve(alpha=2, lam=0.05, r=1.8, c=1.1, gamma=0.9)
+        >>> round(found.learned(z=0.5).mean, 10), round(found.learned(z=0.5).spread, 10)
+        (0.419255988, 0.2745113885)
+        """
+        if z is None and kappa is None:
+            raise NoValue("learned", "z", "[-2, 0, 2]")
+        at = self._at()
+        psi, q1, gamma = self._along(at), float(self["q1"]), float(at["gamma"])
+        rho = (1 - gamma)*(1 + gamma)
+        zero = np.zeros(())
+        where: dict[str, Any]
+        if z is None:
+            k = _line("kappa", kappa)
+            where = {"shift": k, "width": zero, "tilt": zero, "slope": zero, "left": q1}
+        elif kappa is None:
+            s = _line("z", z)
+            where = {"shift": gamma*s, "width": np.sqrt(rho), "tilt": psi*np.sqrt(rho)*s, "slope": -psi*gamma, "left": q1 - psi**2}
+        else:
+            s, k = np.broadcast_arrays(_line("z", z), _line("kappa", kappa))
+            if rho == 0:
+                raise BadInput("learned: at gamma = 1 or -1 the spike is the target's direction; give z or kappa, not both")
+            where = {"shift": k, "width": zero, "tilt": psi*(s - gamma*k)/np.sqrt(rho), "slope": zero, "left": q1 - psi**2}
+        shape = np.shape(where["shift"])
+        numbers = {**{n: float(at[n]) for n in ("r", "c", "bias")}, **{n: float(self[n]) for n in ("m", "zeta", "q2")}}
+        numbers |= {v.name: float(at[v.name]) for v in self.theory.sigma.letters}
+        found = law(self.theory.sigma).solve({**numbers, **{n: np.broadcast_to(v, shape).ravel() for n, v in where.items()}})
+        mean = np.reshape(found["F"], shape)
+        deviation = np.sqrt(np.maximum(np.reshape(found["both"] - found["square"], shape), 0))
+        return Learned(mean, deviation) if shape else Learned(mean.item(), deviation.item())
+
+    def plot_learned(self, ax: Axes | None = None, *, z: Numbers | None = None, kappa: Numbers | None = None) -> Axes:
+        """The learned function and its spread as a band, beside the target along z (default: -3 to 3), or along kappa -> axes."""
+        line = np.ravel(_line("z", next((v for v in (z, kappa) if v is not None), np.linspace(-3, 3, 61))))
+        along = z is not None or kappa is None
+        found = self.learned(z=line) if along else self.learned(kappa=line)
+        lines = {"learned": found.mean.tolist()}
+        if along:
+            lines["target"] = self._target(line).tolist()
+        ax = curves(line.tolist(), lines, ax, xlabel=r"$\langle\theta, x\rangle$" if along else r"$\kappa$")
+        band = ax.fill_between(line, found.mean - found.spread, found.mean + found.spread, alpha=0.2, linewidth=0)
+        band.set_gid("spread")
+        return ax
+
+    def _at(self) -> dict[str, np.ndarray]:
+        """The complete numbers of the one point."""
+        if self.points is not None:
+            raise BadInput(f"learned: the solution holds {self.points} points; take one, solution.point(0)")
+        if getattr(self.theory, "rows", "sphere") != "sphere":
+            raise BadInput("learned: the law of the output is known for rows='sphere'")
+        found: dict[str, np.ndarray] = self.theory.complete(self.theory.given(self.parameters))
+        return found
+
+    def _aimed(self, at: dict[str, np.ndarray]) -> tuple[Target, dict[str, float]]:
+        """The target with the direction of the spike, and the numbers in it."""
+        g, entries = self.theory.aimed(at) if hasattr(self.theory, "aimed") else (self.theory.g, {})
+        names = {v.name for v in g.names} if isinstance(g, DirectedTarget) else {v.name for v in g.letters}
+        return g, {**{n: float(self[n]) for n in names}, **{n: float(v) for n, v in entries.items()}}
+
+    def _along(self, at: dict[str, np.ndarray]) -> float:
+        """psi along the target's direction e."""
+        g, numbers = self._aimed(at)
+        if isinstance(g, Activation):
+            return float(self["psi"])
+        axis = [float(e.subs({v: numbers[v.name] for v in e.free_symbols})) for e in g.axis]
+        return sum(float(self[f"psi{j}"])*e for j, e in enumerate(axis, start=1))
+
+    def _target(self, line: np.ndarray) -> np.ndarray:
+        """The target along its direction, averaged over the others."""
+        from hermitex.kernels.compile import compile
+
+        g, numbers = self._aimed(self._at())
+        body, variable = (g(z), z) if isinstance(g, Activation) else (g.given_axis[0], Symbol("s", real=True))
+        numbers = {v.name: numbers[v.name] for v in body.free_symbols - {variable}}
+        return np.broadcast_to(np.asarray(compile(body)(**{variable.name: line}, **numbers)) if body.free_symbols else
+                               float(body), line.shape)
+
+
+@cache
+def law(sigma: Activation) -> System:
+    """F and the variance at kappa = shift + width u and psi w = tilt + slope u; the u of the average is written kappa."""
+    mu_0, mu_1, mu_22, k = symbols("mu_0 mu_1 mu_22 k", real=True)
+    s = r*k + bias + sqrt(c)*z
+    output = mu_0*m + k*mu_1*zeta + mu_1*(tilt + slope*kappa)
+    # The variance is known to digits of the mean square: where nothing spreads it is rounding, of which no rule makes digits.
+    spread = (output - F)**2 + mu_1**2*left + mu_22*q2
+    return System({F: E(output, kappa), square: E(output**2, kappa), both: E(output**2 + spread, kappa)}, where={
+        k: shift + width*kappa,
+        mu_0: E(sigma(s), z),
+        mu_1: E(z*sigma(s), z)/sqrt(c),
+        mu_22: E(sigma(s)**2, z) - mu_0**2 - c*mu_1**2,
+    }, parameters=[shift, width, tilt, slope, left, m, zeta, q2, r, c, bias, *sigma.letters], name="The learned function")
+
+
+def _line(name: str, given: Any) -> np.ndarray:
+    try:
+        found = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise BadInput(f"learned: {name} is numbers, not {str(given)[:40]}") from None
+    if not found.size or not np.all(np.isfinite(found)):
+        raise BadInput(f"learned: {name} is empty, or not finite")
+    return found
