@@ -15,7 +15,6 @@ from hermitex.errors import NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import over, sifted
 from hermitex.symbolic.conditioning import sift as sift
-from hermitex.symbolic.conditioning import tower as tower
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import He, index_factorial, to_hermite
 from hermitex.symbolic.terms import by_core, linear, terms

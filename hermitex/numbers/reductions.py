@@ -33,6 +33,7 @@ from sympy import (
 )
 
 from hermitex.numbers.invariant_directions import Directions, Row, images, orthonormal, product, vanishes
+from hermitex.symbolic.breaks.switches import orders, ranked
 from hermitex.symbolic.terms import factorwise
 
 
@@ -242,27 +243,29 @@ def linear_forms(us: Sequence[Expr], variables: Sequence[Symbol]) -> list[tuple[
 def by_largest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> list[Reduced] | None:
     """E h(max u_i) = sum_i E[h(u_i); u_j < u_i for all j], each over one variable, where the u_i are independent.
 
-    The mean of the maximum depends on the variances of the differences only: with h linear, forms with
-    Var(u_i - u_j) = s_i^2 + s_j^2 (equal correlations) count as independent.
+    So for the median and other nests of Max and Min of three forms and more. The mean depends on the variances of the differences
+    only: with h linear, forms with Var(u_i - u_j) = s_i^2 + s_j^2 (equal correlations) count as independent.
     """
-    largest = {e for e in body.atoms(Max, Min) if e.free_symbols.intersection(variables)}
-    if len(largest) != 1 or len((top := largest.pop()).args) < 3:
+    found = {e for e in body.atoms(Max, Min) if e.free_symbols.intersection(variables)}
+    outermost = [e for e in found if not any(e != o and o.has(e) for o in found)]
+    most = 6  # forms of a nest, of which each subset may be smaller than the one that is chosen
+    if len(outermost) != 1 or not 3 <= len(names := ranked(top := outermost[0])) <= (most if len(found) > 1 else len(names)):
         return None
-    M = Dummy("M", real=True)
+    M, z = Dummy("M", real=True), Dummy("z", real=True)
     h = body.xreplace({top: M})
-    turn = 1 if isinstance(top, Max) else -1
-    forms = linear_forms([turn*a for a in top.args], variables)
+    forms = linear_forms(names, variables)
     if forms is None or h.free_symbols.intersection(variables):
         return None
     sizes = variances([row for row, _ in forms], law, differences_only=h.is_polynomial(M) and Poly(h, M).degree() == 1)
     if sizes is None:
         return None
-    z = Dummy("z", real=True)
+    laws = {name: (mean, size) for name, (_, mean), size in zip(names, forms, sizes, strict=True)}
     parts = []
-    for i, (_, mean) in enumerate(forms):
-        u = mean + sqrt(sizes[i])*z
-        others = Mul(*((1 + erf((u - m)/sqrt(2*sizes[j])))/2 for j, (_, m) in enumerate(forms) if j != i))
-        parts.append(Reduced(S.One, h.xreplace({M: turn*u})*others, (z,)))
+    for chosen, below, above in orders(top):
+        u = laws[chosen][0] + sqrt(laws[chosen][1])*z
+        sides = [*((w, 1) for w in below), *((w, -1) for w in above)]
+        chances = [(1 + side*erf((u - laws[w][0])/sqrt(2*laws[w][1])))/2 for w, side in sides]
+        parts.append(Reduced(S.One, h.xreplace({M: u})*Mul(*chances), (z,)))
     return _alike_together(parts)
 
 

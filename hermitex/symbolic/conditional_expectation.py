@@ -18,6 +18,7 @@ from typing import Any
 from sympy import (
     Abs,
     Add,
+    And,
     Dummy,
     Eq,
     Expr,
@@ -38,6 +39,7 @@ from sympy import (
     log,
     oo,
     pi,
+    piecewise_fold,
     roots,
     sign,
     sinh,
@@ -45,7 +47,7 @@ from sympy import (
     tanh,
 )
 from sympy.core.symbol import Str
-from sympy.logic.boolalg import BooleanAtom
+from sympy.logic.boolalg import Boolean, BooleanAtom
 
 from hermitex.errors import BadInput
 from hermitex.symbolic import laws
@@ -78,7 +80,9 @@ class ConditionalMean(Expr):
 
     def doit(self, **hints: Any) -> Expr:
         """The value of its quotient, exact where the rules of averages make it so."""
-        return tails(self.quotient().doit(**hints)) if hints.get("deep", True) else self
+        if not hints.get("deep", True):
+            return self
+        return tails(_with_a_chance(*(side.doit(**hints) for side in self._sides())))
 
     def quotient(self) -> Expr:
         """The quotient of two averages.
@@ -87,20 +91,26 @@ class ConditionalMean(Expr):
         ------
         BadInput : the label has not that value, or no rule tells where it has it.
         """
+        above, below = self._sides()
+        return above/below
+
+    def _sides(self) -> tuple[Expr, Expr]:
         above, below = (self.args[0].replace(lambda e: isinstance(e, Expectation) and isinstance(e.body, _Observed),
                                              lambda e, chosen=chosen: self._average(e, chosen)) for chosen in (True, False))
         if below == 0 or above.has(_Observed):
             raise BadInput(f"{self}: the condition has no chance" if below == 0 else f"{self}: the label depends on nothing random")
-        return above/below
+        return above, below
 
     def _average(self, node: Expectation, chosen: bool) -> Expr:
         """E[f p], or E[p] if not `chosen`, of one node."""
+        observed, variables = node.open()
+        f, label = observed.args if chosen else (S.One, observed.args[1])
+        if not isinstance(label, Expr):
+            return linear(over(f*Piecewise((S.One, label), (S.Zero, True)), variables, node.covariance))
         observed, variables = independent(node)
         f, label = observed.args if chosen else (S.One, observed.args[1])
         if isinstance(label, _LawOfLabel):
             return linear(over(f*label.args[1](self.args[1]), variables))
-        if not isinstance(label, Expr):
-            return linear(over(f*Piecewise((S.One, label), (S.Zero, True)), variables))
         if (values := _values(label, variables)) is not None:
             return linear(over(expand(f*self._indicator(label, values)), variables))
         return self._where(f, label, variables)
@@ -220,6 +230,19 @@ def _drawn(x: Any) -> _LawOfLabel:
     from sympy.stats import density
 
     return _LawOfLabel(Str(x.name), Lambda(at, density(x)(at)))
+
+
+def _with_a_chance(above: Expr, below: Expr) -> Expr:
+    """above/below, nan in those cases of the letters in which the condition has no chance."""
+    cases = piecewise_fold(below).args if below.has(Piecewise) else ()
+    if not any(v == 0 for v, _ in cases):
+        return above/below
+
+    def within(given: Boolean) -> Expr:
+        held = And.make_args(given)
+        return above.replace(Piecewise, lambda *some: next((v for v, c in some if c == True or c in held), Piecewise(*some)))  # noqa: E712
+
+    return Piecewise(*((within(c)/v if v != 0 else S.NaN, c) for v, c in cases))
 
 
 def _values(label: Expr, variables: Sequence[Symbol]) -> list[Expr] | None:

@@ -32,7 +32,7 @@ from sympy import (
 )
 from sympy.core.relational import Relational
 
-from hermitex.errors import BadInput, NoClosedForm
+from hermitex.errors import NoClosedForm
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.terms import linear, terms
@@ -67,50 +67,14 @@ def _short(expr: Expr) -> Expr:
     return flat if flat.is_polynomial(*flat.free_symbols) or flat.count_ops() > 200 else cancel(flat)
 
 
-def independent(node: Expectation, first: Sequence[str] = ()) -> tuple[Expr, tuple[Symbol, ...]]:
-    """The integrand over independent standard normals; the variables named in `first` come first and stay as they are.
-
-    (Up to their variance: a variable of variance s^2 becomes s times a standard one.)
-    """
+def independent(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
+    """The integrand over independent standard normals; a variable of variance s^2 becomes s times a standard one."""
     body, variables = node.open()
-    names = [v.name for v in variables]
-    for name in first:
-        if name not in names:
-            raise BadInput(f"tower: {name} is not a variable of {node}")
-    order = [names.index(n) for n in first] + [i for i, n in enumerate(names) if n not in first]
-    ordered = tuple(variables[i] for i in order)
     if node.independent:
-        return body, ordered
-    lower = cholesky(node.covariance.extract(order, order))
-    images = [Add(*(lower[i, k]*ordered[k] for k in range(i + 1))) for i in range(len(ordered))]
-    return body.subs(dict(zip(ordered, images, strict=True)), simultaneous=True), ordered
-
-
-def tower(node: Any, *given: Any) -> Expr | None:
-    """E[f(u, v)] = E_u[E_{v|u} f]: nested nodes over independent standard normals; None if there is one variable.
-
-    Parameters
-    ----------
-    node : an `Expectation` over two or more variables
-    given : the variables conditioned on (default: the first); factors that hold no other come out of the inner node
-
-    Examples
-    --------
-    >>> from sympy import Function
-    >>> from hermitex.symbolic.gaussian import E
-    >>> from hermitex.symbols import z1, z2, rho
-    >>> f, g = Function("f"), Function("g")
-    >>> tower(E(f(z1)*g(z2), z1, z2, cov={(z1, z2): rho}))
-    E(f(z1)*E(g(rho*z1 + z2*sqrt(1 - rho**2)), z2), z1)
-    """
-    if not isinstance(node, Expectation) or len(node.bound) < 2:
-        return None
-    names = [str(v) for v in given] or [node.bound[0].name]
-    body, variables = independent(node, names)
-    outer, inner = variables[:len(names)], variables[len(names):]
-    if not inner:
-        raise BadInput(f"tower: nothing is left to integrate given {', '.join(names)}")
-    return over(_pull_out(body, inner), outer)
+        return body, variables
+    lower = cholesky(node.covariance)
+    images = [Add(*(lower[i, k]*variables[k] for k in range(i + 1))) for i in range(len(variables))]
+    return body.subs(dict(zip(variables, images, strict=True)), simultaneous=True), variables
 
 
 def over(body: Expr, variables: Sequence[Symbol], covariance: Any = None) -> Expr:
@@ -120,14 +84,6 @@ def over(body: Expr, variables: Sequence[Symbol], covariance: Any = None) -> Exp
         return body
     cov = None if covariance is None else ImmutableDenseMatrix(Matrix(covariance).extract(kept, kept))
     return Expectation(body, Tuple(*(variables[i] for i in kept)), cov)
-
-
-def _pull_out(body: Expr, inner: Sequence[Symbol]) -> Expr:
-    """E_inner of a product or sum, what is constant outside."""
-    if body.is_Add:
-        return Add(*(_pull_out(a, inner) for a in body.args))
-    constant, rest = body.as_independent(*inner, as_Add=False)
-    return constant*over(rest, inner) if rest.has_free(*inner) else body
 
 
 def sift(node: Any) -> Expr | None:

@@ -1,21 +1,25 @@
 """E f exists if E|f| is finite over all variables of the node at once; else the node is refused, whatever is asked of it.
 
-Integrated one by one, the variables may hide it: E[z1/z2] is no number, though E_z1[z1/z2] = 0 for every z2.
+Integrated one by one, the variables may hide it: E[z1/z2] is no number, though E_z1[z1/z2] = 0 for every z2. Terms that may exist
+only together stay one term: (1 - cos(a z))/z^2 has an average, neither 1/z^2 nor cos(a z)/z^2 has one.
 """
 
 from __future__ import annotations
 
-from sympy import Add, Dummy, Expr
+from collections.abc import Sequence
+from typing import Any
+
+from sympy import Add, Dummy, Expr, Symbol, log
 from sympy.core.function import AppliedUndef
 
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
-from hermitex.symbolic.bounds.integrability import integrable
+from hermitex.symbolic.bounds.integrability import dangers, integrable, tempered
 from hermitex.symbolic.bounds.quotients import without_bounded_quotients
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.divergence import infinite_far_out, masses
-from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.indexed_sums import ArraySum
 
 
@@ -127,3 +131,35 @@ def exists_for_most(node: Expectation) -> bool | None:
         return found
     except HermitexError:
         return None
+
+
+# -- of sums ----------------------------------------------------------------------------------------------------------
+def kept_together(terms: Sequence[Expr], variables: tuple[Symbol, ...], cov: Any = None) -> list[Expr]:
+    """The terms, of which those that are not known to exist alone are added up.
+
+    Examples
+    --------
+    >>> from sympy import Symbol, cos, tanh
+    >>> x, a = Symbol("x", real=True), Symbol("a", real=True)
+    >>> kept_together([1/x**2, tanh(x), -cos(a*x)/x**2], (x,))
+    [tanh(x), -cos(a*x)/x**2 + x**(-2)]
+    """
+    if len(terms) < 2:
+        return list(terms)
+    alone = {t: _exists_alone(t, variables, cov) for t in terms}
+    lost = False in alone.values()  # then whatever is not proved to exist may be what it cancels against
+    joined = [t for t in terms if not alone[t] and (lost or _may_have_pole(t, variables))]
+    return list(terms) if len(joined) < 2 else [*(t for t in terms if t not in joined), Add(*joined)]
+
+
+def _exists_alone(term: Expr, variables: tuple[Symbol, ...], cov: Any) -> bool | None:
+    free = tuple(v for v in variables if v in term.free_symbols)
+    if all(tempered(term, v) for v in free):
+        return True
+    node = bind(term, variables, cov)
+    return exists_for_most(node) if isinstance(node, Expectation) else True
+
+
+def _may_have_pole(term: Expr, variables: tuple[Symbol, ...]) -> bool:
+    """Logarithms are none: they are integrable wherever they turn infinite, if what stands beside them is bounded."""
+    return bool(dangers(term.replace(log, lambda u: u), variables))

@@ -7,17 +7,7 @@
 from hermitex.symbolic.hermite_tensors import SymmetricTensor, tensor
 from hermitex.symbolic.series.coefficients import coefficient, coefficients
 from hermitex.symbolic.series.expansion import Expansion, expand
-from hermitex.symbolic.series.polynomials import (
-    He,
-    compose_affine,
-    differentiate,
-    h,
-    linearise,
-    mehler,
-    mehler_kernel,
-    multi_indices,
-    to_hermite,
-)
+from hermitex.symbolic.series.polynomials import He, multi_indices, to_hermite
 
 __all__ = [
     "Expansion",
@@ -25,13 +15,7 @@ __all__ = [
     "SymmetricTensor",
     "coefficient",
     "coefficients",
-    "compose_affine",
-    "differentiate",
     "expand",
-    "h",
-    "linearise",
-    "mehler",
-    "mehler_kernel",
     "multi_indices",
     "tensor",
     "to_hermite",

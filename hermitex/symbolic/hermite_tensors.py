@@ -17,10 +17,9 @@ from sympy import Add, Expr, ImmutableDenseNDimArray, Mul, Poly, Rational, S, Sy
 from hermitex.errors import BadInput
 from hermitex.hints import Formula, Variables
 from hermitex.show.display import Shown, latex
-from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.series.coefficients import coefficient, target
 from hermitex.symbolic.series.polynomials import index_factorial, multi_indices, order_of, to_hermite
-from hermitex.symbolic.subspaces import Matrix, is_zero, matrix, span
+from hermitex.symbolic.subspaces import Matrix, matrix, span
 from hermitex.symbolic.summands import Summand, split
 
 MAX_VARIABLES = 6  # a tensor of order 10 in six variables has 3003 entries
@@ -84,22 +83,6 @@ class SymmetricTensor(Shown):
         p = self.polynomial(_letters(self.dimension, "x")).xreplace(swap)
         return SymmetricTensor.of_polynomial(expand(p), y, self.order)
 
-    def contracted(self, vector: Sequence[Any]) -> SymmetricTensor:
-        """The tensor with one slot filled by a vector: C[v, ., ..., .], of one order less.
-
-        >>> from hermitex.symbols import z1, z2
-        >>> tensor(z1*z2, 2).contracted((1, 0)).entries
-        {(1, 0): 0, (0, 1): 1}
-        """
-        if self.order == 0 or len(vector) != self.dimension:
-            raise BadInput(f"contracted: a vector of length {len(vector)} does not fit a tensor of order {self.order} "
-                           f"in dimension {self.dimension}")
-        entries = {}
-        for a in multi_indices(self.dimension, self.order - 1):
-            up = (tuple(n + (i == j) for j, n in enumerate(a)) for i in range(self.dimension))
-            entries[a] = expand(Add(*(expression(v)*self.entries[b] for v, b in zip(vector, up, strict=True))))
-        return SymmetricTensor(self.order - 1, self.dimension, entries)
-
     def fibres(self) -> Matrix:
         """The rows (C[e_i, a])_i over all multi-indices a of the other slots: they span what the tensor charges."""
         if self.order == 0:
@@ -116,10 +99,6 @@ class SymmetricTensor(Shown):
         Matrix([[1, 1]])
         """
         return span(self.fibres())
-
-    def support(self) -> tuple[tuple[int, ...], ...]:
-        """The multi-indices with c_a != 0, each decided."""
-        return tuple(a for a, c in self.entries.items() if not is_zero(c))
 
     def full(self) -> Any:
         """All dimension**order entries, as an immutable SymPy array."""

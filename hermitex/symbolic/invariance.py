@@ -1,13 +1,12 @@
-"""v . grad g = 0 and (A z) . grad g = 0: the directions a function does not see, and the rotations that leave it alone.
+"""v . grad g = 0: the directions on which a function does not depend.
 
-A function is built from polynomials (the largest polynomial parts of its expression). What leaves each of them alone
-leaves the function alone, so the answer is a linear system in v or in the antisymmetric A, solved exactly.
+A function is built from polynomials (the largest polynomial parts of its expression). A direction on which none of them
+depends is one on which the function does not depend, so the answer is a linear system in v, solved exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 from sympy import (
@@ -21,7 +20,6 @@ from sympy import (
     Symbol,
     factor_list,
     sqrt,
-    zeros,
 )
 from sympy.core.relational import Relational
 from sympy.polys.polyerrors import BasePolynomialError
@@ -264,35 +262,3 @@ def _gathered(e: Any, names: set[Symbol]) -> Any:
         return symbols.standard(e.expand().replace(lambda n: n.is_Pow and n.exp == S.Half and n.base.is_Rational,
                                                    lambda n: sqrt(n.base)))
     return e.func(*(_gathered(a, names) for a in e.args))
-
-
-# -- rotations ---------------------------------------------------------------------------------------------------------
-def rotations(g: Expr, variables: Sequence[Symbol]) -> list[Matrix]:
-    """A basis of antisymmetric matrices A with (A z) . grad g = 0: g is left alone by exp(t A). Proved.
-
-    Examples
-    --------
-    >>> from sympy import sign
-    >>> from hermitex.symbols import z1, z2, z3
-    >>> rotations(sign(z1**2 + z2**2 - 1)*z3, (z1, z2, z3))
-    [Matrix([
-    [0, -1, 0],
-    [1,  0, 0],
-    [0,  0, 0]])]
-    """
-    variables = tuple(variables)
-    planes = list(combinations(range(len(variables)), 2))
-    rows: list[list[Expr]] = []
-    for p in polynomial_parts(g, variables):
-        turned = [p.diff(variables[j])*Poly(variables[i], *variables) - p.diff(variables[i])*Poly(variables[j], *variables)
-                  for i, j in planes]
-        rows += _rows(turned)
-    found = []
-    for weights in null_space(matrix(_distinct(rows), len(planes))).tolist():
-        A = zeros(len(variables), len(variables))
-        for (i, j), w in zip(planes, weights, strict=True):
-            A[i, j], A[j, i] = -w, w
-        found.append(Matrix(A))
-    return found
-
-

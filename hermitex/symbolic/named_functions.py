@@ -137,7 +137,7 @@ _SEVERAL: dict[str, Operation] = {
     "binomial": Operation("binomial", lambda n, k: sympy.gamma(n + 1)/(sympy.gamma(k + 1)*sympy.gamma(n - k + 1)), 2),
     "mod": Operation("mod", lambda a, b: a - b*sympy.floor(a/b), 2),
     "Mod": Operation("Mod", lambda a, b: a - b*sympy.floor(a/b), 2),
-    "median": Operation("median", lambda a, b, c: a + b + c - Max(a, b, c) - Min(a, b, c), 3),
+    "median": Operation("median", lambda a, b, c: Max(Min(a, b), Min(c, Max(a, b))), 3),
     **{f.__name__: Operation(f.__name__, f, 2) for f in _TWO},
 }
 

@@ -19,16 +19,15 @@ from hermitex.symbolic.indexed_sums import read_sums
 from hermitex.symbolic.law_constraints import apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.text import bounded_powers
-from hermitex.symbolic.text.expression_trees import from_tree, to_text, to_tree
 from hermitex.symbolic.text.functions import applied
 from hermitex.symbolic.text.grammar import Reader, check_variables, syntax
 from hermitex.symbolic.text.lexical import clean, excerpt
+from hermitex.symbolic.text.plain_data import to_text
 from hermitex.symbolic.text.reality import check_real
 from hermitex.symbolic.text.text_names import declared
 from hermitex.symbolic.undefined import slopes_done
 
-__all__ = ["check_real", "expression", "formula", "from_tree", "parse", "parse_with_letters", "real_expression", "to_text",
-           "to_tree"]
+__all__ = ["check_real", "expression", "formula", "parse", "parse_with_letters", "real_expression", "to_text"]
 
 
 def parse(text: str, symbols: Letters | None = None, variables: Iterable[Any] | str | None = None) -> Expr:

@@ -23,8 +23,7 @@ from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.digits.digit_program import LastDigitMoved, StraightLine, rational
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
-from hermitex.symbolic.digits.iterated_averages import by_terms, nested, whitened
-from hermitex.symbolic.digits.outward_sums import sums_outside
+from hermitex.symbolic.digits.iterated_averages import by_terms, nested, sums_outside, whitened
 from hermitex.symbolic.dimension_reduction import over_fewer
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind

@@ -1,7 +1,7 @@
 """T(h, a) = int_0^a exp(-h^2 (1 + x^2)/2) / (1 + x^2) dx / (2 pi): Owen's T, and the law of two signs that needs it.
 
 Two error functions of one normal, or one on a half line, are the correlation of two signs of shifted normals; with
-shifts that is Owen's T. The numeric names are those of `SCIPY_NAMES`; to N digits both evaluate through mpmath.
+shifts that is Owen's T. To N digits both evaluate through mpmath.
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ from sympy import (
 from sympy.core.function import ArgumentIndexError
 
 from hermitex.symbolic.arithmetic import mp, mpf
-
-#: What each function is called in scipy.special (None: a composition; see its `rewrite(OwenT)` and `_eval_evalf`).
-SCIPY_NAMES: dict[str, str | None] = {"OwenT": "owens_t", "SignCorrelation": None, "ReErf": None, "ImErf": None}
 
 
 def owen_t(h: Any, a: Any) -> mpf:
@@ -86,7 +83,26 @@ class LogFactorial(Function):
             return Expr._from_mpmath(mp.loggamma(mp.mpf(x) + 1), prec)
 
 
-class OwenT(Function):
+class _OfRealNumbers(Function):
+    """A real function of real numbers; `mpmath_value` is its value at numbers of mpmath."""
+
+    mpmath_value: Any
+
+    def _eval_is_extended_real(self) -> bool | None:
+        return True if all(a.is_extended_real for a in self.args) else None
+
+    _eval_is_real = _eval_is_extended_real
+
+    def _eval_evalf(self, prec: int) -> Expr | None:
+        """A Float of `prec` bits where every argument is a real number."""
+        args = [a._eval_evalf(prec + 10) if not a.is_Float else a for a in self.args]
+        if not all(isinstance(a, (Float, Integer, Rational)) for a in args):
+            return None
+        with mp.workprec(prec + 10):
+            return Float._new(type(self).mpmath_value(*(mp.own(a._to_mpmath(prec + 10)) for a in args))._mpf_, prec)
+
+
+class OwenT(_OfRealNumbers):
     """Owen's T function, T(h, a): the mass of {X > h, 0 < Y < a X} for two independent standard normals, h >= 0.
 
     Even in h, odd in a; T(0, a) = atan(a)/(2 pi), T(h, 1) = (1 - erf(h/sqrt(2))^2)/8 [owen1956].
@@ -99,6 +115,7 @@ class OwenT(Function):
     """
 
     nargs = 2
+    mpmath_value = staticmethod(owen_t)
 
     @classmethod
     def eval(cls, h: Expr, a: Expr) -> Expr | None:
@@ -124,14 +141,6 @@ class OwenT(Function):
             return exp(-(h**2) * (1 + a**2) / 2) / (2 * pi * (1 + a**2))
         raise ArgumentIndexError(self, argindex)
 
-    def _eval_is_extended_real(self) -> bool | None:
-        return True if all(a.is_extended_real for a in self.args) else None
-
-    _eval_is_real = _eval_is_extended_real
-
-    def _eval_evalf(self, prec: int) -> Expr | None:
-        return _evaluate(self, owen_t, prec)
-
     def _eval_rewrite_as_Integral(self, h: Expr, a: Expr, **kwargs: Any) -> Expr:
         x = Dummy("x", real=True)
         return Integral(exp(-(h**2) * (1 + x**2) / 2) / (1 + x**2), (x, 0, a)) / (2 * pi)
@@ -141,7 +150,26 @@ class OwenT(Function):
         return rf"{text}^{{{exp}}}" if exp else text
 
 
-class SignCorrelation(Function):
+def sign_correlation(h: Any, k: Any, rho: Any) -> mpf:
+    """E[sign(X + h) sign(Y + k)] of three mpmath reals at the working precision of mpmath.
+
+    Examples
+    --------
+    >>> print(mp.nstr(sign_correlation(1, 1, 0), 9), mp.nstr(mp.erf(mp.sqrt(0.5))**2, 9))
+    0.466064943 0.466064943
+    """
+    with mp.workprec(mp.prec + 10):
+        h, k, rho = mp.mpf(h), mp.mpf(k), mp.mpf(rho)
+        side = mp.sqrt(1 - rho * rho)
+        value = 2 * mp.asin(rho) / mp.pi
+        for u, v in ((h, k), (k, h)):
+            if u:  # the triangle of legs u and (v - rho u)/side; it is empty at u = 0
+                slope = (v - rho * u) / (u * side)
+                value += 2 * mp.atan(slope) / mp.pi - 4 * owen_t(u, slope)
+    return +value
+
+
+class SignCorrelation(_OfRealNumbers):
     """E[sign(X + h) sign(Y + k)], X and Y standard normal with correlation rho; smooth in h, k and |rho| < 1.
 
     = (2/pi) asin(rho) at h = k = 0, and an Owen T wherever the ratio k/h is known, whatever the sign of h [owen1956]:
@@ -157,6 +185,7 @@ class SignCorrelation(Function):
     """
 
     nargs = 3
+    mpmath_value = staticmethod(sign_correlation)
 
     @classmethod
     def eval(cls, h: Expr, k: Expr, rho: Expr) -> Expr | None:
@@ -190,33 +219,6 @@ class SignCorrelation(Function):
             raise ArgumentIndexError(self, argindex)
         return sqrt(2 / pi) * exp(-(h**2) / 2) * erf((k - rho * h) / sqrt(2 * (1 - rho**2)))
 
-    def _eval_is_extended_real(self) -> bool | None:
-        return True if all(a.is_extended_real for a in self.args) else None
-
-    _eval_is_real = _eval_is_extended_real
-
-    def _eval_evalf(self, prec: int) -> Expr | None:
-        return _evaluate(self, sign_correlation, prec)
-
-
-def sign_correlation(h: Any, k: Any, rho: Any) -> mpf:
-    """E[sign(X + h) sign(Y + k)] of three mpmath reals at the working precision of mpmath.
-
-    Examples
-    --------
-    >>> print(mp.nstr(sign_correlation(1, 1, 0), 9), mp.nstr(mp.erf(mp.sqrt(0.5))**2, 9))
-    0.466064943 0.466064943
-    """
-    with mp.workprec(mp.prec + 10):
-        h, k, rho = mp.mpf(h), mp.mpf(k), mp.mpf(rho)
-        side = mp.sqrt(1 - rho * rho)
-        value = 2 * mp.asin(rho) / mp.pi
-        for u, v in ((h, k), (k, h)):
-            if u:  # the triangle of legs u and (v - rho u)/side; it is empty at u = 0
-                slope = (v - rho * u) / (u * side)
-                value += 2 * mp.atan(slope) / mp.pi - 4 * owen_t(u, slope)
-    return +value
-
 
 def complex_erf(x: Any, y: Any) -> Any:
     """erf(x + i y) of two mpmath reals; far out by 1 - exp(-z^2)/(z sqrt(pi)) (1 - 1/(2 z^2) + 3/(2 z^2)^2 - ...) [DLMF 7.12.1].
@@ -243,7 +245,7 @@ def complex_erf(x: Any, y: Any) -> Any:
     return +(found if x > 0 else -mp.conj(found))
 
 
-class ReErf(Function):
+class ReErf(_OfRealNumbers):
     """Re erf(x + i y) for real x and y: what a cosine leaves on a half line; odd in x, even in y.
 
     d erf(x + i y) = (2/sqrt(pi)) exp(y^2 - x^2) (cos(2xy) - i sin(2xy)) (dx + i dy) [DLMF 7.2.1].
@@ -256,6 +258,7 @@ class ReErf(Function):
     """
 
     nargs = 2
+    mpmath_value = staticmethod(lambda x, y: complex_erf(x, y).real)
 
     @classmethod
     def eval(cls, x: Expr, y: Expr) -> Expr | None:
@@ -274,16 +277,8 @@ class ReErf(Function):
         turn = cos(2 * x * y) if argindex == 1 else sin(2 * x * y)
         return 2 * exp(y**2 - x**2) * turn / sqrt(pi)
 
-    def _eval_is_extended_real(self) -> bool | None:
-        return True if all(a.is_extended_real for a in self.args) else None
 
-    _eval_is_real = _eval_is_extended_real
-
-    def _eval_evalf(self, prec: int) -> Expr | None:
-        return _evaluate(self, lambda x, y: complex_erf(x, y).real, prec)
-
-
-class ImErf(Function):
+class ImErf(_OfRealNumbers):
     """Im erf(x + i y) for real x and y: even in x, odd in y, erfi(y) at x = 0 [DLMF 7.2.1].
 
     Examples
@@ -294,6 +289,7 @@ class ImErf(Function):
     """
 
     nargs = 2
+    mpmath_value = staticmethod(lambda x, y: complex_erf(x, y).imag)
 
     @classmethod
     def eval(cls, x: Expr, y: Expr) -> Expr | None:
@@ -312,22 +308,5 @@ class ImErf(Function):
         turn = -sin(2 * x * y) if argindex == 1 else cos(2 * x * y)
         return 2 * exp(y**2 - x**2) * turn / sqrt(pi)
 
-    def _eval_is_extended_real(self) -> bool | None:
-        return True if all(a.is_extended_real for a in self.args) else None
 
-    _eval_is_real = _eval_is_extended_real
-
-    def _eval_evalf(self, prec: int) -> Expr | None:
-        return _evaluate(self, lambda x, y: complex_erf(x, y).imag, prec)
-
-
-def _evaluate(node: Function, function: Any, prec: int) -> Expr | None:
-    """A Float of `prec` bits where every argument is a real number."""
-    args = [a._eval_evalf(prec + 10) if not a.is_Float else a for a in node.args]
-    if not all(isinstance(a, (Float, Integer, Rational)) for a in args):
-        return None
-    with mp.workprec(prec + 10):
-        return Float._new(function(*(mp.own(a._to_mpmath(prec + 10)) for a in args))._mpf_, prec)
-
-
-__all__ = ["SCIPY_NAMES", "ImErf", "OwenT", "ReErf", "SignCorrelation", "complex_erf", "owen_t", "sign_correlation"]
+__all__ = ["ImErf", "OwenT", "ReErf", "SignCorrelation", "complex_erf", "owen_t", "sign_correlation"]

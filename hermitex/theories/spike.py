@@ -30,8 +30,8 @@ from hermitex.symbolic.undefined import tidy
 from hermitex.symbols import Delta, alpha0, beta, eta, z
 from hermitex.theories.conditional_coefficients import in_floats
 from hermitex.theories.curve import Curve
-from hermitex.theories.optimum import featureless
 from hermitex.theories.directions import DirectedTarget, Target, target_of
+from hermitex.theories.optimum import featureless
 from hermitex.theories.theory import Theory
 
 

@@ -14,7 +14,7 @@ from sympy import Abs, Float, Max, Piecewise, Rational, Symbol, cos, erf, erfc, 
 from hermitex import E, Expansion
 from hermitex import expand as hermite_expand
 from hermitex.errors import BadInput, ConventionError, Divergent
-from hermitex.symbolic.hermite_calculus import h
+from hermitex.symbolic.series.polynomials import h
 from hermitex.symbols import z, z1, z2
 
 

@@ -30,16 +30,8 @@ from sympy import (
 
 from hermitex import E, He, coefficient, tensor
 from hermitex.errors import BadInput, Divergent
-from hermitex.symbolic.hermite_calculus import (
-    coefficients,
-    compose_affine,
-    differentiate,
-    h,
-    linearise,
-    mehler,
-    mehler_kernel,
-    to_hermite,
-)
+from hermitex.symbolic.hermite_calculus import coefficients, to_hermite
+from hermitex.symbolic.series.polynomials import h
 from hermitex.symbols import kappa, rho, z, z1, z2, z3
 
 a, b = Symbol("a"), Symbol("b")
@@ -89,42 +81,6 @@ def test_physicists_polynomials_would_be_seen():
 
     assert gaussian_mean(hermite(2, z)*hermite(4, z), z) != 0
     assert expand(He(3, z) - hermite(3, z)) != 0
-
-
-@SMALL
-@given(st.integers(0, 8), st.integers(0, 8))
-def test_products_linearise(j, k):
-    assert expand(He(j, z)*He(k, z) - sum(c*He(n, z) for n, c in linearise(j, k).items())) == 0
-
-
-@SMALL
-@given(st.integers(0, 9), st.integers(0, 10))
-def test_derivatives(k, n):
-    assert expand(He(k, z).diff(z, n) - sum(c*He(i, z) for i, c in differentiate(k, n).items())) == 0
-
-
-@SMALL
-@given(st.integers(0, 7))
-def test_translation_and_scaling(k):
-    assert expand(He(k, a*z + b) - sum(c*He(j, z) for j, c in compose_affine(k, a, b).items())) == 0
-
-
-@SMALL
-@given(st.integers(0, 6), st.integers(0, 6), st.fractions(-1, 1, max_denominator=9))
-def test_mehler(j, k, value):
-    """E[He_j(u) He_k(v)] by v = rho u + s w, s^2 = 1 - rho^2, and the moments of u and w."""
-    correlation = Rational(value.numerator, value.denominator)
-    s, w = Symbol("s"), Symbol("w")
-    joint = gaussian_mean(gaussian_mean(He(j, z)*He(k, correlation*z + s*w), w), z)
-    assert expand(joint.subs(s, sqrt(1 - correlation**2)) - mehler(j, k, correlation)) == 0
-
-
-def test_the_mehler_kernel_is_its_series():
-    x, y, correlation = Rational(1, 2), Rational(-4, 5), Rational(1, 4)
-    series = sum(correlation**k/factorial(k)*He(k, x)*He(k, y) for k in range(60))
-    assert abs((series - mehler_kernel(x, y, correlation)).evalf(30)) < Rational(1, 10**25)
-    # a lost square in the exponent is seen
-    assert abs((series - mehler_kernel(x, y, correlation**2)).evalf(30)) > Rational(1, 100)
 
 
 def test_several_variables():
@@ -231,9 +187,9 @@ def test_a_tensor_is_the_mean_gradient():
             assert expand(found[i, j] - E(g.diff(u, v), z1, z2).doit()).equals(0)
 
 
-def test_mehler_agrees_with_the_node():
+def test_mehler_by_the_node():
     node = E(He(3, z1)*He(3, z2), z1, z2, cov={(z1, z2): rho})
-    assert expand(node.doit() - mehler(3, 3, rho)) == 0
+    assert expand(node.doit() - 6*rho**3) == 0
 
 
 @pytest.mark.parametrize(("target", "order", "value"), [

@@ -6,7 +6,7 @@ from sympy import Function, KroneckerDelta, Rational, Sum, Symbol, exp, factoria
 from hermitex import Derivative, E, He, check
 from hermitex.check.orders import summed
 from hermitex.errors import BadInput
-from hermitex.symbolic.hermite_calculus import h
+from hermitex.symbolic.series.polynomials import h
 from hermitex.symbols import rho, z, z1, z2
 
 f, g = Function("f"), Function("g")

@@ -12,7 +12,7 @@ from hermitex.symbolic.existence_check import exists
 from hermitex.symbolic.precise import enclose
 from hermitex.symbols import z, z1, z2
 
-pytestmark = pytest.mark.beyond  # existence where averages inside are related by identities: joint_existence.py, divergence.py
+pytestmark = pytest.mark.beyond  # existence where averages inside are related by identities: existence_check.py, divergence.py
 
 E = hx.E
 b = Symbol("b", real=True)

@@ -7,7 +7,7 @@ seeded quasi-Monte Carlo where no formula is known to more than four standard er
 import numpy as np
 import pytest
 from scipy.stats import norm, qmc
-from sympy import Abs, Heaviside, Max, Min, Piecewise, Symbol, erf, exp, sqrt, symbols
+from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, Symbol, erf, exp, nan, pi, sqrt, symbols, tanh, zoo
 
 import hermitex as hx
 from hermitex import E
@@ -137,3 +137,26 @@ def test_a_letter_that_is_0_where_it_is_asked_for_is_divided_by_nowhere():
     body = (z2*sqrt(1 - R**2/Q) + R*z1/sqrt(Q))*erf(sqrt(2)*(z2*sqrt(1 - R**2/Q) + R*z1/sqrt(Q))/2)*exp(-Q*z1**2/2)
     found = E(body, z1, z2).doit()
     assert not found.has(hx.Expectation) and float(found.subs({R: 0, Q: 0.25})) > 0
+
+
+@pytest.mark.parametrize("middle", ["median(z1, z2, z3)", "Max(Min(z1, z2), Min(z1, z3), Min(z2, z3))",
+                                    "Min(Max(z1, z2), Max(z3, Min(z1, z2)))"])
+def test_the_median_of_three(middle):
+    """Its density is 6 phi Phi (1 - Phi), so E m^2 = 1 - sqrt(3)/pi; E[z_i m] = P(m = z_i) by parts."""
+    m = hx.parse(middle)
+    assert E(m**2).doit() == 1 - sqrt(3)/pi and E(z1*m).doit() == Rational(1, 3) and E(m).doit() == 0
+    other = E(tanh(z1)**2*(1 + erf(z1/sqrt(2)))*(1 - erf(z1/sqrt(2)))*Rational(3, 2), z1)
+    assert abs(E(tanh(m)**2).evalf() - other.evalf()) < 1e-12
+    assert m.subs({z1: 4, z2: 2, z3: 3}) == 3 == m.subs({z1: 3, z2: 4, z3: 2})
+
+
+def test_a_condition_on_a_difference():
+    """Of v = z1 - z2, Var v = s^2: E[z1 | v > c] = Cov(z1, v)/s phi(c/s)/Phi(-c/s); where s = 0 it is z1 if c < 0."""
+    found = E(z1, z1 - z2 > c, cov=LETTERS).doit()
+    assert not found.has(zoo)
+    for at in drawn(3):
+        size = np.sqrt(at[s1]**2 + at[s2]**2 - 2*at[rho]*at[s1]*at[s2])
+        ratio = np.exp(norm.logpdf(at[c]/size) - norm.logsf(at[c]/size))
+        assert number(found, at) == pytest.approx((at[s1]**2 - at[rho]*at[s1]*at[s2])/size*ratio, rel=1e-12)
+    alone = E(z1, z1 - z2 > c, cov={(z1, z2): rho}).doit()
+    assert alone.subs({rho: 1, c: -1}) == 0 and alone.subs({rho: 1, c: 2}) is nan

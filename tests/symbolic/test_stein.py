@@ -35,7 +35,7 @@ import hermitex as hx
 from hermitex import Derivative, E, He, stein
 from hermitex.check import rules
 from hermitex.errors import BadInput, NoClosedForm
-from hermitex.symbolic.conditioning import cholesky, sift, sifted, tower
+from hermitex.symbolic.conditioning import cholesky, sift, sifted
 from hermitex.symbolic.undefined import prime, put, tidy
 from hermitex.symbols import c, kappa, m, r, rho, z, z1, z2, z3
 
@@ -204,23 +204,6 @@ def test_mehler_projects():
 
 
 # -- conditioning ------------------------------------------------------------------------------------------------------
-def test_tower_conditions():
-    node = E(f(z1)*g(z2), z1, z2, cov=PAIR)
-    assert tower(node) == E(f(z1)*E(g(rho*z1 + sqrt(1 - rho**2)*z2), z2), z1)
-    assert tower(node, z2) == E(g(z2)*E(f(rho*z2 + sqrt(1 - rho**2)*z1), z1), z2)
-    assert tower(E(f(z), z)) is None
-    with pytest.raises(BadInput):
-        tower(node, kappa)
-
-
-@QUICK
-@given(st.fractions(-1, 1, max_denominator=7), st.integers(1, 3), st.integers(1, 3))
-def test_tower_keeps_the_value(value, i, j):
-    correlation = Rational(value.numerator, value.denominator)
-    node = E(z1**i*(z2**j + z1*z2), z1, z2, cov={(z1, z2): correlation, (z2, z2): 2})
-    assert expand(tower(node).doit() - node.doit()) == 0
-
-
 def test_cholesky_factorises():
     from sympy import Matrix
 

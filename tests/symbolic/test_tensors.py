@@ -30,7 +30,7 @@ from hermitex import E, coefficient, tensor
 from hermitex.errors import BadInput
 from hermitex.symbolic.definite import definite, sign_of_integrand
 from hermitex.symbolic.hermite_calculus import SymmetricTensor
-from hermitex.symbolic.invariance import linear_forms, polynomial_parts, rotations, unseen
+from hermitex.symbolic.invariance import linear_forms, polynomial_parts, unseen
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.partial_tensors import Given
 from hermitex.symbolic.series.polynomials import multi_indices
@@ -71,13 +71,6 @@ def test_parseval(g):
     parts = (tensor(g, k, (z1, z2, z3)).squared_norm()/factorial(k) for k in range(7))
     assert expand(sum(parts) - E(g**2, z1, z2, z3).doit()) == 0
 
-@settings(max_examples=12)
-@given(polynomials(), st.tuples(small, small, small), st.integers(1, 3))
-def test_a_contraction_is_a_directional_derivative(g, v, k):
-    """C_k(g)[v, ...] = C_{k-1}(v . grad g)."""
-    along = sum(c*g.diff(z) for c, z in zip(v, (z1, z2, z3), strict=True))
-    assert tensor(g, k, (z1, z2, z3)).contracted(v).entries == tensor(expand(along), k - 1, (z1, z2, z3)).entries
-
 def test_one_plane_of_rotation_with_roots():
     found = tensor(Max(z1, z2), 2).rotated(Matrix([[1, 1], [1, -1]])/sqrt(2))
     assert {a: expand(v) for a, v in found.entries.items()} == {(2, 0): 0, (1, 1): 0, (0, 2): 1/sqrt(pi)}
@@ -102,19 +95,17 @@ def test_entries_are_shared_by_their_multi_index():
     found = tensor("sign(z1*z2*z3)", 3)
     assert isinstance(found, SymmetricTensor) and len(found.entries) == 10
     assert found[0, 1, 2] == found[2, 0, 1] == (2/pi)**Rational(3, 2)
-    assert found.support() == ((1, 1, 1),)
+    assert [a for a, c in found.entries.items() if c != 0] == [(1, 1, 1)]
     assert found.charged() == Matrix(eye(3)) and found.fibres().rows == 3
     assert hx.tensor("tanh(z1 + 2*z2)", 1).charged() == Matrix([[1, 2]])
 
 def test_six_variables():
     found = hx.tensor("z1*z2*z3*z4*z5*z6 + sign(z1*z2)", 6)
-    assert found.dimension == 6 and found[0, 1, 2, 3, 4, 5] == 1 and len(found.support()) == 4
+    assert found.dimension == 6 and found[0, 1, 2, 3, 4, 5] == 1 and sum(c != 0 for c in found.entries.values()) == 4
 
 def test_bad_input():
     with pytest.raises(BadInput, match="at most 6"):
         hx.tensor("z1*z2*z3*z4*z5*z6*z7", 2)
-    with pytest.raises(BadInput, match="length 3"):
-        tensor(z1*z2, 2).contracted((1, 0, 0))
     with pytest.raises(BadInput, match="columns"):
         tensor(z1*z2, 2).rotated(eye(3))
 
@@ -193,14 +184,6 @@ def test_directions_that_are_not_seen():
     # an identity that no part shows by itself: found by values, proved by translation
     assert spans_same(unseen(sin(z1)*cos(z2) + cos(z1)*sin(z2), (z1, z2)), Matrix([[1, -1]]))
     assert unseen(sign(z1)*z2, (z1, z2)).rows == unseen(Max(z1, z2), (z1, z2)).rows == 0
-
-def test_rotations_that_leave_a_target_alone():
-    assert len(rotations(1/(1 + z1**2 + z2**2 + z3**2), (z1, z2, z3))) == 3
-    assert len(rotations(z3*exp(-z1**2 - z2**2), (z1, z2, z3))) == 1
-    assert rotations(z1**2 + 2*z2**2, (z1, z2)) == []
-    # about the axis (1, 1, 1)
-    (A,) = rotations((z1 + z2 + z3)**3 + tanh(z1**2 + z2**2 + z3**2), (z1, z2, z3))
-    assert A*Matrix([1, 1, 1]) == Matrix([0, 0, 0]) and A.T == -A
 
 def test_parts_and_forms():
     assert linear_forms(sign(z1**2 - z2**2)*z3, (z1, z2, z3)) == [[0, 0, 1], [1, -1, 0], [1, 1, 0]]

@@ -27,8 +27,7 @@ from sympy import (
 import hermitex as hx
 from hermitex import Expectation
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
-from hermitex.symbolic.engine.joint_existence import kept_together
-from hermitex.symbolic.existence_check import exists, require_existence
+from hermitex.symbolic.existence_check import exists, kept_together, require_existence
 from hermitex.symbols import z, z1, z2
 
 a, b = Symbol("a", real=True), Symbol("b", real=True)

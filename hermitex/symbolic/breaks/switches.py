@@ -6,11 +6,14 @@ fractional powers are read here too. Nothing is solved: where these arguments va
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import sympy as sp
 from sympy import (
     Abs,
     And,
     Basic,
+    Dummy,
     Expr,
     Function,
     Heaviside,
@@ -28,6 +31,7 @@ from sympy import (
     floor,
     frac,
     log,
+    oo,
     sign,
     sin,
 )
@@ -120,3 +124,28 @@ def margin(condition: Boolean) -> Expr:
     if condition.is_Relational:
         return Integer(1)
     raise NoClosedForm(condition, "the condition is not a comparison")
+
+
+def ranked(nest: Expr) -> list[Expr]:
+    """What stands in Max and Min of Max and Min, in order."""
+    return sorted({u for a in nest.args for u in (ranked(a) if isinstance(a, Max | Min) else [a])}, key=str)
+
+
+def orders(nest: Expr) -> list[tuple[Expr, list[Expr], list[Expr]]]:
+    """(u, those smaller than u, those larger) for each way in which a nest of Max and Min may have the value u.
+
+    >>> x, y, w = sp.symbols("x y w", real=True)
+    >>> orders(Max(x, Min(y, w)))
+    [(w, [x], [y]), (x, [w], [y]), (x, [y], [w]), (x, [w, y], []), (y, [x], [w])]
+    """
+    forms, M = ranked(nest), Dummy("M", real=True)
+    if not any(isinstance(a, Max | Min) for a in nest.args):
+        others = [(u, [w for w in forms if w != u]) for u in forms]
+        return [(u, rest, []) if isinstance(nest, Max) else (u, [], rest) for u, rest in others]
+    found = []
+    for u in forms:
+        rest = [w for w in forms if w != u]
+        for below in (list(chosen) for n in range(len(forms)) for chosen in combinations(rest, n)):
+            if nest.xreplace({u: M, **{w: -oo if w in below else oo for w in rest}}) == M:
+                found.append((u, below, [w for w in rest if w not in below]))
+    return found

@@ -1,17 +1,25 @@
-"""E over several variables as E over one of E over the others, inner closed forms put in where they are found."""
+"""E over several variables as E over one of E over the others, inner closed forms put in where they are found.
+
+A countable law stands outside of the averages: E_z Sum_n p_n g(n, z) = Sum_n p_n E_z g(n, z).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+
 import sympy as sp
-from sympy import Expr, Symbol
+from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, S, Symbol, oo, sign
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.symbolic.breaks.monotone import by_order
+from hermitex.symbolic.breaks.interval_ranges import bounds
+from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.symbolic.terms import factorwise, linear
 
 
@@ -47,6 +55,51 @@ def by_terms(expr: Expr) -> Expr:
         return terms
 
     return expr.replace(lambda e: isinstance(e, Expectation) and len(e.bound) > 1, split)
+
+
+def by_order(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
+    """The body with |G(v) - G(w)| as (G(v) - G(w)) sign(v - w), and sign, Heaviside, Max and Min likewise; G(w) + G(v) for odd G.
+
+    Examples
+    --------
+    >>> from sympy import tanh
+    >>> from hermitex.symbols import z1, z2
+    >>> by_order(Abs(tanh(z1) - tanh(z2)), (z1, z2))
+    (tanh(z1) - tanh(z2))*sign(z1 - z2)
+    """
+    def plain(e: Expr) -> Expr:
+        if isinstance(e, (Max, Min)):
+            a, b = e.args
+            order = _order(a - b, variables)
+            if order is None:
+                return e
+            first = order if isinstance(e, Max) else -order
+            return a*Heaviside(first) + b*Heaviside(-first)
+        order = _order(e.args[0], variables)
+        if order is None:
+            return e
+        return e.args[0]*sign(order) if isinstance(e, Abs) else e.func(order)
+
+    kinds = (Abs, sign, Heaviside, Max, Min)
+    return body.replace(lambda e: isinstance(e, kinds) and (len(e.args) == 2 or isinstance(e, kinds[:3])), plain)
+
+
+def _order(u: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
+    """v - w, or v + w, or minus that, which has the sign of u everywhere; None where no such is seen."""
+    if not isinstance(u, Add) or u.has(*SWITCHES):
+        return None
+    pair = [v for v in variables if v in u.free_symbols]
+    for v, w in combinations(pair, 2) if len(pair) == 2 else ():
+        for s in (1, -1):
+            if u.xreplace({v: s*w, w: s*v}) != -u or u.diff(v).has(w):
+                continue
+            slope = u.diff(v)
+            if not slope.has(v):  # it is affine, and known as such
+                return None
+            low, high = bounds(slope, v, (-oo, oo))
+            if low >= 0 or high <= 0:
+                return (v - s*w)*(S.One if low >= 0 else S.NegativeOne)
+    return None
 
 
 def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
@@ -85,3 +138,24 @@ def _integrated(node: Expr) -> Expr:
     except (HermitexError, ImportError):
         pass
     return node
+
+
+# -- sums over countable laws ------------------------------------------------------------------------------------------
+def sums_outside(expr: Expr) -> Expr:
+    """`expr` with its sums over countable laws before the averages around them; one that is not linear there stays within."""
+    def moved(node: Expectation) -> Expr:
+        body, variables = node.open()
+        return Add(*(_outside(node, term, variables) for term in Add.make_args(body)))
+
+    return expr.replace(lambda e: isinstance(e, Expectation) and e.body.has(ArraySum), moved)
+
+
+def _outside(node: Expectation, term: Expr, variables: Sequence[Symbol]) -> Expr:
+    constant, rest = term.as_independent(*variables, as_Add=False)
+    factors = Mul.make_args(rest)
+    sums = [f for f in factors if f.has(ArraySum)]
+    if len(sums) != 1 or not isinstance(sums[0], ArraySum):
+        return node.with_body(term, variables)
+    weight, averaged = sums[0].body.as_independent(*variables, as_Add=False)
+    inner = node.with_body(averaged*Mul(*(f for f in factors if f is not sums[0])), variables)
+    return constant*ArraySum(weight*sums_outside(inner), sums[0].index)

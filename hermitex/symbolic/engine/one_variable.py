@@ -45,10 +45,10 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.canonical_reading import NotCanonical, read
 from hermitex.symbolic.engine.hermite_orders import hermite_orders
-from hermitex.symbolic.engine.joint_existence import kept_together
 from hermitex.symbolic.engine.rational_tidying import depends, hold_made, multiplied_out, tidy
 from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
 from hermitex.symbolic.engine.unordered_switches import unordered
+from hermitex.symbolic.existence_check import kept_together
 from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden

@@ -14,11 +14,11 @@ from hermitex.symbolic.bounds.integrability import dangers
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges
-from hermitex.symbolic.engine.joint_existence import kept_together
 from hermitex.symbolic.engine.node_integrals import answer, joined, may_cancel
 from hermitex.symbolic.engine.one_variable import expectation, provably_finite
 from hermitex.symbolic.engine.rational_tidying import depends, multiplied_out, root, tidy
 from hermitex.symbolic.engine.several_variables import Matrix, independent_groups, linear_forms
+from hermitex.symbolic.existence_check import kept_together
 from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.pieces import breakpoints

@@ -40,9 +40,9 @@ from sympy import (
 from sympy import ImmutableDenseMatrix as Matrix
 
 from hermitex.symbolic.bounds.integrability import integrable
-from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES
+from hermitex.symbolic.breaks.switches import JUMPS, SWITCHES, orders, ranked
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.engine.correlated_signs import moments_of_signs
+from hermitex.symbolic.engine.correlated_signs import MOST, moments_of_signs
 from hermitex.symbolic.engine.gaussian_tilt import tilted, waves
 from hermitex.symbolic.engine.indicators import steps
 from hermitex.symbolic.engine.one_variable import Answer, expectation, summed, with_zero
@@ -215,17 +215,22 @@ def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
 
 
 def _by_largest(e: Expr, variables: tuple[Symbol, ...]) -> Expr:
-    """f(Max(u_1, ..., u_n)) = sum_i f(u_i) prod_{j != i} H(u_i - u_j) for linear forms; Max(u, w) = w + Max(0, u - w)."""
-    extremes = [m for m in e.atoms(Max, Min) if len(m.args) > 1 and all(_is_field(a, variables) for a in m.args)]
-    if len(extremes) == 1:
+    """f(Max(u_1, ..., u_n)) = sum_i f(u_i) prod_{j != i} H(u_i - u_j) for linear forms; Max(u, w) = w + Max(0, u - w).
+
+    So for a nest of Max and Min, as a median is one: a product for each way in which its value is u_i.
+    """
+    found = e.atoms(Max, Min)
+    extremes = [m for m in found if len(m.args) > 1 and not any(m != o and o.has(m) for o in found)
+                and all(_is_field(u, variables) for u in ranked(m))]
+    if len(extremes) == 1 and len(ranked(extremes[0])) <= MOST:
         (m,), place = extremes, Dummy("m", real=True)
-        if e == m and len(m.args) == 2:
+        if e == m and len(ranked(m)) == 2:
             u, w = m.args
             return w + m.func(S.Zero, u - w)
         outer = e.xreplace({m: place})
         if not any(depends(outer, v) for v in variables):
-            side = 1 if isinstance(m, Max) else -1
-            return Add(*(outer.xreplace({place: u})*Mul(*(Heaviside(side*(u - w)) for w in m.args if w != u)) for u in m.args))
+            return Add(*(outer.xreplace({place: u})*Mul(*(Heaviside(u - w) for w in below), *(Heaviside(w - u) for w in above))
+                         for u, below, above in orders(m)))
     return e.func(*(_by_largest(a, variables) for a in e.args)) if extremes and isinstance(e, Add | Mul) else e
 
 

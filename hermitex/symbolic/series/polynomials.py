@@ -9,7 +9,7 @@ from math import comb, factorial, prod
 from operator import add, mul
 from typing import Any
 
-from sympy import Add, Expr, Function, Mul, Poly, Pow, S, Symbol, exp, sqrt, sympify
+from sympy import Add, Expr, Function, Mul, Poly, Pow, S, Symbol, sqrt, sympify
 from sympy import expand as multiply_out
 from sympy import factorial as factorial_of
 
@@ -140,75 +140,6 @@ def _nested(k: int, x: Expr) -> Expr:
 def index_factorial(a: Index) -> int:
     """k!, or a! = prod a_i! for a multi-index."""
     return factorial(a) if isinstance(a, int) else prod(factorial(i) for i in a)
-
-
-# -- their algebra: results are {order: coefficient} on the monic basis ------------------------------------------------
-def linearise(j: int, k: int) -> dict[int, int]:
-    """He_j He_k = sum_l C(j, l) C(k, l) l! He_{j+k-2l}.
-
-    Examples
-    --------
-    >>> linearise(2, 3)
-    {5: 1, 3: 6, 1: 6}
-    """
-    return {j + k - 2*n: comb(j, n)*comb(k, n)*factorial(n) for n in range(min(j, k) + 1)}
-
-
-def differentiate(k: int, times: int = 1) -> dict[int, int]:
-    """He_k^(n) = k!/(k-n)! He_{k-n}.
-
-    Examples
-    --------
-    >>> differentiate(5, 2)
-    {3: 20}
-    """
-    return {k - times: factorial(k)//factorial(k - times)} if times <= k else {}
-
-
-def compose_affine(k: int, scale: Any, shift: Any = 0) -> dict[int, Expr]:
-    """He_k(a x + b) = sum_j C(k, j) a^j P_{k-j} He_j(x), with P_n = E[(b + sqrt(a^2 - 1) i z)^n] real in a and b.
-
-    From exp(t(ax + b) - t^2/2) = exp(ta x - t^2 a^2/2) exp(tb + t^2 (a^2 - 1)/2): translation (a = 1) and scaling
-    (b = 0) are the two special cases.
-
-    Examples
-    --------
-    >>> from sympy import Symbol
-    >>> compose_affine(2, 1, Symbol("b"))
-    {2: 1, 1: 2*b, 0: b**2}
-    >>> compose_affine(2, Symbol("a"))
-    {2: a**2, 0: a**2 - 1}
-    """
-    a, b = sympify(scale, strict=True), sympify(shift, strict=True)
-    growth = multiply_out(a**2 - 1)
-    out = {}
-    for j in range(k, -1, -1):
-        rest = Add(*(comb(k - j, 2*i)*_pairings(i)*growth**i*b**(k - j - 2*i) for i in range((k - j)//2 + 1)))
-        term = comb(k, j)*a**j*rest
-        if term != 0:
-            out[j] = term
-    return out
-
-
-def mehler(j: int, k: int, rho: Any) -> Expr:
-    """E[He_j(u) He_k(v)] = delta_jk k! rho^k for standard normals u, v of correlation rho.
-
-    Examples
-    --------
-    >>> from hermitex.symbols import rho
-    >>> mehler(3, 3, rho), mehler(2, 3, rho)
-    (6*rho**3, 0)
-    """
-    return factorial(k)*sympify(rho, strict=True)**k if j == k else S.Zero
-
-
-def mehler_kernel(x: Any, y: Any, rho: Any) -> Expr:
-    """sum_k rho^k/k! He_k(x) He_k(y) = exp((2 rho x y - rho^2 (x^2 + y^2)) / (2(1 - rho^2))) / sqrt(1 - rho^2).
-
-    It is the density of (u, v) at (x, y) over the product of the marginals; the sum converges for |rho| < 1.
-    """
-    x, y, rho = (sympify(v, strict=True) for v in (x, y, rho))
-    return exp((2*rho*x*y - rho**2*(x**2 + y**2))/(2*(1 - rho**2)))/sqrt(1 - rho**2)
 
 
 def to_hermite(polynomial: Any, *variables: Symbol) -> dict[Index, Expr]:
