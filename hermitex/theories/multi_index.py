@@ -297,7 +297,7 @@ class MultiIndex(Theory):
         --------
         >>> found = multi_index("sign(z)").free_energy(alpha=1)
         >>> round(found["information"], 9), round(found["M11"], 9)
-        (0.596441256, 0.486263639)
+        (0.596441256, 0.486263637)
         """
         numbers = self.complete(self.given({"alpha": alpha}))
         with limit_time(budget), bounded(budget):

@@ -48,7 +48,7 @@ def test_parity_of_three_lies_on_the_informed_branch():
 
 @pytest.mark.parametrize("alpha, q, Phi, information", [
     (1.0, .43703098624, -.7930058917474441, 1.676652451536817),
-    pytest.param(2.0, .98836089435, -.696181741541125, 2.463474860119871, marks=pytest.mark.slow)])
+    pytest.param(2.0, .98836089435, -.696181740541125, 2.463474860119871, marks=pytest.mark.slow)])
 def test_a_size_with_noise(alpha, q, Phi, information):
     found = multi_index("abs(z)", "gaussian:1/100").free_energy(alpha=alpha)
     assert found["M11"] == pytest.approx(q, abs=2e-8)
