@@ -87,7 +87,7 @@ def _deep(n):
 def test_an_interrupt_is_few_lines_in_a_notebook(kept, monkeypatch):
     x = Symbol("x")
     system = hx.System({x: 1 - x/2})
-    monkeypatch.setattr(hx.System, "_begin", lambda self, start: _deep(40))
+    monkeypatch.setattr(hx.System, "_begin", lambda self, *given: _deep(40))
     monkeypatch.setenv("HERMITEX_TRACEBACK", "1" if kept else "")
     for way in (lambda: public(_deep, "hermitex", "deep")(40), system.solve):
         with pytest.raises(KeyboardInterrupt) as caught:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hermitex.errors import HermitexError, MissingExtra, first_line
 from hermitex.show.escape import line
-from hermitex.show.panels import Panel, svg
+from hermitex.show.explorer_panels import Panel, svg
 
 ACTIVATIONS = ("tanh", "erf", "relu", "gelu", "sigmoid", "softplus", "sin", "sign")
 TARGETS = ("tanh", "sin", "sign", "relu", "erf", "He1", "He2", "He3")

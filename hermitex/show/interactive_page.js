@@ -1,4 +1,4 @@
-// Draws the panels of the explorer at the places of its sliders, as hermitex/show/panels.py does.
+// Draws the panels of the explorer at the places of its sliders, as hermitex/show/explorer_panels.py does.
 (function () {
   const data = JSON.parse(document.getElementById("explorer-data").textContent), S = data.size, box = document.getElementById("explorer");
   const draw = (name, attributes, text) => {

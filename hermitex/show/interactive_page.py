@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
-from hermitex.show.panels import ABOVE, BELOW, HEIGHT, LEFT, RIGHT, WIDTH, Panel
+from hermitex.show.explorer_panels import ABOVE, BELOW, HEIGHT, LEFT, RIGHT, WIDTH, Panel
 from hermitex.show.plots import COLOURS
 
 

@@ -34,7 +34,7 @@ from hermitex.systems.domain import domains, starts
 from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
 from hermitex.systems.failed_average import name_failed_average
 from hermitex.systems.follow import Branch, follow
-from hermitex.systems.integrals import read_integrals
+from hermitex.systems.integral_averages import read_integrals
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.matrices import flat_start, is_list_of_pairs, write_entrywise
 from hermitex.systems.minimise import minimise

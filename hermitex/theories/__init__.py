@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.floor import floor as floor
     from hermitex.theories.giant_step import giant_step as giant_step
     from hermitex.theories.glm import glm as glm
+    from hermitex.theories.intermediate_step import intermediate_step as intermediate_step
     from hermitex.theories.kernel_limit import KernelLimit as KernelLimit
     from hermitex.theories.kernel_limit import kernel_limit as kernel_limit
     from hermitex.theories.kernels.dual import dual_kernel as dual_kernel
@@ -47,7 +48,6 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.spectrum import spectrum as spectrum
     from hermitex.theories.spike import spike as spike
     from hermitex.theories.spiked_covariance import spiked_covariance as spiked_covariance
-    from hermitex.theories.step_ridge import intermediate_step as intermediate_step
     from hermitex.theories.target import target_moments as target_moments
     from hermitex.theories.theory import Theory as Theory
     from hermitex.theories.tree import tree as tree
@@ -82,7 +82,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "covariate": ("covariate", "covariate"),
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),
-    "intermediate_step": ("step_ridge", "intermediate_step"),
+    "intermediate_step": ("intermediate_step", "intermediate_step"),
     "tree": ("tree", "tree"),
     "committee": ("committee", "committee"),
     "floor": ("floor", "floor"),

@@ -53,6 +53,7 @@ class ConvexOneStep(OneStepFamily):
     of order 1/d (of V, zeta, psi) are not claimed.
     """
 
+    g: Activation
     loss: Pointwise
     drawn: str = ""  # "logit" or "probit": labels of +-1 whose mean is g
 

@@ -433,6 +433,7 @@ def target_and_channel(name: str, g: Any, channel: Any) -> tuple[Expr, NamedChan
     """A target over z or z1, z2, ... and its channel, which fit; `name` is the theory's, for its words."""
     law = channel_of(channel)
     target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
+    symbols.one_naming(symbols.normals(target))
     known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
     if strangers := sorted(target.free_symbols - known, key=str):
         raise BadInput(f"{name}: {strangers[0]} in the target has no value; put a number in (the variables are z or z1, z2, z3)")

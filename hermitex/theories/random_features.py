@@ -291,7 +291,7 @@ def random_features(sigma: Formula, g: Formula | None = None, *, loss: Formula =
     if z not in made[0](z).free_symbols:
         raise BadInput(f"random-features: sigma = {made[0].name} is constant: its features tell no sample from another")
     plain = isinstance(loss, str) and loss.strip() == "square"
-    if word in MEANS:
+    if word in MEANS and isinstance(made[1], Activation):
         made = made[0], Activation(f"{word}({made[1].name})", MEANS[word].subs(z, made[1](z)))
     return _made(*made, HALF_SQUARE if plain else pointwise(loss), word if word in ("mixture", "logit", "probit") else "")
 

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Abs, Max, Piecewise, Rational, Symbol, sqrt
+from sympy import Abs, Max, Piecewise, Rational, sqrt
 
 from hermitex.errors import BadInput
 from hermitex.hints import Axes, Formula
@@ -25,10 +25,9 @@ from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbols import Delta, eta, z
 from hermitex.systems.system import System
 from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.step_ridge import SmallStepRidge, psi1, psi2, theta
 from hermitex.theories.theory import Theory
 from hermitex.theories.weight_spectrum import WeightSpectrum, weight_spectrum
-
-psi1, psi2, theta = (Symbol(n, positive=True) for n in ("psi1", "psi2", "theta"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,8 +85,6 @@ class SmallStep(Theory):
     @cached_property
     def ridge(self) -> Theory:
         """The theory of ridge on the features after the step: `.solve`, `.curve(alpha=[...], ...)`."""
-        from hermitex.theories.step_ridge import SmallStepRidge
-
         return SmallStepRidge(self.sigma, self.g)
 
     def risk(self, **numbers: Any) -> Solution:

@@ -17,7 +17,7 @@ from hermitex.hints import Numbers
 from hermitex.show.cite import Cited
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown
-from hermitex.show.panels import Panel
+from hermitex.show.explorer_panels import Panel
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import limit_time, require_tolerance
 from hermitex.solvers.sweep_grid import real_array

@@ -10,8 +10,8 @@ import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
 from hermitex.face.cli import main
 from hermitex.show.explorer import range_of
+from hermitex.show.explorer_panels import Panel, svg
 from hermitex.show.interactive_page import block
-from hermitex.show.panels import Panel, svg
 
 ipywidgets = pytest.importorskip("ipywidgets")
 

@@ -269,8 +269,7 @@ def test_a_sum_without_arrays_has_ends(claim):
 
 
 @pytest.mark.parametrize("text", ["Sum(n, (n, 1, m))", "Sum(n, (n, 1, z))", "Sum(1/n, (n, 1, oo))", "Sum(10**10**n, (n, 9, M))",
-                                  "Sum(n, n, n)", "Sum(1/((n - 2)*(n - 3)), (n, 1, M))", "Sum(1/(n - 2), (n, 1, 3))",
-                                  "Sum(10**n, (n, 1, 10**9))"])
+                                  "Sum(n, n, n)", "Sum(1/((n - 2)*(n - 3)), (n, 1, M))", "Sum(1/(n - 2), (n, 1, 3))"])
 def test_what_has_no_sum_is_refused(text):
     """SymPy telescopes over a pole, and adds up any number of terms of any size."""
     with pytest.raises(BadInput):

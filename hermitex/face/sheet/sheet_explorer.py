@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hermitex.face.sheet.sheet_parts import Model
+from hermitex.show.explorer_panels import Panel
 from hermitex.show.interactive_page import block
-from hermitex.show.panels import Panel
 from hermitex.symbolic.deadline import deadline
 from hermitex.theories.bounds import bounds
 from hermitex.theories.spectrum import spectrum
