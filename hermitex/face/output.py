@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
@@ -155,6 +157,26 @@ def exact_constant(text: str | None, name: str) -> float | None:
     if value.free_symbols or not value.is_real:
         raise BadInput(f"--{name} must be a number, not {text[:60]!r}")
     return float(value)
+
+
+def check_picture(path: str | None) -> None:
+    """Refuse, before any work, a picture of an unknown format, or one that cannot be written there."""
+    if path is None:
+        return
+    from hermitex.show.files import check_place
+    from hermitex.show.plots import FORMATS
+
+    if Path(path).suffix[1:].lower() not in FORMATS:
+        raise BadInput(f"--plot: cannot write a picture to {path[:80]!r}; end it in .{', .'.join(FORMATS)}")
+    check_place(path)
+
+
+def picture(path: str | None, draw: Callable[[], Any]) -> None:
+    """Write what `draw` draws, where --plot was given."""
+    if path is not None:
+        from hermitex.show.plots import save
+
+        save(draw(), path)
 
 
 def digits(asked: int | None) -> int:

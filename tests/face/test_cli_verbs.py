@@ -266,3 +266,14 @@ def test_what_is_no_covariance_is_one_line(cov, says, capsys):
     assert cli.main(["exponents", "z1*z2", "--cov", cov]) == 2
     said = capsys.readouterr().err
     assert says in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("asked", [["exponents", "z1 + z1*z2"], ["hermite", "relu(z)", "--order", "4", "--basis", "monic"],
+                                   ["mu", "tanh", "--order", "2", "--c", "1/2"],
+                                   ["bounds", "--sigma", "tanh", "--target", "sin", "--r", "1"]])
+def test_a_picture_of_each_answer(tmp_path, capsys, asked):
+    place = tmp_path/"answer.svg"
+    assert cli.main([*asked, "--plot", str(place)]) == 0
+    assert place.read_text().count("<path") > 5
+    assert cli.main([*asked, "--plot", str(tmp_path/"answer.doc")]) == 2
+    assert "end it in .pdf" in capsys.readouterr().err and not (tmp_path/"answer.doc").exists()

@@ -37,10 +37,7 @@ def run(args: argparse.Namespace) -> int:
         raise cli.BadInput("give --r (and --c), or --alpha0, --eta and --beta, or --optimise")
     with guard.deadline(args.budget):
         answer = _answer(args)
-        if args.plot:
-            from hermitex.show.plots import save
-
-            save(answer.plot(), args.plot)
+        output.picture(args.plot, answer.plot)
     found = answer.to_dict()
     if args.json:
         print(output.dumps(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from hermitex.errors import UnknownName
 from hermitex.face import cli, output
 
 
@@ -22,6 +23,9 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         print(output.dumps(list(keys())) if args.json else reference_list())
         return cli.ANSWERED
-    text = bibtex(args.keys)
+    try:
+        text = bibtex(args.keys)
+    except UnknownName as error:
+        raise cli.BadInput(f"{error}; hermitex cite --list names all keys") from None
     print(output.dumps({"keys": args.keys, "bibtex": text}) if args.json else text.rstrip())
     return cli.ANSWERED

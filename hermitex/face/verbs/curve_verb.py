@@ -137,12 +137,10 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     entry, keywords = _request(args)
     from hermitex.face import theory_and_experiment as face
-    from hermitex.show.plots import FORMATS
     from hermitex.theories import THEORIES as FACTORIES
     from hermitex.theories.curves import Curves
 
-    if args.plot and Path(args.plot).suffix[1:].lower() not in FORMATS:
-        raise BadInput(f"--plot: cannot write a picture to {args.plot[:80]!r}; end it in .{', .'.join(FORMATS)}")
+    output.check_picture(args.plot)
     for path in (args.plot, args.csv, args.bib):
         check_place(path)
     alpha = _line(entry.axis, getattr(args, entry.axis))

@@ -21,11 +21,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                         "estimator, a function of NumPy arrays, and add its threshold to the answer")
     parser.add_argument("--unlearned", metavar="STEPS", type=int, help="add what is not learned of the target once the first "
                         "stages of the staircase are known: E Var(g|P_U z), and the floor of ridge at n, p ~ d")
+    parser.add_argument("--plot", metavar="F", help="draw the staircase of one target (.pdf, .svg, .png)")
     parser.add_argument("--explain", action="store_true", help="each number with its theorem, hypotheses, certificate")
 
 
 def run(args: argparse.Namespace) -> int:
     """Answer every target; a failure is printed as a line on stderr and sets the exit status."""
+    if args.plot and len(args.targets) > 1:
+        raise BadInput("--plot: give one target, whose staircase is drawn")
+    output.check_picture(args.plot)
     answers: list[Any] = []
     status, several = cli.ANSWERED, len(args.targets) > 1
     for target in args.targets:
@@ -42,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
                 further[name] = answer(answers, args)
         except Exception as error:
             status = max(status, cli.report(error))
+    if given:
+        output.picture(args.plot, given[0].plot)
     if args.json and given:
         found = [None if a is None else a.to_dict() | {name: of[n].to_dict() for name, of in further.items()}
                  for n, a in enumerate(answers)]

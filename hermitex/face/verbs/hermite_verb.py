@@ -15,10 +15,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--basis", choices=("monic", "orthonormal"), required=True,
                         help="monic: c_k = E[g He_k]; orthonormal: c_k = E[g He_k]/sqrt(k!)")
     parser.add_argument("--digits", type=int, metavar="D", help="digits of the numeric values (default: 15)")
+    parser.add_argument("--plot", metavar="F", help="draw the sizes of the coefficients (.pdf, .svg, .png)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Expand, and print the coefficients."""
+    output.check_picture(args.plot)
     if args.order < 0:
         raise cli.BadInput(f"--order is 0 or more, not {args.order}")
     digits = output.digits(args.digits)
@@ -27,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
     with guard.deadline(args.budget):
         expansion = expand(args.function, order=args.order, basis=args.basis)
         answer = _numbers(expansion.to_dict(digits), digits)
+        output.picture(args.plot, expansion.plot_coefficients)
     if args.json:
         print(output.dumps(answer))
         return cli.ANSWERED

@@ -17,14 +17,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--r", metavar="R", help="scale of the spike (default for values: 1)")
     parser.add_argument("--c", metavar="C", help="variance of the bulk, positive (default for values: 1)")
     parser.add_argument("--kappa", metavar="K", help="evaluate there: 0.5 or 0,1,2 or -3:3:50")
+    parser.add_argument("--plot", metavar="F", help="draw the coefficients over kappa (.pdf, .svg, .png)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the formulas, and their values where kappa is given."""
     if not 0 <= args.order <= 20:
         raise cli.BadInput(f"--order is between 0 and 20, not {args.order}")
+    output.check_picture(args.plot)
     with guard.deadline(args.budget):
         answer = _answer(args)
+        if args.plot:
+            output.picture(args.plot, lambda: _drawn(args))
     if args.json:
         print(output.dumps(answer))
         return cli.ANSWERED
@@ -40,6 +44,18 @@ def run(args: argparse.Namespace) -> int:
     for note in answer["notes"]:
         cli.print_err(note)
     return cli.ANSWERED
+
+
+def _drawn(args: argparse.Namespace) -> Any:
+    """The coefficients over kappa, at r and c (default 1), on the same axes."""
+    from hermitex.theories.conditional_coefficients import mu
+
+    ax = None
+    at = {name: float(_constant(text, name)) for name, text in (("r", args.r), ("c", args.c)) if text is not None}
+    for k in range(args.order + 1):
+        ax = mu(args.sigma, k).plot(ax, label=rf"$\mu_{{{k}}}$", **at)
+    ax.set_ylabel(r"$\mu_k$")
+    return ax
 
 
 def _answer(args: argparse.Namespace) -> dict[str, Any]:

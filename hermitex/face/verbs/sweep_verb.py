@@ -23,6 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--workers", type=int, metavar="N", help="processes (default: one for each processor)")
     where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster, tcp://head:8786")
     parser.add_argument("--resume", action="store_true", help="go on with the sweep that DIR holds")
+    parser.add_argument("--plot", metavar="F", help="draw the error over one swept number, or two (.pdf, .svg, .png)")
     parser.add_argument("--progress", action="store_true", help="report progress on stderr (always on a terminal)")
 
 
@@ -32,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.workers is not None and args.workers < 1:
         raise cli.BadInput(f"--workers is 1 or more, not {args.workers}")
+    output.check_picture(args.plot)
     with guard.deadline(args.budget):  # the budget is for the formulas; a sweep takes as long as it takes
         found = spec.load(args.spec)
         if not found.grid:
@@ -43,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
         check_place(path)
     table = _sweep(found, args)
     table.to_csv(path)
+    output.picture(args.plot, table.plot)
     failed = int((~table.converged).sum())
     if args.json:
         counts = {"points": len(table), "converged": len(table) - failed, "failed": failed}
