@@ -258,7 +258,7 @@ def test_functions_that_nobody_listed(sigma, g):
 
 @pytest.mark.parametrize("sigma, g, options, told", [
     ("tanh", "exp(z**2)", {}, "target exp.* is not square integrable"), ("exp(z**2)", "sin", {}, "activation"),
-    ("tanhh", "sin", {}, "did you mean tanh"), ("tanh", "z1*z2", {}, "one variable"), (None, "sin", {}, "None"),
+    ("tanhh", "sin", {}, "did you mean tanh"), ("z1*z2", "sin", {}, "one variable"), (None, "sin", {}, "None"),
     ("tanh", "sin", {"rows": "cube"}, "rows is sphere or gaussian"),
     ("tanh", "sin", {"network": "deep"}, "network is srf or exact"),
     ("tanh", "sin", {"fractions": [0.5, 0.5]}, "add vocabulary"),

@@ -143,7 +143,7 @@ def test_several_directions_have_no_formula_and_the_call_that_is_named_works(g):
         spiked_covariance(g)
     call = str(caught.value).partition("hx.")[2]
     found = eval("hx." + call, {"hx": hx})
-    assert found.leap_exponent == 2 and any(n.startswith("covariance: written over standard normals") for n in found.notes)
+    assert found.leap_exponent == 2 and any(n.startswith("covariance: directions are linear forms of z1, z2") for n in found.notes)
 
 
 # -- the flows ---------------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def _drawn(args: argparse.Namespace) -> Any:
     """The coefficients over kappa, at r and c (default 1), on the same axes."""
     from hermitex.theories.conditional_coefficients import mu
 
-    ax = None
+    ax: Any = None
     at = {name: float(_constant(text, name)) for name, text in (("r", args.r), ("c", args.c)) if text is not None}
     for k in range(args.order + 1):
         ax = mu(args.sigma, k).plot(ax, label=rf"$\mu_{{{k}}}$", **at)
