@@ -16,7 +16,7 @@ from hermitex.face import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-         if path.name not in ("api.md", "references.md", "changelog.md")}  # those are made from the package
+         if path.name not in ("api.md", "atlas.md", "references.md", "changelog.md")}  # those are made from the package
 README = PAGES["README.md"]
 BLOCKS = {name: re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.M | re.S) for name, text in PAGES.items()}
 SESSIONS = [session for blocks in BLOCKS.values() for language, text in blocks if language == "console"
@@ -109,3 +109,10 @@ def test_the_metadata_agree():
     assert all(f"\n{key}:" in citation for key in ("message", "title", "authors", "license"))
     assert f"\n## {hermitex.__version__} - {released}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert set(project["optional-dependencies"]) >= {"plot", "data", "notebook", "dask", "test", "docs", "all"}
+
+
+@pytest.mark.parametrize("spec", [text for blocks in BLOCKS.values() for language, text in blocks if language == "toml"])
+def test_a_spec_that_is_shown_is_solved(spec, tmp_path, capsys):
+    (tmp_path/"spec.toml").write_text(spec)
+    assert cli.main(["sweep", str(tmp_path/"spec.toml"), "--workers", "1", "-o", str(tmp_path/"run")]) == 0
+    assert ", 0 failed" in capsys.readouterr().out
