@@ -29,6 +29,7 @@ class Branch(Shown):
     parameter : what it was followed along;  values : {name: array (B,)}, the parameter and the unknowns
     folds : [{"alpha": .., "q": ..}, ...], where the curve turns back, located;  stability : spectral radius of the map (B,), NaN
         where an equation is implicit;  reason : why it ends inside the bounds, "" where it leaves them
+    notes : where the start that was given led to another solution
 
     Guarantee
     ---------
@@ -46,6 +47,7 @@ class Branch(Shown):
     folds: list[dict[str, float]]
     stability: np.ndarray
     reason: str = ""
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.values:
@@ -67,7 +69,7 @@ class Branch(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The table, the folds and why it ends, ready for JSON."""
-        return {"parameter": self.parameter, **self.table(), "folds": self.folds, "reason": self.reason}
+        return {"parameter": self.parameter, **self.table(), "folds": self.folds, "reason": self.reason, "notes": list(self.notes)}
 
     def to_dataframe(self) -> DataFrame:
         """A pandas DataFrame, one row a point."""
@@ -91,7 +93,7 @@ class Branch(Shown):
         return number_table({n: v.tolist() for n, v in self.values.items()}, title=self._summary())
 
     def _summary(self) -> str:
-        x, end = self[self.parameter], f"; {self.reason}" if self.reason else ""
+        x, end = self[self.parameter], "".join(f"; {said}" for said in (self.reason, *self.notes) if said)
         turns = ", ".join(f"{f[self.parameter]:.6g}" for f in self.folds)
         return f"{self.parameter} from {x[0]:.4g} to {x[-1]:.4g}, {len(self)} points; folds at {turns or 'none'}{end}"
 
@@ -103,8 +105,8 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
         lo, hi = (float(v) for v in bounds)
     except NO_NUMBER:
         raise BadInput(f"follow: along {own} from one number to another, (0.1, 2), not {brief(bounds)}") from None
-    if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
-        raise BadInput(f"follow: the bounds of {own} are finite and the first is the lower, not ({lo:g}, {hi:g})")
+    if not (np.isfinite(lo) and np.isfinite(hi) and lo != hi):
+        raise BadInput(f"follow: the bounds of {own} are two different finite numbers, not ({lo:g}, {hi:g})")
     if own in numbers:
         raise BadInput(f"follow: {own} varies and has a value, too")
     inside = {a.name for a in system.arrays}
@@ -149,18 +151,27 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
     examine(x0[:, None], np.array([end]))
     most_numbers = 300_000  # in an average at one point: a branch has hundreds of points, and asks for each some times
     most = max(most_numbers, 2*states.quad.size)
-    path = trace_curve(equations, x0, end, (lo, hi), tolerance=tolerance, examine=examine)
+    path = trace_curve(equations, x0, end, (min(lo, hi), max(lo, hi)), tolerance=tolerance, examine=examine)
     J = np.stack([equations(x, p)[1] for x, p in zip(path.x.T, path.p, strict=True)], axis=-1)  # one by one: grids are large
     radius = spectral_radius(np.eye(len(J))[:, :, None] - J) if not made.implicit.any() else np.full(path.p.size, np.nan)
     values = {own: path.p, **dict(zip(made.unknowns, path.x, strict=True))}
     folds = [{own: p, **{u: float(v) for u, v in zip(made.unknowns, x, strict=True)}} for x, p in path.folds]
+    notes = _other_solution(found, start, f"{own} = {end:g}")
     why = _unlawful(system, values, {**numbers, own: end}, tolerance)
     if (last := int(np.argmax(why != ""))) or why[0]:
         inside = values[own][:last]
         values, radius = {n: v[:last] for n, v in values.items()}, radius[:last]
         folds = [f for f in folds if inside.min() <= f[own] <= inside.max()]
-        return Branch(own, values, made.unknowns, folds, radius, str(why[last]))
-    return Branch(own, values, made.unknowns, folds, radius, path.reason)
+        return Branch(own, values, made.unknowns, folds, radius, str(why[last]), notes)
+    return Branch(own, values, made.unknowns, folds, radius, path.reason, notes)
+
+
+def _other_solution(found: Any, start: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """A note where the solution at which a branch begins is far from the start that was given."""
+    far = 0.5  # of the larger of the two numbers
+    away = [f"{u} = {float(v):g} led to {u} = {float(found[u]):.6g}" for u, v in start.items()
+            if abs(float(found[u]) - float(v)) > far*max(abs(float(found[u])), abs(float(v)))]
+    return (f"the start {', '.join(away)} at {where}: another solution may be meant; System.branches lists them",) if away else ()
 
 
 def _unlawful(system: Any, values: Mapping[str, np.ndarray], numbers: Mapping[str, Any], tolerance: float) -> np.ndarray:

@@ -366,8 +366,8 @@ class System(Shown):
                 make = partial(compile_program, self.written, found, parameters=self.parameters, where=where, scalars=scalars,
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
                                domain=self.domain, start=self.start, laws=self._laws())
-                made = make(rounded=True)
-                later = DeferredProgram(partial(make, rounded=True, cancelling=False)) if made.closed else None
+                made = make()
+                later = DeferredProgram(partial(make, cancelling=False)) if made.closed else None
                 cache[blocks] = replace(made, later=later)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}
@@ -451,7 +451,7 @@ class System(Shown):
                tolerance: float = 1e-10, **numbers: Any) -> Branch:
         """A branch of solutions along a parameter by its arc length, through folds -> Branch.
 
-        It begins at the solution that `start` leads to at the lower end of the bounds, or else at the upper, and ends where
+        It begins at the solution that `start` leads to at the first of the bounds, or else at the other, and ends where
         the curve leaves them: behind a fold it comes back. `.folds` are located to the tolerance.
 
         Raises

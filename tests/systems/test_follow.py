@@ -120,7 +120,7 @@ def test_it_shows_itself():
 
 
 @pytest.mark.parametrize("bad, says", [
-    (lambda: PARABOLA.follow("a", (1, -1)), "first is the lower"), (lambda: PARABOLA.follow("a", 1), "from one number to another"),
+    (lambda: PARABOLA.follow("a", (1, 1)), "two different finite"), (lambda: PARABOLA.follow("a", 1), "from one number to another"),
     (lambda: PARABOLA.follow("b", (0, 1)), "b"), (lambda: PARABOLA.follow("a", (0, 1), a=1), "varies and has a value"),
     (lambda: HOPFIELD.follow("alpha", (0.02, 0.2), start={"mm": 1}), "mm"),
     (lambda: PARABOLA.follow("a", (-1, 1), start={"x": 1})["q"], "q"),
@@ -134,3 +134,13 @@ def test_bad_input_gets_one_line(bad, says):
 def test_no_solution_at_either_end_is_said():
     with pytest.raises(NotConverged, match="at either end"):
         PARABOLA.follow("a", (-2, -1), start={"x": 1})
+
+
+def test_bounds_in_either_order_and_a_start_that_leads_elsewhere():
+    """q = 1 - exp(-3 c q^2): from 0.99 at c = 0.1 there is q = 0 only; the upper branch ends in a fold at c = 0.81846916."""
+    q, c = symbols("q c", positive=True)
+    system = hx.System({q: 1 - exp(-3*c*q**2)})
+    lost = system.follow("c", (0.1, 2), start={"q": 0.99})
+    assert np.all(lost["q"] == 0) and "q = 0.99 led to q = 0" in lost.notes[0]
+    found = system.follow("c", (2, 0.1), start={"q": 0.99})
+    assert not found.notes and found["c"][0] == 2 and found.folds[0]["c"] == pytest.approx(0.81846916, abs=1e-8)

@@ -1,0 +1,151 @@
+"""The one error of a solution: how far it is from a solution of its equations, relative to itself.
+
+    max( |M^-1 F'|,  2 eps |M^-1| T ),     M = dF/dx of each block,   T the sum of the |terms| of F
+
+F' are the equations on nodes that are not among those of the solution, in a wider window, evaluated in extended precision: a
+coarse rule, a truncated window and terms that cancel all move them. The second part is what rounding leaves where M is
+nearly singular, as at a double root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hermitex.solvers.linear import dead_rows
+from hermitex.systems.compiled_system import BlockCode, State
+from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
+from hermitex.systems.stability import block_slopes
+
+_ROUNDED = 2*float(np.finfo(float).eps)  # four roundings, each half a last digit: of two factors, their product and the sum
+
+
+class SolutionError:
+    """The errors of a `Run` at its solution, whose right-hand sides and observables are `verdict`."""
+
+    def __init__(self, run: Any, verdict: State) -> None:
+        self.run, self.program, self.row = run, run.program, run.row
+        self.here = {n: np.asarray(self.row(v), dtype=float) for n, v in verdict.items()}
+        self.x = {u: self.row(run.s[u]) for u in self.program.unknowns}
+        self.zero = {u: (v == 0) & (u in self.program.positive) for u, v in self.x.items()}
+        self.inverse: dict[int, np.ndarray] = {}
+        self.singular: dict[int, np.ndarray] = {}  # at which points there is none
+        self.worst: list[str] = []  # of each point the unknown or observable that moved most, as `distance` saw it last
+        self.still: dict[int, np.ndarray] = {}  # and which unknowns of a block stay where they are
+        self.rounding = np.zeros(run.points)  # the second part
+        self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
+        self.of_itself = np.zeros(run.points)  # how far `distance` saw an explicit unknown move, relative however small it is
+        with np.errstate(all="ignore"):
+            for k, block in enumerate(self.program.blocks):
+                if block.kind != "explicit":
+                    self._invert(k, block)
+                terms = np.array([self.here.get(f"terms/{u}", np.zeros(run.points))*(u not in self.program.implicit)
+                                  for u in block.unknowns])
+                self.lost = self._worst(self.lost, k, block, terms)
+
+    def _invert(self, k: int, block: BlockCode) -> None:
+        """M^-1 of a block, shape (points, n, n); an unknown that is 0 at the end of its range stays there."""
+        out = self.run.outputs[k]
+        x = np.array([self.x[u] for u in block.unknowns])
+        still = np.array([self.zero[u] for u in block.unknowns])
+        if block.kind == "linear":
+            M, b = matrix_of(block, out, self.run.points)
+            dead = dead_rows(np.abs(M).max(axis=1).T).T  # rounding of the other rows, which says nothing: the least norm is taken
+            terms, still = np.where(dead, 0.0, np.abs(b)), still | dead
+        else:
+            D = block_slopes(block, out, self.run.points)
+            explicit = [u not in self.program.implicit for u in block.unknowns]
+            M = np.where(np.array(explicit)[:, None, None], np.eye(len(D))[:, :, None] - D, D)
+            terms = np.array([2*np.abs(v) if own else self.here[f"terms/{u}"]
+                              for v, u, own in zip(x, block.unknowns, explicit, strict=True)])
+        # without slopes, as of a step in an average at T = 0, the equations themselves say how far they are off
+        self.still[k] = still
+        own = still[:, None] | still[None] | ~np.isfinite(M).all(axis=(0, 1))
+        M = np.where(own, np.eye(len(M))[:, :, None], M)
+        inverse = self.inverse[k] = _inverted(M.transpose(2, 0, 1))
+        self.singular[k] = np.isnan(inverse).any(axis=(1, 2))
+        terms = np.where(still, 0.0, terms + np.einsum("ijb,jb->ib", np.abs(M), np.abs(x)))
+        self.rounding = self._worst(self.rounding, k, block, terms)
+
+    def _worst(self, known: np.ndarray, k: int, block: BlockCode, terms: np.ndarray) -> np.ndarray:
+        """What rounding of the terms of its equations makes of the unknowns of a block, or what is known if that is larger."""
+        d = _ROUNDED*terms
+        if k in self.inverse:
+            d = np.where(self.singular[k], 0.0, np.einsum("bij,jb->ib", np.abs(self.inverse[k]), d))
+        return np.nan_to_num(np.max([known, *map(self._part, block.unknowns, d)], axis=0), nan=np.inf)
+
+    def distance(self, there: Mapping[str, Any]) -> np.ndarray:
+        """|M^-1 F'|, F' from right-hand sides and observables `there`, at each point; infinite where that is no number."""
+        shift = {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float) for n, v in self.here.items()}
+        with np.errstate(all="ignore"):
+            s = self._moved(shift)
+            explicit = [u for block in self.program.blocks if block.kind == "explicit" for u in block.unknowns]
+            gaps = {u: (np.abs(self.row(s[u]) - self.x[u]), np.abs(self.x[u])) for u in explicit}
+            self.of_itself = np.max([self.of_itself, *(np.where(size > gap, gap/size, 0.0) for gap, size in gaps.values())], axis=0)
+            names = [*self.x, *self.program.observables]
+            parts = [self._part(u, np.abs(self.row(s[u]) - x)) for u, x in self.x.items()]
+            if self.program.observables:
+                seen = self.run.ask("observables", s, self.run.used, extended=True)
+                parts += [np.abs(self.row(seen[o]) + shift[o] - self.here[o])/np.maximum(np.abs(self.here[o]), FLOOR)
+                          for o in self.program.observables]
+            for u in self.program.positive:  # 0 is a solution where its right-hand side is 0 but for rounding
+                rhs, same = self.row(there[f"rhs/{u}"]), 1e-3*np.abs(self.here[f"rhs/{u}"])
+                if u not in self.program.implicit:
+                    parts.append(np.where(self.zero[u] & (rhs != 0) & (np.abs(shift[f"rhs/{u}"]) <= same), np.inf, 0.0))
+            far: np.ndarray = np.nan_to_num(np.max([np.zeros(self.run.points), *parts], axis=0), nan=np.inf).astype(float)
+            self.worst = [names[k] for k in np.argmax(np.nan_to_num(parts[:len(names)], nan=np.inf), axis=0)] if names else []
+            return 2*far  # a step is a slope times a difference: twice that holds what is of second order, and its own rounding
+
+    def _moved(self, shift: Mapping[str, np.ndarray]) -> State:
+        """The state after one step of Newton's method of every block in order, each formula off by its `shift`."""
+        s, implicit = dict(self.run.s), self.program.implicit
+        for k, block in enumerate(self.program.blocks):
+            fine = block.kind == "explicit"  # a step of less than a rounding is lost in doubles, and felt where they cancel
+            here = s if fine else {n: v.astype(float) if np.asarray(v).dtype == np.longdouble else v for n, v in s.items()}
+            out = self.run.outputs[k] if k == 0 and not fine and k in self.run.outputs else self.run.ask(
+                f"block_{k + 1}", here, self.run.used, extended=fine)
+            x = np.array([self.x[u] for u in block.unknowns], dtype=np.longdouble)
+            change = np.array([shift[f"rhs/{u}"] for u in block.unknowns])
+            if block.kind == "explicit":
+                new = np.array([self.row(out[f"rhs/{u}"]) for u in block.unknowns]) + change
+            else:
+                rest = np.where(np.array([u in implicit for u in block.unknowns])[:, None], -change, change)
+                if block.kind == "linear":
+                    A, b = matrix_of(block, out, self.run.points)
+                    rest = rest + b - np.einsum("ijb,jb->ib", A, x.astype(float))
+                else:
+                    x = np.array([self.row(out[u]) if u in block.members else self.x[u] for u in block.unknowns],
+                                 dtype=np.longdouble)
+                    rest = rest + np.array([0*self.x[u] if u in block.members else -self.row(out[f"rhs/{u}"]) if u in implicit
+                                            else self.row(out[f"rhs/{u}"]) - self.x[u] for u in block.unknowns])
+                rest = np.where(self.still[k], 0.0, rest)
+                new = x + np.einsum("bij,jb->ib", self.inverse[k], rest)  # NaN without an inverse, but where x = x says nothing
+                new = np.where(self.singular[k] & (rest == 0).all(axis=0), x, new)
+            s |= {u: v.reshape(self.run.column(0*v).shape) for u, v in zip(block.unknowns, new, strict=True)}
+        return s
+
+    def _part(self, u: str, d: np.ndarray) -> np.ndarray:
+        """An error relative to its unknown: of a positive one however small it is, of another one down to SMALL.
+
+        One that vanishes but for rounding, as an overlap with nothing does, counts as one of the size FLOOR.
+        """
+        size = np.abs(self.x[u])
+        least = np.where(size <= d, FLOOR, SMALL)
+        # a positive one of which no digit is known counts as one of the size SMALL: what rounding leaves of 0 is no error
+        least = np.where(size == 0, FLOOR, np.where(size <= d, SMALL, 0.0)) if u in self.program.positive else least
+        return np.asarray(np.where(d == 0, 0.0, d/np.maximum(size, least)))
+
+
+def _inverted(M: np.ndarray) -> np.ndarray:
+    """The inverse of each matrix of a stack, NaN where there is none."""
+    try:
+        return np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        if len(M) == 1:
+            return np.full_like(M, np.nan)
+        return np.concatenate([_inverted(one[None]) for one in M])
+
+
+__all__ = ["SolutionError"]
