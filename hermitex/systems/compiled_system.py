@@ -27,6 +27,7 @@ from hermitex.kernels.extended_precision import load_extended, widened
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.parameter_conditions import LAW
+from hermitex.kernels.recognition import recognise
 from hermitex.kernels.sharp_places import Marks, find_marks
 from hermitex.kernels.source import Writer, load
 from hermitex.solvers.interval import Interval
@@ -162,7 +163,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     share = Factors([*taken, *(s.name for s in (*where, *observables))])
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
     cancelling_sums = {("terms", u): magnitude(full) for u, e in equations.items() if not e.implicit
-                       and has_differences(full := written_out(e.rhs, where))}
+                       and has_differences(full := recognise(written_out(e.rhs, where)))}
     labels, exprs = [*labels, *cancelling_sums], [*exprs, *cancelling_sums.values()]
     labels, exprs = [*labels, *(("law", LAW + n) for n in laws or {})], [*exprs, *(laws or {}).values()]
     early = {LAW + n for n, v in (laws or {}).items() if v.free_symbols <= set(parameters) and not v.has(Expectation, Sum)}

@@ -198,7 +198,7 @@ class Run:
         self.into(self.s, tables, ("tables",), average)
         self.into({**self.s, **tables}, out, _VERDICT, average)
 
-    def _extended(self, out: State, quad: Mapping[str, Any]) -> None:
+    def extended(self, out: State, quad: Mapping[str, Any]) -> None:
         """The same in extended precision."""
         for name in ("tables", *_VERDICT):
             out.update(self.ask(name, {**self.s, **out}, quad, extended=True))
@@ -206,7 +206,7 @@ class Run:
     def _elsewhere(self) -> State:
         """The same on nodes beside those in force."""
         out: State = {}
-        self.quad.beside(lambda average: self._extended(out, self.quad.arrays()))
+        self.quad.beside(lambda average: self.extended(out, self.quad.arrays()))
         return out
 
     def _points_to_refine(self, among: np.ndarray) -> np.ndarray:
@@ -375,9 +375,7 @@ class Run:
         """How far rounding of the formulas moves the solution, where its error is large: the part that finer rules do not mend."""
         lost, some = np.where(done, error.lost, 0.0), done & (quadrature > _SAID*self.tolerance)
         if some.any():
-            out: State = {}
-            self._extended(out, self.used)
-            lost = np.where(some, np.maximum(lost, np.minimum(error.distance(out), quadrature)), lost)
+            lost = np.where(some, np.maximum(lost, np.minimum(error.of_rounding(), quadrature)), lost)
         for k in np.flatnonzero(done):
             self.cancelled.pop(int(self.place[k]), None)
             felt = max(lost[k], float(error.of_itself[k]))  # the digits of a rare event

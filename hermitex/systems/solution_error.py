@@ -37,6 +37,8 @@ class SolutionError:
         self.rounding = np.zeros(run.points)  # the second part
         self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
         self.of_itself = np.zeros(run.points)  # how far `distance` saw an explicit unknown move, relative however small it is
+        self.noise: dict[str, np.ndarray] = {}  # how far rounding alone moves each unknown, once it was asked for
+        self.exact: State = {}  # the equations in extended precision, from which that is known
         with np.errstate(all="ignore"):
             for k, block in enumerate(self.program.blocks):
                 if block.kind != "explicit":
@@ -74,26 +76,57 @@ class SolutionError:
         d = _ROUNDED*terms
         if k in self.inverse:
             d = np.where(self.singular[k], 0.0, np.einsum("bij,jb->ib", np.abs(self.inverse[k]), d))
-        return np.nan_to_num(np.max([known, *map(self._part, block.unknowns, d)], axis=0), nan=np.inf)
+        return np.nan_to_num(np.max([known, *map(self._part, block.unknowns, d, d)], axis=0), nan=np.inf)
 
     def distance(self, there: Mapping[str, Any]) -> np.ndarray:
-        """|M^-1 F'|, F' from right-hand sides and observables `there`, at each point; infinite where that is no number."""
+        """|M^-1 F'|, F' from right-hand sides and observables `there`, at each point; infinite where that is no number.
+
+        A small unknown that moves no further than rounding moves it counts as a larger one, see `_part`.
+        """
+        gaps = self._gaps(there)
+        far = self._far(there, gaps)
+        if np.any(far > self.run.tolerance) and any(np.any(np.abs(x) < SMALL) for x in self.x.values()):
+            far = self._far(there, gaps, self._noise_of())
+        return far
+
+    def of_rounding(self) -> np.ndarray:
+        """`distance` to the same equations on the same nodes, in extended precision."""
+        noise = self._noise_of()
+        return self._far(self.exact, noise, noise)
+
+    def _noise_of(self) -> dict[str, np.ndarray]:
+        if not self.noise:
+            self.run.extended(self.exact, self.run.used)
+            self.noise = self._gaps(self.exact)
+        return self.noise
+
+    def _gaps(self, there: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """How far each unknown and each observable moves."""
         shift = {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float) for n, v in self.here.items()}
         with np.errstate(all="ignore"):
             s = self._moved(shift)
-            explicit = [u for block in self.program.blocks if block.kind == "explicit" for u in block.unknowns]
-            gaps = {u: (np.abs(self.row(s[u]) - self.x[u]), np.abs(self.x[u])) for u in explicit}
-            self.of_itself = np.max([self.of_itself, *(np.where(size > gap, gap/size, 0.0) for gap, size in gaps.values())], axis=0)
-            names = [*self.x, *self.program.observables]
-            parts = [self._part(u, np.abs(self.row(s[u]) - x)) for u, x in self.x.items()]
+            gaps = {u: np.abs(self.row(s[u]) - x) for u, x in self.x.items()}
             if self.program.observables:
                 seen = self.run.ask("observables", s, self.run.used, extended=True)
-                parts += [np.abs(self.row(seen[o]) + shift[o] - self.here[o])/np.maximum(np.abs(self.here[o]), FLOOR)
-                          for o in self.program.observables]
+                gaps |= {o: np.abs(self.row(seen[o]) + shift[o] - self.here[o]) for o in self.program.observables}
+        return gaps
+
+    def _far(self, there: Mapping[str, Any], gaps: Mapping[str, np.ndarray], noise: Mapping[str, np.ndarray] | None = None
+             ) -> np.ndarray:
+        """The largest of the relative `gaps` at each point, of which rounding explains what is no larger than the `noise`."""
+        with np.errstate(all="ignore"):
+            none = np.zeros(self.run.points)
+            parts = [self._part(u, gaps[u], noise[u] if noise else none) for u in self.x]
+            parts += [gaps[o]/np.maximum(np.abs(self.here[o]), FLOOR) for o in self.program.observables]
+            names = [*self.x, *self.program.observables]
+            for u in (u for block in self.program.blocks if block.kind == "explicit" for u in block.unknowns):
+                size = np.abs(self.x[u])
+                self.of_itself = np.maximum(self.of_itself, np.where(size > gaps[u], gaps[u]/size, 0.0))
             for u in self.program.positive:  # 0 is a solution where its right-hand side is 0 but for rounding
-                rhs, same = self.row(there[f"rhs/{u}"]), 1e-3*np.abs(self.here[f"rhs/{u}"])
                 if u not in self.program.implicit:
-                    parts.append(np.where(self.zero[u] & (rhs != 0) & (np.abs(shift[f"rhs/{u}"]) <= same), np.inf, 0.0))
+                    rhs, here = self.row(there[f"rhs/{u}"]), self.here[f"rhs/{u}"]
+                    same = np.abs(rhs - here) <= 1e-3*np.abs(here)
+                    parts.append(np.where(self.zero[u] & (rhs != 0) & same, np.inf, 0.0))
             far: np.ndarray = np.nan_to_num(np.max([np.zeros(self.run.points), *parts], axis=0), nan=np.inf).astype(float)
             self.worst = [names[k] for k in np.argmax(np.nan_to_num(parts[:len(names)], nan=np.inf), axis=0)] if names else []
             return 2*far  # a step is a slope times a difference: twice that holds what is of second order, and its own rounding
@@ -126,15 +159,15 @@ class SolutionError:
             s |= {u: v.reshape(self.run.column(0*v).shape) for u, v in zip(block.unknowns, new, strict=True)}
         return s
 
-    def _part(self, u: str, d: np.ndarray) -> np.ndarray:
-        """An error relative to its unknown: of a positive one however small it is, of another one down to SMALL.
+    def _part(self, u: str, d: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """An error relative to its unknown down to SMALL: of a positive one however small it is, but for what rounding explains.
 
         One that vanishes but for rounding, as an overlap with nothing does, counts as one of the size FLOOR.
         """
-        size = np.abs(self.x[u])
-        least = np.where(size <= d, FLOOR, SMALL)
-        # a positive one of which no digit is known counts as one of the size SMALL: what rounding leaves of 0 is no error
-        least = np.where(size == 0, FLOOR, np.where(size <= d, SMALL, 0.0)) if u in self.program.positive else least
+        size, draws = np.abs(self.x[u]), 10  # the noise is one draw of rounding
+        least = np.where(size <= np.maximum(d, draws*noise), FLOOR, SMALL)
+        if u in self.program.positive:  # other nodes and weights are rounded in another way than those in use
+            least = np.where(size == 0, FLOOR, np.where(d <= draws**2*noise, SMALL, 0.0))
         return np.asarray(np.where(d == 0, 0.0, d/np.maximum(size, least)))
 
 
