@@ -1,6 +1,6 @@
 """How well the equations hold at a state: the residual that decides, of all of them at once, undamped.
 
-    |x - rhs|/|x|;   of an implicit equation |F|/T,  T the sum of its |terms| or of |dF/dv| |v|
+    |x - rhs|/T,  T the sum of the |terms| of rhs;   of an implicit or a linear equation |F|/T,  T that or the sum of |dF/dv| |v|
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ def residual_of(run: Any, verdict: State) -> np.ndarray:
     value = np.stack([run.row(verdict[f"rhs/{u}"]) for _, _, u in unknowns])
     x = np.stack([run.row(run.s[u]) for _, _, u in unknowns])
     gap = np.abs(x - value)
-    size = np.maximum(np.abs(x), np.where(np.abs(x) <= gap, FLOOR, SMALL))  # one that vanishes but for rounding counts as FLOOR
+    terms = np.stack([run.row(verdict.get(f"terms/{u}", 0.0)) for _, _, u in unknowns])
+    size = np.fmax(np.maximum(np.abs(x), terms), np.where(np.abs(x) <= gap, FLOOR, SMALL))
+    # an unknown that vanishes but for rounding counts as FLOOR
     for i, (k, block, u) in enumerate(unknowns):
         if u in run.program.implicit:
             gap[i] = np.abs(value[i])
+        if u in run.program.implicit or block.kind == "linear":
             size[i] = _size_of_terms(run, k, block, u)
     return np.max(np.where(gap == 0, 0.0, np.nan_to_num(gap/size, nan=np.inf)), axis=0)
 

@@ -25,13 +25,12 @@ from hermitex.systems.coordinates import Coordinates, at_ends
 from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
 from hermitex.systems.nonlinear import NonlinearBlock
 from hermitex.systems.residual import residual_of
-from hermitex.systems.solution_error import SolutionError
+from hermitex.systems.solution_error import SAID, SolutionError
 from hermitex.systems.stability import stability
 
 _REFINEMENTS = 40  # of the quadratures of a batch; chosen by trial: a point that needs more is refused
 _VERDICT = ("right_hand_sides", "observables")
 _LEAST_GAP = 4e-15  # between averages on two sets of nodes: less is rounding
-_SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
 SHORT, LOST = "the quadrature reached", "terms that cancel leave"
 DOUBLE = "a root that is double or nearly so"
 
@@ -129,7 +128,7 @@ class Run:
                     if not sure.all():
                         agreed = self.quad.verify(partial(self._again, {}), self.asked, partial(self._again, {}), done & ~sure)
                         done &= sure | agreed | resting | end
-                        done &= sure | end | ~self._points_to_refine(done & ~end & ~sure)
+                        done &= sure | end | ~self._points_to_refine(done & ~end & ~sure, error)
                 ended = self._finish(found, verdict, error, done, sure) if done.any() else found
             if done.all():
                 return ended
@@ -209,13 +208,15 @@ class Run:
         self.quad.beside(lambda average: self.extended(out, self.quad.arrays()))
         return out
 
-    def _points_to_refine(self, among: np.ndarray) -> np.ndarray:
+    def _points_to_refine(self, among: np.ndarray, error: SolutionError) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
         gaps = self.row(self.quad.reached("verified"))
         cheap = 100_000  # numbers in the largest array of a point
         # Where finer rules gave no more, what is left is rounding: yet finer ones are tried where that costs little.
         held = (self.row(self.quad.reached("")) <= self.asked) | (self.quad.largest <= cheap*self.points)
         short = among & (self.drift > self.tolerance) & (gaps > _LEAST_GAP) & held
+        if short.any():  # finer nodes do not mend rounding
+            short = short & (self.drift > 2*error.of_rounding())
         if not short.any():
             return short
         gained = self.drift < self.least/2
@@ -343,8 +344,8 @@ class Run:
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done], initial=0.0))
-        notes = (*self.program.notes, *found.notes)
-        if poor > _SAID*self.tolerance:
+        notes = (*self.program.notes, *found.notes, *error.notes(done))
+        if poor > SAID*self.tolerance:
             what = "terms that cancel" if poor == np.max(lost[done], initial=0.0) else (
                 DOUBLE if poor == np.max(error.rounding[done], initial=0.0) else "quadrature")
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
@@ -373,13 +374,13 @@ class Run:
 
     def _lost(self, error: SolutionError, verdict: State, ok: np.ndarray, done: np.ndarray, quadrature: np.ndarray) -> np.ndarray:
         """How far rounding of the formulas moves the solution, where its error is large: the part that finer rules do not mend."""
-        lost, some = np.where(done, error.lost, 0.0), done & (quadrature > _SAID*self.tolerance)
+        lost, some = np.where(done, error.lost, 0.0), done & (quadrature > SAID*self.tolerance)
         if some.any():
             lost = np.where(some, np.maximum(lost, np.minimum(error.of_rounding(), quadrature)), lost)
         for k in np.flatnonzero(done):
             self.cancelled.pop(int(self.place[k]), None)
             felt = max(lost[k], float(error.of_itself[k]))  # the digits of a rare event
-            if felt > _SAID*self.tolerance:
+            if felt > SAID*self.tolerance and not any(d[k] for d in error.unfelt.values()):  # which lose digits of any formula
                 self.cancelled[int(self.place[k])] = float(felt) if ok[k] else np.inf
         return lost
 

@@ -14,12 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.linear import dead_rows
+from hermitex.solvers.linear import dead_rows, solve
 from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
 from hermitex.systems.stability import block_slopes
 
 _ROUNDED = 2*float(np.finfo(float).eps)  # four roundings, each half a last digit: of two factors, their product and the sum
+
+
+SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
+DRAWS = 10  # times what rounding was seen to do: that is one draw of it
 
 
 class SolutionError:
@@ -36,6 +40,7 @@ class SolutionError:
         self.still: dict[int, np.ndarray] = {}  # and which unknowns of a block stay where they are
         self.rounding = np.zeros(run.points)  # the second part
         self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
+        self.unfelt: dict[str, np.ndarray] = {}  # what rounding makes of the unknowns of nearly singular linear equations
         self.of_itself = np.zeros(run.points)  # how far `distance` saw an explicit unknown move, relative however small it is
         self.noise: dict[str, np.ndarray] = {}  # how far rounding alone moves each unknown, once it was asked for
         self.exact: State = {}  # the equations in extended precision, from which that is known
@@ -67,6 +72,8 @@ class SolutionError:
         own = still[:, None] | still[None] | ~np.isfinite(M).all(axis=(0, 1))
         M = np.where(own, np.eye(len(M))[:, :, None], M)
         inverse = self.inverse[k] = _inverted(M.transpose(2, 0, 1))
+        if block.kind == "linear":
+            inverse[:] = np.where((least := _least_norm(M))[1], least[0], inverse)
         self.singular[k] = np.isnan(inverse).any(axis=(1, 2))
         terms = np.where(still, 0.0, terms + np.einsum("ijb,jb->ib", np.abs(M), np.abs(x)))
         self.rounding = self._worst(self.rounding, k, block, terms)
@@ -76,7 +83,18 @@ class SolutionError:
         d = _ROUNDED*terms
         if k in self.inverse:
             d = np.where(self.singular[k], 0.0, np.einsum("bij,jb->ib", np.abs(self.inverse[k]), d))
-        return np.nan_to_num(np.max([known, *map(self._part, block.unknowns, d, d)], axis=0), nan=np.inf)
+        parts = dict(zip(block.unknowns, map(self._part, block.unknowns, d, d), strict=True))
+        if block.kind == "linear" and self.program.observables:  # then the observables say how much of it is felt
+            for u, own in zip(block.unknowns, d, strict=True):
+                poor = parts[u] > SAID*self.run.tolerance
+                self.unfelt[u] = np.maximum(self.unfelt.get(u, 0.0), np.where(poor, own, 0.0))
+                parts[u] = np.where(poor, 0.0, parts[u])
+        return np.nan_to_num(np.max([known, *parts.values()], axis=0), nan=np.inf)
+
+    def notes(self, done: np.ndarray) -> tuple[str, ...]:
+        """The digits that the unknowns of nearly singular linear equations hold, of the points `done`."""
+        poor = max((float(np.max(self._part(u, d, d)[done], initial=0.0)) for u, d in self.unfelt.items()), default=0.0)
+        return (f"nearly singular linear equations: relative error {poor:.1e} of unknowns, which no observable feels",)*(poor > 0)
 
     def distance(self, there: Mapping[str, Any]) -> np.ndarray:
         """|M^-1 F'|, F' from right-hand sides and observables `there`, at each point; infinite where that is no number.
@@ -116,7 +134,8 @@ class SolutionError:
         """The largest of the relative `gaps` at each point, of which rounding explains what is no larger than the `noise`."""
         with np.errstate(all="ignore"):
             none = np.zeros(self.run.points)
-            parts = [self._part(u, gaps[u], noise[u] if noise else none) for u in self.x]
+            parts = [np.where(gaps[u] <= DRAWS*self.unfelt.get(u, none), 0.0, self._part(u, gaps[u], noise[u] if noise else none))
+                     for u in self.x]
             parts += [gaps[o]/np.maximum(np.abs(self.here[o]), FLOOR) for o in self.program.observables]
             names = [*self.x, *self.program.observables]
             for u in (u for block in self.program.blocks if block.kind == "explicit" for u in block.unknowns):
@@ -164,10 +183,10 @@ class SolutionError:
 
         One that vanishes but for rounding, as an overlap with nothing does, counts as one of the size FLOOR.
         """
-        size, draws = np.abs(self.x[u]), 10  # the noise is one draw of rounding
-        least = np.where(size <= np.maximum(d, draws*noise), FLOOR, SMALL)
+        size = np.abs(self.x[u])
+        least = np.where(size <= np.maximum(d, DRAWS*noise), FLOOR, SMALL)
         if u in self.program.positive:  # other nodes and weights are rounded in another way than those in use
-            least = np.where(size == 0, FLOOR, np.where(d <= draws**2*noise, SMALL, 0.0))
+            least = np.where(size == 0, FLOOR, np.where(d <= DRAWS**2*noise, SMALL, 0.0))
         return np.asarray(np.where(d == 0, 0.0, d/np.maximum(size, least)))
 
 
@@ -181,4 +200,11 @@ def _inverted(M: np.ndarray) -> np.ndarray:
         return np.concatenate([_inverted(one[None]) for one in M])
 
 
-__all__ = ["SolutionError"]
+def _least_norm(M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What `linear.solve` makes of the unit vectors, shape (points, n, n), and where M (n, n, points) is singular to it."""
+    n, _, points = M.shape
+    columns = [solve(M, np.repeat(row[:, None], points, axis=1)) for row in np.eye(n)]
+    return np.array([x for x, _ in columns]).transpose(2, 1, 0), (columns[0][1] < n)[:, None, None]
+
+
+__all__ = ["SAID", "SolutionError"]
