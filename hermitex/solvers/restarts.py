@@ -119,12 +119,13 @@ def solve_robustly(
         grown, far = np.zeros(x.shape, dtype=bool), 30.0  # times the start
         for begin in _policy(q) if restarts else ():
             k = np.flatnonzero(~np.asarray(found.converged))
-            k = k[~grown[:, k].any(axis=0)]  # no further start for what runs off
+            # no further start for what runs off under iteration, and under Newton's method, where that map is not of the equations
+            k = k[~grown[:, k].any(axis=0) | (not rows.all()) & np.array(["runs to" not in str(found.reason[i]) for i in k], dtype=bool)]
             if not k.size or is_time_up():
                 break
             y = begin(x[:, k], take_points(p, k))
-            if begin.func is _iterated and rows.all():  # the map of an implicit equation is x + F, which may run anywhere
-                grown[:, k] = np.abs(y) > far*np.maximum(np.abs(x[:, k]), 1.0)
+            if begin.func is _iterated:  # the map of an implicit equation is x + F, which may run anywhere
+                grown[:, k] = rows[:, None] & (np.abs(y) > far*np.maximum(np.abs(x[:, k]), 1.0))
             usable = (np.isfinite(y) & ~(mask[:, None] & (y <= 0))).all(axis=0)
             if usable.any():
                 k, y = k[usable], y[:, usable]

@@ -37,6 +37,7 @@ class SolutionError:
         self.inverse: dict[int, np.ndarray] = {}
         self.singular: dict[int, np.ndarray] = {}  # at which points there is none
         self.worst: list[str] = []  # of each point the unknown or observable that moved most, as `distance` saw it last
+        self.torn = {u for b in self.program.blocks if b.kind in ("root", "nonlinear") for u in b.torn}  # which the search tries at 0
         self.still: dict[int, np.ndarray] = {}  # and which unknowns of a block stay where they are
         self.rounding = np.zeros(run.points)  # the second part
         self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
@@ -179,14 +180,15 @@ class SolutionError:
         return s
 
     def _part(self, u: str, d: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """An error relative to its unknown down to SMALL: of a positive one however small it is, but for what rounding explains.
+        """An error relative to its unknown down to SMALL: of a positive one however small it is, but for what rounding leaves of 0.
 
         One that vanishes but for rounding, as an overlap with nothing does, counts as one of the size FLOOR.
         """
         size = np.abs(self.x[u])
         least = np.where(size <= np.maximum(d, DRAWS*noise), FLOOR, SMALL)
         if u in self.program.positive:  # other nodes and weights are rounded in another way than those in use
-            least = np.where(size == 0, FLOOR, np.where(d <= DRAWS**2*noise, SMALL, 0.0))
+            least = np.where(size == 0, FLOOR, np.where((size <= DRAWS*noise) & (d <= DRAWS**2*noise) & (u not in self.torn),
+                                                          SMALL, 0.0))
         return np.asarray(np.where(d == 0, 0.0, d/np.maximum(size, least)))
 
 
