@@ -86,6 +86,8 @@ def magnitude(expr: Expr) -> Expr:
         return expr.func(*map(magnitude, expr.args))
     if isinstance(expr, Pow) and expr.exp.is_Integer and expr.exp.is_positive:
         return magnitude(expr.base)**expr.exp
+    if isinstance(expr, Pow) and expr.exp.is_number and expr.exp.is_negative and has_differences(expr.base):
+        return magnitude(expr.base)*Abs(expr)/Abs(expr.base)  # 1/x is off by 1/x^2 times what x is off
     if expr.is_number or expr.is_positive:
         return abs(expr)
     return Abs(expr, evaluate=False) if expr.is_extended_real else Max(expr, -expr)  # |x| of what may be complex is a root

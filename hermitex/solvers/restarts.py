@@ -119,8 +119,8 @@ def solve_robustly(
         grown, far = np.zeros(x.shape, dtype=bool), 30.0  # times the start
         for begin in _policy(q) if restarts else ():
             k = np.flatnonzero(~np.asarray(found.converged))
-            # no further start for what runs off under iteration, and under Newton's method, where that map is not of the equations
-            k = k[~grown[:, k].any(axis=0) | (not rows.all()) & np.array(["runs to" not in str(found.reason[i]) for i in k], dtype=bool)]
+            off = np.array(["runs to" in str(found.reason[i]) for i in k], dtype=bool)
+            k = k[~(grown[:, k].any(axis=0) & (off | rows.all()))]  # no further start for what runs off
             if not k.size or is_time_up():
                 break
             y = begin(x[:, k], take_points(p, k))

@@ -332,27 +332,27 @@ class Run:
     def _finish(self, found: Solution, verdict: State, error: SolutionError, done: np.ndarray, held: np.ndarray) -> Solution:
         """The solution with its error, of the points `done`; of those that are `held` the averages need no look of their own."""
         residual = residual_of(self, verdict)
-        least_residual = 1e-9  # a residual below that is held in any case
-        ok = np.asarray(found.converged) & (residual <= max(100*self.tolerance, least_residual))
+        ok = np.asarray(found.converged) & np.isfinite(residual)  # the error says what is left of each equation moves
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         rough = np.maximum(np.minimum(self.row(self.quad.held), self.moved), self.unsettled)
         quadrature = np.maximum(self.drift, np.where(held, 0.0, rough))
         worst = list(error.worst)
         lost = self._lost(error, verdict, ok, done, quadrature)
-        far = np.max([quadrature, error.rounding, lost], axis=0)
+        far = np.maximum(quadrature, lost) + error.rounding
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done], initial=0.0))
         notes = (*self.program.notes, *found.notes, *error.notes(done))
         if poor > SAID*self.tolerance:
-            what = "terms that cancel" if poor == np.max(lost[done], initial=0.0) else (
-                DOUBLE if poor == np.max(error.rounding[done], initial=0.0) else "quadrature")
+            k = int(np.argmax(np.where(done, far, 0.0)))
+            what = "terms that cancel" if lost[k] >= max(quadrature[k], error.rounding[k]) else (
+                DOUBLE if error.rounding[k] >= quadrature[k] else "quadrature")
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (far <= reached)) & (reason == "")):
             reason[k] = _reason(far[k], lost[k], error.rounding[k], worst[k]) if far[k] > reached else (
-                "the undamped residual stayed above the tolerance")
+                "the right-hand side of an equation is not finite")
         for u, domain in self.program.domain.items():
             x = self.row(self.s[u])
             for k in np.flatnonzero(ok & ~((x >= domain[0]) & (x <= domain[1]))):
@@ -387,9 +387,9 @@ class Run:
 
 def _reason(far: float, lost: float, rounding: float, worst: str) -> str:
     """Why a point with the error `far` is not held; `worst` is what moves most on other nodes."""
-    if lost == far:
+    if lost >= far/2:
         return f"{LOST} a relative error of {far:.1e}: the digits are lost in the formulas as they are written, at these numbers"
-    if rounding == far:
+    if rounding >= far/2:
         return f"{DOUBLE} leaves a relative error of {far:.1e}: beside it the equations hold to rounding"
     return (f"{SHORT} a relative error of {far:.1e} only, in the averages of {worst}: something is steep, oscillates on a small "
             "scale or diverges; take less extreme numbers")

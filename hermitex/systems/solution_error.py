@@ -37,7 +37,8 @@ class SolutionError:
         self.inverse: dict[int, np.ndarray] = {}
         self.singular: dict[int, np.ndarray] = {}  # at which points there is none
         self.worst: list[str] = []  # of each point the unknown or observable that moved most, as `distance` saw it last
-        self.torn = {u for b in self.program.blocks if b.kind in ("root", "nonlinear") for u in b.torn}  # which the search tries at 0
+        # the search tries these at 0
+        self.torn = {u for b in self.program.blocks if b.kind in ("root", "nonlinear") for u in b.torn}
         self.still: dict[int, np.ndarray] = {}  # and which unknowns of a block stay where they are
         self.rounding = np.zeros(run.points)  # the second part
         self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
