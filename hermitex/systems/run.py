@@ -123,12 +123,13 @@ class Run:
                 done = good | resting | end
                 if done.any():
                     error = SolutionError(self, verdict)
-                    self.drift = error.distance(self._elsewhere())
+                    felt = done & error.finite & (solved | ~end)  # elsewhere other nodes say nothing
+                    self.drift = error.distance(self._elsewhere()) if felt.any() else np.full(self.points, np.inf)
                     sure = good & solved & (self.drift <= self.tolerance)
-                    if not sure.all():
-                        agreed = self.quad.verify(partial(self._again, {}), self.asked, partial(self._again, {}), done & ~sure)
+                    if np.any(unsure := felt & ~sure):
+                        agreed = self.quad.verify(partial(self._again, {}), self.asked, partial(self._again, {}), unsure)
                         done &= sure | agreed | resting | end
-                        done &= sure | end | ~self._points_to_refine(done & ~end & ~sure, error)
+                        done &= sure | end | ~self._points_to_refine(done & unsure & ~end, error)
                 ended = self._finish(found, verdict, error, done, sure) if done.any() else found
             if done.all():
                 return ended
@@ -342,10 +343,10 @@ class Run:
         far = np.maximum(quadrature, lost) + error.rounding
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
-        reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done], initial=0.0))
+        reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done & ok], initial=0.0))
         notes = (*self.program.notes, *found.notes, *error.notes(done))
         if poor > SAID*self.tolerance:
-            k = int(np.argmax(np.where(done, far, 0.0)))
+            k = int(np.argmax(np.where(done & ok, far, 0.0)))
             what = "terms that cancel" if lost[k] >= max(quadrature[k], error.rounding[k]) else (
                 DOUBLE if error.rounding[k] >= quadrature[k] else "quadrature")
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")

@@ -32,6 +32,8 @@ class SolutionError:
     def __init__(self, run: Any, verdict: State) -> None:
         self.run, self.program, self.row = run, run.program, run.row
         self.here = {n: np.asarray(self.row(v), dtype=float) for n, v in verdict.items()}
+        told = [v for n, v in self.here.items() if n.startswith("rhs/") or n in self.program.observables]
+        self.finite = np.all([np.ones(run.points, dtype=bool), *map(np.isfinite, told)], axis=0)  # the error is, where these are
         self.x = {u: self.row(run.s[u]) for u in self.program.unknowns}
         self.zero = {u: (v == 0) & (u in self.program.positive) for u, v in self.x.items()}
         self.inverse: dict[int, np.ndarray] = {}
@@ -111,6 +113,8 @@ class SolutionError:
 
     def of_rounding(self) -> np.ndarray:
         """`distance` to the same equations on the same nodes, in extended precision."""
+        if not self.finite.any():
+            return np.full(self.run.points, np.inf)
         noise = self._noise_of()
         return self._far(self.exact, noise, noise)
 

@@ -15,7 +15,7 @@ from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.kernels.parameter_conditions import violated_conditions
 from hermitex.solvers.batch import merge_solutions, select_points
 from hermitex.solvers.interval import interval_text, is_outside
-from hermitex.solvers.solution import REFUSED, Solution
+from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
 from hermitex.solvers.solve_limits import is_time_up, limit_time, require_tolerance
 from hermitex.solvers.sweep_grid import check_size, real_array
 from hermitex.systems.compiled_system import Program
@@ -194,7 +194,8 @@ def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, gues
         parts = [(np.arange(points), found), (k[good], select_points(better, np.flatnonzero(good)))]
         notes = better.notes if good.all() and k.size == points else found.notes
         found = replace(merge_solutions(parts, points, other.unknowns, found.origin), notes=notes)
-        for i in k[good]:
+        nowhere = [NOWHERE in str(one) and NOWHERE in str(found.reason[i]) for i, one in zip(k, better.reason, strict=True)]
+        for i in k[good | nowhere]:  # it is not the closed forms that have no number
             run.cancelled.pop(int(i))
     return found
 
