@@ -6,7 +6,7 @@
     observables(s, quad)
     lawful(s, quad)      what laws and assumptions ask of the parameters, see kernels.parameter_conditions
 
-The text runs in the session and in a worker (it pickles); an exported file has all of it but `rounded`.
+The text runs in the session and in a worker (it pickles); an exported file has all of it.
 """
 
 from __future__ import annotations
