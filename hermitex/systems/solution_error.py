@@ -32,13 +32,15 @@ class SolutionError:
     def __init__(self, run: Any, verdict: State) -> None:
         self.run, self.program, self.row = run, run.program, run.row
         self.here = {n: np.asarray(self.row(v), dtype=float) for n, v in verdict.items()}
-        told = [v for n, v in self.here.items() if n.startswith("rhs/") or n in self.program.observables]
-        self.finite = np.all([np.ones(run.points, dtype=bool), *map(np.isfinite, told)], axis=0)  # the error is, where these are
+        told = {n.removeprefix("rhs/"): v for n, v in self.here.items() if n.startswith("rhs/") or n in self.program.observables}
+        known = np.array([np.isfinite(v) for v in told.values()]).reshape(len(told), run.points)
+        self.finite = known.all(axis=0)  # where these are, the error is
+        # of each point the unknown or observable that moved most, as `distance` saw it last, or that has no number
+        self.worst = [list(told)[k] for k in np.argmin(known, axis=0)] if told else []
         self.x = {u: self.row(run.s[u]) for u in self.program.unknowns}
         self.zero = {u: (v == 0) & (u in self.program.positive) for u, v in self.x.items()}
         self.inverse: dict[int, np.ndarray] = {}
         self.singular: dict[int, np.ndarray] = {}  # at which points there is none
-        self.worst: list[str] = []  # of each point the unknown or observable that moved most, as `distance` saw it last
         # the search tries these at 0
         self.torn = {u for b in self.program.blocks if b.kind in ("root", "nonlinear") for u in b.torn}
         self.still: dict[int, np.ndarray] = {}  # and which unknowns of a block stay where they are
