@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sympy import Abs, Add, Dummy, Expr, Function, Mul, Pow, erfc, exp
+from sympy import Abs, Add, Dummy, Expr, Function, Max, Mul, Pow, erfc, exp, preorder_traversal
 
 from hermitex.kernels.exponent_scales import tail
+from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import all_but_cancelled, exp_erfc, recognise
 
 _FAR_OUT = (exp, erfc, tail)  # far out the rounding of an argument is many times that of the value
@@ -56,18 +57,40 @@ def of_one_sign(e: Add) -> bool:
     return all(t.is_extended_nonnegative for t in e.args) or all(t.is_extended_nonpositive for t in e.args)
 
 
+def sums_may_cancel(lowered: Lowered) -> bool:
+    """Whether digits may be lost: in a sum whose terms may differ in sign, or in a function of what is rounded (log E near 1)."""
+    reach = lowered.reach()
+    for e in (*(s.expr for s in lowered.statements), *lowered.outputs):
+        along = any(reach.get(v) for v in e.free_symbols)
+        for part in preorder_traversal(e):
+            if isinstance(part, exp_erfc) or (isinstance(part, Add) and not of_one_sign(part)):
+                return True
+            if isinstance(part, Function) and not along and any(not a.is_Atom or a in reach for a in part.args):
+                return True
+    return False
+
+
+def has_differences(e: Expr) -> bool:
+    """Whether `magnitude` of an expression may be larger than the expression: of 1 - x and (1 - x)**2, not of exp(1 - x)."""
+    return (isinstance(e, Add) and not of_one_sign(e)) or (isinstance(e, Add | Mul | Pow) and any(map(has_differences, e.args)))
+
+
 def magnitude(expr: Expr) -> Expr:
     """The sum of the absolute values of the terms of an expression: what its rounding is a part of.
 
-    >>> from sympy.abc import x
+    >>> from hermitex.symbols import m as x
     >>> magnitude(x**2*(1 - x))
-    (Abs(x) + 1)*Abs(x)**2
+    m**2*(Abs(m) + 1)
     """
     if isinstance(expr, Add | Mul):
         return expr.func(*map(magnitude, expr.args))
     if isinstance(expr, Pow) and expr.exp.is_Integer and expr.exp.is_positive:
         return magnitude(expr.base)**expr.exp
-    return abs(expr) if expr.is_number else Abs(expr, evaluate=False) if expr.is_positive is not True else expr
+    if isinstance(expr, Pow) and expr.exp.is_number and expr.exp.is_negative and has_differences(expr.base):
+        return magnitude(expr.base)*Abs(expr)/Abs(expr.base)  # 1/x is off by 1/x^2 times what x is off
+    if expr.is_number or expr.is_positive:
+        return abs(expr)
+    return Abs(expr, evaluate=False) if expr.is_extended_real else Max(expr, -expr)  # |x| of what may be complex is a root
 
 
-__all__ = ["magnitude", "may_cancel", "may_divide_by_zero", "of_one_sign"]
+__all__ = ["has_differences", "magnitude", "may_cancel", "may_divide_by_zero", "of_one_sign", "sums_may_cancel"]

@@ -18,9 +18,10 @@ from hermitex.hints import Formula, Letters
 from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.array_sums import Arrays
 from hermitex.kernels.axis_records import contracted
+from hermitex.kernels.cancellation import sums_may_cancel
+from hermitex.kernels.extended_precision import GOLDEN, load_extended, widened
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.parameter_conditions import LAW, violated_conditions
-from hermitex.kernels.rounding import GOLDEN, OFF, may_cancel, operations
 from hermitex.kernels.sharp_places import find_marks
 from hermitex.kernels.sign_conditions import signs
 from hermitex.kernels.source import Writer, load
@@ -34,8 +35,6 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import arrays, unsummed
 from hermitex.symbolic.law_constraints import apart
 
-_EPSILON = 4*float(np.finfo(float).eps)  # four roundings: of a weight, a value, their product and the sum
-_OFF, _OFF_DOC = "rounded", "The formula with its sums off by what rounding may make of them."
 _CHUNK = 2_000_000  # numbers in one array, about: 16 MB
 _LOOKED_AT = 50  # points where a value is 0, each of which costs a second evaluation
 
@@ -66,7 +65,6 @@ class Kernel(Shown):
     arrays: Arrays | None = None  # that are summed over
     cancels: bool = False  # whether sums in it may lose digits
     nested: tuple[tuple[str, ...], ...] = ()  # the axes of averages over three variables and more
-    rounded: float = 0.0  # the relative error that its operations make where no terms cancel
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
     _last: dict[str, float] = field(default_factory=dict, repr=False)
     _untold: list[Callable[[], float]] = field(default_factory=list, repr=False)  # errors of the last call, not yet asked for
@@ -76,8 +74,7 @@ class Kernel(Shown):
         """Relative error of the values of the last call, by quadrature and by rounding (0 for what is exact)."""
         while self._untold:  # found when they are asked for: it takes some time
             self._last["error"] = max(self._last["error"], self._untold.pop()())
-        last = self._last.get("error", np.nan if self.quadratures.axes else 0.0)
-        return last if last >= 1 else last + self.rounded  # 1: nothing is known
+        return self._last.get("error", np.nan if self.quadratures.axes else 0.0)
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -175,7 +172,7 @@ class Kernel(Shown):
     def _error_of(self, value: np.ndarray, s: dict[str, Any], rules: Mapping[str, Any], reached: np.ndarray) -> np.ndarray:
         """The relative error of each value, by quadrature and by rounding."""
         found = self._relative(value, s, rules, reached)
-        return np.maximum(found, self._rounding(value, s, rules)) if self.cancels else found
+        return np.maximum(found, self._rounding(value, s, rules))
 
     def _relative(self, value: np.ndarray, s: dict[str, Any], rules: Mapping[str, Any], reached: np.ndarray) -> np.ndarray:
         """The relative error of each value that averages with an error relative to E|F| leave: they are moved, each by a part.
@@ -184,18 +181,18 @@ class Kernel(Shown):
         """
         if not self.quadratures.axes:
             return np.zeros(value.shape)
-        moved = 0
+        moved, off_by = 0, 2.0**-40  # many times what rounding is, and so little that everything moves in proportion
 
         def average(values: np.ndarray, weights: np.ndarray, axis: int, floor: float = 1e-300) -> np.ndarray:
             nonlocal moved
             size = contracted(np.abs(values), weights, axis)
-            part, moved = OFF*(1 + moved*GOLDEN % 1), moved + 1
+            part, moved = off_by*(1 + moved*GOLDEN % 1), moved + 1
             return contracted(values, weights, axis) + part*np.where(size > 0, np.maximum(size, floor), 0.0)
 
         safety = 4  # several averages may be off in other proportions than they were moved; and rounding is seen once, by chance
         with np.errstate(all="ignore"):
             off = np.ravel(self._run(s, rules, average)["value"])
-            return _of_value(value, off, reached/OFF*safety)
+            return _of_value(value, off, reached/off_by*safety)
 
     def _uncancelled(self, value: np.ndarray, error: np.ndarray, reached: np.ndarray, values: dict[str, np.ndarray],
                      arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -233,12 +230,12 @@ class Kernel(Shown):
         return value, both, reached
 
     def _rounding(self, value: np.ndarray, s: dict[str, Any], rules: Mapping[str, Any]) -> np.ndarray:
-        """The relative error of each value that rounding of the terms of its sums may leave."""
-        if "plain" not in self._loaded:
-            self._loaded["plain"] = load(self.source)
+        """The relative error of each value that rounding makes, by its evaluation in extended precision."""
+        if "extended" not in self._loaded:
+            self._loaded["extended"] = load_extended(self.source)
         with np.errstate(all="ignore"):
-            off = np.ravel(self._loaded["plain"][_OFF](s, rules)["value"])
-            return _of_value(value, off, _EPSILON/OFF*2)
+            off = np.ravel(self._loaded["extended"]["kernel"](widened(s), widened(rules))["value"])
+            return np.where(off == value, 0.0, np.maximum(_of_value(value, off, 2.0), float(np.finfo(float).eps)))
 
     def _hidden(self, count: int, values: Mapping[str, np.ndarray]) -> float:
         """1 where one of so many points with a value of 0 may stand for what is too small, 0 where the formula is 0 at all."""
@@ -374,11 +371,8 @@ def _compiled(formula: Expr, names: list[str], tolerance: float, laws: dict[str,
     writer = Writer(lowered, set().union(*(e.free_symbols for e in (formula, *laws.values()))) | set(lowered.entries), places)
     results = dict(zip(("value", *laws), lowered.outputs, strict=True))
     writer.function("kernel", lowered.needed(results.values()), results, doc=str(formula)[:200])
-    lossy = may_cancel(lowered)
-    if lossy:
-        writer.function(_OFF, lowered.needed(lowered.outputs[:1]), {"value": lowered.outputs[0]}, doc=_OFF_DOC, rounded=True)
     rules = Quadratures(lowered.axes, {a: len(m.kinks) for a, m in places.items()})
     rules = rules if exact else rules.finer()
     other = _compiled(formula, names, tolerance, laws, exact=False) if lowered.closed or lowered.divided else None
-    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), lossy,
-                  lowered.nested, _EPSILON/4*operations(lowered))
+    return Kernel(writer.source(), tuple(names), rules, tolerance, str(formula), other, lowered.arrays(), sums_may_cancel(lowered),
+                  lowered.nested)

@@ -16,7 +16,7 @@ from hermitex.errors import BadInput
 from hermitex.kernels.helpers import HELPERS
 
 #: Functions that generated source defines, beside `prox_1`, `fields_1`, `block_1`, `sum_1`, ...
-FUNCTIONS = ("kernel", "tables", "right_hand_sides", "observables", "lawful", "rounded", "minimise", "middle", "smoothed")
+FUNCTIONS = ("kernel", "tables", "right_hand_sides", "observables", "lawful", "minimise", "middle", "smoothed")
 _NUMBERED = re.compile(r"((prox|fields|sum)_\d+|block_\d+)\Z")
 _RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, "np", "s", "quad",
                        "block_size"})

@@ -150,40 +150,6 @@ def spread(rule, kinks, narrow, fast):
         weights.append(width*w*np.exp(-z*z/2)/np.sqrt(2*np.pi))
     return np.concatenate(nodes, axis=axis), np.concatenate(weights, axis=axis)
 '''),
-    "off": ((), '''
-def off(part, *terms):
-    """The sum of some terms, off by that part of their sizes; what is infinite stays so."""
-    total, size = terms[0], np.abs(terms[0])
-    for k, term in enumerate(terms[1:]):
-        if k and np.shape(term) == np.shape(total):  # in place: a large array costs more to get than to fill
-            total += term
-            size += np.abs(term)
-        else:
-            total, size = total + term, size + np.abs(term)
-    return total + part*np.minimum(size, 1e300)
-'''),
-    "cleared": ((), '''
-def cleared(x, *terms):
-    """x, and 0 where it is no more than what rounding, many times over, makes of these terms."""
-    return np.where(x > 1e-11*sum(map(np.abs, terms)), x, 0.0)
-'''),
-    "exp_off": ((), '''
-def exp_off(part, *terms):
-    """exp of a sum of some terms, by more than they are off themselves; what has no digit left, 0 or not, is as large as e^300."""
-    total = sum(terms)
-    far = np.minimum(total + 4*part*sum(map(np.abs, terms)), np.maximum(total + 1, 300.0))
-    return np.exp(np.where(np.isinf(total), total, far))
-'''),
-    "raised": ((), '''
-def raised(a, b):
-    """An exponent and what it may be rounded by, so that exp(a - b^2) is not 0 because rounding made it so: e^300 at most."""
-    return a + np.clip(300.0 - a + np.square(np.maximum(np.real(b), 0.0)), 0.0, 8.9e-16*np.abs(a))
-'''),
-    "far_off": ((), '''
-def far_off(value, a, part):
-    """exp(a) times something, off by that part of |a| and of 1."""
-    return value + part*(1 + np.abs(a))*np.abs(value)
-'''),
     "nonzero": ((), '''
 def nonzero(x, over):
     """x, or where x is 0 and over is not, a number so small that over/x stands for its limit from above."""
@@ -203,8 +169,8 @@ def power(x, n):
 '''),
     "not_negative": ((), '''
 def not_negative(x, size):
-    """x, and 0 where it is below 0 by rounding of terms of that size; what was said not to be negative and is has no value."""
-    return np.where(x >= 0, x, np.where(x >= -1e-11*size, 0.0, np.nan))
+    """x, and 0 where it is 0 but for rounding of terms of that size; what was said not to be negative and is has no value."""
+    return np.where(x > 9e-16*size, x, np.where(x >= -1e-11*size, 0.0, np.nan))
 '''),
     "exp_erfc": (("erfc", "erfcx"), '''
 def exp_erfc(a, b):

@@ -29,7 +29,6 @@ from hermitex.kernels.layout import inline_single_reads
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.printers import SPECIAL, NumPyPrinter
 from hermitex.kernels.proximal import SOLVER
-from hermitex.kernels.rounding import perturbed_source as moved
 from hermitex.kernels.sharp_places import Marks
 from hermitex.kernels.whitelist import check_source
 
@@ -99,12 +98,8 @@ class Writer:
         self.docs: dict[str, str] = {}
 
     def function(self, name: str, statements: Sequence[Statement], results: Mapping[str, Expr], *, doc: str = "",
-                 absent: AbstractSet[Symbol] = frozenset(), rounded: bool = False) -> None:
-        """Write one function of (s, quad) that returns {label: value}.
-
-        absent : the symbols that `s` does not hold;  rounded : its sums are off by rounding
-        """
-        first = len(self.functions)
+                 absent: AbstractSet[Symbol] = frozenset()) -> None:
+        """Write one function of (s, quad) that returns {label: value}; `absent` are the symbols that `s` does not hold."""
         statements, results = inline_single_reads(statements, results, loose=self.loose, reach=self.reach)
         made = {s.target for s in statements}
         mine = {a.symbol: a for a in self.axes if not a.summed}
@@ -119,13 +114,11 @@ class Writer:
         given = sorted(reads - made - set(mine), key=lambda v: v.name)
         lines = _read({self.names(v): literal(v.name) for v in given})
         known = set(reads) - made - set(mine)
-        lines += self._lines(statements, set(results.values()), known, marks, clipped=rounded or name == "tables")
+        lines += self._lines(statements, set(results.values()), known, marks, clipped=name == "tables")
         lines.append(_returned({label: self._text(e) for label, e in results.items()}))
         self.docs[name] = doc.replace("\n", "\n    ")
         head = f"def {name}(s, quad):\n" + (f'    """{docstring_text(self.docs[name])}"""\n' if doc else "")
         self.functions.append(head + textwrap.indent("\n".join(lines), "    "))
-        if rounded:
-            self.functions[first:] = [moved("\n\n\n".join(self.functions[first:]))]
 
     def _lines(self, statements: Sequence[Statement], results: AbstractSet[Expr], known: AbstractSet[Symbol],
                marks: dict[NodeAxis, Marks], *, clipped: bool = False, block: frozenset[Symbol] = frozenset()) -> list[str]:

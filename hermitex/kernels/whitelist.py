@@ -20,7 +20,7 @@ from hermitex.kernels.printers import CONSTANTS, NUMPY, SPECIAL
 from hermitex.kernels.proximal import SOLVER
 
 _ARITHMETIC = (ast.operator, ast.unaryop, ast.cmpop, ast.expr_context)
-_RESULTS = ("kernel", "tables", "right_hand_sides", "observables", "lawful", "rounded")
+_RESULTS = ("kernel", "tables", "right_hand_sides", "observables", "lawful")
 #: What generated modules may import of scipy.special: the functions of formulas, and those that the helpers need.
 IMPORTED = SPECIAL | {n for needs, _ in HELPERS.values() for n in needs}
 Docs = dict[str, str]  # function -> its docstring

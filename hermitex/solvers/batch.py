@@ -9,13 +9,16 @@ those that are positive, whose relative error is asked for however small they ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput, UnknownName
+from .solution import Solution
 
 Array = np.ndarray
+_ARRAYS = ("residual", "converged", "iterations", "stability", "error", "method", "branch", "reason")
 Params = Mapping[str, Any]
 Field = Callable[[Array, Params], Array]
 
@@ -101,23 +104,45 @@ def to_logs(x: Array, positive: Array) -> Array:
     return y
 
 
-def from_logs(y: Array, positive: Array) -> Array:
-    """The inverse of `to_logs`."""
-    if not positive.any():
-        return np.array(y)
-    x = np.array(y)
-    x[positive] = np.exp(y[positive])
-    return x
-
-
-def error_scale(x: Array, positive: Array, floor: float) -> Array:
-    """The size |x| + floor against which an error in x counts; no floor for positive unknowns."""
-    return np.abs(x) + np.where(positive, 0.0, floor)[:, None]
-
-
 def worst_names(size_of: Array, names: Sequence[str], most: int = 3) -> str:
     """The names whose entries are within a factor ten of the largest, largest first."""
     size_of = np.where(np.isfinite(size_of), size_of, np.inf)
     top = size_of.max()
     order = np.argsort(-size_of, kind="stable")
     return ", ".join(names[i] for i in order[:most] if size_of[i] >= top / 10)
+
+
+def merge_solutions(parts: Sequence[tuple[Array, Solution]], points: int, names: Sequence[str],
+             origin: Mapping[str, Any] | None = None) -> Solution:
+    """Solutions of subsets of the points put together in order; a later one replaces an earlier one.
+
+    origin : what is told of the whole (by default that of the last); its quadrature error is the worst of those that are left
+    """
+    values: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+    part = np.full(points, -1)  # which of them each point is of
+    for i, (k, s) in enumerate(parts):
+        part[k] = i
+        for target, source in ((values, dict(s.value)), (fields, {f: getattr(s, f) for f in _ARRAYS})):
+            for name, v in source.items():
+                if name not in target:
+                    kind = np.asarray(v).dtype
+                    target[name] = np.empty(points, dtype=object if kind.kind in "OUS" else kind)
+                target[name][k] = v
+    method = fields.pop("method")
+    told = [parts[i][1].origin for i in np.unique(part[part >= 0])]
+    worst = max((float(o["quadrature_error"]) for o in told if "quadrature_error" in o), default=None)
+    return Solution(
+        values,
+        method=method[0] if len(set(method.tolist())) == 1 else method,
+        unknowns=tuple(names),
+        notes=tuple(dict.fromkeys(n for _, s in parts for n in s.notes)),
+        origin={**(parts[-1][1].origin if origin is None else origin), **({} if worst is None else {"quadrature_error": worst})},
+        **fields,
+    )
+
+
+def select_points(s: Solution, k: Array) -> Solution:
+    """The points k of a batch."""
+    fields = {f: v[k] if np.ndim(v := getattr(s, f)) else v for f in _ARRAYS}
+    return replace(s, value={n: np.asarray(v)[k] for n, v in s.value.items()}, **fields)

@@ -146,25 +146,18 @@ def _balanced_inverse(A: Array) -> tuple[Array, Array, Array, Array, Array]:
     return M, weight, unit, finite, np.where((finite & (condition < 1 / (8 * n * _EPS)))[:, None, None], inverse, np.inf)
 
 
-def rounding_spread(A: Array, b: Array, x: Array) -> Array:
-    """How far rounding of the entries may move a solution x, (n, B):  A^-1 r,  |r| = (|A| |x| + |b|) eps;  0 where A is singular.
+def rounding_of_solution(J: Array, x: Array, terms: Array, size: Array) -> Array:
+    """How far rounding of equations of the sizes |J| |x| + `terms` moves a solution x (n, B), relative to `size`, at each point.
 
-    The signs of r are those that move most the unknown of which, relative, least is known.
-
-    >>> A, b = np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-30]])[..., None], np.array([[1.0], [2.0]])
-    >>> rounding_spread(A, b, np.array([[1.0 - 2.0**30], [2.0**30]]))[:, 0].round(-2)
-    array([ 1000., -1000.])
+    Infinite where J is singular, 0 where it is not finite.
     """
-    left = _EPS * (np.einsum("ijb,jb->ib", np.abs(A), np.abs(x)) + np.abs(b))
-    tiny = 1e-6  # an unknown this much smaller than the largest counts as that large where the least known is looked for
     with np.errstate(all="ignore"):
-        _, weight, unit, _, inverse = _balanced_inverse(A)
-        r, size = left.T * weight, np.abs(x.T)
-        far = np.einsum("bij,bj->bi", np.abs(inverse), r) * unit
-        worst = np.argmax(np.nan_to_num(far / np.maximum(size, tiny * size.max(axis=1, keepdims=True))), axis=1)
-        signs = np.sign(inverse[np.arange(len(worst)), worst])
-        moved = np.einsum("bij,bj->ib", inverse, signs * r) * unit.T
-    return np.where(np.isfinite(moved), moved, 0.0)
+        row = np.einsum("ijb,jb->ib", np.abs(J), size)
+        M = np.where(row[:, None] > 0, J*size/row[:, None], 0.0).transpose(2, 0, 1)
+        finite = np.isfinite(J).all(axis=(0, 1))
+        inverse = _inverse(np.where(finite[:, None, None], M, np.eye(len(x))))
+        d = np.einsum("bij,jb->ib", np.abs(inverse), 2*_EPS*(np.einsum("ijb,jb->ib", np.abs(J), np.abs(x)) + terms)/row)
+        return np.where(finite, np.nan_to_num(np.where(size > 0, d, 0.0).max(axis=0), nan=np.inf), 0.0)
 
 
 def dead_rows(sizes: Array) -> Array:
@@ -181,13 +174,6 @@ def _inverse(M: Array) -> Array:
         regular = np.linalg.matrix_rank(M) == M.shape[-1]
         out[regular] = np.linalg.inv(M[regular])
         return out
-
-
-def least_singular_bound(M: Array) -> Array:
-    """A lower bound of the least singular value of each M (B, n, n): its determinant over the most that the others come to."""
-    n = M.shape[-1]
-    norm = np.sqrt((M * M).sum(axis=(1, 2)))
-    return np.asarray(norm * np.abs(np.linalg.det(M / norm[:, None, None])) * max(n - 1, 1) ** ((n - 1) / 2))
 
 
 def least_singular_value(D: Array, size: Array) -> Array:

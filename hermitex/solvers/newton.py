@@ -17,7 +17,6 @@ import numpy as np
 
 from . import linear
 from .batch import ROUNDING, Array, Field, Params, finite_params, positive_mask, require_feasible, start, take_points, worst_names
-from .problem import SOUND
 from .solution import NOWHERE, Solution
 from .solve_limits import is_time_up, ran_out
 
@@ -39,7 +38,6 @@ def newton(
     atol: float = 1e-14,
     max_steps: int = 100,
     both: Both | None = None,
-    sound: Callable[[Array, Array, Params], list[str]] | None = None,
     contraction: bool = True,
     raise_on_failure: bool = True,
 ) -> Solution:
@@ -55,7 +53,6 @@ def newton(
         F_i/x_i may be small wherever x_i is large, unless F_i is x_i - rhs_i
     rtol, atol : an unknown counts as |x| + atol/rtol (as x alone if positive), an equation as sum_j |J_ij| |x_j|
     both : optional function that returns (residual, Jacobian) at once, sharing their work
-    sound : (x, J, p) -> for each point the unknowns whose equations hold at x to rounding only, as in `sound.run_out`
     contraction : estimate that of plain iteration, the spectral radius of 1 - J (needs residual = x - rhs)
 
     A point is done when its full, undamped Newton step d and its residual are below `rtol`, and is evaluated no more. What is
@@ -84,8 +81,6 @@ def newton(
         run.iterate(max_steps)
         run.complete(p)
         run.settle(p)
-        if sound is not None:
-            run.check(sound, p)
         found = run.solution(contraction)
     found = found.point(0) if single else found
     return found.require() if raise_on_failure else found
@@ -354,16 +349,6 @@ class _NewtonRun:
                 continue
             names = worst_names(np.abs(F[:, i]) / np.abs(self.final[:, point]).clip(1e-300), self.names)
             self.reason[point] = f"{why} (largest in the equation of {names}){self.runaway(self.final[:, point])}"
-
-    def check(self, sound: Callable[[Array, Array, Params], list[str]], p: Params) -> None:
-        """Points where an equation holds because it ran out of digits are not solved."""
-        k = np.flatnonzero(self.ok & ~((self.steps == 0) & p.get(SOUND, False)))
-        if k.size:
-            for point, named in zip(k, sound(self.final[:, k], self.J_final[..., k], take_points(p, k)), strict=True):
-                if named:
-                    self.ok[point], self.backward[point] = False, np.inf
-                    self.reason[point] = (f"the equation of {named} holds to rounding only, ever better as its unknowns go on: "
-                                          f"no solution{self.runaway(self.final[:, point])}")
 
     def runaway(self, x: Array) -> str:
         small, large = self.mask & (x < 1e-14), np.abs(x) > 1e14

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.solvers import root_branches as search
-from hermitex.solvers.batch import Array
-from hermitex.solvers.fallback_chain import merge_solutions
+from hermitex.solvers.batch import Array, merge_solutions
 from hermitex.solvers.interval import Interval, clip_to_interval, interior_point, is_outside
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import require_tolerance

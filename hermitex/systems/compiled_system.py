@@ -5,9 +5,8 @@
     residuals(s, quad)   x - rhs of every equation: the verdict
     observables(s, quad)
     lawful(s, quad)      what laws and assumptions ask of the parameters, see kernels.parameter_conditions
-    rounded(s, quad)     both again, what may cancel in them off by its rounding
 
-The text runs in the session and in a worker (it pickles); an exported file has all of it but `rounded`.
+The text runs in the session and in a worker (it pickles); an exported file has all of it.
 """
 
 from __future__ import annotations
@@ -23,11 +22,12 @@ from sympy import Expr, Mul, Sum, Symbol, numbered_symbols
 from hermitex.kernels.adaptive import Quadratures, require_room
 from hermitex.kernels.array_sums import Arrays
 from hermitex.kernels.axis_records import accepts_table
-from hermitex.kernels.cancellation import magnitude
+from hermitex.kernels.cancellation import has_differences, magnitude
+from hermitex.kernels.extended_precision import load_extended, widened
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement
 from hermitex.kernels.lowering import lower
 from hermitex.kernels.parameter_conditions import LAW
-from hermitex.kernels.rounding import may_cancel, scale_perturbation
+from hermitex.kernels.recognition import recognise
 from hermitex.kernels.sharp_places import Marks, find_marks
 from hermitex.kernels.source import Writer, load
 from hermitex.solvers.interval import Interval
@@ -36,6 +36,7 @@ from hermitex.symbolic.gaussian import Expectation
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.derivatives import KeptNames, partials
 from hermitex.systems.gradients import Factors
+from hermitex.systems.scope import written_out
 
 State = dict[str, Any]
 
@@ -93,7 +94,6 @@ class Program:
     positive: tuple[str, ...] = ()  # unknowns known to be
     domain: Mapping[str, Interval] = field(default_factory=dict)  # of the unknowns that live in an open interval
     start: Mapping[str, float] = field(default_factory=dict)  # where the solvers begin if nothing else is said
-    cancels: bool = False  # whether there is a function `rounded`
     closed: bool = False  # whether closed forms are among what cancels
     lawful: bool = False  # whether there is a function `lawful`
     later: DeferredProgram | None = field(default=None, repr=False)  # the same without closed forms whose terms may cancel
@@ -106,21 +106,20 @@ class Program:
         rules = Quadratures(self.axes, self.kinked, self.grid)
         return rules.finer() if self.fine else rules
 
-    def call(self, name: str, s: State, quad: Mapping, average: Any = None, part: float = 1.0) -> dict[str, Any]:
+    def call(self, name: str, s: State, quad: Mapping, average: Any = None, extended: bool = False) -> dict[str, Any]:
         """Run one of the generated functions; `average` replaces the plain one (to record quadrature errors).
 
-        part : of how far the sums of `rounded` are off
+        extended : in extended precision, as far as its functions allow
         """
-        key = "traced" if average is not None else "plain" if part == 1 else f"off {part}"
+        key = "extended" if extended else "traced" if average is not None else "plain"
         if key not in self._loaded:
-            self._loaded[key] = load(self.source)
-            if part != 1:
-                self._loaded[key] |= scale_perturbation(self._loaded[key], part)
+            self._loaded[key] = load_extended(self.source) if extended else load(self.source)
         if average is not None:
             self._loaded[key]["average"] = accepts_table(average)
         if self.nested and quad:
             require_room(self.nested, quad, max((np.shape(v)[0] for v in s.values() if np.ndim(v)), default=1))
-        return self._loaded[key][name]({**self.given, **s} if self.given else s, quad)
+        s = {**self.given, **s} if self.given else s
+        return self._loaded[key][name](*((widened(s), widened(quad)) if extended else (s, quad)))
 
     def bound(self, numbers: Mapping[str, Any], asking: str = "solve") -> tuple[Program, dict[str, Any]]:
         """The program with the arrays among the numbers, and the other numbers.
@@ -147,13 +146,13 @@ class Program:
 
 def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, ...], *, parameters: tuple[Symbol, ...],
                     where: Mapping[Symbol, Expr], scalars: Sequence[Symbol], observables: Mapping[Symbol, Expr],
-                    positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None, rounded: bool = False,
+                    positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None,
                     cancelling: bool = True, domain: Mapping[str, Interval] | None = None,
                     start: Mapping[str, float] | None = None, laws: Mapping[str, Expr] | None = None) -> Program:
     """Lower every formula of a system at once (so that all share their tables) and write the module.
 
     laws : {condition of a law: what it is asked of}
-    rounded : write the function `rounded` too;  cancelling : take closed forms whose terms may cancel, see `lower`
+    cancelling : take closed forms whose terms may cancel, see `lower`
     """
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
@@ -163,11 +162,13 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     parameters = tuple(p for p in parameters if p.name not in inside)
     share = Factors([*taken, *(s.name for s in (*where, *observables))])
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
+    cancelling_sums = {("terms", u): magnitude(full) for u, e in equations.items() if not e.implicit
+                       and has_differences(full := recognise(written_out(e.rhs, where)))}
+    labels, exprs = [*labels, *cancelling_sums], [*exprs, *cancelling_sums.values()]
     labels, exprs = [*labels, *(("law", LAW + n) for n in laws or {})], [*exprs, *(laws or {}).values()]
     early = {LAW + n for n, v in (laws or {}).items() if v.free_symbols <= set(parameters) and not v.has(Expectation, Sum)}
     lowered = lower(exprs, names={**where, **members, **share.definitions}, taken=taken, cancelling=cancelling)
     output = dict(zip(labels, lowered.outputs, strict=True))
-    rounded = rounded and may_cancel(lowered)
     places = find_marks(lowered)
     known = _known_symbols(lowered, set(parameters))
     fixed, places = _fixed_targets(lowered, set(unknowns), places, known)
@@ -181,14 +182,14 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     writer.state, writer.still = set(unknowns), fixed | set(parameters) | resting
     for name in (*parameters, *unknowns, *where, *observables):
         writer.names(name)  # refuses what is no name
-    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns), rounded, early)
+    _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns), early)
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),
                    nested=lowered.nested, arrays=lowered.arrays(), positive=tuple(u.name for u in unknowns if u in positive),
-                   domain=domain or {}, start=start or {}, cancels=rounded, closed=lowered.closed, lawful=bool(early))
+                   domain=domain or {}, start=start or {}, closed=lowered.closed, lawful=bool(early))
 
 
 def _grid(lowered: Lowered, fixed: set[Symbol]) -> frozenset[str]:
@@ -293,7 +294,7 @@ def _code(block: Block, equations: Mapping[Symbol, Equation], positive: frozense
 
 def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], blocks: tuple[Block, ...], fixed: set[Symbol],
            observables: tuple[Symbol, ...], members: set[Symbol], doc: str, unknowns: set[Symbol],
-           rounded: bool, early: set[str]) -> None:
+           early: set[str]) -> None:
     """The functions of the module, each with only what it needs."""
     of: dict[Symbol, dict[tuple, Expr]] = {}  # the outputs of each equation
     for label, target in output.items():
@@ -310,6 +311,8 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     again = {m: Symbol(_unused_name(f"{m.name}_again", taken), real=True) for m in sorted(members, key=str)}
     everything = {f"rhs/{u.name}": output["rhs", u] if output["rhs", u] != u else again.get(u, u)
                   for b in blocks for u in b.unknowns}
+    everything |= {f"terms/{u.name}": output["terms", u] for b in blocks for u in b.unknowns
+                   if ("terms", u) in output}
     parts.append((_MAP, everything, set(), "Every right-hand side (or implicit form), at a full state."))
     named = {o.name: output["observable", o] for o in observables}
     laws = {label[1]: target for label, target in output.items() if label[0] == "law"}
@@ -337,13 +340,6 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
         given = set(block.torn) if block and block.kind in ("root", "nonlinear") else set()
         absent = left | (set(block.unknowns) - given if block else set())
         writer.function(name, statements, results, doc=title, absent=absent)
-    if rounded:  # tables too
-        both, later = {**everything, **named}, list(made.values())
-        statements = [*lowered.needed([*both.values(), *(s.expr for s in later)], members), *later]
-        nodes = _node_requirements(lowered, statements, writer.marks) & targets
-        statements = [*lowered.needed([*both.values(), *nodes, *(s.expr for s in later)], members), *later]
-        writer.function(_OFF, statements, both, rounded=True,
-                        doc="Right-hand sides and observables with what their sums add up off by what rounding may make of it.")
 
 
 def _node_requirements(lowered: Lowered, statements: Sequence[Statement], places: Mapping[str, Marks]) -> set[Symbol]:
@@ -360,6 +356,6 @@ def _unused_name(name: str, taken: set[str]) -> str:
     return name
 
 
-_MAP, _OFF = "right_hand_sides", "rounded"
+_MAP = "right_hand_sides"
 _RESULTS = {"explicit": ("rhs",), "linear": ("matrix", "constant"), "root": ("rhs", "d", "terms"),
             "nonlinear": ("rhs", "d", "terms")}

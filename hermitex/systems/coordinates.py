@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fallback_chain import merge_solutions, select_points, solve_robustly
+from hermitex.solvers.batch import merge_solutions, select_points
 from hermitex.solvers.interval import Interval, clip_to_interval
 from hermitex.solvers.newton import bend_slope, logarithmic_step
-from hermitex.solvers.problem import START
+from hermitex.solvers.restarts import solve_robustly
 from hermitex.solvers.solution import Solution
 
 Array = np.ndarray
@@ -67,7 +67,7 @@ class Coordinates:
         return slope
 
     def wrapped(self, of: Mapping[str, Callable[..., Any]], explicit: Sequence[bool]) -> dict[str, Callable[..., Any]]:
-        """Residual and Jacobian, the map, the sizes of the rows and their rounding as functions of u.
+        """Residual and Jacobian, and the map, as functions of u.
 
         of : the same as functions of x;  explicit : which rows in x read x - rhs
         """
@@ -88,8 +88,7 @@ class Coordinates:
             return F, J*self.slopes(u)[None]
 
         return {"both": both_, "residual": lambda u, p: both_(u, p)[0],
-                "step": lambda u, p: self.inside(of["step"](self.outside(u), p)),
-                "sized": lambda u, p: of["sized"](self.outside(u), p), "rounding": lambda u, p: of["rounding"](self.outside(u), p)}
+                "step": lambda u, p: self.inside(of["step"](self.outside(u), p))}
 
     def explicit(self, explicit: Sequence[bool]) -> list[bool]:
         """Which rows read u - rhs: those with an interval do not."""
@@ -134,13 +133,8 @@ def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], p
         F, J = problem["both"](turned(y), p)
         return rows*F, rows[:, None]*J*sign[None]
 
-    def sized(y: Array, p: Mapping[str, Any]) -> tuple[Array, Array]:
-        F, T = problem["sized"](turned(y), p)
-        return rows*F, np.where(flipped & explicit, np.abs(y) + np.abs(y - rows*F), T)
-
-    mirrored = {**problem, "both": both, "residual": lambda y, p: both(y, p)[0], "sized": sized,
-                "step": lambda y, p: turned(problem["step"](turned(y), p)),
-                "rounding": lambda y, p: problem["rounding"](turned(y), p)}
+    mirrored = {**problem, "both": both, "residual": lambda y, p: both(y, p)[0],
+                "step": lambda y, p: turned(problem["step"](turned(y), p))}
     still = replace(found, value={**found.value, **dict(zip(found.unknowns, turned(x), strict=True))})
     beyond = [(0.0, d[1] - d[0]) if d and up else d for d, up in zip(domains, upper, strict=True)]
     at = _at_zero(still, near, turned(begin), beyond, positive, upper, **mirrored)
@@ -164,8 +158,8 @@ def _at_zero(found: Solution, asked: Array, begin: Array, domains: Sequence[Inte
     state = _state(found)
     free = ends | np.array([p and d is None for p, d in zip(positive, domains, strict=True)])
     small = 1e-6  # an unknown below that is on its way to the end 0 of its domain
-    last = solve_robustly(begin[:, k], {"point": k, START: begin[:, k]}, names=found.unknowns, positive=positive,
-                  zero=free[:, None] & ~(state[:, k] > small), raise_on_failure=False, **problem)
+    last = solve_robustly(begin[:, k], {"point": k}, names=found.unknowns, positive=positive, restarts=False,
+                          zero=free[:, None] & ~(state[:, k] > small), raise_on_failure=False, **problem)
     closed = [d or (-np.inf, np.inf) for d in domains]
     inside = [(lo <= x) & (x <= hi) for x, (lo, hi) in zip(last.state, closed, strict=True)]
     good = np.flatnonzero(last.converged & (last.state[ends] == 0).any(axis=0) & np.all(inside, axis=0))

@@ -1,6 +1,6 @@
 """A nonlinear block at the points of a batch, as the solvers ask for it.
 
-    F = x - rhs(x)  (of an implicit equation itself),  dF/dx,  T the sum of the |terms| of F;   x the torn unknowns, (n, points)
+    F = x - rhs(x)  (of an implicit equation itself),  dF/dx;   x the torn unknowns, (n, points)
 
 One call of the generated function gives all of it: a state that was looked at a moment ago is not looked at again.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.systems.compiled_system import BlockCode, State
-from hermitex.systems.newton_step import chain_of, rounding_of_averages
+from hermitex.systems.newton_step import chain_of
 
 Params = Mapping[str, Any]
 
@@ -23,15 +23,14 @@ class NonlinearBlock:
 
     def __init__(self, block: BlockCode, ask: Callable[..., State], s: State, points: int, column: Callable[[Any], np.ndarray]
                  ) -> None:
-        """ask(s, average=None): what its function returns;  s: the state, which is led to where x stands;  column: of a row."""
+        """ask(s): what its function returns;  s: the state, which is led to where x stands;  column: of a row."""
         self.block, self.ask, self.s, self.points, self.column = block, ask, s, points, column
         self._some: tuple[bytes | None, State] = None, {}  # the state at some of the points, those that were asked for last
         self._looked: dict[bytes, list[Any]] = {}  # by state: outputs, residual, Jacobian
 
     def functions(self) -> dict[str, Any]:
-        """What `solvers.fallback_chain.solve_robustly` takes."""
-        return {"residual": lambda x, p: self.both(x, p)[0], "both": self.both, "step": self.step, "sized": self.sized,
-                "rounding": self.rounding}
+        """What `solvers.restarts.solve_robustly` takes."""
+        return {"residual": lambda x, p: self.both(x, p)[0], "both": self.both, "step": self.step}
 
     def outputs(self, x: np.ndarray, p: Params) -> State:
         """What the generated function returns."""
@@ -50,20 +49,6 @@ class NonlinearBlock:
         """rhs(x), the map: x - (x - rhs) would lose an rhs far below x."""
         rows = self._rows("rhs", x, p)
         return np.stack([r if explicit else v - r for v, r, explicit in zip(x, rows, self.block.explicit, strict=True)])
-
-    def sized(self, x: np.ndarray, p: Params) -> tuple[np.ndarray, np.ndarray]:
-        """F and T."""
-        terms = self._rows("terms", x, p)
-        pairs = [(v - r, np.abs(v) + np.abs(r)) if explicit else (r, t) for v, r, t, explicit in
-                 zip(x, self._rows("rhs", x, p), terms, self.block.explicit, strict=True)]
-        F, T = (np.stack(rows) for rows in zip(*pairs, strict=True))
-        return F, T
-
-    def rounding(self, x: np.ndarray, p: Params) -> np.ndarray:
-        """How far rounding of the averages in them may move each right-hand side."""
-        s = self._state(x, _points(p))
-        left = rounding_of_averages(lambda average: self.ask(s, average))
-        return np.stack([np.broadcast_to(np.ravel(left[f"rhs/{u}"]), x[0].shape) for u in self.block.torn])
 
     def _rows(self, what: str, x: np.ndarray, p: Params) -> list[np.ndarray]:
         """Of each torn unknown, 0 where there is none."""

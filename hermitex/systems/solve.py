@@ -13,19 +13,17 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.kernels.parameter_conditions import violated_conditions
-from hermitex.solvers.fallback_chain import merge_solutions, select_points
+from hermitex.solvers.batch import merge_solutions, select_points
 from hermitex.solvers.interval import interval_text, is_outside
 from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
 from hermitex.solvers.solve_limits import is_time_up, limit_time, require_tolerance
 from hermitex.solvers.sweep_grid import check_size, real_array
 from hermitex.systems.compiled_system import Program
 from hermitex.systems.newton_step import SMALL
-from hermitex.systems.run import DOUBLE, LOST, NEAR, SHORT, Run
+from hermitex.systems.run import DOUBLE, LOST, SHORT, Run
 
 CHUNK = 512  # points that are solved together: NumPy's time for a call is spread over them, and their arrays stay in memory
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
-_VAGUE = 1e-3  # relative: closed forms with a larger rounding say little of where a solution lies
-_ALIKE = 1e-2  # relative, of two ends of one search: what is found without a solution is found roughly
 
 
 def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
@@ -170,90 +168,36 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
 
 def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray], tolerance: float
              ) -> Solution:
-    """By closed forms, and by quadrature where these lose digits."""
+    """By closed forms, and by quadrature at the points where these lose digits: near to kinks and far out if it comes to that.
+
+    The quadrature begins where the closed forms have led, and where they began. It is taken where its error is smaller, and
+    where it leads no further from the closed forms than their rounding may: else it missed what is narrow.
+    """
     run = Run(program, numbers, points, guess, tolerance)
     found = run.solution()
-    return _solve_by_quadrature(run, found, guess) if run.cancelled and not is_time_up() else found
-
-
-def _solve_by_quadrature(run: Run, found: Solution, guess: dict[str, np.ndarray]) -> Solution:
-    """The points whose closed forms lose digits solved by quadrature in place of them; what that does not solve stays as it is.
-
-    It begins where the closed forms have led, then where they began (from there on few nodes first, which lead nearly everywhere).
-    Where they have solved for a number, a 0 of its is not taken.
-    Where it sees nothing, or leads further from what they gave than they can be wrong, it is taken far out and near to kinks.
-    """
-    near = {k for k in run.cancelled if np.asarray(found.residual)[k] <= NEAR}
-    lost = dict(run.cancelled)
-    unseen = {k for k in near if lost[k] > _VAGUE}  # the closed forms say little of where it should lead
-    most_moved = 100  # times what rounding may be of closed forms: a solution that moves farther missed what is narrow
-    for start, fine in ((found.value, False), (found.value, True), (None, True), (guess, True)):
-        wanted = run.cancelled.keys() - unseen if start is None or start is guess else unseen if fine else near - unseen
-        wanted = wanted & run.cancelled.keys()
-        k = np.array(sorted(wanted), dtype=int)
-        if start is None:
-            k, start, ended = _led_from_beginning(run, k, guess, found)
-            for i in ended:  # finer nodes that reach further end there, too
-                run.cancelled.pop(int(i))
-        other = run.program.integrated(fine=fine) if k.size and not is_time_up() else None
+    most_moved = 100  # times the rounding of the closed forms: an estimate of it may be that far off
+    alone = {u for block in program.blocks if block.kind == "explicit" for u in block.unknowns}
+    for start, fine in ((found.value, False), (found.value, True), (guess, False), (guess, True)):
+        k = np.array(sorted(run.cancelled), dtype=int)
+        other = program.integrated(fine=fine) if k.size and not is_time_up() else None
         if other is None:
-            continue
-        at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, start))
-        again = Run(other, at, len(k), {u: begin[u] for u in other.unknowns if u in begin}, run.tolerance)
-        better = again.solution()
-        solved = [i for i in np.flatnonzero(better.converged).tolist() if again.cancelled.get(int(i), 0.0) < lost[int(k[i])]/2]
-        was = {u: np.asarray(found[u])[k] for u in other.unknowns}
-        with np.errstate(invalid="ignore"):  # nan where the closed forms had no number: they are no guide there
-            away = np.max([np.abs(better[u] - was[u])/np.maximum(np.abs(was[u]), SMALL) for u in was], axis=0)
-        elsewhere = [i for i in solved if int(k[i]) in near and away[i] > most_moved*lost[int(k[i])]]  # it missed what is narrow
-        blind = [i for i in solved if int(k[i]) in near and any(np.asarray(better[u])[i] == 0 != was[u][i] for u in was)]
-        good = [i for i in solved if i not in blind and (i not in elsewhere or lost[int(k[i])] > _VAGUE)]
-        bad, known = ~np.asarray(found.converged), _points_short_of_digits(found)
-        told = [i for i in _points_short_of_digits(better) if bad[k[i]] and k[i] not in known]  # how many digits hold
-        nothing = np.any([np.asarray(better[u]) == 0 for u in other.unknowns], axis=0)
-        unseen |= {int(k[i]) for i in solved if (nothing[i] or i in elsewhere) and lost[int(k[i])] <= _VAGUE}
-        taken = [*good, *told]
-        whole = len(taken) == run.points
-        parts = [(np.arange(run.points), found), (k[taken], select_points(better, np.array(taken, dtype=int)))]
-        found = replace(merge_solutions(parts, run.points, other.unknowns, found.origin), notes=better.notes if whole
-                        else found.notes)
-        held = np.flatnonzero(np.asarray(better.residual) <= NEAR).tolist()
-        as_lost = [i for i in held if again.cancelled.get(int(i), 0.0) >= lost[int(k[i])]/2]  # it is not the closed forms that lose
-        for i in (*good, *as_lost):
-            run.cancelled.pop(int(k[i]), None)
+            break
+        at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (numbers, start))
+        better = Run(other, at, k.size, {u: begin[u] for u in other.unknowns if u in begin}, tolerance).solution()
+        lost = np.array([run.cancelled[int(i)] for i in k])
+        with np.errstate(invalid="ignore"):  # nan where the closed forms had no number
+            away = np.max([np.abs(better[u] - found[u][k])/np.maximum(np.abs(found[u][k]), 0.0 if u in alone else SMALL)
+                           for u in other.unknowns], axis=0)
+            away = np.nan_to_num(away)  # 0/0 of an unknown that is 0 in both
+        blind = np.any([(np.asarray(better[u]) == 0) & (found[u][k] != 0) for u in other.unknowns], axis=0)  # of what is far out
+        good = np.asarray(better.converged) & (np.asarray(better.error) < lost) & ~blind & ~(away > most_moved*lost)
+        parts = [(np.arange(points), found), (k[good], select_points(better, np.flatnonzero(good)))]
+        notes = better.notes if good.all() and k.size == points else found.notes
+        found = replace(merge_solutions(parts, points, other.unknowns, found.origin), notes=notes)
+        nowhere = [NOWHERE in str(one) and NOWHERE in str(found.reason[i]) for i, one in zip(k, better.reason, strict=True)]
+        for i in k[good | nowhere]:  # it is not the closed forms that have no number
+            run.cancelled.pop(int(i))
     return found
-
-
-def _led_from_beginning(run: Run, k: np.ndarray, guess: dict[str, np.ndarray], found: Solution
-         ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-    """Which of the points k a quadrature on few nodes solves from the beginning, where it leads them, and which it ends.
-
-    Those have no number; or it ends them, unsolved, where the closed forms have done so, which then is not their rounding.
-    """
-    other = run.program.integrated(fine=False) if k.size and not is_time_up() else None
-    if other is None:
-        return k[:0], {}, k[:0]
-    at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (run.numbers, guess))
-    led = Run(other, at, len(k), {u: begin[u] for u in other.unknowns if u in begin}, run.tolerance).solution()
-    solved = np.flatnonzero(led.converged)
-    nowhere = np.array([NOWHERE in str(why) for why in np.ravel(led.reason)])
-    start = {u: np.full(run.points, np.nan) for u in other.unknowns}
-    for u, values in start.items():
-        values[k[solved]] = np.asarray(led[u])[solved]
-    return k[solved], start, k[nowhere | _same_end(run, k, select_points(found, k), led, guess)]
-
-
-def _same_end(run: Run, k: np.ndarray, found: Solution, led: Solution, guess: dict[str, np.ndarray]) -> np.ndarray:
-    """Where two ways to evaluate the same formulas end at one state, which is not where they began, equally far from solving it."""
-    with np.errstate(invalid="ignore"):
-        left = np.asarray(found.residual)
-        same, away = np.abs(np.asarray(led.residual) - left) <= _ALIKE*left, np.zeros(len(k), dtype=bool)
-        for block in run.program.blocks:
-            for u, positive in zip(block.torn, block.positive, strict=True):
-                x, size = np.asarray(found[u]), np.maximum(np.abs(found[u]), SMALL)
-                same &= np.abs(np.asarray(led[u]) - x) <= _ALIKE*size
-                away |= np.abs(run.start_of(u, positive, guess)[0][k] - x) > _ALIKE*size
-    return same & away & (left > NEAR) & np.isfinite(left) & ~np.asarray(led.converged)
 
 
 def _points_short_of_digits(found: Solution) -> list[int]:

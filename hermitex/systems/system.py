@@ -387,8 +387,8 @@ class System(Shown):
                 make = partial(compile_program, self.written, found, parameters=self.parameters, where=where, scalars=scalars,
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
                                domain=self.domain, start=self.start, laws=self._laws())
-                made = make(rounded=True)
-                later = DeferredProgram(partial(make, rounded=True, cancelling=False)) if made.closed else None
+                made = make()
+                later = DeferredProgram(partial(make, cancelling=False)) if made.closed else None
                 cache[blocks] = replace(made, later=later)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}

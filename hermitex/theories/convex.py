@@ -17,7 +17,7 @@ from sympy import Rational, sqrt
 
 from hermitex.errors import BadInput
 from hermitex.kernels.compile import compile
-from hermitex.solvers.fallback_chain import merge_solutions, select_points
+from hermitex.solvers.batch import merge_solutions, select_points
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E

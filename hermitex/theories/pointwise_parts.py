@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fallback_chain import merge_solutions
+from hermitex.solvers.batch import merge_solutions
 from hermitex.solvers.solution import Solution
 
 Array = np.ndarray[Any, Any]

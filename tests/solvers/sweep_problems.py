@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import saddles
 
-from hermitex.solvers.fallback_chain import solve_robustly
+from hermitex.solvers.restarts import solve_robustly
 
 
 def curve(point, pause=0.0):

@@ -8,7 +8,7 @@ import pytest
 
 from hermitex import Solution
 from hermitex.errors import NotConverged, UnknownName
-from hermitex.solvers.fallback_chain import merge_solutions, select_points
+from hermitex.solvers.batch import merge_solutions, select_points
 from hermitex.solvers.solution import combine_solutions, trend_text
 
 

@@ -291,7 +291,7 @@ def test_terms_that_cancel_below_a_function_of_a_random_variable_are_told(inner,
             assert abs(kernel(**at)/exact - 1) <= kernel.error + 1e-14, power
         except NotConverged:
             assert power > 4
-    assert told >= 2
+    assert told >= 1
 
 
 @pytest.mark.parametrize("assumed, seed", [({"positive": True}, 1), ({"real": True}, 2)], ids=["positive", "real"])

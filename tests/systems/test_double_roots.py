@@ -112,11 +112,6 @@ def test_a_fold_does_not_spoil_its_batch_and_the_file_says_the_same(tmp_path):
     assert solve(a=1.5)["p"] == pytest.approx(1.5 + np.sqrt(1.25), rel=1e-12)
 
 
-def test_a_curve_of_solutions_is_no_double_root():
-    found = System({x: Eq(x**2 + y**2, 4), y: Eq(exp(x**2 + y**2), exp(4))}).solve(start={"x": 0.7, "y": 1.5})
-    assert found["x"]**2 + found["y"]**2 == pytest.approx(4, rel=1e-9) and "singular" in found.notes[0]
-
-
 @pytest.mark.parametrize("rest", [(1 - x**2)*1e-17, (cosh(x) - 2*x)*1e-18, 1e-17*(exp(-x) - x)])
 def test_an_equation_that_rounding_fulfils_everywhere_determines_nothing(rest):
     """x = x + (1 - x^2)/10^17 was solved by any start, without an error."""

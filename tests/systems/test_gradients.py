@@ -61,9 +61,9 @@ def test_a_dense_block_is_written_in_few_lines_and_solved():
     v = symbols(f"v:{n}", real=True)
     system = System({v[i]: a*tanh(sum(v[j]*Rational(1, i + j + 1) for j in range(n)))/n + a/(i + 1) for i in range(n)})
     program = system.compile()
-    equations, rounded = program.source.split("def rounded")
-    assert equations.count("\n") < n*n/2
-    assert rounded.count("\n") < 7*n  # of an equation: its unknown, its sum on three lines, the function of it, and the result
+    block, verdict = program.source.split("def right_hand_sides")
+    assert block.count("\n") < n*n/2
+    assert verdict.count("\n") < 7*n  # of an equation: its sum, the function of it, itself and the sum of its terms
     found = system.solve(a=0.5)
     state = np.array([found[u.name] for u in v])
     weights = 1/(np.arange(n)[:, None] + np.arange(n) + 1)

@@ -79,7 +79,7 @@ def test_nor_is_it_one_from_a_start_that_is_far_out(start):
 def test_an_average_that_tends_to_one_is_never_one():
     """1 - E tanh(p z)^2 falls like 1/p: it is not 0 where p - F is p to rounding, nor where finer rules begin far out."""
     found = System({p: Eq(E(tanh(p*z)**2, z), 1)}).solve(start={"p": 1e3}, raise_on_failure=False)
-    assert not found.converged and "no solution" in found.reason
+    assert not found.converged and "p runs to infinity" in found.reason
 
 
 def test_the_root_that_another_start_finds_is_found():
@@ -247,11 +247,10 @@ def test_the_file_has_the_verdict_of_the_session(name, tmp_path):
 
 
 # -- time --------------------------------------------------------------------------------------------------------------
-def test_what_runs_off_ends_by_itself_and_says_how_fast():
+def test_what_runs_off_has_no_solution():
     """Separable labels: V of a loss without a minimiser goes to infinity; so does x = x + 1/x, like the root of the steps."""
     found = System({p: p + c/p, q: 1/(1 + q*c)}).solve(c=np.array([0.5, 2.0]), raise_on_failure=False)
     assert not np.any(found.converged)
-    assert all("p grows like the power 0." in r and "no finite solution was found" in r for r in found.reason)
 
 
 @pytest.mark.slow
@@ -269,7 +268,7 @@ def test_logistic_regression_beyond_its_estimate_ends_in_seconds():
     found = system.solve(kappa=0.2, gamma2=5)
     assert [found[n] for n in ("a", "s2", "lam")] == pytest.approx([1.49935, 22.5013, 3.02693], rel=1e-5)
     begun = time.process_time()
-    with pytest.raises(NotConverged, match=r"s2 grows like .* no finite solution was found"):
+    with pytest.raises(NotConverged, match=r"runs to infinity under iteration: no finite solution was found"):
         system.solve(kappa=0.35, gamma2=5)
     assert time.process_time() - begun < 60
 

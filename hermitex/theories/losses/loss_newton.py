@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.solvers.fallback_chain import merge_solutions, solve_robustly
+from hermitex.solvers.batch import merge_solutions
 from hermitex.solvers.newton import newton
+from hermitex.solvers.restarts import solve_robustly
 from hermitex.solvers.solution import Solution
 from hermitex.theories.losses import sign_labels
 from hermitex.theories.losses.loss_equations import Structure

@@ -1,0 +1,95 @@
+"""Planted faults: a solution that is called converged is nowhere further from the true one than its error says."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+from sympy import Eq, cos, exp, log, sqrt, symbols, tanh
+
+import hermitex as hx
+from hermitex.symbols import z
+
+a, b, s, t = symbols("a b s t", real=True)
+x, y = symbols("x y", real=True)
+p = symbols("p", positive=True)
+DRAWS = 300
+FLOOR = {"x": 1e-6, "y": 1e-6, "p": 0.0}  # an unknown that is not positive counts as one of that size
+
+
+def held(found, name, true):
+    """No point is converged with an error below the true one; two roundings are everybody's. Returns how many converged."""
+    value, good = np.ravel(found[name]), np.ravel(found.converged)
+    off = np.abs(value - true)/np.maximum(np.abs(true), FLOOR[name])
+    bad = good & (off > np.ravel(found.error) + 5e-16)
+    assert not bad.any(), [(k, off[k], found.error[k], value[k], true[k]) for k in np.flatnonzero(bad)[:3]]
+    return int(good.sum())
+
+
+def exactly(f, *columns):
+    with mp.workdps(80):
+        return np.array([float(f(*map(mp.mpf, row))) for row in zip(*columns, strict=True)])
+
+
+def powers(seed, low, high):
+    return 10.0**np.random.default_rng(seed).uniform(low, high, size=DRAWS)
+
+
+@pytest.mark.parametrize("form", ["map", "implicit", "linear"])
+def test_a_nearly_singular_jacobian(form):
+    """x = x^2/2 + 1/2 - a/2 has the root 1 - sqrt(a); (1 + a) x + y = 2, x + y = 1 has x = 1/a."""
+    size = powers(1, -15, -1)
+    if form == "linear":
+        found = hx.System({x: Eq((1 + a)*x + y, 2), y: Eq(x + y, 1)}).solve(a=size, raise_on_failure=False)
+        assert held(found, "x", exactly(lambda d: 1/d, size)) > 100
+        return
+    rhs = x**2/2 + (1 - a)/2
+    found = hx.System({x: rhs if form == "map" else Eq(x - rhs, 0)}).solve(a=size, start={"x": 0.5}, raise_on_failure=False)
+    assert held(found, "x", exactly(lambda d: 1 - mp.sqrt(d), size)) > 100
+
+
+@pytest.mark.parametrize(("formula", "exact"), [
+    (2*(1 - cos(a))/a**2, lambda d: 2*(1 - mp.cos(d))/d**2),
+    ((exp(a) - 1 - a)/a**2, lambda d: (mp.exp(d) - 1 - d)/d**2),
+    (sqrt(1 + 1/a**2) - 1/a, lambda d: mp.sqrt(1 + 1/d**2) - 1/d),
+    (log(1 + a)/a, lambda d: mp.log(1 + d)/d),
+    ((tanh(a) - a)/a**3, lambda d: (mp.tanh(d) - d)/d**3),
+])
+def test_cancellation(formula, exact):
+    size = powers(2, -10, 0)
+    found = hx.System({x: formula, y: x*x}).solve(a=size, raise_on_failure=False)
+    true = exactly(exact, size)
+    assert held(found, "x", true) > 50
+    held(found, "y", true*true)
+
+
+def average(f, inside, points):
+    """E f(z) by mpmath between the points, at each row of `inside`."""
+    out = []
+    with mp.workdps(25):
+        for row in zip(*inside, strict=True):
+            at = list(map(mp.mpf, row))
+            edges = sorted({mp.mpf(-14), mp.mpf(14), mp.mpf(0), *points(*at)})
+            out.append(float(mp.quad(lambda u, at=at: f(u, *at)*mp.npdf(u), edges)))
+    return np.array(out)
+
+
+@pytest.mark.parametrize(("formula", "f", "points", "spans"), [
+    (exp(-((z - b)/a)**2/2)*tanh(z + 1)/a, lambda u, w, c: mp.exp(-((u - c)/w)**2/2)*mp.tanh(u + 1)/w,
+     lambda w, c: [c + k*w for k in (-12, -6, -2, 0, 2, 6, 12)], (-4, 0)),  # a narrow bump
+    (tanh((z - b)/a)**2, lambda u, w, c: mp.tanh((u - c)/w)**2,
+     lambda w, c: [c + k*w for k in (-40, -20, -6, -2, 0, 2, 6, 20, 40)], (-4, 0)),  # a coarse rule
+    (tanh(z - b)*exp(z/a), lambda u, w, c: mp.tanh(u - c)*mp.exp(u/w), lambda w, c: [1/w, 1/w + 8, 1/w + 14, 1/w - 8], (-0.9, 1)),
+])
+def test_averages(formula, f, points, spans):
+    """A narrow bump, a steep step and a mass that lies in the tail."""
+    rng, count = np.random.default_rng(3), 40
+    width, centre = 10.0**rng.uniform(*spans, size=count), rng.uniform(-2, 2, size=count)
+    found = hx.System({x: hx.E(formula, z)}).solve(a=width, b=centre, raise_on_failure=False)
+    assert held(found, "x", average(f, (width, centre), points)) > count//2
+
+
+@pytest.mark.parametrize("f", [lambda u: 1/u, lambda u: 1/u**2, lambda u: 1/(1 + u**4), lambda u: exp(-u**2), lambda u: exp(-u)])
+def test_what_vanishes_at_infinity_or_jumps_at_a_pole_has_no_root(f):
+    for begin in powers(4, -3, 3)[:20]:
+        for equation in (Eq(f(p) + b, 1), Eq(f(p - 3) + b, 1)):
+            found = hx.System({p: equation}).solve(b=1.0, start={"p": begin}, raise_on_failure=False)
+            assert not found.converged, (equation, begin, found["p"])
