@@ -139,7 +139,7 @@ class Monotone:
         labels, points = self.table
         x = np.interp(y, labels, points)
         moving, last = np.arange(len(x)), np.full(len(x), np.inf)
-        rounding, close = 1e-15, 1e-7  # of |x|, or of 1e-3 of the branch: what a step may be, and below which it must fall
+        rounding, close = 1e-15, 1e-12  # of |x|, or of 1e-3 of the branch: what a step may be, and below which it must fall
         for _ in range(60):
             before = x[moving]
             with np.errstate(all="ignore"):
