@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from math import e
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,7 +118,7 @@ def known_labels(name: str, level: float, found: ObservedLaw, output: Any) -> fl
     if name == "random_sign":
         return -np.log(2)*(1 - sum(float(nu[0]) for a, nu in found.atoms if a == 0))
     if name == "gaussian":
-        return -0.5*float(np.log(2*np.pi*np.e*level))
+        return -0.5*float(np.log(2*np.pi*e*level))
     if name == "flip":
         return float(sum(p*np.log(p) for p in (level, 1 - level) if p > 0))
     return _averaged(output) if isinstance(output, FiniteOutput) and len(output.grid.axes) < 3 else np.nan
