@@ -116,7 +116,7 @@ class NormalAverages:
 
     def _require_existence(self, body: Expr, variables: Sequence[Symbol]) -> None:
         """Raise where the average of an odd integrand does not exist."""
-        known = exists(bind(body, variables, None))
+        known = exists(bind(body, tuple(variables), None))
         if known is False:
             raise Divergent(body, "the integrand is not absolutely integrable")
         if not known and NormalAverages(4)._special(Abs(body), variables).digits < 1:

@@ -345,6 +345,7 @@ class Run:
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done & ok], initial=0.0))
         notes = (*self.program.notes, *found.notes, *error.notes(done))
+        k: Any
         if poor > SAID*self.tolerance:
             k = int(np.argmax(np.where(done & ok, far, 0.0)))
             what = "terms that cancel" if lost[k] >= max(quadrature[k], error.rounding[k]) else (
