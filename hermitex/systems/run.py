@@ -162,7 +162,8 @@ class Run:
         other.outputs, other.place = {}, self.place[points]
         other.s, other.guess, other.before = ({n: some(v) for n, v in d.items()} for d in (self.s, self.guess, self.before))
         other.zero = {n: v[:, points] for n, v in self.zero.items()}
-        other.moved, other.drift, other.least, other.idle = (some(v) for v in (self.moved, self.drift, self.least, self.idle))
+        other.moved, other.unsettled, other.drift, other.least, other.idle = (
+            some(v) for v in (self.moved, self.unsettled, self.drift, self.least, self.idle))
         return other
 
     def how_far(self, before: State, now: State) -> np.ndarray:
