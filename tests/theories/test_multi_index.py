@@ -251,7 +251,8 @@ def test_curve_solution_and_command_line_agree(capsys):
     assert curve["M11"].tolist() == theory.solve(alpha=[2.4, 3.25], start="informed")["M11"].tolist()
     assert cli.main(["curve", "bayes-amp", "--target", PARITY, "--alpha", "2.4,3.25", "--branch", "informed", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["order_parameters"]["M11"] == curve["M11"].tolist()
+    # The object behind the command line may have asked for other overlaps before: below the transition both are 0 to their error.
+    assert said["order_parameters"]["M11"] == pytest.approx(curve["M11"].tolist(), rel=1e-12, abs=1e-10)
     assert said["theory"] == "bayes-amp"
 
 
