@@ -231,8 +231,8 @@ class ArraySum(Expr):
         """The digits of a sum over numbers; as it stands where there are letters, or where its tail is not known."""
         if self.free_symbols or not (self.index.endless or self.index.count):
             return self
-        if self.index.count:
-            return written_out(self, {}).evalf(prec_to_dps(prec))
+        if self.index.count:  # of more terms kernels have doubles
+            return written_out(self, {}).evalf(prec_to_dps(prec)) if self.index.count <= 10*_WRITTEN else self
         digits = prec_to_dps(prec)
         if not (done := self.doit()).has(ArraySum):
             return done.evalf(digits)
