@@ -229,6 +229,9 @@ def _summed(node: ArraySum, bits: int) -> Evaluated:
     k = node.index
     if node.free_symbols or not (k.endless or k.count):
         raise NoClosedForm(node, f"{min([*node.free_symbols, k], key=str)} has no value")
+    most = 100_000  # terms that are added up one by one in a second; of more, kernels have doubles
+    if k.count > most:
+        raise NoClosedForm(node, f"it has {k.count} terms", _COMPILED)
     if k.count and not node.body.has(Expectation, ArraySum):
         term = StraightLine(node.body, [k]).prepare()
         terms = [term(mpf(n)) for n in range(k.first, k.first + k.count)]
