@@ -210,7 +210,7 @@ class Theory(Cited, Shown):
         """What a reader of the best point should know; "" for nothing."""
         return ""
 
-    def explore(self, along: Numbers | None = None, **numbers: Any) -> Any:
+    def explore(self, along: Numbers | None = None, **numbers: Any) -> object:
         """Sliders for the numbers and menus for the functions, in JupyterLab; every move draws the curve and what goes with it.
 
         along : the abscissa (default: 30 points from 0.1 to 5);  numbers : where each slider starts, or (low, high), or

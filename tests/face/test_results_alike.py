@@ -157,8 +157,8 @@ def _pair(**given):
 
 
 @pytest.mark.parametrize("make, other, told", [
-    (_flow, {"flow": "spherical"}, ["normalised flow", "spherical flow"]),
-    (_flow, {"m0": 0.3}, ["normalised flow", "$m_{0} = 0.3$, normalised flow"]),
+    (_flow, {"flow": "spherical"}, ["preconditioned flow", "spherical flow"]),
+    (_flow, {"m0": 0.3}, ["preconditioned flow", "$m_{0} = 0.3$, preconditioned flow"]),
     (_tree, {"target": "2*z"}, ["z, scenario II", "2*z, scenario II"]),
     (_tree, {"P": "2:1,3:1"}, ["P = 2:1, scenario II", "P = 2:1, 3:1, scenario II"]),
     (_tree, {"epsilon1": "1/3"}, [r"$\epsilon_{1}$ = 1/2, scenario II", r"$\epsilon_{1}$ = 1/3, scenario II"]),

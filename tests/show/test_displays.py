@@ -81,6 +81,11 @@ def _gaussian():
 
 
 RESULTS = {
+    "Atlas": hx.atlas,
+    "SmallStepRidge": lambda: hx.theories.small_step("tanh", "sin").ridge,
+    "IntermediateStep": lambda: hx.theories.intermediate_step("tanh", "sin"),
+    "BatchReuse": lambda: hx.theories.batch_reuse("relu", "He3"),
+    "SeveralSteps": lambda: hx.theories.one_step("softplus", "z1 + z1*z2", steps=2),
     "Expansion": lambda: hx.expand("relu(z)", order=4, basis="orthonormal"),
     "Expansion, several": lambda: hx.expand("z1*relu(z2)", order=3, basis="monic"),
     "Exponents": lambda: hx.exponents("z**3 - 3*z"),

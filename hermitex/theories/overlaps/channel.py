@@ -151,8 +151,7 @@ class FiniteOutput(Output):
     def chances(self, cells: Any, omega: Array, V: Array, fineness: float) -> list[Array]:
         """[P(cell | omega), dP/domega_1, ...] at fields (n, r), each (cells, n); V any matrix."""
         points, dz = cells
-        memory = 2  # times the arithmetic: arrays of cells by fields are larger than the cache
-        checkpoint("iterating the state evolution", memory*len(omega)*len(points)*(EXP + (self.r + 1)*len(self.labels)))
+        checkpoint("iterating the state evolution", len(omega)*len(points)*(EXP + (self.r + 1)*len(self.labels)))
         inverse, L = np.linalg.inv(V), np.linalg.inv(np.linalg.cholesky(V))
         p = kernel(points @ L.T, omega @ L.T)*(dz*np.prod(np.diag(L))/(2*np.pi)**(self.r/2))[:, None]
         return [p, *(p*(x[:, None] - o) for x, o in zip((points @ inverse).T, (omega @ inverse).T, strict=True))]
