@@ -186,7 +186,7 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
         rest["start"] = start
     elif asked is not None and own["dimension"] != asked:
         rest |= theory.begins({k: v for k, v in numbers.items() if k not in ("start", "tolerance")})
-    return simulate(theory, _thin_out(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own,
+    return simulate(theory, thin_out(np.atleast_1d(alpha)) if where is None else where, progress=_progress(progress), **own,
                     **rest)
 
 
@@ -376,7 +376,7 @@ def _finite(dimension: Any) -> Any:
     return None if dimension is None or np.isinf(dimension) else dimension
 
 
-def _thin_out(alpha: np.ndarray, most: int = 8) -> np.ndarray:
+def thin_out(alpha: np.ndarray, most: int = 8) -> np.ndarray:
     """At most `most` of the points, evenly, both ends among them."""
     if len(alpha) <= most:
         return alpha
@@ -403,4 +403,4 @@ def _progress(progress: Any) -> Callable[[int, int], None] | None:
     return progress or None
 
 
-__all__ = ["Baselines", "at_size_of", "baselines", "best_linear", "build", "curve", "experiment"]
+__all__ = ["Baselines", "at_size_of", "baselines", "best_linear", "build", "curve", "experiment", "thin_out"]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import Any
-
 import numpy as np
 
 from hermitex.face.sheet.sheet_parts import Model
+from hermitex.face.theory_and_experiment import thin_out
 from hermitex.show.explorer_panels import Panel
 from hermitex.show.interactive_page import block
 from hermitex.symbolic.deadline import deadline
 from hermitex.theories.bounds import bounds
-from hermitex.theories.spectrum import spectrum
-from hermitex.theories.spike import spike
 
 # steps of each slider around the sheet's own number: a tenfold of the ridge in two, a twofold of the rate in one
 _RIDGES, _RATES = 10.0**np.arange(-2, 2.1, 0.5), 2.0**np.arange(-2, 3)
@@ -32,13 +28,13 @@ def explorer(asked: Model) -> str:
     own = {name: float(asked.numbers[name]) for name in ("lam", "eta", "Delta")}
     noises = sorted({*_NOISES, own["Delta"]})
     axes = {"lam": (own["lam"] or 0.1)*_RIDGES, "eta": (own["eta"] or 1.0)*_RATES, "Delta": np.array(noises)}
-    line = np.array(asked.alpha)[np.unique(np.linspace(0, len(asked.alpha) - 1, _POINTS).round().astype(int))]
+    line = thin_out(np.array(asked.alpha), _POINTS)
     with deadline(asked.budget):
         curves = {s: _errors(asked, s, line, axes) for s in asked.sigmas}
         limits = _bounds(asked, asked.sigmas[0], axes)
     densities, x = _spectra(asked, axes["eta"])
     grid = []
-    for (i, _), (j, _), (k, _) in product(*map(enumerate, axes.values())):
+    for i, j, k in np.ndindex(*map(len, axes.values())):
         errors = {f"test error, {s}": (line, found["test_error"][:, i, j, k]) for s, found in curves.items()}
         errors |= {f"train error, {s}": (line, found["train_error"][:, i, j, k]) for s, found in curves.items()}
         errors |= {f"{name} bound, {asked.sigmas[0]}": (line, np.full(line.size, values[j, k])) for name, values in limits.items()}
@@ -69,12 +65,7 @@ def _bounds(asked: Model, sigma: str, axes: dict[str, np.ndarray]) -> dict[str, 
 
 
 def _spectra(asked: Model, rates: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Densities at each rate and the sheet's noise, on one abscissa that holds every bulk; a law takes seconds."""
-    def law(sigma: str, eta: float) -> Any:
-        at = spike(sigma, asked.target)(eta=eta, **asked.some("alpha0", "beta", "Delta"))
-        with deadline(asked.budget):
-            return spectrum(sigma, r=at.r, c=at.c, alpha=asked.middle, beta=asked.numbers["beta"])
-
-    laws = {s: [law(s, eta) for eta in rates] for s in asked.sigmas}
+    """Densities at each rate and the sheet's noise, on one abscissa that holds every bulk."""
+    laws = {s: [asked.spectrum(s, **asked.step(s, eta=float(eta))) for eta in rates] for s in asked.sigmas}
     x = np.linspace(0, max(high for listed in laws.values() for one in listed for _, high in one.edges), _BINS + 1)[1:]
     return {s: np.array([np.interp(x, one.x, one.density, left=0.0, right=0.0) for one in listed]) for s, listed in laws.items()}, x

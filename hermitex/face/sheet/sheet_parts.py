@@ -65,6 +65,24 @@ class Model:
         """True if the label is not g(z) with Gaussian noise of variance Delta."""
         return self.channel is not None and self.channel.partition(":")[0].strip() not in ("deterministic", "gaussian")
 
+    def step(self, sigma: str, **other: float) -> dict[str, Any]:
+        """The spike at the numbers of the sheet, or at others, as `hx.spectrum` takes it."""
+        from hermitex.theories.spike import spike
+
+        with deadline(self.budget):
+            at = spike(sigma, self.target)(**self.some("alpha0", "eta", "beta", "Delta") | other)
+        return {"r": at.r, "c": at.c, "alpha": self.middle, "beta": self.numbers["beta"]}
+
+    def spectrum(self, sigma: str, **step: Any) -> Any:
+        """The law of the features' spectrum at such a spike, which takes seconds; the parts share it."""
+        from hermitex.theories.spectrum import spectrum
+
+        def law() -> Any:
+            with deadline(self.budget):
+                return spectrum(sigma, **step)
+
+        return self._once(f"spectrum {step}", sigma, law)
+
     def baselines(self, sigma: str) -> Any:
         """Random features and the best linear predictor, at the numbers of the sheet."""
         kept = self.some("lam", "beta", "Delta")
@@ -291,17 +309,12 @@ def bounds(asked: Model) -> Section:
 
 def spectrum(asked: Model) -> Section:
     """The spectrum of the features after the step, at one alpha."""
-    from hermitex.theories.spectrum import spectrum as find_spectrum
-    from hermitex.theories.spike import spike
-
     ax: Any = None
     laws, code, shell, rows = {}, [], [], []
     for s in asked.sigmas:
         asked.theory(s)
-        with deadline(asked.budget):
-            at = spike(s, asked.target)(**asked.some("alpha0", "eta", "beta", "Delta"))
-            given = {"r": at.r, "c": at.c, "alpha": asked.middle, "beta": asked.numbers["beta"]}
-            law = laws[s] = find_spectrum(s, **given)
+        given = asked.step(s)
+        law = laws[s] = asked.spectrum(s, **given)
         code.append(f"hx.spectrum({s!r}, {keywords(given)})")
         shell.append(sheet_text.command("spectrum", {"sigma": s}, given))
         ax = law.plot(ax, label=s)
