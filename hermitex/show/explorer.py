@@ -18,7 +18,7 @@ ACTIVATIONS = ("tanh", "erf", "relu", "gelu", "sigmoid", "softplus", "sin", "sig
 TARGETS = ("tanh", "sin", "sign", "relu", "erf", "He1", "He2", "He3")
 
 
-class Range(NamedTuple):
+class Slider(NamedTuple):
     """Where a slider starts and ends; `log` : it moves along a logarithmic scale."""
 
     value: float
@@ -27,21 +27,21 @@ class Range(NamedTuple):
     log: bool
 
 
-def range_of(given: Any) -> Range:
+def slider_of(given: Any) -> Slider:
     """The slider of a number, or of (low, high) or (low, start, high): a hundredth to a hundredfold, about 0 from 0 to 1.
 
-    >>> range_of(0.1), range_of(0), range_of((0, 2))
-    (Range(value=0.1, low=0.001, high=10.0, log=True), Range(value=0.0, low=0.0, high=1.0, log=False), Range(value=1.0, low=0.0, high=2.0, log=False))
+    >>> slider_of(0.1), slider_of(0), slider_of((0, 2))
+    (Slider(value=0.1, low=0.001, high=10.0, log=True), Slider(value=0.0, low=0.0, high=1.0, log=False), Slider(value=1.0, low=0.0, high=2.0, log=False))
     """  # noqa: E501
     if isinstance(given, tuple | list):
         low, high = float(given[0]), float(given[-1])
         log = low > 0 and high >= 20*low
         middle = math.sqrt(low*high) if log else (low + high)/2
-        return Range(float(given[1]) if len(given) == 3 else middle, low, high, log)
+        return Slider(float(given[1]) if len(given) == 3 else middle, low, high, log)
     value = float(given)
     if value > 0:
-        return Range(value, float(f"{value/100:.12g}"), float(f"{100*value:.12g}"), True)
-    return Range(value, min(value, -1.0) if value < 0 else 0.0, 1.0, False)
+        return Slider(value, float(f"{value/100:.12g}"), float(f"{100*value:.12g}"), True)
+    return Slider(value, min(value, -1.0) if value < 0 else 0.0, 1.0, False)
 
 
 def explorer(draw: Callable[[Mapping[str, float], Mapping[str, str]], Sequence[Panel]], numbers: Mapping[str, Any],
@@ -56,7 +56,7 @@ def explorer(draw: Callable[[Mapping[str, float], Mapping[str, str]], Sequence[P
         raise MissingExtra("ipywidgets", "notebook", "explore") from None
     sliders, menus = {}, {}
     for name, given in numbers.items():
-        r, style = range_of(given), {"description_width": "60px"}
+        r, style = slider_of(given), {"description_width": "60px"}
         if r.log:
             sliders[name] = widgets.FloatLogSlider(value=r.value, min=math.log10(r.low), max=math.log10(r.high), step=0.02, base=10,
                                                    description=name, style=style, readout_format=".3g")

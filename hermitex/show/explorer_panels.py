@@ -16,7 +16,7 @@ _TICKS = 5  # labels that fit below an axis
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture: lines {name: (x, y)} over the same axes; the first is drawn thickest.
+    """One picture: lines {name: (x, y)} over the same axes; the first is solid, the others are dashed.
 
     title, xlabel, ylabel : plain text;  log : (x, y) whether an axis is logarithmic
     """

@@ -9,7 +9,7 @@ import pytest
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
 from hermitex.face.cli import main
-from hermitex.show.explorer import range_of
+from hermitex.show.explorer import slider_of
 from hermitex.show.explorer_panels import Panel, svg
 from hermitex.show.interactive_page import block
 
@@ -46,7 +46,7 @@ def test_menus_change_the_functions_and_a_wrong_one_is_said():
 def test_letters_that_are_not_there_are_named():
     with pytest.raises(UnknownName, match="beta"):
         hx.theories.glm().explore(beta=1, lam=0.1)
-    assert range_of((0.1, 1)) == (0.55, 0.1, 1.0, False) and range_of((0.01, 1, 10)) == (1.0, 0.01, 10.0, True)
+    assert slider_of((0.1, 1)) == (0.55, 0.1, 1.0, False) and slider_of((0.01, 1, 10)) == (1.0, 0.01, 10.0, True)
 
 
 def test_a_picture_leaves_out_what_did_not_converge():
