@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
@@ -164,10 +163,12 @@ def check_picture(path: str | None) -> None:
     if path is None:
         return
     from hermitex.show.files import check_place
-    from hermitex.show.plots import FORMATS
+    from hermitex.show.plots import format_of
 
-    if Path(path).suffix[1:].lower() not in FORMATS:
-        raise BadInput(f"--plot: cannot write a picture to {path[:80]!r}; end it in .{', .'.join(FORMATS)}")
+    try:
+        format_of(path)
+    except BadInput as error:
+        raise BadInput(f"--plot: {error}") from None
     check_place(path)
 
 

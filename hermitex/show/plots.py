@@ -252,7 +252,7 @@ def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]
     """A quantity over two parameters, `table[row of up][column of across]`, darker where it is larger; failed points stay white."""
     ax = new_axes(ax)
     logs = log or (is_geometric(sorted(across[1])), is_geometric(sorted(up[1])))
-    sides = [_edges(values, log=on) for values, on in zip((across[1], up[1]), logs, strict=True)]
+    sides = [_edges(values, log=on and min(values) > 0) for values, on in zip((across[1], up[1]), logs, strict=True)]
     drawn = ax.pcolormesh(*sides, [_numbers(row) for row in table], cmap="viridis_r", shading="flat", rasterized=True)
     for on, scale, axis in zip(logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
@@ -378,10 +378,20 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
     ------
     BadInput : an unknown picture format, or a place that cannot be written; one line, and no file.
     """
+    return write_whole(path, encoded(figure, format_of(path)))
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The one of `FORMATS` that the path's ending names.
+
+    Raises
+    ------
+    BadInput : none of them.
+    """
     ending = Path(path).suffix[1:].lower()
     if ending not in FORMATS:
-        raise BadInput(f"cannot write a picture to {str(path)!r}; end it in .{', .'.join(FORMATS)}")
-    return write_whole(path, encoded(figure, ending))
+        raise BadInput(f"cannot write a picture to {str(path)[:80]!r}; end it in .{', .'.join(FORMATS)}")
+    return ending
 
 
 def encoded(figure: Any, ending: str) -> bytes:

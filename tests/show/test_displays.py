@@ -425,3 +425,7 @@ def test_cells_of_a_heat_map_on_a_logarithmic_axis_have_one_height():
 def test_a_table_without_a_path_is_a_text():
     found = glm().curve(alpha=[1, 2], lam=0.1)
     assert found.to_csv().splitlines()[0].startswith("alpha,test_error,train_error") and len(found.to_csv().splitlines()) == 3
+
+
+def test_a_zero_on_a_logarithmic_axis_is_left_out_and_no_error():
+    assert heat_map(("alpha", [1, 2]), ("lam", [0, 0.1, 1]), [[1, 2]]*3, "test_error", log=(False, True)).get_yscale() == "log"

@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the bounds."""
     if not args.optimise and args.r is None and args.alpha0 is None and args.eta is None:
         raise cli.BadInput("give --r (and --c), or --alpha0, --eta and --beta, or --optimise")
+    output.check_picture(args.plot)
     with guard.deadline(args.budget):
         answer = _answer(args)
         output.picture(args.plot, answer.plot)

@@ -141,7 +141,7 @@ def _run(args: argparse.Namespace) -> int:
     from hermitex.theories.curves import Curves
 
     output.check_picture(args.plot)
-    for path in (args.plot, args.csv, args.bib):
+    for path in (args.csv, args.bib):
         check_place(path)
     alpha = _line(entry.axis, getattr(args, entry.axis))
     members = _members(entry, keywords, alpha)
@@ -348,10 +348,7 @@ def _list(name: str, text: str) -> list[float]:
 
 
 def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
-    if args.plot:
-        from hermitex.show.plots import save
-
-        save(found.plot(lines.plot() if lines is not None else None), args.plot)
+    output.picture(args.plot, lambda: found.plot(lines.plot() if lines is not None else None))
     if args.csv:
         found.to_csv(args.csv)
     if args.bib:

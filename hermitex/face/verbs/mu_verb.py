@@ -27,8 +27,7 @@ def run(args: argparse.Namespace) -> int:
     output.check_picture(args.plot)
     with guard.deadline(args.budget):
         answer = _answer(args)
-        if args.plot:
-            output.picture(args.plot, lambda: _drawn(args))
+        output.picture(args.plot, lambda: _drawn(args))
     if args.json:
         print(output.dumps(answer))
         return cli.ANSWERED

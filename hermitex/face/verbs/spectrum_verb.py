@@ -36,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     most = 10_000  # points of a density: more than a picture or table needs
     if args.points > most:
         raise cli.BadInput(f"--points is at most {most}")
+    output.check_picture(args.plot)
     z = [_complex(part) for part in args.at.split(",")] if args.at is not None else []
     with guard.deadline(args.budget):
         from hermitex.theories.spectrum import spectrum
@@ -51,10 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
         d = output.exact_constant(args.simulate_dimension, "simulate-dimension") or 0
         measured = simulate(law, dimension=d, seeds=args.seeds)
-    if args.plot:
-        from hermitex.show.plots import save
-
-        save(law.plot(histogram=None if measured is None else measured["eigenvalues"]), args.plot)
+    output.picture(args.plot, lambda: law.plot(histogram=None if measured is None else measured["eigenvalues"]))
     shown = {} if measured is None else {"simulation": {**measured, "eigenvalues": measured["eigenvalues"].tolist()}}
     found = {**law.to_dict(), **shown,
              "stieltjes": [{"z": [a.real, a.imag], "m": [b.real, b.imag]} for a, b in zip(z, m, strict=True)]}
