@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -246,13 +247,13 @@ def test_integrating_around_zero_instead_of_the_field_is_noticed():
 def test_curve_solution_and_command_line_agree(capsys):
     from hermitex.face import cli
 
+    import_module("hermitex.theories.multi_index")._made.cache_clear()  # a fixed point found before is the start of the next
     theory = hx.theories.multi_index(PARITY)
     curve = theory.curve([2.4, 3.25], branch="informed")
     assert curve["M11"].tolist() == theory.solve(alpha=[2.4, 3.25], start="informed")["M11"].tolist()
     assert cli.main(["curve", "bayes-amp", "--target", PARITY, "--alpha", "2.4,3.25", "--branch", "informed", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    # The object behind the command line may have asked for other overlaps before: below the transition both are 0 to their error.
-    assert said["order_parameters"]["M11"] == pytest.approx(curve["M11"].tolist(), rel=1e-12, abs=1e-10)
+    assert said["order_parameters"]["M11"] == curve["M11"].tolist()
     assert said["theory"] == "bayes-amp"
 
 
