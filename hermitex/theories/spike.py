@@ -419,6 +419,10 @@ class OneStepFamily(Theory):
         """That the best step learns no features, where that is so."""
         return featureless(self, found)
 
+    def aimed(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, np.ndarray]]:
+        """The target with the direction that the spike has, and the numbers of that direction's entries that are letters."""
+        return self.g, {}
+
     @property
     def spike(self) -> Spike:
         """(r, c, gamma) as formulas of (alpha0, eta, beta, Delta)."""
