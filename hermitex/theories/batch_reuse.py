@@ -28,7 +28,7 @@ from hermitex.symbols import z
 from hermitex.theories.claims import Claim, Claims, exact
 from hermitex.theories.online.two_looks import TwoLooks
 from hermitex.theories.repetition import repetition
-from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.spike import require_numbers, require_square_integrable
 from hermitex.theories.theory import Theory
 
 _BY_STEP = ("cosine", "overlap", "norm", "growth")
@@ -206,8 +206,7 @@ def batch_reuse(sigma: Formula, g: Formula, loss: str = "square") -> BatchReuse:
     """
     made = activation(sigma), activation(g)
     for role, f in zip(("activation", "target"), made, strict=True):
-        if extra := f.expr.free_symbols - {z}:
-            raise BadInput(f"batch-reuse: the {role} {f.name} holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+        require_numbers("batch-reuse", role, f)
         if z not in f.expr.free_symbols:
             raise BadInput(f"batch-reuse: the {role} is a constant; there is nothing to learn")
         require_square_integrable("batch-reuse", role, f)
