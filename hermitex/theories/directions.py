@@ -30,7 +30,8 @@ from hermitex.symbolic.subspaces import tidy
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import gamma, kappa, normal, z
 
-_s, _rho = Symbol("s", real=True), Symbol("rho", real=True)
+rho = Symbol("rho", real=True)  # 1 - gamma^2
+_s = Symbol("s", real=True)
 
 
 class Seen(NamedTuple):
@@ -153,7 +154,7 @@ class DirectedTarget:
 
     def seen(self, aligned: int = 0) -> Seen:
         """The conditional moments; `aligned` is gamma where that is 1 or -1."""
-        at = aligned*kappa if aligned else gamma*kappa + sqrt(_rho)*z
+        at = aligned*kappa if aligned else gamma*kappa + sqrt(rho)*z
         G, across, G_2 = (self.given_axis[0], *self.given_axis[1:])
 
         def mean(f: Expr, factor: Expr = S.One) -> Expr:

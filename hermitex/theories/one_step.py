@@ -18,7 +18,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
-from hermitex.theories.directions import Seen, Target
+from hermitex.theories.directions import Seen, Target, rho
 from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
@@ -27,7 +27,7 @@ from hermitex.theories.spike import OneStepFamily, explain_missing_moment, own_l
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
 # r may be negative (a decreasing activation), psi too; bias shifts every pre-activation; epsilon = 1/d.
-r, psi, bias, chi, chitilde, rho = symbols("r psi bias chi chitilde rho", real=True)
+r, psi, bias, chi, chitilde = symbols("r psi bias chi chitilde", real=True)
 epsilon = Symbol("epsilon", nonnegative=True)
 ROWS = ("sphere", "gaussian")
 #: what a parameter of sigma or g cannot be called

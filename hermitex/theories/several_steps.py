@@ -27,9 +27,9 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, c, gamma, kappa, r, z
 from hermitex.systems.system import System
-from hermitex.theories.directions import DirectedTarget, Target
+from hermitex.theories.directions import DirectedTarget, Target, rho
 from hermitex.theories.learned import OneStepSolution
-from hermitex.theories.one_step import made, overlaps, rho, seen
+from hermitex.theories.one_step import made, overlaps, seen
 from hermitex.theories.spike import OneStepFamily, complete_numbers, spike
 
 Array = np.ndarray[Any, Any]

@@ -21,8 +21,8 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.systems.system import System
-from hermitex.theories.directions import DirectedTarget, Target, target_of
-from hermitex.theories.one_step import bias, epsilon, r, rho, seen, slopes
+from hermitex.theories.directions import DirectedTarget, Target, rho, target_of
+from hermitex.theories.one_step import bias, epsilon, r, seen, slopes
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters, own_letters, spike
 
