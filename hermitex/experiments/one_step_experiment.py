@@ -228,7 +228,7 @@ def _axis(theory: Any, fixed: Mapping[str, float]) -> Array | None:
     """The spike's direction between those of the target; None for one direction."""
     if not isinstance(theory.g, DirectedTarget):
         return None
-    g, entries = theory.aimed(fixed) if hasattr(theory, "aimed") else (theory.g, {})
+    g, entries = theory.aimed(fixed)
     known = {n: float(v) for n, v in entries.items()}
     return np.array([known[str(e)] if str(e) in known else float(evaluate(g.names.get(e, e), digits=14)) for e in g.axis])
 

@@ -33,7 +33,7 @@ from hermitex.theories.committees.formulas import flow
 from hermitex.theories.committees.plateau import Phases, Plateau, phases, plateau
 from hermitex.theories.committees.rates import Rates, finer_node_count, label, neurons, other_node_count, require_few
 from hermitex.theories.curve import Curve
-from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.spike import require_numbers, require_square_integrable
 from hermitex.theories.theory import Theory, numbers_latex
 
 READOUTS = ("fixed", "trained")
@@ -411,8 +411,7 @@ def committee(sigma: Formula, g: Formula | None = None, *, students: int = 2, te
     student = activation(sigma)
     teacher = student if g is None else activation(g)
     for role, f in (("activation", student), ("target", teacher)):
-        if extra := f.expr.free_symbols - {z}:
-            raise BadInput(f"committee: the {role} {f.name} holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+        require_numbers("committee", role, f)
         if z not in f.expr.free_symbols:
             raise BadInput(f"committee: the {role} is a constant; it has no direction")
         require_square_integrable("committee", role, f)

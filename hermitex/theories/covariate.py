@@ -30,7 +30,7 @@ from hermitex.theories.losses import loss_equations as sample
 from hermitex.theories.losses.classes import mean_label, word_of_link
 from hermitex.theories.losses.loss_labels import of_signs
 from hermitex.theories.losses.pointwise import HALF_SQUARE, Pointwise, pointwise
-from hermitex.theories.spike import free_parameters, require_square_integrable
+from hermitex.theories.spike import require_numbers, require_square_integrable
 from hermitex.theories.theory import Theory, numbers_latex
 
 c_1, g_2, e, norm = symbols("c_1 g_2 e norm", real=True)
@@ -331,8 +331,7 @@ def covariate(loss: Formula = "square", link: Formula | None = None, *, features
     words = {"linear": "z", "sign": "sign"}
     drawn = link.strip() if isinstance(link, str) and link.strip() in ("logit", "probit") else ""
     g = mean_label(drawn) if drawn else activation(words.get(link, link) if isinstance(link, str) else link)
-    if extra := free_parameters(g):
-        raise BadInput(f"covariate: the link {g.name} holds {', '.join(extra)}; put numbers in")
+    require_numbers("covariate", "link", g)
     require_square_integrable("covariate", "link", g)
     found = HALF_SQUARE if isinstance(loss, str) and loss.strip() == "square" else pointwise(loss)
     made = Covariate(found, g, drawn)

@@ -11,7 +11,7 @@ For an activation that is not odd a step also adds t sigma_2 W E[g (z z^T - 1)] 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -30,15 +30,17 @@ from hermitex.symbolic.subspaces import tidy
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import gamma, kappa, normal, z
 
-_s, _rho = Symbol("s", real=True), Symbol("rho", real=True)
+rho = Symbol("rho", real=True)  # 1 - gamma^2
+_s = Symbol("s", real=True)
 
 
 class Seen(NamedTuple):
-    """h, h_1 (one entry for each direction) and E g^2 given kappa, over expectations in z."""
+    """h, h_1 (one entry for each direction) and E g^2 given kappa, over expectations in z; what the letters in them stand for."""
 
     h: Expr
     h_1: tuple[Expr, ...]
     squared: Expr
+    names: Mapping[Symbol, Expr]
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +154,7 @@ class DirectedTarget:
 
     def seen(self, aligned: int = 0) -> Seen:
         """The conditional moments; `aligned` is gamma where that is 1 or -1."""
-        at = aligned*kappa if aligned else gamma*kappa + sqrt(_rho)*z
+        at = aligned*kappa if aligned else gamma*kappa + sqrt(rho)*z
         G, across, G_2 = (self.given_axis[0], *self.given_axis[1:])
 
         def mean(f: Expr, factor: Expr = S.One) -> Expr:
@@ -160,7 +162,7 @@ class DirectedTarget:
 
         parts = [mean(G, S.Zero if aligned else z), *map(mean, across)]
         along = tuple(Add(*(b*p for b, p in zip(row, parts, strict=True))) for row in self.basis.tolist())
-        return Seen(mean(G), along, mean(G_2))
+        return Seen(mean(G), along, mean(G_2), self.names)
 
 
 Target: TypeAlias = Activation | DirectedTarget

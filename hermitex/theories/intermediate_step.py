@@ -17,9 +17,8 @@ from hermitex.errors import BadInput
 from hermitex.hints import Formula
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
-from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.theories.small_step import small_step
-from hermitex.theories.step_ridge import RidgeAfterStep, as_float
+from hermitex.theories.step_ridge import RidgeAfterStep, coefficient_value
 
 _ZERO = 1e-13  # a coefficient that small, of functions of size 1, is one whose vanishing was not proved
 _MOST = 20  # outliers: E z^20 sigma has still its digits
@@ -61,12 +60,12 @@ class IntermediateStep(RidgeAfterStep):
             raise BadInput(f"intermediate-step: s = {s:g} makes {last} outliers; take s below {1 - 1/(2*_MOST + 2):.4g}")
         if abs(at - round(at)) < 1e-9*at:
             raise BadInput(f"intermediate-step: at s = {s:g} outlier {round(at)} is about to appear; take s above or below")
-        return tuple(k for k in range(last + 1) if abs(as_float(coefficient(self.sigma, k))) > _ZERO)
+        return tuple(k for k in range(last + 1) if abs(coefficient_value(self.sigma, k)) > _ZERO)
 
     def fitted(self, powers: tuple[int, ...], overlap: float) -> float:
         """|P h|^2 of h(kappa) = E[g|kappa] = sum_k hatc_k g^k h_k on the span of kappa^k, hatc_k = c_k/sqrt(k!)."""
         orders = range(max(powers, default=0) + 1)
-        h = np.array([as_float(coefficient(self.g, j))/np.sqrt(factorial(j))*overlap**(j/2) for j in orders])
+        h = np.array([coefficient_value(self.g, j)/np.sqrt(factorial(j))*overlap**(j/2) for j in orders])
         columns = np.zeros((len(orders), len(powers)))
         for column, k in enumerate(powers):  # kappa^k = sum_i k!/(2^i i! j!) He_j, j = k - 2 i
             for i in range(k//2 + 1):

@@ -124,7 +124,7 @@ class OneStepSolution(Solution):
 
     def _aimed(self, at: dict[str, np.ndarray]) -> tuple[Target, dict[str, float]]:
         """The target with the direction of the spike, and the numbers in it."""
-        g, entries = self.theory.aimed(at) if hasattr(self.theory, "aimed") else (self.theory.g, {})
+        g, entries = self.theory.aimed(at)
         names = {v.name for v in g.names} if isinstance(g, DirectedTarget) else {v.name for v in g.letters}
         return g, {**{n: float(self[n]) for n in names}, **{n: float(v) for n, v in entries.items()}}
 

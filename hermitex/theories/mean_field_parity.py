@@ -89,9 +89,7 @@ class MeanFieldParity(Theory):
         """
         if self.k == 1:
             return float("inf")
-        weight = _positive("prior", prior)
-        size, bump = self._best(weight)
-        return bump/size/(2*weight)
+        return self._best(_positive("prior", prior))[0]
 
     def margin(self, c: Any, prior: Any = 0.5) -> float:
         """A of the learned function f = A y at lam = c/d^(1 - alpha): 0 from c* on, log(2 c*/c - 1) below, then psi(v) of one v.
@@ -108,7 +106,7 @@ class MeanFieldParity(Theory):
         weight, level = _positive("prior", prior), _positive("c", c)
         if self.k == 1:
             raise BadInput("mean-field-parity: one coordinate has no threshold; margin is for k of 2 or more")
-        critical, (size, bump) = self.threshold(prior), self._best(weight)
+        critical, first, bump = self._best(weight)
         if level >= critical:
             return 0.0
         mixed = float(np.log(2*critical/level - 1))
@@ -117,37 +115,40 @@ class MeanFieldParity(Theory):
 
         def excess(u: float) -> float:  # of the slope of psi over |v|^2, as a function of A = psi
             A, slope = self._bump(u, weight)
-            return slope - 2*(self.k + 1 - self.k % 2)*u*level*weight*(1 + np.exp(A))
+            return slope - 2*self._coordinates*u*level*weight*(1 + np.exp(A))
 
-        first = np.sqrt(size/(self.k + 1 - self.k % 2))
         last = first
         while excess(last) > 0:
             last *= 2
         return self._bump(brentq(excess, first, last, xtol=1e-14), weight)[0]
 
-    def _bump(self, u: float, prior: float) -> tuple[float, float]:
-        """psi and its slope where all coordinates of v are u: 2^-K sum_j C(K, j) (-1)^j E tanh(u (K - 2j) + G).
+    @property
+    def _coordinates(self) -> int:
+        """K, those of (v, b) that are not 0 at the best neuron: for even k the bias takes the part of one more coordinate."""
+        return self.k + 1 - self.k % 2
 
-        For even k the bias takes the part of one more coordinate: K = k + 1 - k % 2.
-        """
-        K = self.k + 1 - self.k % 2
+    def _bump(self, u: float, prior: float) -> tuple[float, float]:
+        """psi and its slope where all K coordinates are u: 2^-K sum_j C(K, j) (-1)^j E tanh(u (K - 2j) + G)."""
+        K = self._coordinates
         nodes, weights = normal_nodes(1/(2*prior), 0.25)  # tanh is analytic in a strip of half-width pi/2
         at = np.arange(K, -K - 1, -2)
         signs = np.array([(-1)**j*comb(K, j)/2**K for j in range(K + 1)])
         field = np.tanh(u*at[:, None] + nodes)
         return abs(float(signs @ (field @ weights))), abs(float((signs*at) @ ((1 - field**2) @ weights)))
 
-    def _best(self, prior: float) -> tuple[float, float]:
-        """|v|^2 + b^2 and psi where their ratio is largest."""
+    def _best(self, prior: float) -> tuple[float, float, float]:
+        """c*, and the coordinate u and psi of the neuron whose psi/(|v|^2 + b^2) is largest."""
         from scipy.optimize import minimize_scalar
 
-        K = self.k + 1 - self.k % 2
+        K = self._coordinates
         grid = np.geomspace(1e-2, 1e2, 200)*np.sqrt(1 + 1/(2*prior))  # in units of the field at which tanh with its noise saturates
         values = [self._bump(u, prior)[0]/(K*u*u) for u in grid]
         best = int(np.argmax(values))
         found = minimize_scalar(lambda u: -self._bump(u, prior)[0]/(K*u*u), method="bounded", options={"xatol": 1e-10},
                                 bounds=(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]))
-        return float(K*found.x**2), self._bump(float(found.x), prior)[0]
+        u = float(found.x)
+        bump = self._bump(u, prior)[0]
+        return bump/(K*u**2)/(2*prior), u, bump
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The exponent of n over alpha, with the k - 1 of a correlational query."""

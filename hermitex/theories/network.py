@@ -24,7 +24,24 @@ from hermitex.systems.system import System
 from hermitex.theories.directions import Target, target_of
 from hermitex.theories.features import gradient_bulk as bulk
 from hermitex.theories.features.gradient_bulk import delta, tau
-from hermitex.theories.one_step import V1, V2, Vhat1, Vhat2, bias, chi, chitilde, epsilon, overlaps, q1, q2, qhat1, qhat2, r, seen
+from hermitex.theories.one_step import (
+    V1,
+    V2,
+    Vhat1,
+    Vhat2,
+    bias,
+    chi,
+    chitilde,
+    epsilon,
+    overlaps,
+    q1,
+    q2,
+    qhat1,
+    qhat2,
+    r,
+    seen,
+    slopes,
+)
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, complete_numbers, own_letters, say_noise
 
@@ -117,8 +134,7 @@ def network(sigma: Activation, g: Target, noisy: bool = True, *, interpolating: 
     """The equations of the trained network: those of the spiked features with K for v, theta_perp and the norms."""
     mean, moments = bulk.BulkAverages(g, noisy), seen(g)
     mu_0, mu_1, mu_22, nu, h, h2 = symbols("mu_0 mu_1 mu_22 nu h h2", real=True)
-    along, conjugate = overlaps(g)
-    h1 = tuple(Symbol(str(v).replace("psi", "h1_" if len(along) > 1 else "h1"), real=True) for v in along)
+    (along, conjugate), h1 = overlaps(g), slopes(g)
     turn = Matrix([[1]]) if isinstance(g, Activation) else Matrix(g.basis)  # the basis of the bulk
     Q, B, e, k_1, dk_1, T0, T1, T2 = symbols("Q B e k_1 dk_1 T0 T1 T2", real=True)
     K, dK, forms, entries = spike_and_norms(g, mean.moments)
@@ -148,7 +164,7 @@ def network(sigma: Activation, g: Target, noisy: bool = True, *, interpolating: 
         q2: alpha**2/beta*T0*twice + qhat1*T1 + (qhat2 + m**2*epsilon/(beta*V2**2))*T0,
     }
     where = {
-        **getattr(g, "names", {}), **bulk.constants(sigma, g), **mean.definitions(), **mean.moments.definitions(),
+        **moments.names, **bulk.constants(sigma, g), **mean.definitions(), **mean.moments.definitions(),
         delta: beta*Vhat1*V2,
         k_1: trace_of_row,
         dk_1: _along_delta(trace_of_row, mean.moments),

@@ -18,7 +18,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, c, gamma, kappa, lamda, m, psitilde, z, zeta, zetatilde
 from hermitex.systems.system import System
-from hermitex.theories.directions import Seen, Target
+from hermitex.theories.directions import Seen, Target, rho
 from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
@@ -27,7 +27,7 @@ from hermitex.theories.spike import OneStepFamily, explain_missing_moment, own_l
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
 # r may be negative (a decreasing activation), psi too; bias shifts every pre-activation; epsilon = 1/d.
-r, psi, bias, chi, chitilde, rho = symbols("r psi bias chi chitilde rho", real=True)
+r, psi, bias, chi, chitilde = symbols("r psi bias chi chitilde", real=True)
 epsilon = Symbol("epsilon", nonnegative=True)
 ROWS = ("sphere", "gaussian")
 #: what a parameter of sigma or g cannot be called
@@ -117,12 +117,18 @@ def overlaps(g: Target) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...]]:
     return tuple(Symbol(f"psi{j}", real=True) for j in each), tuple(Symbol(f"psitilde{j}", real=True) for j in each)
 
 
+def slopes(g: Target) -> tuple[Symbol, ...]:
+    """h1, the name of the h_1 of `seen`; h1_1, h1_2, ... where the target has several directions."""
+    names = ["h1"] if isinstance(g, Activation) else [f"h1_{j}" for j in range(1, len(g.variables) + 1)]
+    return tuple(Symbol(name, real=True) for name in names)
+
+
 def seen(g: Target, aligned: int = 0) -> Seen:
     """h, h_1 and E g^2 given kappa of a target of one direction or several; `aligned` is gamma where that is 1 or -1."""
     if not isinstance(g, Activation):
         return g.seen(aligned)
     t = aligned*kappa if aligned else gamma*kappa + sqrt(rho)*z
-    return Seen(E(g(t), z), (E(z*g(t), z),), E(g(t)**2, z))
+    return Seen(E(g(t), z), (E(z*g(t), z),), E(g(t)**2, z), {})
 
 
 def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolating: bool = False, aligned: int = 0
@@ -131,8 +137,7 @@ def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolatin
     mu_0, mu_1, mu_22, nu, h, h2 = symbols("mu_0 mu_1 mu_22 nu h h2", real=True)
     Q, L, u, T0, T1, T2, B, e = symbols("Q L u T0 T1 T2 B e", real=True)
     along, conjugate = overlaps(g)
-    h1 = tuple(Symbol(str(v).replace("psi", "h1_" if len(along) > 1 else "h1"), real=True) for v in along)
-    s, moments = r*kappa + bias + sqrt(c)*z, seen(g, aligned)
+    h1, s, moments = slopes(g), r*kappa + bias + sqrt(c)*z, seen(g, aligned)
     # Row norms that fluctuate, d Var(|w|^2) = 2 c^2, see the features through nu = d mu_0/dc.
     norms = rows == "gaussian"
     s_c = 2*c**2 if norms else 0
@@ -166,7 +171,7 @@ def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolatin
         mu_1: E(z*sigma(s), z)/sqrt(c),
         mu_22: E(sigma(s)**2, z) - mu_0**2 - c*mu_1**2,
         **({nu: E(sigma(s)*(z**2 - 1), z)/(2*c)} if norms else {}),
-        **getattr(g, "names", {}),
+        **moments.names,
         h: moments.h,
         **dict(zip(h1, moments.h_1, strict=True)),
         h2: moments.squared + Delta,

@@ -27,9 +27,9 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, c, gamma, kappa, r, z
 from hermitex.systems.system import System
-from hermitex.theories.directions import DirectedTarget, Target
+from hermitex.theories.directions import DirectedTarget, Target, rho
 from hermitex.theories.learned import OneStepSolution
-from hermitex.theories.one_step import made, overlaps, rho, seen
+from hermitex.theories.one_step import made, overlaps, seen
 from hermitex.theories.spike import OneStepFamily, complete_numbers, spike
 
 Array = np.ndarray[Any, Any]
@@ -148,15 +148,13 @@ class SeveralSteps(OneStepFamily):
         after = {"r": np.array([p.norm[-1] for p in last]), "c": np.array([p.c[-1] for p in last]),
                  **{v.name: cosine[:, j] for j, v in enumerate(_gammas(self.g))}}
         done |= {n: v.reshape(shape) for n, v in after.items()}
-        done["gamma"] = towards(self.g, np.stack([done[v.name] for v in _gammas(self.g)], axis=-1))[2]
+        done["gamma"] = self._towards(done)[2]
         return {**done, "bias": np.zeros(()), "epsilon": 1/done.get("dimension", np.asarray(np.inf))}
 
     def run(self, numbers: Mapping[str, Array], **options: Any) -> Solution:
         """Solve the readout along the direction that the spike has after the last step."""
-        cosines = np.stack([np.asarray(numbers[v.name]) for v in _gammas(self.g)], axis=-1)
-        g, entries, along = towards(self.g, cosines)
-        theory = made(self.sigma, g, self.rows)
-        found = theory.run({**numbers, "gamma": along, **entries}, **options)
+        g, entries, along = self._towards(numbers)
+        found = made(self.sigma, g, self.rows).run({**numbers, "gamma": along, **entries}, **options)
         shown = {n: np.broadcast_to(numbers[n], np.shape(found["m"]))[()] for n in ("r", "c", *(v.name for v in _gammas(self.g)))}
         return OneStepSolution.of(found.extended(shown), self)
 
@@ -164,10 +162,13 @@ class SeveralSteps(OneStepFamily):
         """sigma, target, the number of steps and the numbers that stayed fixed."""
         return {**super().described({k: v for k, v in fixed.items() if k not in ("bias", "gamma")}), "steps": self.steps}
 
-    def aimed(self, at: Mapping[str, Array]) -> tuple[Target, dict[str, Array]]:
-        """The target with the direction that the spike has, and the entries of that direction."""
-        g, entries, _ = towards(self.g, np.stack([np.asarray(at[v.name]) for v in _gammas(self.g)], axis=-1))
+    def aimed(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, Array]]:
+        """The target with the direction that the spike has after the last step, and the entries of that direction."""
+        g, entries, _ = self._towards(at)
         return g, entries
+
+    def _towards(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, Array], Any]:
+        return towards(self.g, np.stack([np.asarray(at[v.name]) for v in _gammas(self.g)], axis=-1))
 
 
 def _gammas(g: Target) -> tuple[Symbol, ...]:

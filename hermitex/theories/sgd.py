@@ -31,7 +31,7 @@ from hermitex.theories.online.online_directions import SGDDirections
 from hermitex.theories.online.overlap_averages import OverlapFlow
 from hermitex.theories.online.overlap_drift import Drift, Leading, leading, slope
 from hermitex.theories.online.repeated import Repeated, escape_times_repeated, repeated
-from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.spike import require_numbers, require_square_integrable
 
 LOSSES = ("correlation", "square")
 
@@ -238,7 +238,6 @@ def target_of(g: Any) -> tuple[Any, tuple[Symbol, ...] | None]:
 
 
 def _checked(role: str, f: Activation) -> Activation:
-    if extra := f.expr.free_symbols - {z}:
-        raise BadInput(f"sgd: the {role} {f.name} holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+    require_numbers("sgd", role, f)
     require_square_integrable("sgd", role, f)
     return f

@@ -24,7 +24,7 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbols import Delta, eta, z
 from hermitex.systems.system import System
-from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.spike import require_numbers, require_square_integrable
 from hermitex.theories.step_ridge import SmallStepRidge, psi1, psi2, theta
 from hermitex.theories.theory import Theory
 from hermitex.theories.weight_spectrum import WeightSpectrum, weight_spectrum
@@ -180,8 +180,7 @@ def small_step(sigma: Formula, g: Formula) -> SmallStep:
     """
     made = activation(sigma), activation(g)
     for role, f in zip(("activation", "target"), made, strict=True):
-        if extra := f.expr.free_symbols - {z}:
-            raise BadInput(f"small-step: the {role} {f.name} holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+        require_numbers("small-step", role, f)
         require_square_integrable("small-step", role, f)
     if coefficient(made[0], 1) == 0:
         raise BadInput(f"small-step: the activation {made[0].name} has no linear part, E[z sigma] = 0, which this theory needs")

@@ -24,7 +24,7 @@ from hermitex.theories.conditional_coefficients import mu, mu_star
 from hermitex.theories.features.outliers import outliers
 from hermitex.theories.features.resolvent_equations import Equations
 from hermitex.theories.features.smoothed import Smoothed
-from hermitex.theories.risks.bias import ONE, Letters
+from hermitex.theories.risks.bias import ONE, Vocabulary
 from hermitex.theories.risks.risk_bounds import letters_of
 
 Array = np.ndarray[Any, Any]
@@ -63,7 +63,7 @@ class Spectrum(Cited, Shown):
     outlier: dict[str, Any] | None
     notes: tuple[str, ...] = ()
     outliers: tuple[float, ...] = ()
-    letters: Letters = ONE
+    letters: Vocabulary = ONE
     fractions: tuple[float, ...] = (1.0,)
     rows: str = "sphere"
     _equations: Equations = field(repr=False, default=None)  # type: ignore[assignment]
@@ -258,7 +258,7 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
                     found, letters, tuple(map(float, pi)), rows, equations)
 
 
-def _letters(vocabulary: Any, fractions: Any, norms: Any, biases: Any) -> tuple[Letters, Array]:
+def _letters(vocabulary: Any, fractions: Any, norms: Any, biases: Any) -> tuple[Vocabulary, Array]:
     """The letters and their fractions, checked; one letter if none is given."""
     letters = letters_of("spectrum", vocabulary, norms, biases)
     count = len(letters.u)

@@ -293,6 +293,12 @@ def free_parameters(*functions: Target) -> tuple[str, ...]:
     return tuple(sorted({s.name for f in functions for s in f.letters}))
 
 
+def require_numbers(asking: str, role: str, f: Target) -> None:
+    """Raise one clear line if the function holds a letter other than z."""
+    if extra := free_parameters(f):
+        raise BadInput(f"{asking}: the {role} {f.name} holds {', '.join(extra)}; put numbers in")
+
+
 def functions(asking: str, sigma: Any, g: Any, taken: set[str]) -> tuple[Activation, Target]:
     """Activation and target as a theory takes them: square integrable, their parameters not called like its own letters."""
     made = activation(sigma), g if isinstance(g, DirectedTarget) else activation(g)
@@ -418,6 +424,10 @@ class OneStepFamily(Theory):
     def of_optimum(self, found: Solution) -> str:
         """That the best step learns no features, where that is so."""
         return featureless(self, found)
+
+    def aimed(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, np.ndarray]]:
+        """The target with the direction that the spike has, and the numbers of that direction's entries that are letters."""
+        return self.g, {}
 
     @property
     def spike(self) -> Spike:

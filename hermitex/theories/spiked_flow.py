@@ -16,6 +16,7 @@ from sympy import Expr, Integer, Symbol, sqrt
 
 from hermitex.errors import BadInput, NotConverged, NoValue
 from hermitex.kernels.compile import compile
+from hermitex.numbers.gauss import legendre_on
 from hermitex.solvers.ode import Trajectory
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
@@ -171,14 +172,12 @@ class SpikedFlow(Theory):
             raise BadInput(f"spiked-covariance: the neuron starts at correlation {first:.3g} with the target, which is not "
                            "positive; take other m0 and a0")
         # c = tanh(exp(u)): the integrand is smooth at both ends; 8 panels of 24 nodes have twelve digits for monomials
-        x, w = np.polynomial.legendre.leggauss(24)
         low, high = np.log(np.arctanh([first, level]))
-        edges = np.linspace(low, high, 9)
-        half = (edges[1] - edges[0])/2
-        v = np.exp(np.add.outer(edges[:-1] + half, half*x))
+        u, w = legendre_on(np.linspace(low, high, 9), 24)
+        v = np.exp(u)
         kernel = self._slope
         rate = np.broadcast_to(kernel(**({"c": np.tanh(v)} if kernel.parameters else {})), v.shape)
-        return float(np.sum(half*w*v/(2*rate))) if np.all(rate > 0) else np.inf
+        return float(np.sum(w*v/(2*rate))) if np.all(rate > 0) else np.inf
 
     @cached_property
     def _slope(self) -> Any:

@@ -77,8 +77,8 @@ class RidgeAfterStep(Theory):
     def moments(self) -> dict[str, float]:
         """c_1, E g^2, and what a constant among the features takes from E g^2."""
         constant = random_features(self.sigma, self.g).intercept
-        return {"c_1": as_float(coefficient(self.g, 1)), "g_squared": as_float(E(self.g(z)**2, z)),
-                "fitted": as_float(coefficient(self.g, 0))**2 if constant else 0.0}
+        return {"c_1": coefficient_value(self.g, 1), "g_squared": float(evaluate(E(self.g(z)**2, z), digits=17)),
+                "fitted": coefficient_value(self.g, 0)**2 if constant else 0.0}
 
     def letters(self) -> dict[str, Any]:
         """psi1 = (samples of the step)/d, psi2 = N/d, alpha = n/d, lam, the step's size; Delta=0."""
@@ -114,9 +114,10 @@ class SmallStepRidge(RidgeAfterStep):
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers, with theta = eta |mu_1| sqrt(c_1^2 + E y^2/psi1)."""
         done = super().complete(numbers)
-        return {**done, "theta": done["eta"]*abs(as_float(coefficient(self.sigma, 1)))*done["size"]}
+        return {**done, "theta": done["eta"]*abs(coefficient_value(self.sigma, 1))*done["size"]}
 
 
-def as_float(e: Any) -> float:
-    """An average as a number."""
-    return float(evaluate(e, digits=17))
+@lru_cache(maxsize=256)
+def coefficient_value(f: Activation, k: int) -> float:
+    """E[f He_k] as a number, computed once for all points of a curve."""
+    return float(evaluate(coefficient(f, k), digits=17))

@@ -21,8 +21,8 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.systems.system import System
-from hermitex.theories.directions import DirectedTarget, Target, target_of
-from hermitex.theories.one_step import bias, epsilon, r, rho, seen
+from hermitex.theories.directions import DirectedTarget, Target, rho, target_of
+from hermitex.theories.one_step import bias, epsilon, r, seen, slopes
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters, own_letters, spike
 
@@ -238,11 +238,10 @@ def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = F
     a = Letters(count, shifted=shifted)
     pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22
     V2, Vhat2, q2, qhat2 = (a.family(n, positive=n in ("V2_", "Vhat2_")) for n in ("V2_", "Vhat2_", "q2_", "qhat2_"))
-    moments = seen(g)
+    moments, h1 = seen(g), slopes(g)
     names = [""] if isinstance(g, Activation) else [f"_{j}" for j in range(1, len(g.variables) + 1)]
     # of every direction the overlaps of all letters
     psi, psitilde = ([{k: Symbol(f"{n}{k}{name}", real=True) for k in a.each} for name in names] for n in ("psi", "psitilde"))
-    h1 = [Symbol(f"h1{name}", real=True) for name in names]
     V1, Mhat, q1, qhat1 = (a.matrix(n) for n in ("V1", "Vhat1", "q1", "qhat1"))
     h, h2, Q, B, e = (Symbol(n, real=True) for n in ("h", "h2", "Q", "B", "e"))
     mu = Matrix([mu_1[k] for k in a.each])
@@ -282,7 +281,7 @@ def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = F
         equations[qhat1[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*e*Q**2)
 
     where = {
-        rho: 1 - gamma**2, **a.coefficients(sigma), **getattr(g, "names", {}),
+        rho: 1 - gamma**2, **a.coefficients(sigma), **moments.names,
         h: moments.h, **dict(zip(h1, moments.h_1, strict=True)), h2: moments.squared + Delta,
         Q: 1/((0 if interpolating else 1) + _quadratic(V1, mu) + sum(pi[k]*V2[k]*mu_22[k] for k in a.each)),
         B: sum(mu_0[k]*m[k] + kappa*mu_1[k]*zeta[k] for k in a.each),

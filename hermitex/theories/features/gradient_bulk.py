@@ -21,7 +21,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbols import Delta, beta, eta, gamma, z, z1
-from hermitex.theories.directions import Target
+from hermitex.theories.directions import Target, rho
 
 alpha0inv = Symbol("alpha0inv", nonnegative=True)  # 1/alpha0, 0 for the population gradient
 t, tau, delta, omegainv, R, D, R_2, R_4, s_c2 = (
@@ -29,7 +29,6 @@ t, tau, delta, omegainv, R, D, R_2, R_4, s_c2 = (
 sigma_3, g_1, g_3, k_0, k_3 = (Symbol(n, real=True) for n in ("sigma_3", "g_1", "g_3", "k_0", "k_3"))
 xi_2, xi_22, xi_3, xi_4 = (Symbol(n, real=True) for n in ("xi_2", "xi_22", "xi_3", "xi_4"))
 G, dG = Symbol("G", positive=True), Symbol("dG", real=True)
-rho = Symbol("rho", real=True)
 
 
 class BulkMoments:

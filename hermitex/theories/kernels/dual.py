@@ -25,7 +25,7 @@ from hermitex.symbols import z, z1, z2
 from hermitex.theories.kernels import harmonics
 from hermitex.theories.kernels.half_angles import SINE, THETA, P, Q, in_half_angles, t
 from hermitex.theories.kernels.inner import EXACT, ORDER, InnerKernel, interpolate_radii, numeric, require_whole
-from hermitex.theories.spike import free_parameters, require_square_integrable
+from hermitex.theories.spike import require_numbers, require_square_integrable
 
 Array = np.ndarray
 _U, _V = Symbol("r_1", positive=True), Symbol("r_2", positive=True)
@@ -238,8 +238,7 @@ def dual_kernel(sigma: Formula, kind: str = "features") -> DualKernel:
     if not isinstance(kind, str) or kind not in ("features", "ntk"):
         raise BadInput(f"kernel: its kind is features or ntk, not {kind!r}")
     made = activation(sigma)
-    if extra := free_parameters(made):
-        raise BadInput(f"kernel: the activation {made.name} holds {', '.join(extra)}; put numbers in")
+    require_numbers("kernel", "activation", made)
     require_square_integrable("kernel", "activation", made)
     _require_averages(made)
     if kind == "ntk":

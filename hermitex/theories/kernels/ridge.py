@@ -26,7 +26,7 @@ from hermitex.theories.kernels.lengths import CLOSE, Lengths, lengths
 from hermitex.theories.kernels.product import inner_product_kernel
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridge_equivalent import RidgeEquivalent, ridge_equivalent
-from hermitex.theories.spike import free_parameters, require_square_integrable
+from hermitex.theories.spike import require_numbers, require_square_integrable
 from hermitex.theories.theory import Theory, numbers_latex
 
 _STEPS = (12, 24, 48, 96, MOST)  # degrees with eigenvalues of their own: twice as many until the rest acts as lam does
@@ -261,8 +261,7 @@ def kernel_ridge(sigma: Formula, g: Formula, *, kernel: str | None = None, data:
     make = inner_product_kernel if kernel == "product" else lambda s: dual_kernel(s, kernel)
     made = sigma if isinstance(sigma, InnerKernel) else make(sigma)
     target = activation(g)
-    if extra := free_parameters(target):
-        raise BadInput(f"kernel-ridge: the target {target.name} holds {', '.join(extra)}; put numbers in")
+    require_numbers("kernel-ridge", "target", target)
     require_square_integrable("kernel-ridge", "target", target)
     return _made(made, target, data)
 

@@ -171,7 +171,8 @@ def repeated(sigma: Activation, target: Expr, variables: tuple[Symbol, ...], los
         raise BadInput(f"sgd: {sigma.name} jumps, and has no gradient on a sample that could be repeated; take repetition=0")
     kernel = compile(target, *(v.name for v in variables))
     axes = [axis(split_products(target), v) for v in variables]
-    return Repeated(_function(sigma.expr), _function(slope), lambda points: np.asarray(kernel(*points.T)),
+    student, steep = (function_of("sgd", e, 50.0) for e in (sigma.expr, slope))
+    return Repeated(student, steep, lambda points: np.asarray(kernel(*points.T)),
                     tuple(a.cuts for a in axes), loss, float(repetition), steps=tuple(a.steps and bool(a.cuts.size) for a in axes))
 
 
@@ -217,10 +218,11 @@ def between(cuts: Array, n: int) -> tuple[Array, Array]:
     return np.concatenate(nodes), np.concatenate(weights)
 
 
-def _function(expr: Expr) -> Callable[[Array], Array]:
-    made = compiled(expr, z, np.array([-50.0, 50.0]))
+def function_of(asking: str, expr: Expr, reach: float) -> Callable[[Array], Array]:
+    """The expression as a function of arrays of z, |z| up to `reach`."""
+    made = compiled(expr, z, np.array([-reach, reach]))
     if made is None:
-        raise BadInput(f"sgd: {expr} holds more than the variable z; give its parameters numbers")
+        raise BadInput(f"{asking}: {expr} holds more than the variable z; give its parameters numbers")
     return made[0]
 
 
@@ -230,4 +232,4 @@ def _blocks(n: int, width: int) -> list[slice]:
     return [slice(k, k + size) for k in range(0, n, size)]
 
 
-__all__ = ["REACH", "Repeated", "escape_times_repeated", "repeated"]
+__all__ = ["REACH", "Repeated", "escape_times_repeated", "function_of", "repeated"]

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 RATES = np.geomspace(0.02, 60, 60)   # spikes r that a minimisation scans
 
 
-class Letters(NamedTuple):
+class Vocabulary(NamedTuple):
     """A vocabulary: letter k has the spike r u_k, the bulk's variance c_k (None: the common c) and the bias b_k."""
 
     u: tuple[float, ...] = (1.0,)
@@ -30,10 +30,10 @@ class Letters(NamedTuple):
         return rs*np.array(self.u), sizes, bs + np.array(self.b)
 
 
-ONE = Letters()
+ONE = Vocabulary()
 
 
-def bounds_at(smoothed: Smoothed, target: Target, r: Array, c: Array, b: Array | float = 0.0, *, letters: Letters = ONE,
+def bounds_at(smoothed: Smoothed, target: Target, r: Array, c: Array, b: Array | float = 0.0, *, letters: Vocabulary = ONE,
               quick: Mapping[float, Smoothed] | None = None) -> Projection:
     """`project` for one activation, or the letters of a vocabulary, at one axis of points; `quick`: by c, in its place."""
     rs, cs, bs = letters.columns(r, c, b)
@@ -41,7 +41,7 @@ def bounds_at(smoothed: Smoothed, target: Target, r: Array, c: Array, b: Array |
     return project(known, target, rs, cs, bs)
 
 
-def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], at: tuple[Array, Array], letters: Letters
+def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], at: tuple[Array, Array], letters: Vocabulary
               ) -> dict[str, Any]:
     """The bounds minimised over the bias of all letters, point by point."""
     size = at[0].size
@@ -58,7 +58,7 @@ def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], a
     return {**out, "notes": list(dict.fromkeys(notes))}
 
 
-def best_bias(smoothed: Smoothed, target: Target, r: float, c: float, letters: Letters = ONE) -> dict[str, Infimum]:
+def best_bias(smoothed: Smoothed, target: Target, r: float, c: float, letters: Vocabulary = ONE) -> dict[str, Infimum]:
     """The infimum over the bias of each bound at one (r, c)."""
     far = 6.0  # deviations of a pre-activation that a bias may shift
     (rs, cs, bs) = (v[0] for v in letters.columns(np.asarray(r), np.asarray(c)))

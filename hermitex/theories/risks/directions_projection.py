@@ -15,7 +15,7 @@ from sympy import Symbol, symbols
 
 from hermitex.symbols import gamma, kappa
 from hermitex.systems.system import System
-from hermitex.theories.directions import DirectedTarget
+from hermitex.theories.directions import DirectedTarget, rho
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.projection import Projection, Target, project
 
@@ -76,5 +76,5 @@ def moments(g: DirectedTarget, aligned: int = 0) -> System:
     found = g.seen(aligned)
     equations = {_h: found.h, _square: found.squared,
                  **{Symbol(f"h1_{j}", real=True): e for j, e in enumerate(found.h_1, start=1)}}
-    letters = [_at] if aligned else [_at, gamma, Symbol("rho", real=True)]
+    letters = [_at] if aligned else [_at, gamma, rho]
     return System({k: e.subs(kappa, _at) + 0*_at for k, e in equations.items()}, where=g.names, parameters=letters)

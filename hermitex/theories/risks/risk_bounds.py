@@ -20,7 +20,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z
 from hermitex.theories.features.smoothed import Smoothed
-from hermitex.theories.risks.bias import Letters
+from hermitex.theories.risks.bias import Vocabulary
 from hermitex.theories.risks.projection import Target
 
 Array = np.ndarray[Any, Any]
@@ -172,7 +172,7 @@ def as_numbers(name: str, value: Any, asking: str = "bounds") -> Array:
     return array
 
 
-def letters_of(asking: str, vocabulary: Any, norms: Any, biases: Any) -> Letters:
+def letters_of(asking: str, vocabulary: Any, norms: Any, biases: Any) -> Vocabulary:
     """The vocabulary, checked; one letter without biases where none is given."""
     lists = {"vocabulary": vocabulary, "norms": norms, "biases": biases}
     given = {n: as_numbers(n, v, asking) for n, v in lists.items() if v is not None}
@@ -184,4 +184,4 @@ def letters_of(asking: str, vocabulary: Any, norms: Any, biases: Any) -> Letters
     if "norms" in given and np.any(given["norms"] <= 0):
         raise BadInput(f"{asking}: norms are positive")
     u, c, b = (tuple(map(float, given[n])) if n in given else None for n in ("vocabulary", "norms", "biases"))
-    return Letters(u or (1.0,)*count, c, b or (0.0,)*count)
+    return Vocabulary(u or (1.0,)*count, c, b or (0.0,)*count)
