@@ -277,8 +277,7 @@ class Run:
         return found.extended(values, unknowns=block.unknowns)
 
     def _nonlinear(self, name: str, block: BlockCode) -> tuple[Solution, State]:
-        equations = NonlinearBlock(block, lambda s, average=None: self.ask(name, s, self.quad.arrays(), average), self.s,
-                                   self.points, self.column)
+        equations = NonlinearBlock(block, lambda s: self.ask(name, s, self.quad.arrays()), self.s, self.points, self.column)
         functions: dict[str, Any] = equations.functions()
         everything = np.arange(self.points)
         x0 = self._starts(block)
@@ -339,18 +338,17 @@ class Run:
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         rough = np.maximum(np.minimum(self.row(self.quad.held), self.moved), self.unsettled)
         quadrature = np.maximum(self.drift, np.where(held, 0.0, rough))
-        worst = list(error.worst)
-        lost = self._lost(error, verdict, ok, done, quadrature)
+        worst = error.worst  # before rounding alone is looked at, which names another one
+        lost = self._lost(error, ok, done, quadrature)
         far = np.maximum(quadrature, lost) + error.rounding
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done & ok], initial=0.0))
         notes = (*self.program.notes, *found.notes, *error.notes(done))
-        k: Any
         if poor > SAID*self.tolerance:
-            k = int(np.argmax(np.where(done & ok, far, 0.0)))
-            what = "terms that cancel" if lost[k] >= max(quadrature[k], error.rounding[k]) else (
-                DOUBLE if error.rounding[k] >= quadrature[k] else "quadrature")
+            poorest = np.argmax(np.where(done & ok, far, 0.0))
+            what = "terms that cancel" if lost[poorest] >= max(quadrature[poorest], error.rounding[poorest]) else (
+                DOUBLE if error.rounding[poorest] >= quadrature[poorest] else "quadrature")
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (far <= reached)) & (reason == "")):
@@ -375,7 +373,7 @@ class Run:
                        reason=reason, notes=(*notes, *why), unknowns=self.program.unknowns,
                        origin={"tolerance": self.tolerance, "quadrature_error": poor, "nodes": self.quad.nodes})
 
-    def _lost(self, error: SolutionError, verdict: State, ok: np.ndarray, done: np.ndarray, quadrature: np.ndarray) -> np.ndarray:
+    def _lost(self, error: SolutionError, ok: np.ndarray, done: np.ndarray, quadrature: np.ndarray) -> np.ndarray:
         """How far rounding of the formulas moves the solution, where its error is large: the part that finer rules do not mend."""
         lost, some = np.where(done, error.lost, 0.0), done & (quadrature > SAID*self.tolerance)
         if some.any():
