@@ -385,7 +385,7 @@ class System(Shown):
             try:
                 make = partial(compile_program, self.written, found, parameters=self.parameters, where=where, scalars=scalars,
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
-                               domain=self.domain, start=self.start, laws=self._laws())
+                               domain=self.domain, start=self.start, laws=self._laws(), terms=True)
                 made = make()
                 later = DeferredProgram(partial(make, cancelling=False)) if made.closed else None
                 cache[blocks] = replace(made, later=later)
