@@ -124,7 +124,7 @@ class Run:
                 if done.any():
                     error = SolutionError(self, verdict)
                     felt = done & error.finite & (solved | ~end)  # elsewhere other nodes say nothing
-                    self.drift = error.distance(self._elsewhere()) if felt.any() else np.full(self.points, np.inf)
+                    self.drift = error.elsewhere() if felt.any() else np.full(self.points, np.inf)
                     sure = good & solved & (self.drift <= self.tolerance)
                     if np.any(unsure := felt & ~sure):
                         agreed = self.quad.verify(partial(self._again, {}), self.asked, partial(self._again, {}), unsure)
@@ -148,7 +148,7 @@ class Run:
         if not found.all_converged or not self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT)):
             return None
         error = SolutionError(self, verdict)
-        self.drift = error.distance(self._elsewhere())
+        self.drift = error.elsewhere()
         every = np.ones(self.points, dtype=bool)
         return self._finish(found, verdict, error, every, every) if np.all(self.drift <= self.tolerance) else None
 
@@ -199,16 +199,10 @@ class Run:
         self.into(self.s, tables, ("tables",), average)
         self.into({**self.s, **tables}, out, _VERDICT, average)
 
-    def extended(self, out: State, quad: Mapping[str, Any]) -> None:
-        """The same in extended precision."""
-        for name in ("tables", *_VERDICT):
-            out.update(self.ask(name, {**self.s, **out}, quad, extended=True))
-
-    def _elsewhere(self) -> State:
-        """The same on nodes beside those in force."""
-        out: State = {}
-        self.quad.beside(lambda average: self.extended(out, self.quad.arrays()))
-        return out
+    def extended(self, nodes: Mapping[str, Any]) -> State:
+        """Tables and right-hand sides at the solution, in extended precision."""
+        tables = self.ask("tables", self.s, nodes, extended=True)
+        return {**tables, **self.ask("right_hand_sides", {**self.s, **tables}, nodes, extended=True)}
 
     def _points_to_refine(self, among: np.ndarray, error: SolutionError) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
