@@ -324,9 +324,9 @@ class Quadratures:
             self._changed()
         return not any(wanting)
 
-    def beside(self, run: Callable[[Callable], Any]) -> None:
-        """Evaluate on the nodes on which `verify` looks first."""
-        self._instead(self._others(tuple(self.rules)), run, contracted)
+    def beside(self) -> dict[str, tuple]:
+        """The nodes on which `verify` looks first, as `arrays` gives those in force."""
+        return self._others(tuple(self.rules))
 
     def _fitting(self, before: Mapping[str, quadrature.Rule]) -> bool:
         """Take finer rules back, those that grew most first, until every array fits into memory; False where none is left."""

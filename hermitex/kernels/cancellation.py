@@ -9,6 +9,7 @@ from sympy import Abs, Add, Dummy, Expr, Function, Max, Mul, Pow, erfc, exp, pre
 from hermitex.kernels.exponent_scales import tail
 from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import all_but_cancelled, exp_erfc, recognise
+from hermitex.symbolic.budget import kept
 
 _FAR_OUT = (exp, erfc, tail)  # far out the rounding of an argument is many times that of the value
 
@@ -75,6 +76,7 @@ def has_differences(e: Expr) -> bool:
     return (isinstance(e, Add) and not of_one_sign(e)) or (isinstance(e, Add | Mul | Pow) and any(map(has_differences, e.args)))
 
 
+@kept(1024)
 def magnitude(expr: Expr) -> Expr:
     """The sum of the absolute values of the terms of an expression: what its rounding is a part of.
 

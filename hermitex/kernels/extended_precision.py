@@ -22,10 +22,13 @@ _IN_DOUBLES = ("prox_", "fields_", "conditioned", "minimise", "middle")  # funct
 
 def load_extended(source: str) -> dict[str, Any]:
     """The namespace of generated source that computes in extended numbers, its own decimal numbers off by their rounding."""
-    module = load(source)  # which checks it
-    exec(compile(ast.fix_missing_locations(_Literals().visit(ast.parse(source))), "<extended>", "exec"), module)
-    module.update(extended_functions(module))
+    module = load(source, _with_rounded_literals)
+    module.update(_extended_functions(module))
     return module
+
+
+def _with_rounded_literals(tree: ast.Module) -> ast.Module:
+    return ast.fix_missing_locations(_Literals().visit(tree))
 
 
 class _Literals(ast.NodeTransformer):
@@ -58,7 +61,7 @@ class _Literals(ast.NodeTransformer):
         return ast.BinOp(part, ast.Mult(), node)
 
 
-def extended_functions(module: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
+def _extended_functions(module: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
     """Of the functions in a module those that know doubles only, with extended numbers in and out."""
     return {name: _moved(f) for name, f in module.items()
             if (isinstance(f, np.ufunc) and not any("g" in kinds for kinds in f.types))
@@ -95,4 +98,4 @@ def _narrow(v: Any, part: float) -> Any:
     return (v*(1 + np.longdouble(part))).astype({"g": "d", "G": "D"}[kind]) if kind in ("g", "G") else v
 
 
-__all__ = ["GOLDEN", "extended_functions", "load_extended", "widened"]
+__all__ = ["GOLDEN", "load_extended", "widened"]

@@ -13,6 +13,7 @@ The text is all there is: an in-memory kernel, a pickled one and an exported mod
 from __future__ import annotations
 
 import textwrap
+from ast import Module
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -338,15 +339,14 @@ def _returned(items: Mapping[str, str]) -> str:
     return "return {\n" + "".join(f"    {line},\n" for line in lines) + "}"
 
 
-def load(source: str, **replace: Callable) -> dict[str, Any]:
-    """Run generated source and give its namespace; `replace` puts other helpers in (to trace averages, for instance).
+def load(source: str, rewritten: Callable[[Module], Module] | None = None) -> dict[str, Any]:
+    """Run generated source and give its namespace; `rewritten` makes another tree of the one that was checked.
 
     Raises BadInput where something else than formulas stands in it, see `whitelist`: it may come from a file or a pickle.
     """
     namespace: dict[str, Any] = {}
     np.empty(4_000_000)  # free at once: from then on glibc keeps the pages of what is freed for the next arrays
-    exec(check_source(source)[0], namespace)
-    namespace.update(replace)
+    exec(check_source(source, rewritten)[0], namespace)
     return namespace
 
 

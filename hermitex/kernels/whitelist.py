@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import CodeType
 
@@ -27,8 +27,10 @@ Docs = dict[str, str]  # function -> its docstring
 
 
 @lru_cache(maxsize=16)
-def check_source(source: str) -> tuple[CodeType, Docs]:
+def check_source(source: str, rewritten: Callable[[ast.Module], ast.Module] | None = None) -> tuple[CodeType, Docs]:
     """The code of a generated module, and the docstrings of its functions.
+
+    rewritten : makes the tree of the code out of the one that was checked
 
     Raises
     ------
@@ -45,7 +47,7 @@ def check_source(source: str) -> tuple[CodeType, Docs]:
     """
     tree = read(source)
     docs = check_functions(tree.body, check_imports(tree.body))
-    return compile(tree, "<hermitex kernel>", "exec"), docs
+    return compile(rewritten(tree) if rewritten else tree, "<hermitex kernel>", "exec"), docs
 
 
 def read(source: str) -> ast.Module:

@@ -22,6 +22,7 @@ from sympy import (
     Expr,
     Float,
     Function,
+    I,
     Idx,
     Indexed,
     IndexedBase,
@@ -47,7 +48,7 @@ from sympy.core.facts import InconsistentAssumptions
 from sympy.printing.precedence import PRECEDENCE
 
 from hermitex import symbols as field
-from hermitex.errors import BadInput, Divergent, HermitexError
+from hermitex.errors import BadInput, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.special import LogFactorial
@@ -231,13 +232,25 @@ class ArraySum(Expr):
         """The digits of a sum over numbers; as it stands where there are letters, or where its tail is not known."""
         if self.free_symbols or not (self.index.endless or self.index.count):
             return self
-        if self.index.count:  # of more terms kernels have doubles
-            return written_out(self, {}).evalf(prec_to_dps(prec)) if self.index.count <= 10*_WRITTEN else self
+        if self.index.count:
+            return self._added_up(prec)
         digits = prec_to_dps(prec)
         if not (done := self.doit()).has(ArraySum):
             return done.evalf(digits)
         value = hooks.total(self, digits)
         return self if value is None else Float(value, digits)
+
+    def _added_up(self, prec: int) -> Expr:
+        """The digits of a sum of finitely many terms; as it stands where they are too many, or have no numeric rule."""
+        parts = self.body.as_real_imag() if self.body.has(I) else (self.body, S.Zero)
+        if parts[1] != 0:
+            real, imaginary = (ArraySum(part, self.index).evalf(prec_to_dps(prec)) for part in parts)
+            return real + I*imaginary
+        try:
+            value, bits = hooks.evaluate(self, prec)
+        except NoClosedForm:
+            return self
+        return Float._new(value._mpf_, max(bits, 1))
 
     def _eval_derivative(self, symbol: Symbol) -> Expr:
         return ArraySum(self.body.diff(symbol), self.index)

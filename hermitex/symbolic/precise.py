@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import sympy as sp
@@ -27,7 +28,7 @@ from hermitex.symbolic.digits.iterated_averages import by_terms, nested, sums_ou
 from hermitex.symbolic.dimension_reduction import over_fewer
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind
-from hermitex.symbolic.indexed_sums import ArraySum
+from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
 
 __all__ = ["Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
 
@@ -229,14 +230,24 @@ def _summed(node: ArraySum, bits: int) -> Evaluated:
     k = node.index
     if node.free_symbols or not (k.endless or k.count):
         raise NoClosedForm(node, f"{min([*node.free_symbols, k], key=str)} has no value")
-    most = 100_000  # terms that are added up one by one in a second; of more, kernels have doubles
-    if k.count > most:
-        raise NoClosedForm(node, f"it has {k.count} terms", _COMPILED)
-    if k.count and not node.body.has(Expectation, ArraySum):
-        term = StraightLine(node.body, [k]).prepare()
-        terms = [term(mpf(n)) for n in range(k.first, k.first + k.count)]
-        size = mp.fsum(terms, absolute=True)
-        return Evaluated(mp.fsum(terms), size*mpf(2)**-bits, size)
+    if not k.count:
+        return _of_countable(node, bits)
+    terms, most = prod(i.count for i in node.atoms(Index) if i.count), 100_000  # added up one by one in a second
+    if terms > most:
+        raise NoClosedForm(node, f"it has {terms} terms", _COMPILED)  # of more, kernels have doubles
+    if node.body.has(Expectation, ArraySum):
+        parts = [_of_constant(written_out(node.body, {}, None, {k: place}), bits) for place in range(k.count)]
+        return Evaluated(*(mp.fsum(column) for column in zip(*parts, strict=True)))
+    term = StraightLine(node.body, [k]).prepare()
+    try:
+        values = [term(mpf(n)) for n in range(k.first, k.first + k.count)]
+    except ZeroDivisionError:
+        raise NoClosedForm(node, "a term of it is divided by zero") from None
+    size = mp.fsum(values, absolute=True)
+    return Evaluated(mp.fsum(values), size*mpf(2)**-bits, size)
+
+
+def _of_countable(node: ArraySum, bits: int) -> Evaluated:
     value = hooks.total(node, int(bits * mp.log(2, 10)) + 2)
     if value is None:
         raise NoClosedForm(node, "what it holds beyond the terms that are summed is not known to be small", _COMPILED)

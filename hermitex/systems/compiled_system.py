@@ -148,11 +148,13 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                     where: Mapping[Symbol, Expr], scalars: Sequence[Symbol], observables: Mapping[Symbol, Expr],
                     positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None,
                     cancelling: bool = True, domain: Mapping[str, Interval] | None = None,
-                    start: Mapping[str, float] | None = None, laws: Mapping[str, Expr] | None = None) -> Program:
+                    start: Mapping[str, float] | None = None, laws: Mapping[str, Expr] | None = None,
+                    terms: bool = False) -> Program:
     """Lower every formula of a system at once (so that all share their tables) and write the module.
 
     laws : {condition of a law: what it is asked of}
     cancelling : take closed forms whose terms may cancel, see `lower`
+    terms : beside right-hand sides that cancel the sums of their |terms|, which the error of a solution is made of
     """
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
@@ -162,7 +164,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     parameters = tuple(p for p in parameters if p.name not in inside)
     share = Factors([*taken, *(s.name for s in (*where, *observables))])
     labels, exprs = _formulas(equations, blocks, observables, kept, missing, share)
-    cancelling_sums = {("terms", u): magnitude(full) for u, e in equations.items() if not e.implicit
+    cancelling_sums = {("terms", u): magnitude(full) for u, e in equations.items() if terms and not e.implicit
                        and has_differences(full := recognise(written_out(e.rhs, where)))}
     labels, exprs = [*labels, *cancelling_sums], [*exprs, *cancelling_sums.values()]
     labels, exprs = [*labels, *(("law", LAW + n) for n in laws or {})], [*exprs, *(laws or {}).values()]

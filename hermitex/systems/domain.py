@@ -14,6 +14,7 @@ import numpy as np
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.solvers.interval import Interval, interval_text, is_outside
 
+_INFINITE = {"oo": np.inf, "inf": np.inf, "-oo": -np.inf, "-inf": -np.inf}
 _TWO = re.compile(r"(.+?)<(.+?)<(.+)\Z", re.S)
 _ONE = re.compile(r"([^<>]+)([<>])([^<>]+)\Z", re.S)
 
@@ -43,15 +44,16 @@ def domains(asking: str, given: Any, unknowns: Collection[str]) -> dict[str, Int
 
 
 def ends_of(name: str, given: Any) -> tuple[Any, Any]:
-    """(lo, hi) of "0 < q < 1", "q > 0", "0 < q", as texts, or of a pair.
+    """(lo, hi) of "0 < q < 1", "q > 0", "0 < q", as texts, or of a pair; an infinite end is a number.
 
     >>> ends_of("q", "0 < q < rho"), ends_of("V", "V > 0"), ends_of("q", (0, 1))
-    (('0', 'rho'), ('0', 'inf'), (0, 1))
+    (('0', 'rho'), ('0', inf), (0, 1))
     """
-    if not isinstance(given, str):
-        lo, hi = given
-        return lo, hi
-    text = given
+    lo, hi = _sides(name, given) if isinstance(given, str) else given
+    return _INFINITE.get(lo, lo), _INFINITE.get(hi, hi)
+
+
+def _sides(name: str, text: str) -> tuple[str, str]:
     if two := _TWO.match(text):
         lo, middle, hi = (part.strip() for part in two.groups())
         if middle == name:
@@ -69,8 +71,6 @@ def _bound(text: Any) -> float:
 
     if not isinstance(text, str):
         return float(text)
-    if text in ("oo", "inf", "-oo", "-inf"):
-        return float(text.replace("oo", "inf"))
     value = parse(text)
     if value.free_symbols:
         raise ValueError(text)

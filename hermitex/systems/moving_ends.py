@@ -8,6 +8,7 @@ q is an observable from then on, so that a solution, a file and a derivative hav
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,18 +40,15 @@ def moving_ends(domain: Any, known: Mapping[str, Any]) -> dict[str, Ends]:
 def _end(value: Any, known: Mapping[str, Any]) -> Expr:
     from hermitex.symbolic.parsing import expression, parse
 
-    text = str(value)
-    if text in ("oo", "inf", "-oo", "-inf"):
-        return -S.Infinity if text.startswith("-") else S.Infinity
+    if value in (float("inf"), float("-inf")):
+        return S.Infinity if value > 0 else S.NegativeInfinity
     if not isinstance(value, str):
         return expression(value)
-    letters = {w: Symbol(w, real=True) for w in _words(text) if w not in known}
-    return parse(text, symbols={**letters, **known})
+    letters = {w: Symbol(w, real=True) for w in _words(value) if w not in known}
+    return parse(value, symbols={**letters, **known})
 
 
 def _words(text: str) -> list[str]:
-    import re
-
     return [w for w in re.findall(r"[A-Za-z_]\w*(?!\w*\()", text) if w != "pi"]
 
 

@@ -38,11 +38,10 @@ def _entries(block: BlockCode) -> tuple[tuple[str, ...], tuple[str, ...]]:
             tuple(f"constant/{u}" for u in block.unknowns))
 
 
-def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray, rows: Mapping[str, np.ndarray] | None = None
-             ) -> tuple[np.ndarray, np.ndarray]:
-    """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule; `rows`: what `slopes_of` gives."""
+def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Residual and Jacobian of the torn unknowns, the members eliminated by the chain rule."""
     n, points = x.shape
-    rows = rows or slopes_of(block, out, points)
+    rows = _slopes(block, out, points)
     F, J = np.empty((n, points)), np.empty((n, n, points))
     for i, (u, explicit) in enumerate(zip(block.torn, block.explicit, strict=True)):
         rhs = _flat(out[f"rhs/{u}"], u, points)
@@ -55,7 +54,7 @@ def chain_of(block: BlockCode, out: Mapping[str, Any], x: np.ndarray, rows: Mapp
     return F, J
 
 
-def slopes_of(block: BlockCode, out: Mapping[str, Any], points: int) -> dict[str, np.ndarray]:
+def _slopes(block: BlockCode, out: Mapping[str, Any], points: int) -> dict[str, np.ndarray]:
     """{u: du/d torn unknown, in total} of the members, in their order, and of the torn unknowns: (torn unknowns, points)."""
     found = {u: np.zeros((len(block.torn), points)) for u in (*block.members, *block.torn)}
     for label, u, v, place in _slopes_in(block, tuple(out)):

@@ -21,7 +21,7 @@ Params = Mapping[str, Any]
 class NonlinearBlock:
     """The equations of a block; p["point"] says at which points x stands."""
 
-    def __init__(self, block: BlockCode, ask: Callable[..., State], s: State, points: int, column: Callable[[Any], np.ndarray]
+    def __init__(self, block: BlockCode, ask: Callable[[State], State], s: State, points: int, column: Callable[[Any], np.ndarray]
                  ) -> None:
         """ask(s): what its function returns;  s: the state, which is led to where x stands;  column: of a row."""
         self.block, self.ask, self.s, self.points, self.column = block, ask, s, points, column
@@ -47,13 +47,9 @@ class NonlinearBlock:
 
     def step(self, x: np.ndarray, p: Params) -> np.ndarray:
         """rhs(x), the map: x - (x - rhs) would lose an rhs far below x."""
-        rows = self._rows("rhs", x, p)
-        return np.stack([r if explicit else v - r for v, r, explicit in zip(x, rows, self.block.explicit, strict=True)])
-
-    def _rows(self, what: str, x: np.ndarray, p: Params) -> list[np.ndarray]:
-        """Of each torn unknown, 0 where there is none."""
         out = self._entry(x, p)[0]
-        return [np.broadcast_to(np.ravel(out.get(f"{what}/{u}", 0.0)), x[0].shape) for u in self.block.torn]
+        rows = [np.broadcast_to(np.ravel(out[f"rhs/{u}"]), x[0].shape) for u in self.block.torn]
+        return np.stack([r if explicit else v - r for v, r, explicit in zip(x, rows, self.block.explicit, strict=True)])
 
     def _entry(self, x: np.ndarray, p: Params) -> list[Any]:
         index = _points(p)

@@ -124,7 +124,7 @@ class Run:
                 if done.any():
                     error = SolutionError(self, verdict)
                     felt = done & error.finite & (solved | ~end)  # elsewhere other nodes say nothing
-                    self.drift = error.distance(self._elsewhere()) if felt.any() else np.full(self.points, np.inf)
+                    self.drift = error.elsewhere() if felt.any() else np.full(self.points, np.inf)
                     sure = good & solved & (self.drift <= self.tolerance)
                     if np.any(unsure := felt & ~sure):
                         agreed = self.quad.verify(partial(self._again, {}), self.asked, partial(self._again, {}), unsure)
@@ -148,7 +148,7 @@ class Run:
         if not found.all_converged or not self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT)):
             return None
         error = SolutionError(self, verdict)
-        self.drift = error.distance(self._elsewhere())
+        self.drift = error.elsewhere()
         every = np.ones(self.points, dtype=bool)
         return self._finish(found, verdict, error, every, every) if np.all(self.drift <= self.tolerance) else None
 
@@ -199,16 +199,10 @@ class Run:
         self.into(self.s, tables, ("tables",), average)
         self.into({**self.s, **tables}, out, _VERDICT, average)
 
-    def extended(self, out: State, quad: Mapping[str, Any]) -> None:
-        """The same in extended precision."""
-        for name in ("tables", *_VERDICT):
-            out.update(self.ask(name, {**self.s, **out}, quad, extended=True))
-
-    def _elsewhere(self) -> State:
-        """The same on nodes beside those in force."""
-        out: State = {}
-        self.quad.beside(lambda average: self.extended(out, self.quad.arrays()))
-        return out
+    def extended(self, nodes: Mapping[str, Any]) -> State:
+        """Tables and right-hand sides at the solution, in extended precision."""
+        tables = self.ask("tables", self.s, nodes, extended=True)
+        return {**tables, **self.ask("right_hand_sides", {**self.s, **tables}, nodes, extended=True)}
 
     def _points_to_refine(self, among: np.ndarray, error: SolutionError) -> np.ndarray:
         """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
@@ -277,8 +271,7 @@ class Run:
         return found.extended(values, unknowns=block.unknowns)
 
     def _nonlinear(self, name: str, block: BlockCode) -> tuple[Solution, State]:
-        equations = NonlinearBlock(block, lambda s, average=None: self.ask(name, s, self.quad.arrays(), average), self.s,
-                                   self.points, self.column)
+        equations = NonlinearBlock(block, lambda s: self.ask(name, s, self.quad.arrays()), self.s, self.points, self.column)
         functions: dict[str, Any] = equations.functions()
         everything = np.arange(self.points)
         x0 = self._starts(block)
@@ -339,18 +332,17 @@ class Run:
         # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
         rough = np.maximum(np.minimum(self.row(self.quad.held), self.moved), self.unsettled)
         quadrature = np.maximum(self.drift, np.where(held, 0.0, rough))
-        worst = list(error.worst)
-        lost = self._lost(error, verdict, ok, done, quadrature)
+        worst = error.worst  # before rounding alone is looked at, which names another one
+        lost = self._lost(error, ok, done, quadrature)
         far = np.maximum(quadrature, lost) + error.rounding
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done & ok], initial=0.0))
         notes = (*self.program.notes, *found.notes, *error.notes(done))
-        k: Any
         if poor > SAID*self.tolerance:
-            k = int(np.argmax(np.where(done & ok, far, 0.0)))
-            what = "terms that cancel" if lost[k] >= max(quadrature[k], error.rounding[k]) else (
-                DOUBLE if error.rounding[k] >= quadrature[k] else "quadrature")
+            poorest = np.argmax(np.where(done & ok, far, 0.0))
+            what = "terms that cancel" if lost[poorest] >= max(quadrature[poorest], error.rounding[poorest]) else (
+                DOUBLE if error.rounding[poorest] >= quadrature[poorest] else "quadrature")
             notes = (*notes, f"{what}: relative error {poor:.1e} reached, {self.tolerance / 3:.0e} asked")
         reason = np.array(found.reason, dtype=object)
         for k in np.flatnonzero(~(ok & (far <= reached)) & (reason == "")):
@@ -375,7 +367,7 @@ class Run:
                        reason=reason, notes=(*notes, *why), unknowns=self.program.unknowns,
                        origin={"tolerance": self.tolerance, "quadrature_error": poor, "nodes": self.quad.nodes})
 
-    def _lost(self, error: SolutionError, verdict: State, ok: np.ndarray, done: np.ndarray, quadrature: np.ndarray) -> np.ndarray:
+    def _lost(self, error: SolutionError, ok: np.ndarray, done: np.ndarray, quadrature: np.ndarray) -> np.ndarray:
         """How far rounding of the formulas moves the solution, where its error is large: the part that finer rules do not mend."""
         lost, some = np.where(done, error.lost, 0.0), done & (quadrature > SAID*self.tolerance)
         if some.any():

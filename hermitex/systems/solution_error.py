@@ -35,7 +35,7 @@ class SolutionError:
         told = {n.removeprefix("rhs/"): v for n, v in self.here.items() if n.startswith("rhs/") or n in self.program.observables}
         known = np.array([np.isfinite(v) for v in told.values()]).reshape(len(told), run.points)
         self.finite = known.all(axis=0)  # where these are, the error is
-        # of each point the unknown or observable that moved most, as `distance` saw it last, or that has no number
+        # of each point the unknown or observable that moved most, as `elsewhere` saw it last, or that has no number
         self.worst = [list(told)[k] for k in np.argmin(known, axis=0)] if told else []
         self.x = {u: self.row(run.s[u]) for u in self.program.unknowns}
         self.zero = {u: (v == 0) & (u in self.program.positive) for u, v in self.x.items()}
@@ -47,7 +47,7 @@ class SolutionError:
         self.rounding = np.zeros(run.points)  # the second part
         self.lost = np.zeros(run.points)  # and that of terms that cancel in an explicit equation
         self.unfelt: dict[str, np.ndarray] = {}  # what rounding makes of the unknowns of nearly singular linear equations
-        self.of_itself = np.zeros(run.points)  # how far `distance` saw an explicit unknown move, relative however small it is
+        self.of_itself = np.zeros(run.points)  # how far `elsewhere` saw an explicit unknown move, relative however small it is
         self.noise: dict[str, np.ndarray] = {}  # how far rounding alone moves each unknown, once it was asked for
         self.exact: State = {}  # the equations in extended precision, from which that is known
         with np.errstate(all="ignore"):
@@ -102,19 +102,21 @@ class SolutionError:
         poor = max((float(np.max(self._part(u, d, d)[done], initial=0.0)) for u, d in self.unfelt.items()), default=0.0)
         return (f"nearly singular linear equations: relative error {poor:.1e} of unknowns, which no observable feels",)*(poor > 0)
 
-    def distance(self, there: Mapping[str, Any]) -> np.ndarray:
-        """|M^-1 F'|, F' from right-hand sides and observables `there`, at each point; infinite where that is no number.
+    def elsewhere(self) -> np.ndarray:
+        """|M^-1 F'|, F' on nodes beside those in force, at each point; infinite where that is no number.
 
         A small unknown that moves no further than rounding moves it counts as a larger one, see `_part`.
         """
-        gaps = self._gaps(there)
+        nodes = self.run.quad.beside()
+        there = self.run.extended(nodes)
+        gaps = self._gaps(there, nodes)
         far = self._far(there, gaps)
         if np.any(far > self.run.tolerance) and any(np.any(np.abs(x) < SMALL) for x in self.x.values()):
             far = self._far(there, gaps, self._noise_of())
         return far
 
     def of_rounding(self) -> np.ndarray:
-        """`distance` to the same equations on the same nodes, in extended precision."""
+        """The distance to the same equations on the same nodes, in extended precision."""
         if not self.finite.any():
             return np.full(self.run.points, np.inf)
         noise = self._noise_of()
@@ -122,19 +124,20 @@ class SolutionError:
 
     def _noise_of(self) -> dict[str, np.ndarray]:
         if not self.noise:
-            self.run.extended(self.exact, self.run.used)
-            self.noise = self._gaps(self.exact)
+            self.exact = self.run.extended(self.run.used)
+            self.noise = self._gaps(self.exact, self.run.used)
         return self.noise
 
-    def _gaps(self, there: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """How far each unknown and each observable moves."""
-        shift = {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float) for n, v in self.here.items()}
+    def _gaps(self, there: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """How far each unknown moves, and each observable with them and the `nodes`."""
+        shift = {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float)
+                 for n, v in self.here.items() if n.startswith("rhs/")}
         with np.errstate(all="ignore"):
             s = self._moved(shift)
             gaps = {u: np.abs(self.row(s[u]) - x) for u, x in self.x.items()}
             if self.program.observables:
-                seen = self.run.ask("observables", s, self.run.used, extended=True)
-                gaps |= {o: np.abs(self.row(seen[o]) + shift[o] - self.here[o]) for o in self.program.observables}
+                seen = self.run.ask("observables", {**s, **there}, nodes, extended=True)
+                gaps |= {o: np.abs(self.row(seen[o]) - self.here[o]) for o in self.program.observables}
         return gaps
 
     def _far(self, there: Mapping[str, Any], gaps: Mapping[str, np.ndarray], noise: Mapping[str, np.ndarray] | None = None

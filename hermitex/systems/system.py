@@ -125,9 +125,8 @@ class System(Shown):
         self._check_names()
         known = self._letters(declared)
         for part in _FORMULAS:
-            put(self, part, read_formulas(getattr(self, part), known, equations=part == "equations"))
-        for part in _FORMULAS:
-            put(self, part, {k: read_integrals(v) for k, v in getattr(self, part).items()})
+            read = read_formulas(getattr(self, part), known, equations=part == "equations")
+            put(self, part, {k: read_integrals(v) for k, v in read.items()})
         put(self, "equations", {_symbol(u): _right(u, v) for u, v in self.equations.items()})
         put(self, "where", {_symbol(k): expression(read_sums(v, part=True)) for k, v in self.where.items()})
         put(self, "observables", {_symbol(k): expression(v) for k, v in self.observables.items()})
@@ -386,7 +385,7 @@ class System(Shown):
             try:
                 make = partial(compile_program, self.written, found, parameters=self.parameters, where=where, scalars=scalars,
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
-                               domain=self.domain, start=self.start, laws=self._laws())
+                               domain=self.domain, start=self.start, laws=self._laws(), terms=True)
                 made = make()
                 later = DeferredProgram(partial(make, cancelling=False)) if made.closed else None
                 cache[blocks] = replace(made, later=later)

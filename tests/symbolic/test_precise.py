@@ -43,6 +43,7 @@ from hermitex import E, check, parse
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.deadline import deadline
+from hermitex.symbolic.indexed_sums import ArraySum, Index
 from hermitex.symbolic.precise import enclose, evaluate, evaluate_with_error
 from hermitex.symbols import z, z1, z2
 
@@ -156,6 +157,28 @@ def test_evalf_of_a_node_and_of_what_holds_it():
     node = E(z*tanh(z), z)
     assert str(node.evalf(20)) == "0.60570550960215882558"  # mpmath.quad, 30 digits, 56 panels
     assert abs((node - Rational(605705509602, 10**12)).evalf(5) - Rational(15882558, 10**20)) < Rational(1, 10**16)
+
+
+def test_a_sum_of_averages_between_numbers_ends_where_it_says():
+    """Not at infinity, 2^-12 further on: by either way of asking, and with sums inside of sums."""
+    k, j = Index("k", 1, count=12), Index("j", 1, count=3)
+    node = ArraySum(E(tanh(k*z)**2, z)/2**k, k)
+    with mp.workdps(30):
+        terms = mp.fsum(evaluate(E(tanh(i*z)**2, z), 25)/2**i for i in range(1, 13))
+        assert abs(evaluate(node, 20) - terms) < 1e-19 and abs(mp.mpf(str(node.evalf(20))) - terms) < 1e-19
+    nested = ArraySum(k*ArraySum(1/(j + k), j), k)
+    assert evaluate(nested, 20) == pytest.approx(float(sum(Fraction(i, m + i) for i in range(1, 13) for m in (1, 2, 3))), rel=1e-15)
+
+
+def test_more_terms_than_are_added_up_are_said():
+    few, many = Index("k", 1, count=20_000), Index("k", 1, count=200_000)
+    with mp.workdps(30):
+        assert abs(mp.mpf(str(ArraySum(1/few**2, few).evalf(20))) - mp.zeta(2) + mp.zeta(2, 20_001)) < 1e-19
+    with pytest.raises(NoClosedForm, match="200000 terms"):
+        evaluate(ArraySum(1/many**2, many))
+    assert ArraySum(1/many**2, many).evalf() == ArraySum(1/many**2, many)
+    with pytest.raises(NoClosedForm, match="divided by zero"):
+        evaluate(ArraySum(1/(few - 5), few))
 
 
 def test_what_does_not_exist_is_said():

@@ -371,3 +371,9 @@ def test_an_average_that_cancels_where_the_flow_starts():
     flow = hx.Flow({m: 1 - m + hx.E(tanh(z1)*tanh(m*z1 + sqrt(1 - m**2)*z2), z1, z2)}, domain={m: (-1, 1)})
     found = flow.solve(t=0.1, start={m: 0}, budget=30, tolerance=1e-8)
     assert found.origin["nodes"] == {"z1": 105, "z2": 105} and found["m"] == pytest.approx(0.0969006635, rel=1e-8)
+
+
+def test_rates_come_without_the_sizes_of_their_terms():
+    """They are for the error of a solution; at every step of a path they would be work for nothing."""
+    equations = {"x": "1 - x + E(tanh(x*z)**2)"}
+    assert "terms/x" in hx.System(equations).compile().source and "terms/x" not in hx.Flow(equations).compile().source

@@ -105,8 +105,7 @@ def test_a_function_of_arrays_knows_its_symbols_only():
 
 # -- the package itself ------------------------------------------------------------------------------------------------
 ALLOWED = {  # what runs text, and where it may stand
-    "exec": {"kernels/source.py", "kernels/extended_precision.py"},
-    "compile": {"kernels/whitelist.py", "kernels/extended_precision.py"},
+    "exec": {"kernels/source.py"}, "compile": {"kernels/whitelist.py"},
     "exec_module": {"face/userfile.py"}, "spec_from_file_location": {"face/userfile.py"}, "module_from_spec": {"face/userfile.py"},
     **{name: set() for name in (
         "eval", "__import__", "parse_expr", "parse_latex", "os.system", "os.popen", "run_path", "run_module", "pickle.loads",
