@@ -15,6 +15,7 @@ from typing import Any
 
 from hermitex.errors import UnknownName
 from hermitex.exponents.result import Exponents, power_latex
+from hermitex.exponents.stages import alpha_text
 from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, counted, latex
 from hermitex.show.escape import tex
@@ -36,7 +37,7 @@ def of_target(text: str, answer: Exponents) -> dict[str, Any]:
     found = answer.to_dict()
     kept = {"target": text, "channel": found["channel"], **{name: found[name] for name in CERTIFIED}}
     kept |= {name: found["weak_recovery"][name] for name in ("class", "alpha_c", "alpha_c_exact")}
-    kept["threshold"] = answer.table_row()[Exponents.HEADERS.index("alpha_c")]
+    kept["threshold"] = alpha_text(answer.threshold, short=True, absent=answer.absent("class"))
     why = [f"{c['quantity']} {'= 0' if c['status'] == 'zero' else '!= 0'}: {c['how']}" for c in found["certificates"]]
     undecided = [name for name in CERTIFIED if found[name] is None and answer.absent(name.removesuffix("_exponent")) == "?"]
     return {**kept, "complexity": found["complexity"], "certificate": why, "open": undecided}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from hermitex.errors import DECLARING, BadInput, UnknownName
 from hermitex.exponents.certificate import renamed
 from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.directions.direction_text import normals_apart
+from hermitex.exponents.findings import with_directions
 from hermitex.exponents.thresholds import direction_notes
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.covariance import by_pairs, matrix_of, require_law
@@ -53,12 +55,10 @@ class GivenVariables:
         fields = ", ".join(f"{n} = {plain(form)}" for n, form in forms)
         note = (f"covariance: directions are linear forms of {', '.join(self.names)}; the certificates are over standard normals, "
                 f"{fields}")
-        staircase, generative, stages = (
-            tuple({**s, "directions": self._forms(s["directions"], numbers)} for s in old)
-            for old in (found.staircase, found.generative_staircase, stages))
+        over_x = with_directions(found, lambda rows: self._forms(rows, numbers))
         return replace(
-            found, target=self.target, numbers=numbers, over_normals=found, staircase=staircase, generative_staircase=generative,
-            threshold=replace(found.threshold, stages=stages), certificates=tuple(c.renamed(own) for c in found.certificates),
+            over_x, target=self.target, numbers=numbers, over_normals=found,
+            certificates=tuple(c.renamed(own) for c in found.certificates),
             notes=(*(told.get(n) or renamed(n, own) for n in found.notes), note))
 
     def _forms(self, rows: Sequence[Sequence[Any]], numbers: dict[Expr, float | None]) -> list[list[Expr]]:
@@ -75,12 +75,17 @@ class GivenVariables:
         return after
 
     def _numeric(self, rows: Any) -> list[list[Expr]]:
-        """v L^-1 for each row v over w: a column of L that is zero belongs to no w that the target sees."""
-        at = [i for i in range(self.lower.rows) if self.lower[i, i] != 0]
-        inverse = self.lower.extract(at, at).inv()
-        columns = inverse.applyfunc(tidy).tolist()
-        return [[Add(*(S(row[at[k]])*columns[k][at.index(i)] for k in range(len(at)))) if i in at else S.Zero
+        """v L^-1 for each row v over w."""
+        at, columns = self._inverse
+        return [[Add(*(S(row[k])*x for k, x in zip(at, columns[i], strict=True))) if i in columns else S.Zero
                  for i in range(len(row))] for row in rows]
+
+    @cached_property
+    def _inverse(self) -> tuple[list[int], dict[int, list[Expr]]]:
+        """The places of L^-1, and its column at each; a column of L that is zero belongs to no w that the target sees."""
+        at = [i for i in range(self.lower.rows) if self.lower[i, i] != 0]
+        inverse = self.lower.extract(at, at).inv().applyfunc(tidy)
+        return at, {i: list(inverse.col(n)) for n, i in enumerate(at)}
 
 
 def given_variables(g: Expr, names: Sequence[str], covariance: Any) -> GivenVariables | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from sympy import Expr
 
@@ -18,6 +18,7 @@ from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.precise import evaluate
 
 Stage = dict[str, Any]
+Found = TypeVar("Found", bound="Findings")
 _OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothed_sgd", "one_giant_step",
                 "small_step_reuse", "absolute_loss")  # of E[Y|z], not of the label
 
@@ -102,6 +103,14 @@ class Findings(Shown):
         """Exact rows as JSON numbers; null for an integral whose number was not found."""
         return [[x if isinstance(x, int | float) else int(x) if x.is_Integer else self.numbers.get(x) if x.has(Expectation)
                  else float(evaluate(x, 20)) for x in row] for row in rows]
+
+
+def with_directions(found: Found, changed: Callable[[Any], Any]) -> Found:
+    """The same answer with the directions of each stage as `changed` gives them."""
+    staircase, generative, stages = (
+        tuple({**s, "directions": changed(s["directions"])} for s in old)
+        for old in (found.staircase, found.generative_staircase, found.threshold.stages))
+    return replace(found, staircase=staircase, generative_staircase=generative, threshold=replace(found.threshold, stages=stages))
 
 
 def _error(value: Any, error: Any) -> float | None:

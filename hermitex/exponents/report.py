@@ -25,7 +25,7 @@ from hermitex.exponents.directions.relevant import along_one_direction, relevant
 from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.evidence import before_the_noise
 from hermitex.exponents.explain import label_map_domain
-from hermitex.exponents.findings import Stage
+from hermitex.exponents.findings import Stage, with_directions
 from hermitex.exponents.generative_leap import GenerativeSearch
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
 from hermitex.exponents.labels.label_levels import constant_value
@@ -151,10 +151,7 @@ def standardised(target: Any, channel: Any, variables: Any, covariance: Any
 def in_linear_forms(found: Exponents) -> Exponents:
     """The directions of each stage as the linear forms that the target is written in, where some of these span them."""
     forms = written_forms(found.target, [symbols.normal(n) for n in found.variables])
-    staircase, generative, stages = (
-        tuple({**s, "directions": in_written_forms(s["directions"], forms)} for s in old)
-        for old in (found.staircase, found.generative_staircase, found.threshold.stages))
-    return replace(found, staircase=staircase, generative_staircase=generative, threshold=replace(found.threshold, stages=stages))
+    return with_directions(found, lambda rows: in_written_forms(rows, forms))
 
 
 def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: str) -> Exponents:

@@ -130,12 +130,12 @@ def later_words(later: LaterDirections | None, directions: Any, names: Sequence[
     if later is None:
         return []
     whole = as_array(Matrix(_rows(directions)))
-    rest = short_rows(whole - whole @ later.first.T @ later.first)
+    apart = whole - whole @ later.first.T @ later.first
+    rest = short_rows(apart)
     if not rest or not len(later.first):
         return []  # the others are those of a later stage
     later = later if len(rest) == len(later.rows) else later._replace(alpha=None)
-    parts = (later.first, whole - whole @ later.first.T @ later.first)
-    first, others = (directions_words(short_rows(forms(rows) if forms else rows), names) for rows in parts)
+    first, others = (directions_words(short_rows(forms(rows) if forms else rows), names) for rows in (later.first, apart))
     exact = "" if later.exact is None else f"{later.exact} = "
     when = "" if later.alpha is None else (f", at alpha = {exact}{digits_that_hold(later.alpha, later.error, 10)} "
                                           "without help of the first, with it maybe earlier")

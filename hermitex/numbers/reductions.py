@@ -249,7 +249,11 @@ def by_largest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> list[Red
     found = {e for e in body.atoms(Max, Min) if e.free_symbols.intersection(variables)}
     outermost = [e for e in found if not any(e != o and o.has(e) for o in found)]
     most = 6  # forms of a nest, of which each subset may be smaller than the one that is chosen
-    if len(outermost) != 1 or not 3 <= len(names := ranked(top := outermost[0])) <= (most if len(found) > 1 else len(names)):
+    if len(outermost) != 1:
+        return None
+    top, nested = outermost[0], len(found) > 1
+    names = ranked(top)
+    if len(names) < 3 or (nested and len(names) > most):
         return None
     M, z = Dummy("M", real=True), Dummy("z", real=True)
     h = body.xreplace({top: M})

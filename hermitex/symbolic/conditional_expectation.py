@@ -103,12 +103,11 @@ class ConditionalMean(Expr):
 
     def _average(self, node: Expectation, chosen: bool) -> Expr:
         """E[f p], or E[p] if not `chosen`, of one node."""
-        observed, variables = node.open()
+        inequality = not isinstance(node.body.args[1], Expr)
+        observed, variables = node.open() if inequality else independent(node)
         f, label = observed.args if chosen else (S.One, observed.args[1])
-        if not isinstance(label, Expr):
+        if inequality:
             return linear(over(f*Piecewise((S.One, label), (S.Zero, True)), variables, node.covariance))
-        observed, variables = independent(node)
-        f, label = observed.args if chosen else (S.One, observed.args[1])
         if isinstance(label, _LawOfLabel):
             return linear(over(f*label.args[1](self.args[1]), variables))
         if (values := _values(label, variables)) is not None:

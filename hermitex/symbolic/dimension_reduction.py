@@ -8,17 +8,15 @@ The circle is taken as the edge of a square, on which what is algebraic stays so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 
-from sympy import Add, And, Expr, Heaviside, Mul, Piecewise, S, Symbol, atan, exp, eye, pi, sign, sqrt
+from sympy import Add, And, Expr, Mul, Piecewise, S, Symbol, atan, exp, eye, pi, sign, sqrt
 
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.engine.several_variables import Matrix, linear_forms
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.radial import over_circle, over_directions
-
-_JUMPS = (sign, Heaviside)
+from hermitex.symbolic.terms import connected
 
 
 def over_fewer(node: Expectation) -> Expr | None:
@@ -43,9 +41,9 @@ def over_fewer(node: Expectation) -> Expr | None:
     if len(node.bound) < 2 or node.body.has(Expectation):
         return None
     body, variables = node.open()
-    groups = _connected(body, variables)
+    groups = connected(_factors(body), variables)
     if len(groups) > 1:
-        return Mul(*(bind(Mul(*factors), own, None) for own, factors in groups))
+        return Mul(*(bind(Mul(*factors), variables, None) for factors in groups))
     if (seen := linear_forms(body, variables, Matrix(eye(len(variables))))) is not None:
         inside, names, law, _ = seen
         fresh, lower = variables[:len(names)], cholesky(law)
@@ -85,18 +83,10 @@ def four_signs(node: Expectation) -> Expr | None:
     return factor*4/pi**2*bind(Piecewise((flat*Add(*slopes), And(t > 0, t < 1)), (S.Zero, True)), (t,), None)
 
 
-def _connected(body: Expr, variables: Sequence[Symbol]) -> list[tuple[tuple[Symbol, ...], list[Expr]]]:
-    """The factors of a product, those of exp(a + b) too, by the variables that they have in common."""
-    factors = [exp(a) if isinstance(f, exp) else a for f in Mul.make_args(body)
-               for a in (Add.make_args(f.exp) if isinstance(f, exp) else (f,))]
-    groups: list[tuple[set[Expr], list[Expr]]] = []
-    for factor in factors:
-        seen, mine = factor.free_symbols.intersection(variables), [factor]
-        for own, others in [g for g in groups if g[0] & seen]:
-            groups.remove((own, others))
-            seen, mine = seen | own, others + mine
-        groups.append((seen, mine))
-    return [(tuple(v for v in variables if v in seen), mine) for seen, mine in groups]
+def _factors(body: Expr) -> list[Expr]:
+    """The factors of a product, exp(a + b) as two."""
+    return [exp(a) if isinstance(f, exp) else a for f in Mul.make_args(body)
+            for a in (Add.make_args(f.exp) if isinstance(f, exp) else (f,))]
 
 
 def _over_circle(body: Expr, variables: tuple[Symbol, ...]) -> Expr | None:

@@ -115,9 +115,7 @@ def written_forms(g: Expr, variables: Sequence[Symbol]) -> list[tuple[Expr, ...]
 
 def _short_form(row: list[Expr]) -> tuple[Expr, ...]:
     """Up to a factor: coprime integers if it is rational, the first entry that is not zero positive."""
-    short = orthogonal(Matrix([row])).tolist()[0]
-    lead = next(x for x in short if x != 0)
-    return tuple(-x for x in short) if lead.is_negative else tuple(short)
+    return tuple(orthogonal(Matrix([row])).row(0))
 
 
 def _linear(node: Expr, variables: Sequence[Symbol]) -> list[Expr] | None:

@@ -6,7 +6,6 @@ A countable law stands outside of the averages: E_z Sum_n p_n g(n, z) = Sum_n p_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import sympy as sp
 from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, S, Symbol, oo, sign
@@ -89,17 +88,15 @@ def _order(u: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
     if not isinstance(u, Add) or u.has(*SWITCHES):
         return None
     pair = [v for v in variables if v in u.free_symbols]
-    for v, w in combinations(pair, 2) if len(pair) == 2 else ():
-        for s in (1, -1):
-            if u.xreplace({v: s*w, w: s*v}) != -u or u.diff(v).has(w):
-                continue
-            slope = u.diff(v)
-            if not slope.has(v):  # it is affine, and known as such
-                return None
-            low, high = bounds(slope, v, (-oo, oo))
-            if low >= 0 or high <= 0:
-                return (v - s*w)*(S.One if low >= 0 else S.NegativeOne)
-    return None
+    if len(pair) != 2:
+        return None
+    v, w = pair
+    turned = next((s for s in (1, -1) if u.xreplace({v: s*w, w: s*v}) == -u), None)
+    slope = u.diff(v)
+    if turned is None or slope.has(w) or not slope.has(v):  # an affine one is known as such
+        return None
+    low, high = bounds(slope, v, (-oo, oo))
+    return (v - turned*w)*(S.One if low >= 0 else S.NegativeOne) if low >= 0 or high <= 0 else None
 
 
 def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:

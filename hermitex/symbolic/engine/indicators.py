@@ -7,36 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import And, Expr, Ge, Gt, Heaviside, Le, Lt, Mul, Piecewise, S, Symbol
+from sympy import And, Expr, Ge, Gt, Le, Lt, Piecewise, Symbol
 from sympy.logic.boolalg import Boolean
+
+from hermitex.symbolic.weak import in_heavisides
 
 
 def steps(body: Expr, variables: Sequence[Symbol]) -> Expr:
     """The body with each Piecewise of several conditions at once written by steps, where all of them are linear inequalities."""
-    found = {p: written for p in body.atoms(Piecewise) if any(isinstance(c, And) for _, c in p.args)
-             and (written := _written(p, variables)) is not None}
+    found = {p: in_heavisides(p) for p in body.atoms(Piecewise) if any(isinstance(c, And) for _, c in p.args)
+             and p.args[-1].cond == True  # noqa: E712 - SymPy's true; without it a Piecewise is nan where no condition holds
+             and all(_linear(c, variables) for _, c in p.args[:-1])}
     return body.xreplace(found) if found else body
 
 
-def _written(p: Piecewise, variables: Sequence[Symbol]) -> Expr | None:
-    total, before = S.Zero, S.One  # `before`: 1 where no earlier condition holds
-    for value, condition in p.args:
-        if condition == True:  # noqa: E712 - SymPy's true
-            return total + before*value
-        step = _step(condition, variables)
-        if step is None:
-            return None
-        total, before = total + before*step*value, before*(1 - step)
-    return None  # nan where no condition holds
-
-
-def _step(condition: Boolean, variables: Sequence[Symbol]) -> Expr | None:
-    """1 where all inequalities hold, else 0; None for others."""
+def _linear(condition: Boolean, variables: Sequence[Symbol]) -> bool:
+    """Is it an inequality between linear forms, or several at once?"""
     parts = condition.args if isinstance(condition, And) else (condition,)
-    sides = [r.lhs - r.rhs if isinstance(r, Gt | Ge) else r.rhs - r.lhs if isinstance(r, Lt | Le) else None for r in parts]
-    if any(u is None or not _has_a_density(u, variables) for u in sides):
-        return None
-    return Mul(*map(Heaviside, sides))
+    return all(isinstance(r, Gt | Ge | Lt | Le) and _has_a_density(r.lhs - r.rhs, variables) for r in parts)
 
 
 def _has_a_density(u: Expr, variables: Sequence[Symbol]) -> bool:

@@ -28,7 +28,7 @@ class _Text(StrPrinter):
 
     def _print_Subs(self, expr: Any) -> str:
         """One variable in the other, under names that nothing else in it bears."""
-        taken = {s.name for s in expr.expr.free_symbols.difference(expr.variables) | expr.free_symbols}
+        taken = {s.name for s in expr.free_symbols}
         free = (Symbol(f"xi{k}") for k in count(1) if f"xi{k}" not in taken)
         names = dict(zip(expr.variables, free, strict=False))
         text = self._print(expr.expr.xreplace(names))
