@@ -154,6 +154,8 @@ X = Symbol("mu", real=True) + Symbol("sigma", positive=True) * z
     (E(erf(z) ** 2, z), 2 * sp.asin(Rational(2, 3)) / pi),
     (E(tanh(z), z), 0),
     (E(1 / (1 + exp(-z)), z), Rational(1, 2)),
+    (E(cos(40*z) / (1 + exp(z)), z), exp(-800) / 2),
+    (E(Abs(z) * erf(z)**2 / (1 + exp(-X.subs(Symbol("mu", real=True), 0))), z), None),
 ])
 def test_everyday_requests(node, value):
     found = closed_form(node)

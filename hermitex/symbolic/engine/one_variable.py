@@ -36,6 +36,7 @@ from sympy import (
     sqrt,
     together,
 )
+from sympy.utilities.iterables import sift
 
 from hermitex.errors import AssumptionNeeded, HermitexError, NoClosedForm
 from hermitex.symbolic.bounds.integrability import integrable
@@ -296,17 +297,18 @@ def powers(body: Expr, x: Symbol) -> Expr | None:
 
 
 def parity(body: Expr, x: Symbol) -> Expr | None:
-    """E[f] = 0 for an integrable odd f; E[f] = c/2 if f(z) + f(-z) = c. Source: z and -z have the same law."""
+    """E[f] = 0 for an integrable odd f; E[p f] = E[p] c/2 for an even p and f(z) + f(-z) = c. Source: z and -z have the same law."""
     if operations(body) > _DECIDABLE:
         return None
-    total = body + body.xreplace({x: -x})
+    even, uneven = sift(Mul.make_args(body), lambda f: f.xreplace({x: -x}) == f, binary=True)
+    total = Add(*(Mul(*uneven).xreplace({x: side}) for side in (x, -x)))
     if total.has(x):
         num, den = fraction(together(total))
         num, den = expand(num), expand(den)
         total = S.Zero if num == 0 else num / den
-    if depends(total, x) or total.has(S.NaN) or not provably_finite(body, x):
+    if not uneven or depends(total, x) or total.has(S.NaN) or not provably_finite(body, x):
         return None
-    return total / 2
+    return total / 2 * _exact(Mul(*even), x)
 
 
 RULES: tuple[Rule, ...] = (hermite_orders, canonical, delta, switches, poles, uniform, logarithm, powers, parity)
