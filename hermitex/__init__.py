@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex import errors as errors
     from hermitex import symbols as symbols
     from hermitex import theories as theories
+    from hermitex.check.claim import check as check
     from hermitex.experiments.own_experiment import experiment as experiment
     from hermitex.exponents.atlas import atlas as atlas
     from hermitex.exponents.channels import Channel as Channel
@@ -35,7 +36,6 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.symbolic.deadline import deadline as budget  # noqa: F401
     from hermitex.symbolic.derivation import Derivation as Derivation
     from hermitex.symbolic.derivation import Step as Step
-    from hermitex.symbolic.derivation import check as check
     from hermitex.symbolic.gaussian import E as E
     from hermitex.symbolic.gaussian import Expectation as Expectation
     from hermitex.symbolic.hermite_calculus import Expansion as Expansion
@@ -77,7 +77,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "tensor": ("symbolic.hermite_calculus", "tensor"),
     "Expansion": ("symbolic.hermite_calculus", "Expansion"),
     "stein": ("symbolic.stein", "stein"),
-    "check": ("symbolic.derivation", "check"),
+    "check": ("check.claim", "check"),
     "Derivation": ("symbolic.derivation", "Derivation"),
     "Step": ("symbolic.derivation", "Step"),
     "Activation": ("symbolic.activations", "Activation"),

@@ -12,7 +12,6 @@ from hermitex.kernels.printers import HYPERGEOMETRIC
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.integrals import closed_form, constants_named
 from hermitex.symbolic.moreau import Moreau, Prox
 
 _HOPELESS = (tanh, tan, cot, Prox, Moreau)
@@ -23,6 +22,8 @@ def exact_or_none(node: Expr) -> Expr | None:
 
     Raises Divergent where the expectation provably does not exist.
     """
+    from hermitex.symbolic.integrals import closed_form, constants_named  # equations without an average do without the engine
+
     short, constants = constants_named(node)
     seconds = 5.0  # of effort for one average, where quadrature takes milliseconds; chosen by trial
     try:

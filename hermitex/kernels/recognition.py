@@ -44,7 +44,6 @@ from hermitex.kernels import exponent_scales
 from hermitex.kernels.exponent_scales import logaddexp, tail
 from hermitex.kernels.temperature import at_temperature
 from hermitex.symbolic.arithmetic import mpf
-from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.special import ImErf, ReErf
 
 
@@ -165,6 +164,8 @@ def all_but_cancelled(e: Add) -> list[Expr]:
 
 def _number(e: Expr) -> Float | None:
     """A real number with all its digits, or None: of erfc(b) `evalf` loses as many as b^2 has before its point."""
+    from hermitex.symbolic.precise import evaluate  # with the digits of averages, which few formulas need
+
     try:
         value = evaluate(e, 17)
     except (NoClosedForm, NotConverged):

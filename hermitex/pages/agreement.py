@@ -7,9 +7,9 @@ from typing import Any
 
 from sympy import Dummy, Expr
 
+from hermitex.check.claim import check
 from hermitex.errors import BudgetExceeded, HermitexError, first_line
 from hermitex.pages.checked import digits_of
-from hermitex.symbolic.derivation import check
 from hermitex.systems.scope import written_out
 from hermitex.systems.system import System
 

@@ -22,12 +22,12 @@ from sympy import Dummy, Expr, Float, Integral, Limit, MatrixBase, MatrixExpr, O
 from sympy import Equality as Implicit
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
+from hermitex.check.claim import Check, check
 from hermitex.check.normal import is_long, short
 from hermitex.errors import BadInput
 from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, TESTED, Checked, digits_of
 from hermitex.pages.page_entries import FEWEST, Agreement, Equality, Fact, Inequality, sign_of
 from hermitex.pages.typed_object import typed_object
-from hermitex.symbolic.derivation import Check, check
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.undefined import put, undefined_functions

@@ -8,6 +8,7 @@ from typing import Any
 
 from sympy import Expr, MatrixBase, MatrixExpr, Symbol
 
+from hermitex.check.claim import check
 from hermitex.check.replicas import of_any_size
 from hermitex.check.unevaluated import explicit
 from hermitex.pages.abbreviations import fold_names
@@ -16,7 +17,7 @@ from hermitex.pages.checked import AGREES, FAILS, OPEN, PROVED, REFUTED, TESTED,
 from hermitex.pages.premises import Notation, NotShown, Premise
 from hermitex.show.display import latex
 from hermitex.show.formula_line import Line
-from hermitex.symbolic.derivation import WORDS, check
+from hermitex.symbolic.derivation import WORDS
 from hermitex.symbolic.precise import evaluate_with_error
 from hermitex.symbolic.zero import decide
 from hermitex.systems.scope import written_out

@@ -25,7 +25,6 @@ from hermitex.symbolic.digits.digit_program import LastDigitMoved, StraightLine,
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.digits.iterated_averages import by_terms, nested, sums_outside, whitened
-from hermitex.symbolic.dimension_reduction import over_fewer
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
@@ -399,6 +398,8 @@ def _in_doubles_around(node: Expectation, outer: Expr, x: Symbol, moving: Mappin
 @kept(256)
 def _shorter(node: Expectation) -> Expr | None:
     """An average over several variables by averages over fewer; None where that is not seen."""
+    from hermitex.symbolic.dimension_reduction import over_fewer  # with the exact engine, which other numbers do not need
+
     return over_fewer(bind(*whitened(node), None)) if len(node.bound) > 1 else None
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import HermitexError, brief
-from hermitex.kernels.compile import compile
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.budget import effort
 from hermitex.symbolic.gaussian import Expectation
@@ -41,6 +40,8 @@ def _at(value: Any, k: int, points: int) -> float:
 
 def _without_value(equations: Mapping[Symbol, Expr], state: Mapping[str, float]) -> Iterator[str]:
     """Of each average that has no finite value at the state, what it is, and where."""
+    from hermitex.kernels.compile import compile  # of a solve that failed alone
+
     for node in dict.fromkeys(n for e in equations.values() for n in sorted(e.atoms(Expectation), key=str)):
         here = {s.name: state[s.name] for s in sorted(node.free_symbols, key=str) if s.name in state}
         if len(here) < len(node.free_symbols):

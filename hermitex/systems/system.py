@@ -33,11 +33,9 @@ from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
 from hermitex.systems.failed_average import name_failed_average
-from hermitex.systems.follow import Branch, follow
 from hermitex.systems.integral_averages import read_integrals
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.matrices import flat_start, is_list_of_pairs, write_entrywise
-from hermitex.systems.minimise import minimise
 from hermitex.systems.moving_ends import moving_ends, start_by_place, write_by_place
 from hermitex.systems.names import by_name, check_distinct, names_list, read_start
 from hermitex.systems.scope import depends_on, free_names, require_acyclic, written_out
@@ -45,6 +43,7 @@ from hermitex.systems.sensitivity import SolvedPoint, parameter_of
 
 if TYPE_CHECKING:
     from hermitex.systems.export import Exported
+    from hermitex.systems.follow import Branch
 
 _FORMULAS = ("equations", "where", "observables")
 
@@ -467,6 +466,8 @@ class System(Shown):
         >>> round(best["a"], 9), round(best["x"], 9)
         (1.0, 2.0)
         """
+        from hermitex.systems.minimise import minimise  # with the scan, which solving does not need
+
         names = [p.name for p in self.parameters]
         given = by_name("minimise", numbers, parameters=names)
         wanted = [over] if isinstance(over, str) or not isinstance(over, list | tuple) else list(over)
@@ -506,6 +507,8 @@ class System(Shown):
         >>> [{n: round(v, 6) + 0.0 for n, v in fold.items()} for fold in branch.folds]
         [{'a': 0.0, 'x': 0.0}]
         """
+        from hermitex.systems.follow import follow  # with the arc length, which solving does not need
+
         given = by_name("follow", numbers, parameters=[p.name for p in self.parameters])
         return follow(self, str(parameter), bounds, given, self._begin(start, given), tolerance)
 

@@ -297,7 +297,7 @@ def powers(body: Expr, x: Symbol) -> Expr | None:
 
 
 def parity(body: Expr, x: Symbol) -> Expr | None:
-    """E[f] = 0 for an integrable odd f; E[p f] = E[p] c/2 for an even p and f(z) + f(-z) = c. Source: z and -z have the same law."""
+    """E[f] = 0 for an odd f; E[p f] = E[p] c/2 for an even p and f(z) + f(-z) = c. Source: z and -z have the same law."""
     if operations(body) > _DECIDABLE:
         return None
     even, uneven = sift(Mul.make_args(body), lambda f: f.xreplace({x: -x}) == f, binary=True)
