@@ -254,7 +254,8 @@ def _answer(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...]) -> Exp
     shared = search.facts if search and (isinstance(law, NamedChannel) or law.finite) else None
     climb = GenerativeSearch(g, law, variables, shared)
     generative = AnswerPart(climb.name, climb, Staircase((), complete=False), so_far=climb.so_far, decided=lambda s: s.complete)
-    threshold: AnswerPart[Threshold] = AnswerPart("alpha_c", lambda: _threshold(g, law, variables, generative.value),
+    short = min(g, target, key=Expr.count_ops)
+    threshold: AnswerPart[Threshold] = AnswerPart("alpha_c", lambda: _threshold(short, law, variables, generative.value),
                                                   Threshold(None),
                                       decided=lambda t: t.kind == "hard" or t.alpha_c is not None, after=generative)
     take_turns(*(search.parts if search else ()), generative, threshold)
