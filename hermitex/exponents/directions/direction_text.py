@@ -170,11 +170,12 @@ def oriented(rows: list[list[Any]], numbers: dict[Expr, float | None] | None = N
 
     turned = []
     for row in rows:
-        first = next((v for x in row if x != 0 and (v := value(x))), 0.0)
-        new = [-x for x in row] if first < 0 else row
-        known |= {a: None if known.get(b) is None else -known[b] for a, b in zip(new, row, strict=True)
-                  if a is not b and b in known}
-        turned.append(new)
+        backwards = next((size for x in row if x != 0 and (size := value(x))), 0.0) < 0
+        turned.append([-x for x in row] if backwards else row)
+        for x in row if backwards else ():
+            if x in known:
+                number = known[x]
+                known[-x] = None if number is None else -number
     return turned
 
 

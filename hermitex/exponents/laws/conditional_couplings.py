@@ -114,7 +114,7 @@ def conditional_zeros(g: Expr, hidden: Sequence[Symbol], turns: Sequence[np.ndar
 
     At a stage of order two E[z_perp | y, u] is zero: the first order does not enter.
     """
-    second = [a for a in indices(len(hidden)) if len(a) == 2]
+    second: list[Index] = [a for a in indices(len(hidden)) if len(a) == 2]
     forms = invariant_forms(second, turns)
     found = [a for n, a in enumerate(second) if not forms[:, n].any()]
     if len(forms) > 1:  # a single form has its zeros already, and the flips are proved one by one
