@@ -20,7 +20,7 @@ from hermitex.exponents.channels import channel as read_channel
 from hermitex.exponents.clock import AnswerPart, take_turns
 from hermitex.exponents.complexity import complexity
 from hermitex.exponents.correlated_inputs import GivenVariables, given_variables
-from hermitex.exponents.directions.direction_text import in_written_forms, written_forms
+from hermitex.exponents.directions.direction_text import in_written_forms, oriented, written_forms
 from hermitex.exponents.directions.relevant import along_one_direction, relevant_directions
 from hermitex.exponents.directions.staircase import Staircase
 from hermitex.exponents.evidence import before_the_noise
@@ -149,9 +149,14 @@ def standardised(target: Any, channel: Any, variables: Any, covariance: Any
 
 
 def in_linear_forms(found: Exponents) -> Exponents:
-    """The directions of each stage as the linear forms that the target is written in, where some of these span them."""
+    """The directions of each stage as the linear forms that the target is written in, where some of these span them.
+
+    The sign of a direction is arbitrary; here it becomes that of `oriented` for every staircase and stage.
+    """
     forms = written_forms(found.target, [symbols.normal(n) for n in found.variables])
-    return with_directions(found, lambda rows: in_written_forms(rows, forms))
+    numbers = dict(found.numbers)
+    turned = with_directions(found, lambda rows: oriented(in_written_forms(rows, forms), numbers))
+    return replace(turned, numbers=numbers)
 
 
 def undecided(target: Any, channel: Any = None, *, variables: Any = None, why: str) -> Exponents:
@@ -249,7 +254,8 @@ def _answer(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...]) -> Exp
     shared = search.facts if search and (isinstance(law, NamedChannel) or law.finite) else None
     climb = GenerativeSearch(g, law, variables, shared)
     generative = AnswerPart(climb.name, climb, Staircase((), complete=False), so_far=climb.so_far, decided=lambda s: s.complete)
-    threshold: AnswerPart[Threshold] = AnswerPart("alpha_c", lambda: _threshold(g, law, variables, generative.value),
+    short = min(g, target, key=Expr.count_ops)
+    threshold: AnswerPart[Threshold] = AnswerPart("alpha_c", lambda: _threshold(short, law, variables, generative.value),
                                                   Threshold(None),
                                       decided=lambda t: t.kind == "hard" or t.alpha_c is not None, after=generative)
     take_turns(*(search.parts if search else ()), generative, threshold)

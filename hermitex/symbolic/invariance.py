@@ -28,6 +28,7 @@ from hermitex import symbols
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.breaks.switches import JUMPS
+from hermitex.symbolic.budget import kept
 from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.series.polynomials import poly_of
@@ -121,8 +122,11 @@ def unseen(g: Any, variables: Sequence[Symbol]) -> Matrix:
     [-2, 1, 0],
     [ 0, 0, 1]])
     """
-    variables = tuple(variables)
-    expressions = list(g) if isinstance(g, (list, tuple)) else [g]
+    return _unseen(tuple(g) if isinstance(g, (list, tuple)) else (g,), tuple(variables))
+
+
+@kept(512)
+def _unseen(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...]) -> Matrix:
     rows = [row for e in expressions for p in polynomial_parts(e, variables)
             for row in _rows([p.diff(v) for v in variables])]
     found = null_space(matrix(_distinct(rows), len(variables)))
@@ -152,7 +156,7 @@ def _distinct(rows: list[list[Expr]]) -> list[list[Expr]]:
     return [list(r) for r in dict.fromkeys(tuple(r) for r in rows if any(x != 0 for x in r))]
 
 
-def _by_values(expressions: list[Expr], variables: tuple[Symbol, ...], known: Matrix) -> Matrix:
+def _by_values(expressions: Sequence[Expr], variables: tuple[Symbol, ...], known: Matrix) -> Matrix:
     """More directions, guessed from the gradient at a few points and proved by translation."""
     r = len(variables)
     rows: list[list[Any]] = []
@@ -173,7 +177,7 @@ def _by_values(expressions: list[Expr], variables: tuple[Symbol, ...], known: Ma
     return matrix(proved, r) if len(proved) > known.rows else known
 
 
-def _numeric_null_space(expressions: list[Expr], variables: tuple[Symbol, ...],
+def _numeric_null_space(expressions: Sequence[Expr], variables: tuple[Symbol, ...],
                         rows: list[list[Expr]]) -> Matrix | None:
     """A rational guess at the common null space of `rows` and of the gradients at generic points."""
     with mp.workdps(60):
@@ -184,7 +188,7 @@ def _numeric_null_space(expressions: list[Expr], variables: tuple[Symbol, ...],
         return _guessed_null_space(table + found, len(variables))
 
 
-def _gradients(expressions: list[Expr], variables: tuple[Symbol, ...]) -> list[list[Any]]:
+def _gradients(expressions: Sequence[Expr], variables: tuple[Symbol, ...]) -> list[list[Any]]:
     """Central differences at the working precision."""
     from hermitex.symbolic.digits.digit_program import StraightLine
 

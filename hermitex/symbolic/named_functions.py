@@ -129,7 +129,7 @@ _SYMPY = (
     sympy.acot, sympy.sinh, sympy.cosh, tanh, sympy.coth, sympy.sech, sympy.csch, sympy.asinh, sympy.acosh, sympy.atanh,
     sympy.acoth, sympy.erfi, sympy.erfinv, sympy.erfcinv, sympy.floor, sympy.ceiling, sympy.frac, sympy.gamma,
     sympy.loggamma, sympy.digamma, sympy.Ei, sympy.LambertW, sympy.DiracDelta)
-_TWO = (sympy.besseli, sympy.besselj, sympy.besselk, sympy.bessely, sympy.polygamma, sympy.atan2)
+_TWO = (sympy.besseli, sympy.besselj, sympy.besselk, sympy.bessely, sympy.polygamma, sympy.atan2, sympy.beta)
 _SEVERAL: dict[str, Operation] = {
     "Max": Operation("Max", Max), "Min": Operation("Min", Min), "max": Operation("max", Max),
     "min": Operation("min", Min), "Rational": Operation("Rational", lambda p, q=S.One: p/q),

@@ -215,7 +215,7 @@ def _short(row: list[Expr]) -> list[Expr]:
     if all(x.is_Rational for x in row):
         scale = ilcm(*(x.q for x in row), 1)
         row = [x*scale for x in row]
-        common = gcd_list(row)
+        common = abs(gcd_list(row))  # of one negative number SymPy's is negative
         lead = next(x for x in row if x != 0)
         return [x/common*(1 if lead > 0 else -1) for x in row]
     lead = next(x for x in row if x != 0)

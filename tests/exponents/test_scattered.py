@@ -219,6 +219,15 @@ def test_couplings_share_the_symmetries_of_the_label():
         assert abs(found[(0, 1), (0, 1)] - between) < 1e-12
 
 
+def test_points_are_spread_for_the_form_that_symmetry_leaves():
+    swap, flip, quarter = np.array([[[0.0, 1.0], [1.0, 0.0]], [[-1.0, 0.0], [0.0, 1.0]], [[0.0, -1.0], [1.0, 0.0]]])
+    found = Sampled(abs(z1) + abs(z2), (), None, ((), (z1, z2), ()), (swap, flip)).second((), SMALL)
+    assert set(found.couplings) >= {((0, 0), (1, 1))} and abs(found.couplings.get(((0, 1), (0, 1)), 0.0)) < 1e-12
+    assert abs(largest(found.couplings, [0, 1])[0] - 1/1.06798754037524) < 2*found.error < 0.1
+    wrong = Sampled(z1*z2, (), None, ((), (z1, z2), ()), (quarter,)).second((), SMALL)  # z1 z2 turns its sign
+    assert abs(largest(wrong.couplings, [0, 1])[0] - 1/PRODUCT) > 0.5
+
+
 # -- whole answers -----------------------------------------------------------------------------------------------------
 def easy(text):
     g, names = names_of(text)

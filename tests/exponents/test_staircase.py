@@ -163,3 +163,10 @@ def test_the_staircase_is_explained(capsys):
     html = found._repr_html_()
     assert html.count("<table") == html.count("</table>") == 3 and "staircase" in html
     assert "abbe" in found.bibtex().lower()
+
+
+def test_the_first_component_of_every_direction_is_positive():
+    found = hx.exponents("sigmoid(z)", "bernoulli")  # written with exp(-z)
+    assert found.staircase[0]["directions"] == [[1]]
+    slanted = hx.exponents("abs(z1)", covariance=[[1, "-1/2"], ["-1/2", 1]], variables="z1,z2")
+    assert slanted.generative_staircase[0]["directions"] == [[1, 0]]

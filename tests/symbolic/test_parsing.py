@@ -19,6 +19,7 @@ HARMLESS = settings(suppress_health_check=[HealthCheck.too_slow])
 MEANS = {
     "z**3 - 3*z": z**3 - 3*z,
     "0.1": sp.Rational(1, 10),
+    "beta(z**2 + 1, 2)": sp.beta(z**2 + 1, 2),
     "1e-3*z": z/1000,
     "1/3": sp.Rational(1, 3),
     "-z**2": -z**2,

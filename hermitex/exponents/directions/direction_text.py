@@ -152,7 +152,31 @@ def short_rows(rows: Any) -> list[list[Expr]]:
         row = row / row[pivot]
         rest = [r - r[pivot] * row for r in rest]
         done = [*((p, r - r[pivot] * row) for p, r in done), (pivot, row)]
-    return [[_short_number(float(x)) for x in row] for _, row in sorted(done, key=lambda d: d[0])]
+    return oriented([[_short_number(float(x)) for x in row] for _, row in sorted(done, key=lambda d: d[0])])
+
+
+def oriented(rows: list[list[Any]], numbers: dict[Expr, float | None] | None = None) -> list[list[Any]]:
+    """Each direction with its first nonzero component positive: v and -v are one direction.
+
+    numbers : the values of entries that are integrals without closed form; those of entries that change their sign join them
+
+    >>> oriented([[0, -1, 2], [1, -1, 0]])
+    [[0, 1, -2], [1, -1, 0]]
+    """
+    known = {} if numbers is None else numbers
+
+    def value(x: Any) -> float:
+        return (known.get(x) or 0.0) if S(x).has(Expectation) else float(x)
+
+    turned = []
+    for row in rows:
+        backwards = next((size for x in row if x != 0 and (size := value(x))), 0.0) < 0
+        turned.append([-x for x in row] if backwards else row)
+        for x in row if backwards else ():
+            if x in known:
+                number = known[x]
+                known[-x] = None if number is None else -number
+    return turned
 
 
 def _short_number(x: float) -> Expr:

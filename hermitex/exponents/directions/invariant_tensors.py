@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from sympy import Expr, S
 
 from hermitex.exponents.directions.symmetry import Symmetry, signed_permutation
-from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, echelon, matrix, null_space, span, tidy
 
@@ -81,32 +82,37 @@ def product_of_forms(rows: Iterable[Sequence[Expr]], r: int) -> Form:
 def stabiliser(generators: Sequence[Symmetry], known: Matrix) -> list[Symmetry]:
     """Elements of the group that the symmetries generate which leave every row of `known` where it is: a few that
     generate the others."""
-    if known.rows == 0:
+    if known.rows == 0 or not generators:
         return list(generators)
-    kept = [s for s in generators if _fixes_rows(s, known)]
-    if len(kept) == len(generators):
-        return kept
-    reached = set(_group(kept))
-    for key, s in _group(generators).items():
-        if key not in reached and _fixes_rows(s, known):
-            kept.append(s)
-            reached = set(_group(kept))
-    return kept
+    return list(_stabiliser(tuple(generators), known.as_immutable()))
 
 
-def _leaves_as(entries: Entries, known: Matrix) -> bool:
-    """R u = u for every row u, for a permutation with signs."""
+@kept(64)
+def _stabiliser(generators: tuple[Symmetry, ...], known: Matrix) -> list[Symmetry]:
+    fixing = [s for s in generators if _fixes_rows(s, known)]
+    if len(fixing) == len(generators):
+        return fixing
+    reached = set(_group(fixing)) if fixing else set()
+    for key, sign in _group(generators).items():
+        if key not in reached and _leaves_as(key, known):
+            fixing.append(Symmetry(signed_permutation(key) if isinstance(key, tuple) else key, sign, generators[0].variables))
+            reached = set(_group(fixing))
+    return fixing
+
+
+def _leaves_as(R: Entries | Matrix, known: Matrix) -> bool:
+    """R u = u for every row u."""
+    if not isinstance(R, tuple):
+        return all(tidy(x) == 0 for x in known*R.T - known)
     rows = known.tolist()
-    moved = [[e*row[j] for j, e in entries] for row in rows]
+    moved = [[e*row[j] for j, e in R] for row in rows]
     return moved == rows or (not all(x.is_Rational for x in known)
                              and all(tidy(x - y) == 0 for a, b in zip(moved, rows, strict=True) for x, y in zip(a, b, strict=True)))
 
 
 def _fixes_rows(s: Symmetry, known: Matrix) -> bool:
     """R u = u for every row u."""
-    if s.entries is not None:
-        return _leaves_as(s.entries, known)
-    return all(tidy(x) == 0 for x in known*s.matrix.T - known)
+    return _leaves_as(s.matrix if s.entries is None else s.entries, known)
 
 
 def without_sign(generators: Sequence[Symmetry]) -> list[Symmetry]:
@@ -137,15 +143,17 @@ def _times(*factors: Symmetry) -> Symmetry:
     return Symmetry(matrix_, prod(s.sign for s in factors), factors[0].variables)
 
 
-def _group(generators: Sequence[Symmetry]) -> dict[Entries | Matrix, Symmetry]:
-    """1 and products of the generators, breadth first, by their entries where all are permutations with signs, else by matrices.
+def _group(generators: Sequence[Symmetry]) -> dict[Entries | Matrix, int]:
+    """The signs of 1 and of products of the generators, breadth first, by their entries where all are permutations with signs,
+    else by matrices.
 
     At most 1500 of the former, 120 of the latter.
     """
     tables = [s.entries for s in generators if s.entries is not None]
-    signed, variables = len(tables) == len(generators), generators[0].variables if generators else ()
-    one = Symmetry(Matrix.eye(len(variables)), 1, variables)
-    found: dict[Entries | Matrix, Symmetry] = {one.entries if signed else one.matrix: one}
+    signed, size = len(tables) == len(generators), generators[0].matrix.rows
+    steps: list[tuple[Any, int]] = [(s.entries if signed else s.matrix, s.sign) for s in generators]
+    one: Any = tuple((j, 1) for j in range(size)) if signed else Matrix.eye(size)
+    found: dict[Entries | Matrix, int] = {one: 1}
     fresh = [one]
     # elements of a group of permutations with signs, which are multiplied as integers; all 384 of four variables fit
     most_signed = 1500
@@ -155,11 +163,11 @@ def _group(generators: Sequence[Symmetry]) -> dict[Entries | Matrix, Symmetry]:
         checkpoint("multiplying symmetries")
         grown = []
         for a in fresh:
-            for n, b in enumerate(generators):
-                key = tuple((tables[n][j][0], e*tables[n][j][1]) for j, e in a.entries or ()) if signed else _times(a, b).matrix
+            for b, sign in steps:
+                key = tuple((b[j][0], e*b[j][1]) for j, e in a) if signed else Matrix((a*b).applyfunc(tidy))
                 if key not in found:
-                    found[key] = Symmetry(signed_permutation(key) if signed else key, a.sign*b.sign, variables)
-                    grown.append(found[key])
+                    found[key] = found[a]*sign
+                    grown.append(key)
         fresh = grown
     return found
 

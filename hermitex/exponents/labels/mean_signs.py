@@ -78,23 +78,27 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     """E[f] as a sum of products of smaller expectations, or None if f does not come apart."""
     if len(variables) < 2 or f.count_ops() > _OPS:
         return None
-    terms = [t for whole in Add.make_args(_multiplied_out(f)) for t in _rotated_terms(whole, variables)]
-    most_terms = 200  # each has expectations of its own; chosen by trial
-    if len(terms) > most_terms:
+    most_terms, most_parts = 2000, 200  # a term is a product of known numbers, a part an expectation; chosen by trial
+    wholes = Add.make_args(_multiplied_out(f))
+    if len(wholes) > most_terms:
         return None
+    terms = [t for whole in wholes for t in _rotated_terms(whole, variables)]
     apart = [[Mul(*factors) for factors in connected(Mul.make_args(t), variables)] for t in terms]
+    if len(terms) > most_terms or len({g for groups in apart for g in groups}) > most_parts:
+        return None
     if len(apart) == 1 and any(set(variables) <= g.free_symbols for g in apart[0]):
         return None
     quantity, order, prefix = named
-    total, exact = ZERO, S.Zero
+    total, exact = ZERO, list[Expr | None]()
+    proofs: dict[Expr, Certificate | None] = {}
     for groups in apart:
-        size, value = _product(groups, variables)
+        size, value = _product(groups, variables, proofs)
         if size is None:
             return None
         total = total.plus(size)
-        exact = exact + value if exact is not None and value is not None else None
-    if exact is not None:
-        return Certificate.of(exact, quantity, order, prefix=prefix)
+        exact.append(value)
+    if None not in exact:
+        return Certificate.of(Add(*exact), quantity, order, prefix=prefix)
     if not total.excludes_zero:
         return None
     return Certificate(quantity, order, "nonzero", f"{prefix}: independent factors, each enclosed", None,
@@ -103,8 +107,11 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
 
 def _rotated_terms(term: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, ...]:
     """The terms of F(l.z) p(z) over an orthonormal basis that begins with l: then F and what is beside it come apart."""
-    core = Mul(*(f for f in Mul.make_args(term) if not f.is_polynomial(*variables)))
-    if not set(variables) <= term.free_symbols or len(core.free_symbols & set(variables)) < 2 or core.count_ops() > 60:
+    curved = [f for f in Mul.make_args(term) if not f.is_polynomial(*variables)]
+    if all(len(f.free_symbols & set(variables)) < 2 for f in curved):
+        return (term,)
+    core = Mul(*curved)
+    if not set(variables) <= term.free_symbols or core.count_ops() > 60:
         return (term,)
     found = relevant_directions(core, variables)
     if found.dimension == len(variables):
@@ -120,8 +127,9 @@ def _multiplied_out(f: Expr) -> Expr:
     return expand(f.xreplace(held)).xreplace({d: p for p, d in held.items()})
 
 
-def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interval | None, Expr | None]:
-    """(an interval, the exact value if known) of the product of the expectations of independent parts."""
+def _product(groups: list[Expr], variables: tuple[Symbol, ...],
+             proofs: dict[Expr, Certificate | None]) -> tuple[Interval | None, Expr | None]:
+    """(an interval, the exact value if known) of the product of the expectations of independent parts; these join `proofs`."""
     size, value = Interval.exactly(1), S.One
     found = []
     for g in groups:
@@ -129,7 +137,9 @@ def _product(groups: list[Expr], variables: tuple[Symbol, ...]) -> tuple[Interva
         if not mine:
             size, value = scale_interval(size, g), value*g
             continue
-        proof = _within_time(lambda mine=mine, g=g: _mean(E(g, *mine)))
+        if g not in proofs:
+            proofs[g] = _within_time(lambda mine=mine, g=g: _mean(E(g, *mine)))
+        proof = proofs[g]
         if proof is not None and proof.status == "zero":
             return ZERO, S.Zero
         found.append(proof)

@@ -38,7 +38,7 @@ from sympy import (
 
 from hermitex.exponents.labels.label_levels import sign_of
 from hermitex.symbolic.breaks.switches import SWITCHES
-from hermitex.symbolic.budget import checkpoint, unless_refused
+from hermitex.symbolic.budget import checkpoint, kept, unless_refused
 from hermitex.symbolic.pieces import pieces
 
 ODD_RISING = (tanh, sinh, erf, atan, asinh)
@@ -61,6 +61,11 @@ def sign_almost_everywhere(h: Expr) -> int:
     [1, 0, -1]
     """
     checkpoint("looking at the sign of a factor")
+    return _sign_almost_everywhere(h)
+
+
+@kept(4096)
+def _sign_almost_everywhere(h: Expr) -> int:
     if (h.is_nonnegative or h.is_nonpositive) and nonzero_almost_everywhere(h):
         return 1 if h.is_nonnegative else -1
     longest = 60  # operations of an expression whose sign is sought; chosen by trial

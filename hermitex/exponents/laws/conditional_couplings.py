@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import cos, erf, pi, sin, sqrt
 
+import numpy as np
 from sympy import Dummy, Expr, Symbol
 
 from hermitex.exponents.channels import NamedChannel
@@ -19,11 +20,11 @@ from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
 from hermitex.exponents.laws.coupling_averages import even_part, mirror_signs, over_all_known, over_known
 from hermitex.exponents.laws.density import Index, Law, exact_point, normal_law
-from hermitex.exponents.laws.discrete import intervals
+from hermitex.exponents.laws.discrete import indices, intervals
 from hermitex.exponents.laws.law_table import tabulated
 from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, prefer_structure
-from hermitex.exponents.laws.scattered_points import Spaces, scattered
+from hermitex.exponents.laws.scattered_points import Spaces, invariant_forms, scattered
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
 from hermitex.symbolic.budget import checkpoint, unless_refused
@@ -31,8 +32,11 @@ from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
 
 
-def averaged_over(g: Expr, law: NamedChannel, given: Sequence[Symbol], hidden: Sequence[Symbol]) -> LabelCouplings:
+def averaged_over(g: Expr, law: NamedChannel, given: Sequence[Symbol], hidden: Sequence[Symbol],
+                  turns: Sequence[np.ndarray] = ()) -> LabelCouplings:
     """The couplings of the hidden variables averaged over u, a finite sum over what enters by its steps alone.
+
+    turns : orthogonal matrices R over the hidden variables with g(u, R v) = g(u, v), as far as they are known
 
     Raises
     ------
@@ -42,14 +46,14 @@ def averaged_over(g: Expr, law: NamedChannel, given: Sequence[Symbol], hidden: S
     for u in given:
         sides = intervals(g, u)
         if sides is not None:
-            return _mixed(g, law, (u, sides), [x for x in given if x != u], hidden)
+            return _mixed(g, law, (u, sides), [x for x in given if x != u], (hidden, turns))
     if not given and not g.has(*hidden):
         return LabelCouplings({}, 0.0)
     if not given:
         return noisy_second(g, law, hidden)
-    spaces = given, hidden, conditional_zeros(g, hidden)
+    spaces = given, hidden, conditional_zeros(g, hidden, turns)
     rough = 1e-3  # error of a threshold; points at each u reach hardly less
-    return prefer_structure(lambda: _by_structure(g, law, spaces), lambda: scattered(*noisy_label(g, law), spaces), rough)
+    return prefer_structure(lambda: _by_structure(g, law, spaces), lambda: scattered(*noisy_label(g, law), spaces, turns), rough)
 
 
 def _by_structure(g: Expr, law: NamedChannel, spaces: Spaces) -> LabelCouplings:
@@ -93,7 +97,7 @@ def _over_angles(at: Callable[[Sequence[float]], LabelCouplings], g: Expr, given
 
 
 def _mixed(g: Expr, law: NamedChannel, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
-           hidden: Sequence[Symbol]) -> LabelCouplings:
+           of_hidden: tuple[Sequence[Symbol], Sequence[np.ndarray]]) -> LabelCouplings:
     """g depends on u through the interval in which u lies: the sum over intervals with their masses."""
     u, sides = steps
     weights: dict[Expr, float] = {}
@@ -101,18 +105,22 @@ def _mixed(g: Expr, law: NamedChannel, steps: tuple[Symbol, list[Piece]], given:
         form = g.xreplace({u: side.expr})
         weights[form] = weights.get(form, 0.0) + float(evaluate(indicator_moment([side], 0), 20))
     # Not independent where they are found by points: these are the same for every form.
-    return mix_couplings((weight, replace(averaged_over(form, law, given, hidden), scatter=0.0)) for form,
+    return mix_couplings((weight, replace(averaged_over(form, law, given, *of_hidden), scatter=0.0)) for form,
                          weight in weights.items())
 
 
-def conditional_zeros(g: Expr, hidden: Sequence[Symbol]) -> tuple[Index, ...]:
-    """Indices that flips of the hidden variables alone prove to be zero, and all of the first order.
+def conditional_zeros(g: Expr, hidden: Sequence[Symbol], turns: Sequence[np.ndarray] = ()) -> tuple[Index, ...]:
+    """Indices that symmetries of the hidden variables alone prove to be zero, and all of the first order.
 
     At a stage of order two E[z_perp | y, u] is zero: the first order does not enter.
     """
-    place = {v: i for i, v in enumerate(hidden)}
-    flips = zeros_by_flips(g, [v for v in hidden if g.has(v)], place)
-    return tuple(dict.fromkeys([*flips, *[(i,) for i in range(len(hidden))]]))
+    second: list[Index] = [a for a in indices(len(hidden)) if len(a) == 2]
+    forms = invariant_forms(second, turns)
+    found = [a for n, a in enumerate(second) if not forms[:, n].any()]
+    if len(forms) > 1:  # a single form has its zeros already, and the flips are proved one by one
+        place = {v: i for i, v in enumerate(hidden)}
+        found += zeros_by_flips(g, [v for v in hidden if g.has(v)], place)
+    return tuple(dict.fromkeys([*found, *[(i,) for i in range(len(hidden))]]))
 
 
 def _at(g: Expr, law: NamedChannel, spaces: Spaces,

@@ -18,7 +18,9 @@ from sympy import Expr, Heaviside, Mul, S, Symbol, floor
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.channels import Channel, NamedChannel, channel
+from hermitex.exponents.directions.invariant_tensors import stabiliser, without_sign
 from hermitex.exponents.directions.relevant import relevant_directions
+from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.label import canonical_label, independent_labels, without_silent_sign
 from hermitex.exponents.labels.label_levels import indicator_moment
 from hermitex.exponents.labels.sign_and_size import nonzero_almost_everywhere
@@ -226,9 +228,16 @@ def _drawn(q: ThresholdQuestion) -> Value | None:
 def _average(q: ThresholdQuestion) -> Value | None:
     if not q.given or not isinstance(q.law, NamedChannel):
         return None
-    found = averaged_over(q.g, q.law, q.given, q.hidden)
+    found = averaged_over(q.g, q.law, q.given, q.hidden, _turns(q))
     how = f"average over what is known{f': {POINTS}' if found.method == POINTS else ''}"
     return _of_couplings(found, q)._replace(method=how)
+
+
+def _turns(q: ThresholdQuestion) -> list[Any]:
+    """The symmetries of the label over the hidden coordinates, those of the target that leave what is known where it is."""
+    g, _, variables, known = q.target
+    fixing = stabiliser(without_sign(symmetries(g, variables)), known)
+    return [q.rows @ as_array(s.matrix) @ q.rows.T for s in fixing]
 
 
 def _of_couplings(found: LabelCouplings, q: ThresholdQuestion) -> Value:

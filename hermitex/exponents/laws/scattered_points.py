@@ -51,7 +51,8 @@ class Plan:
 _ONE, _SEVERAL = Plan((11, 14), 12, 11), Plan((12,), 11, 10)
 
 
-def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> LabelCouplings:
+def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces,
+              turns: Sequence[np.ndarray] = ()) -> LabelCouplings:
     """The couplings of order two of the hidden variables, averaged over the given ones.
 
     Parameters
@@ -59,13 +60,14 @@ def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces
     g : the label, of the variables and of `silent` standard normals that carry no direction (noise)
     kernels : the probabilities of the labels given g, where it is drawn; None: g is the label
     spaces : the given variables (or none), the hidden ones, indices known to be exactly zero
+    turns : orthogonal matrices R over the hidden variables with g(u, R v) = g(u, v), where they are known already
 
     Raises
     ------
     NoClosedForm : too many variables. BudgetExceeded : before the first result.
     """
     given, hidden, _ = spaces
-    sampled, seed = Sampled(g, silent, kernels, spaces), count()
+    sampled, seed = Sampled(g, silent, kernels, spaces, turns), count()
     if not given:
         found = sampled.second(())
     elif len(given) == 1:
@@ -78,7 +80,7 @@ def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces
         found = over_known(at, signs is not None)[0]
     else:
         found = _over_lattices(lambda u: sampled.second(u, _SEVERAL, next(seed)), len(given))
-    return invariant(found, g, hidden, odd=kernels is None)
+    return found if turns else invariant(found, g, hidden, odd=kernels is None)
 
 
 def _over_lattices(at: Callable[[Sequence[float]], LabelCouplings], r: int) -> LabelCouplings:
@@ -123,10 +125,32 @@ def invariant(found: LabelCouplings, g: Expr, variables: Sequence[Symbol], *, od
     return replace(found, couplings=couplings_of(T))
 
 
+def invariant_forms(index: Sequence[Index], turns: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows over the entries (i, j), i <= j, of an orthogonal basis of the symmetric matrices T = R T R^T for every turn R.
+
+    Entries that are not in `index` are zero.
+
+    >>> invariant_forms([(0, 0), (0, 1), (1, 1)], [np.array([[0.0, -1.0], [1.0, 0.0]])]).round(3).tolist()
+    [[1.0, 0.0, 1.0]]
+    """
+    if not turns or not index:
+        return np.eye(len(index))
+    units = np.zeros((len(index), *turns[0].shape))
+    for n, (i, j) in enumerate(index):
+        units[n, i, j] = units[n, j, i] = 1.0 if i == j else np.sqrt(0.5)
+    moved = np.concatenate([(R @ units @ R.T - units).reshape(len(index), -1).T for R in turns])
+    _, sizes, rows = np.linalg.svd(moved)
+    null = rows[np.count_nonzero(sizes > 1e-9):]  # the turns are exact to rounding
+    null[abs(null) < 1e-9] = 0.0
+    forms = null*np.array([1.0 if i == j else np.sqrt(0.5) for i, j in index])
+    return np.array([row/row[np.argmax(abs(row))] for row in forms]).reshape(-1, len(index))
+
+
 class Sampled:
     """The couplings at each u of g(u, v)."""
 
-    def __init__(self, g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces) -> None:
+    def __init__(self, g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces: Spaces,
+                 turns: Sequence[np.ndarray] = ()) -> None:
         given, hidden, drop = spaces
         used = [x for x in (*hidden, *silent) if g.has(x)]
         if len(used) > MOST:
@@ -134,6 +158,9 @@ class Sampled:
         spots = {list(hidden).index(x): n for n, x in enumerate(used) if x in hidden}
         self.indices = [a for a in indices(len(hidden)) if len(a) == 2 and set(a) <= set(spots) and a not in drop]
         self.pairs = [(spots[i], spots[j]) for i, j in self.indices]
+        forms = invariant_forms(self.indices, turns)
+        # The entries of G_u that the points must tell: those of an orthogonal basis of the tensors that the turns leave alone.
+        self.forms = forms if len(forms) else np.eye(len(self.indices))
         self.g, self.r, self.kernels = array_function(g, *given, *used), len(used), kernels
 
     def second(self, u: Sequence[float], plan: Plan | None = None, seed: int = 0) -> LabelCouplings:
@@ -142,12 +169,13 @@ class Sampled:
         plan = plan or Plan()
         least = 8  # cells in a panel, of which the fits by cubics take four
         enough = 1e-7  # an error at which no more points are taken: seven digits from points are more than is needed
+        grown = float(abs(self.forms).sum(axis=0).max(initial=0.0))**2  # an entry of G may be a sum of forms
         try:
-            label = Label(lambda *z: self.g(*u, *z), self.r, self.pairs, (plan.sample, seed))
+            label = Label(lambda *z: self.g(*u, *z), self.r, (self.pairs, self.duals), (plan.sample, seed))
             for size in plan.sizes:
                 cells = max(least, 1 << (plan.cells - len(label.ends).bit_length() + 1))
                 last = projections(label.samples(size, cells, self.kernels))
-                found.append(LabelCouplings(self._couplings(last), last.error, last.scatter))
+                found.append(LabelCouplings(self._couplings(last), last.error*grown, last.scatter*grown))
                 if last.error < enough:
                     break
                 if self.kernels is None:
@@ -157,19 +185,30 @@ class Sampled:
                 raise
         return most_precise(found[-2:], times=1.0)  # each pass sees more than those before, whatever these claim
 
+    @property
+    def duals(self) -> np.ndarray:
+        """Shape (forms, pairs): <t, G>/<t, t> of each form t, from the entries of G."""
+        weights = np.array([1.0 if i == j else 2.0 for i, j in self.pairs])
+        return self.forms*weights/np.sum(weights*self.forms**2, axis=1)[:, None]
+
     def _couplings(self, found: FittedCouplings) -> Couplings:
-        return {(a, b): float(found.couplings[n, m]) for n, a in enumerate(self.indices)
+        couplings = self.forms.T @ found.couplings @ self.forms
+        return {(a, b): float(couplings[n, m]) for n, a in enumerate(self.indices)
                 for m, b in enumerate(self.indices) if m >= n}
 
 
 class Label:
     """Panels of the label, and points of R^r sorted into their cells.
 
-    g : the label on arrays;  pairs : i, j of z_i z_j - delta_ij;  size : log2 of the points that make the first panels, a seed
+    g : the label on arrays;  weights : pairs i, j and the weights (forms, pairs) of z_i z_j - delta_ij in what is averaged
+    size : log2 of the points that make the first panels, a seed
     """
 
-    def __init__(self, g: Callable[..., np.ndarray], r: int, pairs: Sequence[tuple[int, int]], size: tuple[int, int]) -> None:
-        self.g, self.r, self.pairs = g, r, pairs
+    def __init__(self, g: Callable[..., np.ndarray], r: int, weights: tuple[Sequence[tuple[int, int]], np.ndarray],
+                 size: tuple[int, int]) -> None:
+        self.g, self.r = g, r
+        pairs, forms = weights
+        self.forms = [[(c, i, j) for c, (i, j) in zip(row, pairs, strict=True) if c] for row in forms.tolist()]
         self.shifts = np.random.default_rng(size[1]).random((_SHIFTS + 1, r))
         self.sample = np.sort(np.concatenate([self.values(z) for z, _ in points(r, 1 << size[0], self.shifts[-1])]))
         label, count = np.unique(self.sample, return_counts=True)
@@ -202,7 +241,7 @@ class Label:
         """The masses and moments of 2^size points of each shift."""
         edges = self.edges(count)
         inner, cells = edges[1:-1], len(edges) - 1
-        mass, moments = np.zeros((_SHIFTS, cells)), np.zeros((_SHIFTS, len(self.pairs), cells))
+        mass, moments = np.zeros((_SHIFTS, cells)), np.zeros((_SHIFTS, len(self.forms), cells))
         sums = np.zeros(cells)
         for n, shift in enumerate(self.shifts[:-1]):
             for z, w in points(self.r, 1 << size, shift):
@@ -210,12 +249,12 @@ class Label:
                 y = self.values(z)
                 cell = np.searchsorted(inner, y, side="right")
                 mass[n] += np.bincount(cell, w, cells)
-                for m, (i, j) in enumerate(self.pairs):
-                    moments[n, m] += np.bincount(cell, w*(z[i]*z[j] - (i == j)), cells)
+                for m, form in enumerate(self.forms):
+                    moments[n, m] += np.bincount(cell, w*sum(c*(z[i]*z[j] - (i == j)) for c, i, j in form), cells)
                 if kernels is not None:
                     sums += np.bincount(cell, w*y, cells)
         if kernels is None:
-            return Samples(mass.reshape(_SHIFTS, -1, count), moments.reshape(_SHIFTS, len(self.pairs), -1, count))
+            return Samples(mass.reshape(_SHIFTS, -1, count), moments.reshape(_SHIFTS, len(self.forms), -1, count))
         unseen = 1e-13  # the mass of a cell below which its moments are left out: rounding
         # In a cell the probabilities of the labels are those at its mean.
         mean = np.where(mass.sum(axis=0) > unseen, sums/np.maximum(mass.sum(axis=0), 1e-300), 0.0)

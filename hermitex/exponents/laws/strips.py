@@ -19,10 +19,13 @@ from hermitex.kernels.panel_rules import distinct_sorted, graded_nodes, split, z
 
 
 def discrete_over_planes(g: Expr, hidden: Sequence[Symbol]) -> list[Expr] | None:
-    """The switch arguments of a g that depends on the hidden variables through signs of forms linear in the last one."""
-    found = {e for e in preorder_traversal(g) if isinstance(e, (sign, Heaviside))}
+    """The switch arguments of a g that depends on the hidden variables through signs of forms linear in the last one.
+
+    A sign of signs adds no switch.
+    """
+    found = {e for e in preorder_traversal(g) if isinstance(e, (sign, Heaviside)) and not e.args[0].has(Abs, sign, Heaviside)}
     marked = g.xreplace({e: Dummy() for e in found})
-    if not found or marked.has(*hidden) or any(e.args[0].has(Abs, sign, Heaviside) for e in found):
+    if not found or marked.has(*hidden):
         return None
     arguments = [e.args[0].expand() for e in found if e.args[0].has(*hidden)]
     last = hidden[-1]
