@@ -145,8 +145,8 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     alpha : numbers n/d, one list; n = round(alpha d)
     dimension : d (default: the largest of 200, ..., 1000 that costs about a minute for all seeds)
     seeds : how many (0, 1, ...), or which
-    model : "features", the spiked random features with the theory's (r, c, gamma), or "network", the theory's gradient steps, each on
-        alpha0 d samples at eta d (alpha0 = inf, one step and one direction: its expectation over the samples, exactly); default:
+    model : "features", the spiked random features with the theory's (r, c, gamma), or "network", the theory's gradient steps, each
+        on alpha0 d samples at eta d (alpha0 = inf, one step and one direction: its expectation over the samples, exactly); default:
         what the theory is exact for
     test : fresh samples for the test error of a seed
     progress : called with (seeds done, seeds in all)
@@ -165,7 +165,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
 
     Raises
     ------
-    BadInput : what `theory.curve` refuses; alpha d below 1; a network from r, c, gamma, with biases, or of an activation that jumps.
+    BadInput : what `theory.curve` refuses; alpha d below 1; a network from r, c, gamma, with biases, or where sigma jumps.
 
     Examples
     --------

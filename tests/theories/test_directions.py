@@ -195,7 +195,7 @@ def test_texts_and_copies():
 @pytest.mark.parametrize("g, more, numbers, said", [
     ("1/2 + z1*z2", {}, {"r": 1, "c": 1, "gamma": 0.5}, "give gamma = 0"),
     ("exp(z1**2)*z2", {}, {}, "not square integrable"),
-    ("z1 + z1*z2", {"loss": "logistic"}, {}, "of one direction"),
+    ("z1 + z1*z2", {"loss": "logistic"}, {}, "take loss=.square."),
 ])
 def test_bad_input_is_one_line(g, more, numbers, said):
     with pytest.raises(BadInput, match=said) as error:

@@ -117,6 +117,15 @@ def test_the_readout_after_the_steps():
     assert learned.mean[0] < learned.mean[1]
 
 
+@pytest.mark.slow
+def test_the_slope_by_the_rate_turns_the_spike_too():
+    theory, at, h = one_step("softplus", "z1 + z1*z2", steps=2), {"alpha": 2, "lam": 0.05, "alpha0": 2}, 1e-3
+    found = theory.solve(eta=[1.7 - h, 1.7, 1.7 + h], **at)
+    slope = found.derivative("eta")["test_error"][1]
+    assert slope == pytest.approx((found["test_error"][2] - found["test_error"][0])/(2*h), rel=1e-4)
+    assert "e1" not in theory.curve(eta=1.7, **{**at, "alpha": [2]}).parameters
+
+
 @pytest.mark.parametrize("sigma, g, kw, said", [
     ("tanh", "z1 + z1*z2", {"steps": 0}, "steps is an integer"),
     ("tanh", "z1 + z1*z2", {"steps": 2.5}, "steps is an integer"),
