@@ -184,7 +184,8 @@ def towards(g: Target, cosines: Array) -> tuple[Target, dict[str, Array], Any]:
     mixed = tuple(np.flatnonzero(there).tolist()) or (0,)
     charged = np.where(there, cosines, 0.0)
     sign = np.where(charged[..., mixed[0]] < 0, -1.0, 1.0)
-    along = np.minimum(np.sqrt(np.sum(charged**2, axis=-1)), 1)*sign
+    size = np.sqrt(np.sum(charged**2, axis=-1))
+    along = np.where(size > 1 - 1e-15, 1.0, size)*sign   # 1e-15: a unit vector to rounding lies in the span, and has its equations
     entries = {f"e{j + 1}": np.divide(charged[..., j], along, out=np.full(along.shape, float(j == mixed[0])), where=along != 0)
                for j in mixed} if len(mixed) > 1 else {}
     return DirectedTarget(g.expr, g.variables, mixed), entries, along

@@ -54,6 +54,9 @@ def test_of_one_direction_as_of_the_same_turned():
 def test_a_population_step_stays_in_the_span():
     path = one_step("relu", "z1 + z1*z2", steps=3).path(alpha0=np.inf, eta=1)
     assert np.sum(path.cosine**2, axis=1) == pytest.approx(1, abs=1e-14)
+    theory = one_step("relu", "z1 + z2 + z1*z2", steps=2)
+    # exactly 1, so that the readout has the equations of a spike in the span
+    assert theory.complete(theory.given({"alpha": 1, "lam": 0.1, "alpha0": np.inf, "eta": 1}))["gamma"] == 1
 
 
 def simulated(sigma, slope, d, seed, *, alpha0, eta, Delta, keep=True):
