@@ -113,6 +113,7 @@ def test_the_least_bounds_of_a_sum_of_directions(more):
         assert several.get(name) == pytest.approx(one.get(name), rel=1e-10 if name[:2] in ("up", "lo") else 1e-5), name
 
 
+@pytest.mark.slow
 def test_the_functions_that_realise_the_bounds():
     found = hx.theories.bounds("relu", "z1 + z1*z2", **{n: POINT[n] for n in ("r", "c", "gamma")})
     b, psi = found.coefficients["b"], found.coefficients["psi"]
