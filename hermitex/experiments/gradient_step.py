@@ -1,7 +1,8 @@
-r"""W <- W + (eta/p) u_i (1/n_B) sum_mu R_mu sigma'(w_i.x_mu) x_mu: one step of gradient descent on a finite network.
+r"""W <- W + (eta/p) u_i (1/n_B) sum_mu R_mu sigma'(w_i.x_mu) x_mu: one or more steps of gradient descent on a finite network.
 
-The network is f(x) = a.sigma(Wx)/sqrt(p) with a = u/sqrt(p), eta = eta_tilde d, and R = y - f its residual. What comes out is
-read as spiked features: v along (1/n_B) sum R x, r the mean of the rows along u v^T, c the mean square of what is left.
+The network is f(x) = a.sigma(Wx)/sqrt(p) with a = u/sqrt(p), eta = eta_tilde d, and R = y - f its residual. The result is
+read as spiked features: v along (1/n_B) sum R x (after several steps along sum_i u_i times the change of row i), r the mean of the
+rows along u v^T, c the mean square of what is left.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ def chunks(n: int, width: int) -> list[int]:
 
 def trained(sigma: Callable[[Array], Array], slope: Callable[[Array], Array], g: Callable[[Array], Array], *, d: int, p: int,
             n: int, eta: float, Delta: float, rng: np.random.Generator, letters: tuple[float, ...] = (1.0,),
-            fractions: tuple[float, ...] = (1.0,)) -> Features:
-    """The first layer after one step on n fresh samples, in the frame of its own spike.
+            fractions: tuple[float, ...] = (1.0,), directions: int = 1, steps: int = 1) -> Features:
+    """The first layer after each step took n fresh samples, in the frame of its own spike.
 
     Parameters
     ----------
     sigma, slope, g : functions of an array: the activation, its derivative, the target
-    d, p, n : dimension, width, batch
+    d, p, n : dimension, width, batch of a step
     eta : eta_tilde; the step is eta_tilde d
     letters, fractions : the values u of sqrt(p) a_0 and their shares of the neurons
+    directions : J; the target is a function of an array (n, J) where J > 1
 
     Raises
     ------
@@ -44,16 +46,19 @@ def trained(sigma: Callable[[Array], Array], slope: Callable[[Array], Array], g:
     for group, letter in zip(groups, letters, strict=True):
         u[group] = letter
     w = rows("sphere", p, d, rng)
-    step, mean = np.zeros((p, d)), np.zeros(d)
-    for size in chunks(n, max(p, d)):
-        x = rng.standard_normal((size, d))
-        field = x @ w.T
-        y = g(x[:, 0]) + np.sqrt(Delta)*rng.standard_normal(size)  # theta is the first unit vector until the frame is chosen
-        residual = y - sigma(field) @ u/p
-        mean += residual @ x
-        step += (slope(field)*residual[:, None]).T @ x
-    w += eta*d/p/n*u[:, None]*step
-    return in_its_frame(sigma, w, u, mean, groups)
+    mean, changes = np.zeros(d), np.zeros(d)
+    for _ in range(steps):
+        step = np.zeros((p, d))
+        for size in chunks(n, max(p, d)):
+            x = rng.standard_normal((size, d))
+            field = x @ w.T
+            teacher = x[:, :directions] if directions > 1 else x[:, 0]  # the first unit vectors, until the frame is chosen
+            residual = g(teacher) + np.sqrt(Delta)*rng.standard_normal(size) - sigma(field) @ u/p
+            mean += residual @ x
+            step += (slope(field)*residual[:, None]).T @ x
+        w += eta*d/p/n*u[:, None]*step
+        changes += u**2 @ step
+    return in_its_frame(sigma, w, u, mean if steps == 1 else changes, groups, directions)
 
 
 def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d: int, p: int, eta: float, rng: np.random.Generator,
@@ -98,34 +103,37 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
     return in_its_frame(function, w + eta*d/p*u[:, None]*step, u, mean, groups)
 
 
-def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, direction: Array, groups: tuple[slice, ...]) -> Features:
-    """Weights in which theta is the first unit vector -> features in which the given direction v is."""
+def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, direction: Array, groups: tuple[slice, ...],
+                 directions: int = 1) -> Features:
+    """Weights in which the target's directions are the first unit vectors -> features in which that of the spike is the first."""
     length = float(np.linalg.norm(direction))
     if not np.isfinite(length) or length == 0:
         raise BadInput("the gradient step has no spike: the residual vanishes, or is not finite")
     v = direction/length
-    d = v.size
-    theta = np.zeros(d)
-    theta[0] = 1
-    gamma = float(v[0])
-    left = theta - gamma*v
-    if np.linalg.norm(left) < 1e-12:  # v = theta: any direction beside it
-        left = np.zeros(d)
-        left[1] = 1
-        left -= (left @ v)*v
-    frame, triangle = np.linalg.qr(np.column_stack([v, left, np.eye(d)[:, :d - 2] if d > 2 else np.empty((d, 0))]))
-    frame[:, :2] *= np.sign(np.diag(triangle)[:2])
+    d, J = v.size, directions
+    gamma = float(v[0]) if J == 1 else float(np.linalg.norm(v[:J]))
+    axis = np.ones(1) if J == 1 else v[:J]/gamma if gamma else np.eye(J)[0]
+    left = np.eye(d)[:, :J] - np.outer(v, v[:J])  # its part along e has the length sqrt(1 - gamma^2), which is made 1
+    along = left @ axis
+    size = np.linalg.norm(along)
+    spare = np.eye(d)[J] - v[J]*v  # where v lies in the span, any direction that does not
+    left += np.outer((along/size if size >= 1e-12 else spare) - along, axis)
+    frame, triangle = np.linalg.qr(np.column_stack([v, left, np.eye(d)[:, :d - J - 1]]))
+    frame[:, :J + 1] *= np.sign(np.diag(triangle)[:J + 1])
     w = w @ frame
     r = float(u @ w[:, 0]/(u @ u))
     w[:, 0] -= r*u
     norms = np.empty(u.size)
     for group in groups:
         norms[group] = np.mean(np.einsum("ij,ij->i", w[group], w[group]))
-    return Features(sigma, w, r*u, gamma, norms, groups)
+    return Features(sigma, w, r*u, gamma, norms, groups, axis=axis)
 
 
-def measured(features: Features, letters: tuple[float, ...] = (1.0,)) -> dict[str, Any]:
-    """r, c and gamma of the layer as measured."""
+def measured(features: Features, letters: tuple[float, ...] = (1.0,), axis: Array | None = None) -> dict[str, Any]:
+    """r, c and gamma of the layer as measured; beside several directions Gamma1, Gamma2, ..., and gamma along the axis given."""
     largest = int(np.argmax(np.abs(letters)))
     r = features.spike[features.groups[largest].start]/letters[largest]
-    return {"r": float(r), "c": float(features.norms.mean()), "gamma": features.gamma}
+    overlaps = features.gamma*features.axis
+    several = {} if axis is None else {f"Gamma{j}": float(v) for j, v in enumerate(overlaps, start=1)}
+    gamma = features.gamma if axis is None else float(overlaps @ axis)
+    return {"r": float(r), "c": float(features.norms.mean()), "gamma": gamma, **several}

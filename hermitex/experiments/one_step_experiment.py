@@ -7,13 +7,13 @@ a larger one, so that a curve is smooth and its points are correlated. No seed i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.experiments.feature_training import Array, DirectedFeatures, Features, spiked
+from hermitex.experiments.feature_training import Array, Features, spiked
 from hermitex.experiments.gradient_step import chunks, measured, population_step, trained
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.experiments.training import ConvexLoss, Ridge, convex_loss, minimise
@@ -46,23 +46,24 @@ class OneStepSetting:
     p: int
     samples: tuple[int, ...]
     test: int
+    biases: tuple[float, ...] | None = None
     axis: Array | None = None  # of the spike between the directions of the target, where there are several
+    steps: int = 1
 
     def features(self, rng: np.random.Generator) -> Features:
         """The first layer of one seed."""
         k = self.numbers
         if self.model == "features":
-            made = spiked(self.sigma, d=self.d, p=self.p, r=k["r"], c=k["c"], gamma=k["gamma"], rng=rng, kind=self.rows,
-                          letters=self.letters, fractions=self.fractions, norms=self.norms, bias=k.get("bias", 0.0))
-            if self.axis is None:
-                return made
-            return DirectedFeatures(**{f.name: getattr(made, f.name) for f in fields(made)}, axis=self.axis)
+            return spiked(self.sigma, d=self.d, p=self.p, r=k["r"], c=k["c"], gamma=k["gamma"], rng=rng, kind=self.rows,
+                          letters=self.letters, fractions=self.fractions, norms=self.norms, bias=k.get("bias", 0.0),
+                          biases=self.biases, axis=self.axis)
         assert self.slope is not None
         if np.isinf(k["alpha0"]):
             return population_step(self.theory.sigma, self.theory.g, self.sigma, d=self.d, p=self.p, eta=k["eta"], rng=rng,
                                    letters=self.letters, fractions=self.fractions)
         return trained(self.sigma, self.slope, self.g, d=self.d, p=self.p, n=max(1, round(k["alpha0"]*self.d)), eta=k["eta"],
-                       Delta=k["Delta"], rng=rng, letters=self.letters, fractions=self.fractions)
+                       Delta=k["Delta"], rng=rng, letters=self.letters, fractions=self.fractions, steps=self.steps,
+                       directions=1 if self.axis is None else len(self.axis))
 
     def draw(self, features: Features, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """phi(x)/sqrt(p) and noisy labels of n fresh samples."""
@@ -89,7 +90,7 @@ class OneStepSetting:
         errors = self._test(features, np.column_stack(readouts), third)
         columns = {k: list(v) for k, v in errors.items()} | {k: [f[k] for f in found] for k in found[0]}
         if self.model == "network":
-            columns |= {k: [v]*len(self.samples) for k, v in measured(features, self.letters).items()}
+            columns |= {k: [v]*len(self.samples) for k, v in measured(features, self.letters, self.axis).items()}
         return columns
 
     def _readouts(self, features: Features, rng: np.random.Generator) -> Iterable[tuple[Array, float]]:
@@ -144,8 +145,9 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     alpha : numbers n/d, one list; n = round(alpha d)
     dimension : d (default: the largest of 200, ..., 1000 that costs about a minute for all seeds)
     seeds : how many (0, 1, ...), or which
-    model : "features", the spiked random features with the theory's (r, c, gamma), or "network", one gradient step on alpha0 d
-        samples at eta d (alpha0 = inf: its expectation over the samples, exactly); default: what the theory is exact for
+    model : "features", the spiked random features with the theory's (r, c, gamma), or "network", the theory's gradient steps, each
+        on alpha0 d samples at eta d (alpha0 = inf, one step and one direction: its expectation over the samples, exactly); default:
+        what the theory is exact for
     test : fresh samples for the test error of a seed
     progress : called with (seeds done, seeds in all)
     numbers : those of ``theory.curve``
@@ -153,7 +155,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     Returns
     -------
     Curve : test_error (against the clean target; misclassified labels where they are +-1), train_error, the measured order
-    parameters, for a network also the measured r, c, gamma; `standard_error` of each; `seeds`.
+    parameters, for a network also the measured r, c, gamma (and Gamma1, Gamma2, ...); `standard_error` of each; `seeds`.
     Memory: max(n, p) x d is never held; p x p (ridge) or n x p (other losses), and chunks of a million numbers.
 
     With the theory's 1/d term every order parameter of the features lies within about three standard errors at d = 600, 32 seeds.
@@ -163,7 +165,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
 
     Raises
     ------
-    BadInput : what `theory.curve` refuses; alpha d below 1; a network from r, c, gamma, or of an activation that jumps.
+    BadInput : what `theory.curve` refuses; alpha d below 1; a network from r, c, gamma, with biases, or where sigma jumps.
 
     Examples
     --------
@@ -189,12 +191,15 @@ def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: i
     given = theory.given({k: v for k, v in numbers.items() if k not in ("alpha", "dimension")})
     fixed = {k: v.item() for k, v in theory.complete({**given, "alpha": line}).items() if np.ndim(v) == 0}
     model = _model(theory, model, fixed)
-    if getattr(theory, "biases", None) is not None:
-        raise BadInput(f"{theory.name}: the experiment has no biases of letters; leave biases out")
-    axis = _axis(theory, fixed)
-    if model == "network" and (axis is not None or getattr(theory, "steps", 1) != 1):
-        raise BadInput(f"{theory.name}: a network is trained by one step on a target of one direction; take model='features'")
+    axis, steps, biases = _axis(theory, fixed), getattr(theory, "steps", 1), getattr(theory, "biases", None)
+    if model == "network" and biases is not None:
+        raise BadInput(f"{theory.name}: the network of the experiment has no biases; simulate the features (model='features')")
+    if model == "network" and np.isinf(fixed.get("alpha0", 0)) and (axis is not None or steps > 1):
+        raise BadInput(f"{theory.name}: at alpha0 = inf a network is trained by one step on a target of one direction; give a "
+                       "finite alpha0, or simulate the features (model='features')")
     d = _dimension(dimension, line, fixed["beta"], runs)
+    if axis is not None and d < len(axis) + 2:
+        raise BadInput(f"{theory.name}: {len(axis)} directions and a spike need a dimension of {len(axis) + 2} or more, not {d}")
     p, n = round(fixed["beta"]*d), np.rint(line*d).astype(int)
     if min(p, n.min()) < 1:
         raise BadInput(f"{theory.name}: at d = {d} there would be {p} neurons and {n.min()} samples; take a larger dimension")
@@ -211,7 +216,7 @@ def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: i
         sigma=_function(theory.sigma, fixed), slope=_slope(theory, fixed) if model == "network" else None,
         g=_function(theory.g, fixed), loss=loss, binary=binary, model=model, rows=getattr(theory, "rows", "sphere"),
         letters=letters, fractions=fractions, norms=_norms(fixed, len(letters)), numbers=fixed, theory=theory, d=d, p=p,
-        samples=tuple(np.sort(n).tolist()), test=int(test), axis=axis)
+        samples=tuple(np.sort(n).tolist()), test=int(test), axis=axis, steps=steps, biases=biases)
     shown = {k: v for k, v in fixed.items() if k not in ("dimension", "epsilon")}
     return setting, line, {**theory.described(shown), "dimension": d, "model": model}
 

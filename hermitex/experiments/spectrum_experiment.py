@@ -42,8 +42,6 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     largest = 3000  # features: a matrix of 72 MB
     if min(d, n, p) < 2 or p > largest or n > 10*largest:
         raise BadInput(f"spectrum: d = {d} gives {n} samples and {p} features; p is between 2 and {largest} in an experiment")
-    if len(set(law.letters.b)) > 1:
-        raise BadInput("spectrum: letters with different biases have no experiment; give them one bias")
     sigma = compile(law.sigma(z))
     median, expected = _median(law)
 
@@ -54,7 +52,7 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     for seed in chosen:
         rng = np.random.default_rng(seed)
         features = spiked(values_of, d=d, p=p, r=law.r, c=law.c, gamma=0.0, rng=rng, kind=law.rows, letters=law.letters.u,
-                          fractions=law.fractions, norms=law.letters.c, bias=law.letters.b[0])
+                          fractions=law.fractions, norms=law.letters.c, biases=law.letters.b)
         phi = features(rng.standard_normal((n, d)))  # already over sqrt(p)
         values = np.linalg.svd(phi, compute_uv=False)**2
         values = np.append(values, np.zeros(p - values.size))*(1.0 if law.normalisation == "p" else p/n)

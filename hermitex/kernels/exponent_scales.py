@@ -6,6 +6,7 @@ a factor is counted as exponent is free, for the product does not depend on it: 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sympy import Add, Expr, Function, Mul, Pow, S, cosh, erfc, exp, expand, log, sinh, sqrt
@@ -113,9 +114,10 @@ def _with_exponent(term: Expr, more: Expr) -> Expr:
     return exp(short(own.exponent + more))*own.rest
 
 
+@lru_cache(maxsize=4096)
 def _kind(f: Expr) -> str:
     """The name of what may be very large or very small: an exponential, an error function, a sum of such."""
-    if not f.free_symbols or (isinstance(f, exp) and f.has(largest)):  # that one has been scaled already
+    if f.is_number or (isinstance(f, exp) and f.has(largest)):  # that one has been scaled already
         return ""
     name = type(f).__name__
     if name in _SMALL or name in _LARGE or name in ("exp", "exp_erfc"):

@@ -6,6 +6,7 @@ A `where` name is a macro in the sense of the paper: its standard normals are th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from sympy import Basic, Dummy, Expr, Symbol
 
@@ -76,8 +77,14 @@ def written_out(expr: Expr, where: Mapping[Symbol, Expr], letters: Mapping[str, 
     >>> written_out(E(kappa**2*Q, kappa), {Q: 1/(1 + V*kappa**2)})
     E(kappa**2/(V*kappa**2 + 1), kappa)
     """
-    letters = {**(letters or {}), **{s.name: s for e in where.values() for s in e.free_symbols if isinstance(s, Symbol)}}
+    letters = {**(letters or {}), **{s.name: s for e in where.values() for s in _free_symbols(e)}}
     return resolve(_write(expr, where, letters, ()))
+
+
+@lru_cache(maxsize=4096)
+def _free_symbols(e: Expr) -> frozenset[Symbol]:
+    """The symbols among the free ones: every formula of a system asks for those of every name."""
+    return frozenset(s for s in e.free_symbols if isinstance(s, Symbol))
 
 
 def _write(expr: Basic, where: Mapping[Symbol, Expr], letters: Mapping[str, Symbol], inside: tuple[Symbol, ...]) -> Expr:

@@ -159,7 +159,8 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     if len(extras) > 1:
         raise BadInput(f"one-step: {' and '.join(extras)} cannot be combined; give one of them")
     if isinstance(pair[1], DirectedTarget) and not plain:
-        raise BadInput("one-step: with loss the target is of one direction z; leave loss out for z1, z2, ...")
+        raise BadInput(f"one-step: the loss {loss} depends on the law of the label given kappa and psi.zeta, which is known for a "
+                       "target of one direction z; of z1, z2, ... take loss='square', of which the moments h and h_1 are enough")
     if vocabulary is None and any(v is not None for v in (fractions, norms, biases)):
         raise BadInput("one-step: fractions, norms and biases belong to a vocabulary; add vocabulary=[...]")
     if steps != 1:

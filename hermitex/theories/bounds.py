@@ -1,8 +1,8 @@
 """E(g - b mu_0)^2 >= risk >= E(g - b_0 mu_0 - b_1 kappa mu_1)^2: closed-form bounds after one giant gradient step.
 
 upper = E g^2 - <h, mu_0>^2/<mu_0, mu_0>                                                     [cui2024, Eq. (26)]
-lower = E g^2 - |P_{mu_0, kappa mu_1} h|^2 - <mu_1, h_1>^2/<mu_1, mu_1>                       [cui2024, Eq. (27)]
-over kappa ~ N(0, 1): mu_k(kappa) of the activation at (r, c), h and h_1 of the target at (gamma, 1 - gamma^2). The upper
+lower = E g^2 - |P_{mu_0, kappa mu_1} h|^2 - sum_j <mu_1, h_{1,j}>^2/<mu_1, mu_1>             [cui2024, Eq. (27)]
+over kappa ~ N(0, 1): mu_k(kappa) of the activation at (r, c), h and h_1 (one for each direction of the target) at gamma. The upper
 bound is the risk at lambda -> oo: it bounds the risk at the best ridge, not that at a given ridge, which may be larger. The lower
 bound holds for every ridge; the risk reaches it at infinite alpha and beta. (28) minimises them over the learning rate, (132)
 over a bias b in sigma(r kappa + b + sqrt(c) z).
@@ -17,11 +17,11 @@ import numpy as np
 
 from hermitex.errors import BadInput, brief
 from hermitex.hints import Formula, Numbers
-from hermitex.theories.directions import DirectedTarget, target_of
+from hermitex.theories.directions import target_of
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
-from hermitex.theories.risks.directions_projection import DirectedMoments, project_directions
-from hermitex.theories.risks.projection import Projection, Target, project
+from hermitex.theories.risks.directions_projection import conditional_target
+from hermitex.theories.risks.projection import Projection, project
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers, letters_of
 from hermitex.theories.risks.risk_path import optimise_bounds
 
@@ -71,8 +71,6 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     (0.029104900643, 0.001669053251)
     """
     smoothed, g = Smoothed(sigma), target_of("bounds", g)
-    if isinstance(g, DirectedTarget) and (optimise or bias):
-        raise BadInput("bounds: with optimise or a bias the target is of one direction z; leave them out for z1, z2, ...")
     if not isinstance(optimise, bool):
         raise BadInput(f"bounds: optimise is True or False, not {brief(optimise)}")
     if optimise:
@@ -88,10 +86,11 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     rs, cs, gs = (np.broadcast_to(v, shape).ravel() for v in (r, c, gamma))
     K = len(letters.u)
     at = letters.columns(rs, cs)
-    parts = {v: (np.flatnonzero(gs == v), _aim(g, float(v))) for v in np.unique(gs)}
-    found = Projection(*(np.empty((rs.size, *s)) for s in ((), (), (K,), (2*K,), (K,), ())))
+    parts = {v: (np.flatnonzero(gs == v), conditional_target(g, float(v))) for v in np.unique(gs)}
+    J = next(iter(parts.values()))[1].directions
+    found = Projection(*(np.empty((rs.size, *s)) for s in ((), (), (K,), (2*K,), (J, K), ())))
     for rows, target in parts.values():
-        part = (project if isinstance(target, Target) else project_directions)([smoothed]*K, target, *(v[rows] for v in at))
+        part = project([smoothed]*K, target, *(v[rows] for v in at))
         for name in Projection.__dataclass_fields__:
             getattr(found, name)[rows] = getattr(part, name)
     biased = over_bias(smoothed, parts, (rs, cs), letters) if bias else {}
@@ -100,21 +99,17 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     if np.any(found.error > digits*np.maximum(1, found.upper)):
         notes.append(f"the bounds hold to +- {np.max(found.error):.0e}: rounding is much of what the columns differ by")
 
-    def shaped(v: Array, tail: int = 1) -> Any:
-        v = v.reshape(shape + v.shape[1:]) if v.ndim > 1 and tail > 1 else v.reshape(shape)
-        return v if shape or v.ndim else v.item()
+    def shaped(v: Array) -> Any:
+        v = v.reshape(shape + v.shape[1:])
+        return v if v.ndim else v.item()
 
-    b1, psi = (found.b1, found.psi) if K > 1 else (found.b1[:, 0], found.psi[:, 0])
+    b1, psi = (found.b1, found.psi) if K > 1 else (found.b1[:, 0], found.psi[..., 0])
+    psi = psi if J > 1 else psi[:, 0]
     return Bounds(
         smoothed.activation, next(iter(parts.values()))[1].activation, shaped(found.upper), shaped(found.lower),
         shaped(rs), shaped(cs) if letters.c is None else letters.c, shaped(gs),
-        {"b1": shaped(b1, K), "b": shaped(found.b, 2), "psi": shaped(psi, K)}, shaped(found.error),
+        {"b1": shaped(b1), "b": shaped(found.b), "psi": shaped(psi)}, shaped(found.error),
         **{n: shaped(v) for n, v in biased.items() if n != "notes"}, notes=tuple(notes), letters=letters.u, biases=letters.b)
-
-
-def _aim(g: Any, gamma: float) -> Any:
-    """The conditional moments of a target of one direction or of several."""
-    return DirectedMoments(g, gamma) if isinstance(g, DirectedTarget) else Target(g, gamma)
 
 
 def _where(smoothed: Smoothed, g: Any, direct: tuple[Any, Any, Any], step: tuple[Any, Any, Any, Any]) -> tuple[Array, Array, Array]:

@@ -2,7 +2,8 @@ r"""F(s) = E_u[mu_0 m + kappa mu_1 zeta + mu_1 psi w],   kappa = gamma s + sqrt(
 
 What was learned: given kappa and the target's coordinate w beside it, the readout's output has the mean in the bracket and
 the variance mu_1^2 (q_1 - psi^2) + mu_2^2 q_2, over everything else in x. With several directions s = e.z, e = C_1/|C_1|, and
-psi is the one along e. Figure 1 of cui2024 shows F.
+psi is the one along e. With a vocabulary each term is a sum over the letters, mu_1^T (q_1 - psi psi^T) mu_1 in the variance.
+Figure 1 of cui2024 shows F.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from sympy import Symbol, sqrt, symbols
+from sympy import Add, Symbol, sqrt, symbols
 
 from hermitex.errors import BadInput, NoValue
 from hermitex.hints import Axes, Numbers
@@ -20,12 +21,11 @@ from hermitex.show.plots import curves
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbols import c, kappa, m, z, zeta
+from hermitex.symbols import kappa, z
 from hermitex.systems.system import System
 from hermitex.theories.directions import DirectedTarget, Target
 
-r, bias, q2 = symbols("r bias q2", real=True)
-shift, width, tilt, slope, left, F, square, both = symbols("shift width tilt slope left F square both", real=True)
+shift, width, F, square, both = symbols("shift width F square both", real=True)
 
 
 class Learned(NamedTuple):
@@ -77,25 +77,24 @@ class OneStepSolution(Solution):
         if z is None and kappa is None:
             raise NoValue("learned", "z", "[-2, 0, 2]")
         at = self._at()
-        psi, q1, gamma = self._along(at), float(self["q1"]), float(at["gamma"])
+        gamma = float(at["gamma"])
         rho = (1 - gamma)*(1 + gamma)
-        zero = np.zeros(())
-        where: dict[str, Any]
+        beside: Any  # psi w = psi (beside[0] + beside[1] u)
         if z is None:
-            k = _line("kappa", kappa)
-            where = {"shift": k, "width": zero, "tilt": zero, "slope": zero, "left": q1}
+            where, width, beside = _line("kappa", kappa), 0.0, None
         elif kappa is None:
             s = _line("z", z)
-            where = {"shift": gamma*s, "width": np.sqrt(rho), "tilt": psi*np.sqrt(rho)*s, "slope": -psi*gamma, "left": q1 - psi**2}
+            where, width, beside = gamma*s, np.sqrt(rho), (np.sqrt(rho)*s, -gamma)
         else:
-            s, k = np.broadcast_arrays(_line("z", z), _line("kappa", kappa))
+            s, where = np.broadcast_arrays(_line("z", z), _line("kappa", kappa))
             if rho == 0:
                 raise BadInput("learned: at gamma = 1 or -1 the spike is the target's direction; give z or kappa, not both")
-            where = {"shift": k, "width": zero, "tilt": psi*(s - gamma*k)/np.sqrt(rho), "slope": zero, "left": q1 - psi**2}
-        shape = np.shape(where["shift"])
-        numbers = {**{n: float(at[n]) for n in ("r", "c", "bias")}, **{n: float(self[n]) for n in ("m", "zeta", "q2")}}
+            width, beside = 0.0, ((s - gamma*where)/np.sqrt(rho), 0.0)
+        shape = np.shape(where)
+        numbers = {"shift": where, "width": width, **self._readout(at, beside)}
         numbers |= {v.name: float(at[v.name]) for v in self.theory.sigma.letters}
-        found = law(self.theory.sigma).solve({**numbers, **{n: np.broadcast_to(v, shape).ravel() for n, v in where.items()}})
+        system = law(self.theory.sigma, len(self._marks))
+        found = system.solve({n: np.broadcast_to(v, shape).ravel() for n, v in numbers.items()})
         mean = np.reshape(found["F"], shape)
         deviation = np.sqrt(np.maximum(np.reshape(found["both"] - found["square"], shape), 0))
         return Learned(mean, deviation) if shape else Learned(mean.item(), deviation.item())
@@ -128,13 +127,32 @@ class OneStepSolution(Solution):
         names = {v.name for v in g.names} if isinstance(g, DirectedTarget) else {v.name for v in g.letters}
         return g, {**{n: float(self[n]) for n in names}, **{n: float(v) for n, v in entries.items()}}
 
-    def _along(self, at: dict[str, np.ndarray]) -> float:
-        """psi along the target's direction e."""
+    @property
+    def _marks(self) -> list[str]:
+        """What the names of the unknowns end in: a number for each letter of a vocabulary."""
+        return [str(k) for k, _ in enumerate(getattr(self.theory, "vocabulary", ()), start=1)] or [""]
+
+    def _readout(self, at: dict[str, np.ndarray], beside: Any) -> dict[str, Any]:
+        """The numbers of `law` for each letter: its features, its part of the readout, and psi w where w is given."""
+        found: dict[str, Any] = {}
+        psi = self._along(at)
+        for k, mark in enumerate(self._marks):
+            u, b = (at.get(f"{n}{mark}", default) for n, default in (("u", 1.0), ("b", 0.0)))
+            found |= {f"r{k}": at["r"]*u, f"b{k}": at["bias"] + b, f"c{k}": at[f"c{mark}"], f"m{k}": self[f"m{mark}"],
+                      f"zeta{k}": self[f"zeta{mark}"], f"q{k}": self[f"q2_{mark}" if mark else "q2"]}
+            found[f"tilt{k}"], found[f"slope{k}"] = (0.0, 0.0) if beside is None else (psi[k]*v for v in beside)
+            for j, other in enumerate(self._marks[:k + 1]):
+                found[f"left{j}_{k}"] = self[f"q1_{other}{mark}" if mark else "q1"] - (0 if beside is None else psi[j]*psi[k])
+        return found
+
+    def _along(self, at: dict[str, np.ndarray]) -> list[float]:
+        """psi of each letter along the target's direction e."""
         g, numbers = self._aimed(at)
         if isinstance(g, Activation):
-            return float(self["psi"])
+            return [float(self[f"psi{mark}"]) for mark in self._marks]
         axis = [float(e.subs({v: numbers[v.name] for v in e.free_symbols})) for e in g.axis]
-        return sum(float(self[f"psi{j}"])*e for j, e in enumerate(axis, start=1))
+        names = [f"psi{mark}_" if mark else "psi" for mark in self._marks]
+        return [sum(float(self[f"{name}{j}"])*e for j, e in enumerate(axis, start=1)) for name in names]
 
     def _target(self, line: np.ndarray) -> np.ndarray:
         """The target along its direction, averaged over the others."""
@@ -148,19 +166,28 @@ class OneStepSolution(Solution):
 
 
 @cache
-def law(sigma: Activation) -> System:
+def law(sigma: Activation, letters: int) -> System:
     """F and the variance at kappa = shift + width u and psi w = tilt + slope u; the u of the average is written kappa."""
-    mu_0, mu_1, mu_22, k = symbols("mu_0 mu_1 mu_22 k", real=True)
-    s = r*k + bias + sqrt(c)*z
-    output = mu_0*m + k*mu_1*zeta + mu_1*(tilt + slope*kappa)
+    each, k = range(letters), Symbol("k", real=True)
+
+    def family(name: str, **known: bool) -> list[Symbol]:
+        return [Symbol(f"{name}{j}", **(known or {"real": True})) for j in each]
+
+    mu_0, mu_1, mu_22 = (family(n) for n in ("mu0_", "mu1_", "mu22_"))
+    r, b, m, zeta, tilt, slope, q2 = (family(n) for n in ("r", "b", "m", "zeta", "tilt", "slope", "q"))
+    c = family("c", positive=True)
+    left = {(j, i): Symbol(f"left{j}_{i}", real=True) for i in each for j in range(i + 1)}
+    output = Add(*(mu_0[j]*m[j] + k*mu_1[j]*zeta[j] + mu_1[j]*(tilt[j] + slope[j]*kappa) for j in each))
     # The variance is known to digits of the mean square: where nothing spreads it is rounding, of which no rule makes digits.
-    spread = (output - F)**2 + mu_1**2*left + mu_22*q2
-    return System({F: E(output, kappa), square: E(output**2, kappa), both: E(output**2 + spread, kappa)}, where={
-        k: shift + width*kappa,
-        mu_0: E(sigma(s), z),
-        mu_1: E(z*sigma(s), z)/sqrt(c),
-        mu_22: E(sigma(s)**2, z) - mu_0**2 - c*mu_1**2,
-    }, parameters=[shift, width, tilt, slope, left, m, zeta, q2, r, c, bias, *sigma.letters], name="The learned function")
+    spread = (output - F)**2 + Add(*((1 + (i != j))*mu_1[j]*mu_1[i]*v for (j, i), v in left.items()),
+                                   *(mu_22[j]*q2[j] for j in each))
+    where = {k: shift + width*kappa}
+    for j in each:
+        s = sigma(r[j]*k + b[j] + sqrt(c[j])*z)
+        where |= {mu_0[j]: E(s, z), mu_1[j]: E(z*s, z)/sqrt(c[j]), mu_22[j]: E(s**2, z) - mu_0[j]**2 - c[j]*mu_1[j]**2}
+    return System({F: E(output, kappa), square: E(output**2, kappa), both: E(output**2 + spread, kappa)}, where=where,
+                  parameters=[shift, width, *r, *b, *c, *m, *zeta, *tilt, *slope, *q2, *left.values(), *sigma.letters],
+                  name="The learned function")
 
 
 def _line(name: str, given: Any) -> np.ndarray:

@@ -48,6 +48,7 @@ class OneStep(OneStepFamily):
     rows: str = "sphere"
     loss: ClassVar[str] = "square"
     network: ClassVar[str] = "srf"
+    has_network: ClassVar[bool] = True
 
     @cached_property
     def system(self) -> System:

@@ -148,8 +148,8 @@ class SeveralSteps(OneStepFamily):
         after = {"r": np.array([p.norm[-1] for p in last]), "c": np.array([p.c[-1] for p in last]),
                  **{v.name: cosine[:, j] for j, v in enumerate(_gammas(self.g))}}
         done |= {n: v.reshape(shape) for n, v in after.items()}
-        done["gamma"] = self._towards(done)[2]
-        return {**done, "bias": np.zeros(()), "epsilon": 1/done.get("dimension", np.asarray(np.inf))}
+        _, entries, done["gamma"] = self._towards(done)
+        return {**done, **entries, "bias": np.zeros(()), "epsilon": 1/done.get("dimension", np.asarray(np.inf))}
 
     def run(self, numbers: Mapping[str, Array], **options: Any) -> Solution:
         """Solve the readout along the direction that the spike has after the last step."""
@@ -160,7 +160,8 @@ class SeveralSteps(OneStepFamily):
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma, target, the number of steps and the numbers that stayed fixed."""
-        return {**super().described({k: v for k, v in fixed.items() if k not in ("bias", "gamma")}), "steps": self.steps}
+        own = {"bias", "gamma", *(f"e{j}" for j in range(1, len(overlaps(self.g)[0]) + 1))}
+        return {**super().described({k: v for k, v in fixed.items() if k not in own}), "steps": self.steps}
 
     def aimed(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, Array]]:
         """The target with the direction that the spike has after the last step, and the entries of that direction."""
@@ -183,7 +184,8 @@ def towards(g: Target, cosines: Array) -> tuple[Target, dict[str, Array], Any]:
     mixed = tuple(np.flatnonzero(there).tolist()) or (0,)
     charged = np.where(there, cosines, 0.0)
     sign = np.where(charged[..., mixed[0]] < 0, -1.0, 1.0)
-    along = np.minimum(np.sqrt(np.sum(charged**2, axis=-1)), 1)*sign
+    size = np.sqrt(np.sum(charged**2, axis=-1))
+    along = np.where(size > 1 - 1e-15, 1.0, size)*sign   # 1e-15: a unit vector to rounding lies in the span, and has its equations
     entries = {f"e{j + 1}": np.divide(charged[..., j], along, out=np.full(along.shape, float(j == mixed[0])), where=along != 0)
                for j in mixed} if len(mixed) > 1 else {}
     return DirectedTarget(g.expr, g.variables, mixed), entries, along

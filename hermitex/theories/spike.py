@@ -388,6 +388,7 @@ class OneStepFamily(Theory):
 
     name: ClassVar[str] = "one-step"
     sources: ClassVar[tuple[str, ...]] = ("cui2024",)
+    has_network: ClassVar[bool] = False  # True where network='exact' solves the same structure for odd sigma
     NUMBERS: ClassVar[tuple[str, ...]] = ("alpha", "beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension")
 
     def letters(self) -> dict[str, Any]:
@@ -416,7 +417,8 @@ class OneStepFamily(Theory):
         if measured.parameters["model"] == "features":
             return ""
         if getattr(self, "network", "") != "exact":
-            return "the line is that of spiked features, d -> infinity, 1 to 6 % off the network; network='exact' is its own theory"
+            return ("the line is that of spiked features, d -> infinity, 1 to 6 % off the network"
+                    + ("; network='exact' is its own theory" if self.has_network and self.sigma.parity == -1 else ""))
         if theory.parameters.get("dimension") is not None:
             return "the 1/d term is not the whole correction of a network: errors lie between this line and that of d -> infinity"
         return "the line is d -> infinity; errors of a network are about 2 % off it at d = 200, 1.5 % at d = 400"

@@ -22,6 +22,7 @@ from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, alpha, beta, gamma, kappa, lamda, z
 from hermitex.systems.system import System
 from hermitex.theories.directions import DirectedTarget, Target, rho, target_of
+from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.one_step import bias, epsilon, r, seen, slopes
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters, own_letters, spike
@@ -106,8 +107,8 @@ class VocabularyOneStep(OneStepFamily):
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         """Solve at complete numbers; lam = 0 is the limit lam -> 0+, which exists off n = p."""
         if np.all(numbers["lam"] > 0):
-            return super().run(numbers, **options)
-        return ridgeless(super().run, self._build(interpolating=True), numbers, options)
+            return OneStepSolution.of(super().run(numbers, **options), self)
+        return OneStepSolution.of(ridgeless(super().run, self._build(interpolating=True), numbers, options), self)
 
     @property
     def order_parameters(self) -> tuple[str, ...]:

@@ -48,6 +48,27 @@ def test_the_risk_is_an_integral_of_it(gamma):
     assert w @ (np.sin(s) - learned.mean)**2 != pytest.approx(found["test_error"], rel=1e-2)
 
 
+LETTERS = {"vocabulary": [1, -1.5], "norms": [1.1, 1.3], "biases": [0.5, -0.3]}
+
+
+@pytest.mark.slow
+def test_the_risk_is_an_integral_of_it_with_letters():
+    found = one_step("tanh", "sin", **LETTERS).solve(**{n: v for n, v in POINT.items() if n != "c"})
+    s, w = gauss()
+    learned = found.learned(z=s)
+    assert w @ ((np.sin(s) - learned.mean)**2 + learned.spread**2) == pytest.approx(found["test_error"], rel=1e-9)
+    # The mean square does not depend on what is given.
+    alone = found.learned(kappa=s)
+    assert w @ (alone.mean**2 + alone.spread**2) == pytest.approx(w @ (learned.mean**2 + learned.spread**2), rel=1e-9)
+    assert len(found.plot_learned().get_lines()) == 2
+
+
+@pytest.mark.slow
+def test_equal_letters_learn_as_one():
+    one, two = (one_step("relu", "z1 + z1*z2", **more).solve(**POINT).learned(z=[-1, 0.5]) for more in ({}, {"vocabulary": [1, 1]}))
+    assert two.mean == pytest.approx(one.mean, rel=1e-9) and two.spread == pytest.approx(one.spread, rel=1e-9)
+
+
 def test_the_three_ways_agree():
     # Given kappa the coordinate beside it is a standard normal; the law of total variance joins the two.
     found, (u, w) = one_step("relu", "He1(z) + He2(z)/2").solve(**POINT), gauss(40)

@@ -14,12 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Matrix, Mul, S, Symbol, diff, erf, exp, eye, pi, sqrt
+from sympy import Expr, Matrix, Mul, S, Symbol, diff, eye, sqrt
 
-from hermitex.errors import HermitexError
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.pieces import pieces
 from hermitex.symbols import Delta, beta, eta, gamma, z, z1
 from hermitex.theories.directions import Target, rho
 
@@ -123,61 +121,25 @@ def thirds_of(g: Target) -> tuple[Symbol, ...]:
 
 
 class BulkAverages:
-    """E[R^j z^k/D^n] over (z, xi'), D = 1 + R^2 G/(omega alpha0).
-
-    Where g is piecewise constant the average over z is a sum over its values: a quadrature over xi' is left, or none.
-    """
+    """E[R^j z^k/D^n] over (z, xi'), D = 1 + R^2 G/(omega alpha0)."""
 
     def __init__(self, g: Target, noisy: bool) -> None:
         self.noise = sqrt(Delta)*z1 if noisy else S.Zero
         self.place = (z,) if isinstance(g, Activation) else (z, *g.across)
         self.variables = (*self.place, z1) if noisy else self.place
-        self.g, self.levels = g, _levels(g) if isinstance(g, Activation) else None
-        self.moments = BulkMoments(len(self.place))
+        self.g, self.moments = g, BulkMoments(len(self.place))
 
     def __call__(self, key: tuple[int, ...], more: int = 0) -> Expr:
         """E[R^j z^k/D] at a key of `BulkMoments`, E[R^(j+2) z^k/D^2] at more = 2; odd k gives nothing where g is even."""
         j, k, n = key[0] + more, key[1], 1 + more//2
         if k % 2 and self.g.parity in (0, 1):
             return S.Zero
-        if self.levels is None:
-            return E(R**j*Mul(*(self.place[a] for a in key[2:]))/D**n, *self.variables)
-        ratios = [r**j/d**n for r, d in self.names]
-        return sum((share[k]*(E(e, z1) if self.noise else e) for (_, share), e in zip(self.levels, ratios, strict=True)), S.Zero)
-
-    @property
-    def names(self) -> list[tuple[Symbol, Symbol]]:
-        """R and D on each piece of a piecewise constant target."""
-        return [(Symbol(f"R_on{i}", real=True), Symbol(f"D_on{i}", real=True)) for i in range(1, len(self.levels or []) + 1)]
+        return E(R**j*Mul(*(self.place[a] for a in key[2:]))/D**n, *self.variables)
 
     def definitions(self) -> dict[Symbol, Expr]:
         """The names under which the averages are written."""
-        found = {omegainv: delta*tau/(1 + delta)}
         whole = self.g(z) if isinstance(self.g, Activation) else self.g.at(self.place)
-        values = [((R, D), whole)] if self.levels is None else zip(self.names, (v for v, _ in self.levels), strict=True)
-        for (r, d), value in values:
-            found |= {r: value + self.noise, d: 1 + r**2*G*omegainv*alpha0inv}
-        return found
-
-
-def _levels(g: Activation) -> list[tuple[Expr, tuple[Expr, ...]]] | None:
-    """(value, E[z^k on that piece] for k = 0, 1, 2) of a piecewise constant target; None for another one."""
-    try:
-        found = pieces(g(z), z)
-    except HermitexError:
-        return None
-    most_levels = 6  # values of a piecewise constant target for which sums are written
-    if len(found) > most_levels or any(z in piece.expr.free_symbols for piece in found):
-        return None
-
-    def density(x: Expr, k: int) -> Expr:
-        return x**k*exp(-x**2/2)/sqrt(2*pi) if x.is_finite else S.Zero
-
-    levels = []
-    for lo, hi, value in found:
-        mass = (erf(hi/sqrt(2)) - erf(lo/sqrt(2)))/2
-        levels.append((value, (mass, density(lo, 0) - density(hi, 0), mass + density(lo, 1) - density(hi, 1))))
-    return levels
+        return {omegainv: delta*tau/(1 + delta), R: whole + self.noise, D: 1 + R**2*G*omegainv*alpha0inv}
 
 
 def trace(mean: BulkAverages) -> dict[Symbol, Expr]:

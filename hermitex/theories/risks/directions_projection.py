@@ -1,73 +1,48 @@
-r"""lower = |h - P h|^2 + sum_j |h_{1,j} - P_1 h_{1,j}|^2 + E h_star^2: the risk bounds of a target of several directions.
-
-P projects on span{mu_0, kappa mu_1} (for the upper bound on mu_0 alone), P_1 on mu_1; h_star^2 = E[g^2 | kappa] - h^2 - |h_1|^2.
-Every h_{1,j} is projected as if it were alone, and the squares are added.
-"""
+r"""h, h_{1,j} and h_star^2 = E[g^2 | kappa] - h^2 - sum_j h_{1,j}^2: a target of several directions, as the risk bounds need it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from sympy import Symbol, symbols
 
+from hermitex.errors import BadInput
 from hermitex.symbols import gamma, kappa
 from hermitex.systems.system import System
 from hermitex.theories.directions import DirectedTarget, rho
-from hermitex.theories.features.smoothed import Smoothed
-from hermitex.theories.risks.projection import Projection, Target, project
+from hermitex.theories.risks.projection import Target
 
 Array = np.ndarray[Any, Any]
 _h, _square, _at = symbols("h square at", real=True)
 
 
-class DirectedMoments:
+def conditional_target(g: Any, overlap: float) -> Target:
+    """The conditional moments of a target of one direction or of several, as functions of kappa."""
+    return SeveralDirections(g, overlap) if isinstance(g, DirectedTarget) else Target(g, overlap)
+
+
+class SeveralDirections(Target):
     """h, h_1 (one row for each direction) and h_star^2 of a target of several directions, at nodes kappa."""
 
-    def __init__(self, g: DirectedTarget, overlap: float) -> None:
-        self.activation, self.gamma, self.rho = g, overlap, (1 - overlap)*(1 + overlap)
-        self.system = moments(g, int(np.sign(overlap)) if self.rho == 0 else 0)
-        self.count = len(g.variables)
-        sharp_below = 0.3  # sqrt(1 - gamma^2) below which the target's kinks still show: the panels close in on them
-        self.kinks = np.zeros(int(np.sqrt(self.rho) < sharp_below))
-        self._known: dict[bytes, Array] = {}
-
-    def values(self, x: Array) -> Array:
-        """Rows h, h_1 of each direction, h_star^2."""
-        key = np.asarray(x).tobytes()
-        if key not in self._known:
-            found = self.system.solve({"at": x, **({} if self.rho == 0 else {"gamma": self.gamma, "rho": self.rho})})
-            rows = [np.broadcast_to(found[n], x.shape) for n in ("h", *(f"h1_{j}" for j in range(1, self.count + 1)), "square")]
-            rows[-1] = np.maximum(rows[-1] - sum(v**2 for v in rows[:-1]), 0)
-            self._known = {key: np.array(rows)}
-        return self._known[key]
-
-
-class _Part(Target):
-    """One term of it, as a target: h and h_star^2 (direction 0), or h_{1,j} alone."""
-
-    def __init__(self, whole: DirectedMoments, direction: int) -> None:
-        self.whole, self.direction = whole, direction
-        self.activation, self.kinks, self.rho = _NoParity(), whole.kinks, whole.rho
-
-    def __call__(self, x: Array) -> tuple[Array, Array, Array]:
-        rows, nothing = self.whole.values(x), np.zeros_like(x)
-        if self.direction:
-            return nothing, rows[self.direction], nothing
-        return rows[0], nothing, rows[-1]
-
-
-class _NoParity:
     parity = None
 
+    def __init__(self, g: DirectedTarget, overlap: float) -> None:
+        if not abs(overlap) <= 1:
+            raise BadInput(f"gamma is an overlap, between -1 and 1, not {overlap}")
+        self.activation, self.gamma, self.rho = g, float(overlap), (1 - overlap)*(1 + overlap)
+        self.directions = len(g.variables)
+        self.system = moments(g, int(np.sign(overlap)) if self.rho == 0 else 0)
+        sharp_below = 0.3  # sqrt(1 - gamma^2) below which the target's kinks still show: the panels close in on them
+        self.kinks = np.zeros(int(np.sqrt(self.rho) < sharp_below))
 
-def project_directions(sigma: Sequence[Smoothed], target: DirectedMoments, *at: Array) -> Projection:
-    """As `project`: squared distances added up over the directions; psi is that of the first of them."""
-    base, *parts = (project(sigma, _Part(target, j), *at) for j in range(target.count + 1))
-    upper, lower, error = (getattr(base, n) + sum(getattr(p, n) for p in parts) for n in ("upper", "lower", "error"))
-    return Projection(upper, np.minimum(lower, upper), base.b1, base.b, parts[0].psi, error)
+    def _smoothed(self, x: Array) -> Array:
+        found = self.system.solve({"at": x, **({} if self.rho == 0 else {"gamma": self.gamma, "rho": self.rho})})
+        names = "h", *(f"h1_{j}" for j in range(1, self.directions + 1)), "square"
+        rows = np.stack([np.broadcast_to(found[n], x.shape) for n in names])
+        rows[-1] = np.maximum(rows[-1] - (rows[:-1]**2).sum(axis=0), 0)
+        return rows
 
 
 @cache

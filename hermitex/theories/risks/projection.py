@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,8 @@ _WIDEST = 37.0        # exp(-kappa^2/2) underflows beyond
 class Projection:
     """Squared distances of the target from span{mu_0^k} (upper) and span{mu_0^k, kappa mu_1^k} (lower), and where they are taken.
 
-    upper, lower : arrays, shape (points,); b1 : (points, K); b : (points, 2K), first those of mu_0^k; psi : (points, K);
-    error : (points,), an estimate of the absolute error of upper and lower.
+    upper, lower : arrays, shape (points,); b1 : (points, K); b : (points, 2K), first those of mu_0^k; psi : (points, J, K) for the
+    J directions of the target; error : (points,), an estimate of the absolute error of upper and lower.
     """
 
     upper: Array
@@ -64,24 +64,34 @@ class Target:
         sharp_below = 0.3  # sqrt(1 - gamma^2) below which the target's kinks still show
         sharp = np.sqrt(self.rho) < sharp_below
         self.kinks = kinks/gamma if sharp else np.zeros(0)
-        self._known: tuple[Array, Array] = np.zeros(0), np.zeros((3, 0))
+
+    directions = 1
+
+    @cached_property
+    def _known(self) -> list[Array]:
+        return [np.zeros(0), np.zeros((self.directions + 2, 0))]
 
     def __call__(self, x: Array) -> tuple[Array, Array, Array]:
-        """h, h_1 and h_star^2 at kappa = x, shape (nodes,)."""
-        if self.rho == 0:
-            return self.function(self.gamma*x), np.zeros_like(x), np.zeros_like(x)
+        """h, shape (nodes,), h_1, shape (directions, nodes), and h_star^2, shape (nodes,), at kappa = x."""
         nodes, values = self._known  # every spike asks for the same nodes, and a finer rule for those of the coarser one
         new = np.setdiff1d(x, nodes)
         if new.size:
             nodes = np.append(nodes, new)
             order = np.argsort(nodes)
             nodes, values = nodes[order], np.hstack([values, self._smoothed(new)])[:, order]
-            self._known = nodes, values
-        h, h1, rest = values[:, np.searchsorted(nodes, x)]
-        return h, h1, rest
+            self._known[:] = nodes, values
+        found = values[:, np.searchsorted(nodes, x)]
+        return found[0], found[1:-1], found[-1]
+
+    @property
+    def parity(self) -> int | None:
+        """1 or -1 where h is proved even or odd, and h_1 and h_star^2 with it."""
+        return self.activation.parity
 
     def _smoothed(self, x: Array) -> Array:
-        """The three at gamma < 1, an average at each node: shape (3, nodes)."""
+        """The rows, an average at each node: shape (directions + 2, nodes)."""
+        if self.rho == 0:
+            return np.stack([self.function(self.gamma*x), np.zeros_like(x), np.zeros_like(x)])
         at, g = {"r": self.gamma, "c": self.rho}, self.activation
         return np.stack([mu(g, 0)(x, **at), np.sqrt(self.rho)*mu(g, 1)(x, **at), mu_star(g).squared(x, **at)])
 
@@ -95,7 +105,7 @@ def project(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Ar
     r, c, b : arrays, shape (points, K): the spike's scale, the bulk's variance, the bias of each letter
     """
     points, K = r.shape
-    out = Projection(*(np.empty((points, *shape)) for shape in ((), (), (K,), (2*K,), (K,), ())))
+    out = Projection(*(np.empty((points, *shape)) for shape in ((), (), (K,), (2*K,), (target.directions, K), ())))
     rules = [(chosen, kappa_rule(sigma, target, *(v[_extremes(chosen, r, c, b)] for v in (r, c, b))))
              for chosen in _buckets(r, c)]
     reach = max((np.max(np.abs(x)) for _, (x, *_) in rules), default=0.0)*np.abs(r) + np.abs(b)
@@ -126,16 +136,18 @@ def _fill(out: Projection, rows: Array, rule: tuple[Array, Array, float], h: tup
     slopes = [np.maximum(b, v/np.maximum(1, s)) for (_, b), v, (s, _) in zip(lengths, whole, spread, strict=True)]
     basis = [root*m0 for m0, _ in columns] + [root*x*m1 for _, m1 in columns]
     left, b, coefficients, rounding = _gram_schmidt(root*h[0], basis, [*whole, *slopes], K, which)
-    rest, rest_lower = w @ (h[1]**2 + h[2]), w @ h[2]
-    if target_is_seen := bool(np.any(h[1])):
-        seen, psi, _, more = _gram_schmidt(root*h[1], [root*m1 for _, m1 in columns], slopes, K, which)
-        rounding = rounding + more
+    square = (h[1]**2).sum(axis=0)
+    rest, rest_lower = w @ (square + h[2]), w @ h[2]
+    out.psi[rows] = 0
+    for j, slope in enumerate(h[1]):
+        if np.any(slope):  # each of the directions is projected as if it were alone
+            seen, out.psi[rows, j], _, more = _gram_schmidt(root*slope, [root*m1 for _, m1 in columns], slopes, K, which)
+            rest_lower, rounding = rest_lower + seen[1], rounding + more
     out.upper[rows] = left[0] + rest
     # More functions explain no less: the order is exact, rounding apart.
-    out.lower[rows] = np.minimum(left[1] + rest_lower + (seen[1] if target_is_seen else 0), out.upper[rows])
+    out.lower[rows] = np.minimum(left[1] + rest_lower, out.upper[rows])
     out.b1[rows], out.b[rows] = coefficients, b
-    out.psi[rows] = psi if target_is_seen else 0
-    out.error[rows] = (error + 4e-16)*(w @ (h[0]**2 + h[1]**2 + h[2])) + rounding
+    out.error[rows] = (error + 4e-16)*(w @ (h[0]**2 + square + h[2])) + rounding
 
 
 def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, which: Sequence[Array]
@@ -235,7 +247,7 @@ def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b:
 
 def _even(sigma: Sequence[Smoothed], target: Target, b: Array) -> bool:
     """True if all products of two of the functions are proved even in kappa."""
-    parities = {target.activation.parity, *(s.activation.parity for s in sigma)}
+    parities = {target.parity, *(s.activation.parity for s in sigma)}
     return not np.any(b) and len(parities) == 1 and parities < {-1, 1}
 
 
@@ -245,12 +257,12 @@ def _products(sigma: Sequence[Smoothed], target: Target, x: Array, at: tuple[Arr
     w = np.exp(-x*x/2)
     w /= w.sum()
     h, h1, rest = target(x)
-    rows = [(h, h), (h1, h1), (np.sqrt(rest), np.sqrt(rest))]
+    rows = [(f, f) for f in (h, *h1, np.sqrt(rest))]
     for k, s in enumerate(sigma):
         m0, m1 = s.rows(r[:, k, None]*x + b[:, k, None], c[:, k])
         for f0, f1 in zip(m0, x*m1, strict=True):
             rows += [(h, f0), (h, f1), (f0, f0), (f0, f1), (f1, f1)]
-        rows += [(h1, f) for f in m1]
+        rows += [(v, f) for v in h1 for f in m1]
     with np.errstate(all="ignore"):
         lengths = [np.sqrt((w*f*f).sum()*(w*g*g).sum()) for f, g in rows]
     products = [f*g/length for (f, g), length in zip(rows, lengths, strict=True) if length != 0]

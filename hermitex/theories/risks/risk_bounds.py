@@ -21,7 +21,7 @@ from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import Vocabulary
-from hermitex.theories.risks.projection import Target
+from hermitex.theories.risks.directions_projection import conditional_target
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +44,8 @@ class Bounds(Cited, Tabled, Shown):
     upper : the risk at lam -> infinity: at the best ridge the risk is no larger, at a given one it may be; lower : of any ridge.
     upper, lower, error : float or array; r, c, gamma : where (None where the learning rate was minimised over: then
     r_upper, r_lower and eta_over_beta_upper, eta_over_beta_lower, None where the infimum lies at an end, named in notes);
-    upper_bias, lower_bias, b_upper, b_lower : with a bias; coefficients : {"b1": .., "b": .., "psi": ..}.
+    upper_bias, lower_bias, b_upper, b_lower : with a bias; coefficients : {"b1": .., "b": .., "psi": ..}, psi with an axis of
+    the directions where the target has several.
 
     Guarantee: evaluated to `error`; they hold for the model of the source. See docs/promise.md.
 
@@ -100,7 +101,7 @@ class Bounds(Cited, Tabled, Shown):
                 return out
             return value
 
-        target = Target(self.target, float(self.gamma))
+        target = conditional_target(self.target, float(self.gamma))
         found = {"target": lambda kappa: target(np.asarray(kappa, dtype=float))[0]}
         for which in ("upper", "lower"):
             at_r = self.optimum.get(f"r_{which}", self.r)
@@ -126,7 +127,7 @@ class Bounds(Cited, Tabled, Shown):
     # -- showing -----------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex bounds --json``; numbers, lists and texts."""
-        found = {"sigma": self.sigma(z), "target": self.target(z), "upper": self.upper, "lower": self.lower,
+        found = {"sigma": self.sigma(z), "target": self.target.expr, "upper": self.upper, "lower": self.lower,
                 "upper_bias": self.upper_bias, "lower_bias": self.lower_bias, "b_upper": self.b_upper, "b_lower": self.b_lower,
                 "r": self.r, "c": self.c, "gamma": self.gamma, "coefficients": dict(self.coefficients), "error": self.error,
                 **self.optimum, "notes": list(self.notes)}

@@ -13,8 +13,10 @@ import numpy as np
 
 from hermitex import symbols
 from hermitex.errors import BadInput, brief
+from hermitex.symbolic.activations import Activation
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import RATES, best_bias, bounds_at
+from hermitex.theories.risks.directions_projection import conditional_target
 from hermitex.theories.risks.minimum import Infimum, find_infimum
 from hermitex.theories.risks.projection import Projection, Target
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
@@ -37,7 +39,7 @@ def optimise_bounds(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: 
         if given[name] is not None:
             raise BadInput(f"bounds: {name} is what optimise minimises over; leave it out")
     path, c, gamma, notes = _path(smoothed, g, given)
-    target = Target(g, gamma)
+    target = conditional_target(g, gamma)
     unit = path.unit
     known: dict[bytes, Projection] = {}
     quick = smoothed.tabulated(c, 14*float(RATES[-1])*4) if c is not None else smoothed
@@ -67,10 +69,15 @@ def optimise_bounds(smoothed: Smoothed, g: Any, given: Mapping[str, Any], bias: 
         optimum[f"r_{which}"] = float(at_r[0])
         optimum[f"eta_over_beta_{which}"] = float(found.at) if path.physical else None
         optimum[f"c_{which}"] = float(at_c[0])
-        coefficients |= {"b1": float(exact.b1[0, 0])} if which == "upper" else {"b": exact.b[0], "psi": float(exact.psi[0, 0])}
+        coefficients |= {"b1": float(exact.b1[0, 0])} if which == "upper" else {"b": exact.b[0], "psi": _one(exact.psi[0, :, 0])}
     biased = _with_bias(smoothed, target, optimum, notes) if bias else {}
     return Bounds(smoothed.activation, target.activation, value["upper"], value["lower"], None, c, gamma, coefficients,
                   optimum=optimum, notes=tuple(notes), **biased)
+
+
+def _one(psi: Array) -> Any:
+    """The number of one direction, the array of several."""
+    return psi if psi.size > 1 else psi.item()
 
 
 def _with_bias(smoothed: Smoothed, target: Target, optimum: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
@@ -112,9 +119,10 @@ def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_StepPa
     if fixed is not None and not 0 < fixed < np.inf:
         raise BadInput("bounds: c is a variance, positive and finite")
     asked = spike(smoothed.activation, g)
-    k = {n: float(evaluate(e, digits=17)) for n, e in asked.coefficients.items()}
+    digits = 17 if isinstance(asked.g, Activation) else 14  # an average over several variables has fewer
+    k = {n: float(evaluate(e, digits=digits)) for n, e in asked.coefficients.items()}
     bar = k["g_0"] - k["sigma_0"]
-    R_2 = max(float(evaluate(asked.R_2.subs(symbols.Delta, 0), digits=17)), 0.0) + Delta
+    R_2 = max(float(evaluate(asked.R_2.subs(symbols.Delta, 0), digits=digits)), 0.0) + Delta
     N_v = np.sqrt(k["g_1"]**2 + R_2/alpha0)
     size = np.sqrt(k["g_squared"])
     slope = k["sigma_1"]*N_v
