@@ -20,8 +20,8 @@ from hermitex.hints import Formula, Numbers
 from hermitex.theories.directions import DirectedTarget, target_of
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
-from hermitex.theories.risks.directions_projection import DirectedMoments, project_directions
-from hermitex.theories.risks.projection import Projection, Target, project
+from hermitex.theories.risks.directions_projection import DirectedMoments, project_target
+from hermitex.theories.risks.projection import Projection, Target
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers, letters_of
 from hermitex.theories.risks.risk_path import optimise_bounds
 
@@ -71,8 +71,8 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     (0.029104900643, 0.001669053251)
     """
     smoothed, g = Smoothed(sigma), target_of("bounds", g)
-    if isinstance(g, DirectedTarget) and (optimise or bias):
-        raise BadInput("bounds: with optimise or a bias the target is of one direction z; leave them out for z1, z2, ...")
+    if isinstance(g, DirectedTarget) and optimise:
+        raise BadInput("bounds: with optimise the target is of one direction z; leave it out for z1, z2, ...")
     if not isinstance(optimise, bool):
         raise BadInput(f"bounds: optimise is True or False, not {brief(optimise)}")
     if optimise:
@@ -91,7 +91,7 @@ def bounds(sigma: Formula, g: Formula, *, r: Numbers | None = None, c: Numbers |
     parts = {v: (np.flatnonzero(gs == v), _aim(g, float(v))) for v in np.unique(gs)}
     found = Projection(*(np.empty((rs.size, *s)) for s in ((), (), (K,), (2*K,), (K,), ())))
     for rows, target in parts.values():
-        part = (project if isinstance(target, Target) else project_directions)([smoothed]*K, target, *(v[rows] for v in at))
+        part = project_target([smoothed]*K, target, *(v[rows] for v in at))
         for name in Projection.__dataclass_fields__:
             getattr(found, name)[rows] = getattr(part, name)
     biased = over_bias(smoothed, parts, (rs, cs), letters) if bias else {}

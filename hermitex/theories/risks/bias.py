@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from hermitex.theories.features.smoothed import Smoothed
+from hermitex.theories.risks.directions_projection import DirectedMoments, project_target
 from hermitex.theories.risks.minimum import Infimum, find_infimum
-from hermitex.theories.risks.projection import Projection, Target, project
+from hermitex.theories.risks.projection import Projection, Target
 
 Array = np.ndarray[Any, Any]
+Aim: TypeAlias = Target | DirectedMoments
 
 RATES = np.geomspace(0.02, 60, 60)   # spikes r that a minimisation scans
 
@@ -33,15 +35,15 @@ class Vocabulary(NamedTuple):
 ONE = Vocabulary()
 
 
-def bounds_at(smoothed: Smoothed, target: Target, r: Array, c: Array, b: Array | float = 0.0, *, letters: Vocabulary = ONE,
+def bounds_at(smoothed: Smoothed, target: Aim, r: Array, c: Array, b: Array | float = 0.0, *, letters: Vocabulary = ONE,
               quick: Mapping[float, Smoothed] | None = None) -> Projection:
     """`project` for one activation, or the letters of a vocabulary, at one axis of points; `quick`: by c, in its place."""
     rs, cs, bs = letters.columns(r, c, b)
     known = [smoothed if quick is None else quick.get(float(v), smoothed) for v in (cs[0] if len(cs) else letters.u)]
-    return project(known, target, rs, cs, bs)
+    return project_target(known, target, rs, cs, bs)
 
 
-def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], at: tuple[Array, Array], letters: Vocabulary
+def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Aim]], at: tuple[Array, Array], letters: Vocabulary
               ) -> dict[str, Any]:
     """The bounds minimised over the bias of all letters, point by point."""
     size = at[0].size
@@ -58,7 +60,7 @@ def over_bias(smoothed: Smoothed, parts: Mapping[float, tuple[Array, Target]], a
     return {**out, "notes": list(dict.fromkeys(notes))}
 
 
-def best_bias(smoothed: Smoothed, target: Target, r: float, c: float, letters: Vocabulary = ONE) -> dict[str, Infimum]:
+def best_bias(smoothed: Smoothed, target: Aim, r: float, c: float, letters: Vocabulary = ONE) -> dict[str, Infimum]:
     """The infimum over the bias of each bound at one (r, c)."""
     far = 6.0  # deviations of a pre-activation that a bias may shift
     (rs, cs, bs) = (v[0] for v in letters.columns(np.asarray(r), np.asarray(c)))

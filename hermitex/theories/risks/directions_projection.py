@@ -63,8 +63,10 @@ class _NoParity:
     parity = None
 
 
-def project_directions(sigma: Sequence[Smoothed], target: DirectedMoments, *at: Array) -> Projection:
-    """As `project`: squared distances added up over the directions; psi is that of the first of them."""
+def project_target(sigma: Sequence[Smoothed], target: Target | DirectedMoments, *at: Array) -> Projection:
+    """As `project`; of several directions squared distances are added up, and psi is that of the first of them."""
+    if isinstance(target, Target):
+        return project(sigma, target, *at)
     base, *parts = (project(sigma, _Part(target, j), *at) for j in range(target.count + 1))
     upper, lower, error = (getattr(base, n) + sum(getattr(p, n) for p in parts) for n in ("upper", "lower", "error"))
     return Projection(upper, np.minimum(lower, upper), base.b1, base.b, parts[0].psi, error)
