@@ -44,7 +44,7 @@ def _made(make: Any, given: Rows, *names: str) -> Any:
 
 
 def _learned(make: Any, given: Rows) -> Rows:
-    where = {n: np.atleast_1d(given.pop(n)) for n in ("z", "kappa") if n in given}
+    where: Rows = {n: np.atleast_1d(given.pop(n)) for n in ("z", "kappa") if n in given}
     found = _made(make, given, *THEORIES["one-step"].functions, *THEORIES["one-step"].structure).solve(**given).learned(**where)
     return {**where, "mean": found.mean, "spread": found.spread}
 
