@@ -42,6 +42,7 @@ VERBS: dict[str, str] = {
     "mu": "conditional coefficients mu_k(kappa) and the residual of an activation",
     "constants": "mu_0, mu_1, mu_star of activations and their closed forms, a table",
     "curve": "learning curve of a theory, with its experiment",
+    "value": "numbers of a theory that are not a curve: the learned function, alpha_IT, free energy, escape time, floor",
     "check": "re-checks derivation files, step by step",
     "bounds": "closed-form risk bounds after one giant gradient step",
     "spectrum": "bulk density, edges and outlier of the feature covariance",

@@ -24,9 +24,10 @@ class CurveEntry(NamedTuple):
 WORDS_OF_LABELS = ("linear", "sign", "logit", "probit", "mixture")  # what --labels says where it names no file
 
 THEORIES: dict[str, CurveEntry] = {
-    "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "rows"),
+    "one-step": CurveEntry(("sigma", "target"), ("loss", "network", "vocabulary", "fractions", "norms", "biases", "rows", "steps"),
                       ("beta", "lam", "Delta", "alpha0", "eta", "r", "c", "gamma", "bias", "dimension"),
-                      ("m", "zeta", "psi", "q1", "q2"), model=True, baselines=True),
+                      ("m", "zeta", "psi", *(f"psi{i}" for i in range(1, 4)), "q1", "q2", *(f"Gamma{i}" for i in range(1, 4))),
+                      model=True, baselines=True),
     "random-features": CurveEntry(("sigma", "target"), ("loss", "link", "labels"), ("gamma", "lam", "Delta", "rho", "fraction"),
                                   ("V", "Q", "M", "b"), words=("labels",)),
     "glm": CurveEntry((), ("loss", "labels", "link", "intercept"), ("lam", "Delta", "rho", "bias", "fraction"),
@@ -52,6 +53,10 @@ THEORIES: dict[str, CurveEntry] = {
                             tolerance="1e-8; 1e-6 for averages without a closed form"),
     "small-step": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "Delta"),
                         ("theta", "singular_value", "edge", "alignment_target", "alignment_readout"), "eta", solved=False),
+    "small-step-ridge": CurveEntry(("sigma", "target"), (), ("psi1", "psi2", "lam", "eta", "Delta"), (), experiment=False),
+    "intermediate-step": CurveEntry(("sigma", "target"), (), ("s", "psi1", "psi2", "lam", "Delta"), ("outliers", "overlap"),
+                                    experiment=False),
+    "spectral": CurveEntry(("target",), ("channel", "T"), (), ("squared_overlap", "eigenvalue", "edge"), solved=False),
     "spiked-covariance": CurveEntry(("target",), ("sigma", "flow"), ("gamma_1", "gamma_2", "dimension", "m0", "a0"),
                                     ("omega", "cosine", "a"), "t",
                                     solved=False, tolerance="1e-7"),
@@ -70,29 +75,30 @@ AXES: dict[str, tuple[str, str, str]] = {
     "n": ("N", "ridge, kernel-ridge, source-capacity: numbers of samples; ridge: inf, too", "10,100,1000"),
     "kappa": ("K", "kernel, tree: log n/log d, n = d^kappa samples", "0:4:81"),
 }
-TEXT, LIST, NUMBER, ARRAY, SWITCH = "text", "list", "number", "array", "switch"
+TEXT, LIST, NUMBER, WHOLE, ARRAY, SWITCH = "text", "list", "number", "whole number", "array", "switch"
 # option -> (what it is, placeholder, help)
 OPTIONS: dict[str, tuple[str, str, str]] = {
     "sigma": (TEXT, "S", "activation: a name (tanh, gelu) or an expression in z; several make a curve each: relu,tanh"),
-    "target": (TEXT, "G", "target: a name or an expression in z (one-step, sgd, bayes-amp, kernel, giant-step: or in z1, z2, "
-               "...); several make a curve each; committee: the teacher's neuron (default: the activation)"),
+    "target": (TEXT, "G", "target: a name or an expression in z (one-step, sgd, bayes-amp, spectral, kernel, giant-step: or in z1, "
+               "z2, ...); several make a curve each; committee: the teacher's neuron (default: the activation)"),
     "loss": (TEXT, "L", "square (default), logistic, hinge, huber:DELTA, or an expression in y and f; "
              "several make a curve each: hinge,logistic (random-features, glm, covariate: square is half the squared difference, "
              "and train_error its mean); sgd: correlation (default) or square; batch-reuse: square or "
              "correlation"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
-    "channel": (TEXT, "C", "bayes-amp: law of the label, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
+    "channel": (TEXT, "C", "bayes-amp, spectral: law of the label, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
     "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
     "vocabulary": (LIST, "u1,u2", "values of the readout at initialisation"),
     "fractions": (LIST, "p1,p2", "their shares of the neurons (default: equal)"),
     "norms": (LIST, "c1,c2", "squared norms of their rows"),
+    "biases": (LIST, "b1,b2", "shifts of their pre-activations, beside --bias (default: 0)"),
     "rows": (TEXT, "sphere|gaussian", "rows of the bulk; orthogonal with a vocabulary"),
     "beta": (NUMBER, "B", "width p/d (default: 1)"),
     "lam": (NUMBER, "L", "ridge"),
     "Delta": (NUMBER, "D", "variance of the label noise (default: 0; covariate --labels: what the fit leaves)"),
     "alpha0": (NUMBER, "A", "batch of the gradient step, n/d; inf is allowed"),
     "eta": (NUMBER, "H", "rate of the gradient step over d; batch-reuse: the rate; small-step: the size of the gradient step, a "
-            "range for the curve: 0.5:5:50"),
+            "range for the curve: 0.5:5:50; small-step-ridge: the size of the gradient step, 0 for none"),
     "r": (NUMBER, "R", "scale of the spike, instead of --alpha0 --eta"),
     "c": (NUMBER, "C", "variance of the bulk"),
     "gamma": (NUMBER, "G", "overlap of spike and target; random-features: d/p, so that n/d = alpha/gamma; "
@@ -107,7 +113,10 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
                   "committee: a random start at that d; kernel-ridge, spiked-covariance: of the data; "
                   "mean-field-parity: of the effective dimension"),
     "m0": (NUMBER, "M", "sgd: every overlap at t = 0; spiked-covariance: <w, mu> (default: d^(-1/2))"),
-    "steps": (NUMBER, "T", "batch-reuse: full-batch steps, 1 or 2 (default: 2)"),
+    "steps": (WHOLE, "T", "one-step: giant steps, each on a batch of its own (default: 1); batch-reuse: full-batch steps, 1 or 2 "
+              "(default: 2)"),
+    "s": (NUMBER, "S", "intermediate-step: the gradient step is d^S, 1/2 < S < 1"),
+    "T": (TEXT, "T", "spectral: the label map, an expression in y (default: the best, 1 - 1/E[z^2|y])"),
     "step": (NUMBER, "S", "sgd: the learning rate gamma times d (default: 0, the flow)"),
     "P": (TEXT, "q:p,..", "tree: the polynomial P_k by its Hermite coefficients, 2:1/2,3:1/6"),
     "epsilon1": (TEXT, "E", "tree: groups of d^E directions, 0 < E <= 1"),
@@ -118,8 +127,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
     "second": (NUMBER, "R", "committee: learning rate of the second layer over that of the first (default: 1)"),
     "seed": (NUMBER, "S", "committee: of the random start at --dimension (default: 0)"),
     "u": (NUMBER, "U", "giant-step: the step over d^((l-1)/2)"),
-    "psi1": (NUMBER, "P", "small-step: samples of the step, n/d"),
-    "psi2": (NUMBER, "P", "small-step: width N/d"),
+    "psi1": (NUMBER, "P", "small-step, small-step-ridge, intermediate-step: samples of the gradient step, n/d"),
+    "psi2": (NUMBER, "P", "small-step, small-step-ridge, intermediate-step: width N/d"),
     "kappa_p": (NUMBER, "K", "kernel: log p/log d of random features (default: inf, the kernel)"),
     "link": (TEXT, "linear|sign|logit|probit", "how labels are made of the teacher's field (default: linear); --labels says "
              "the same. covariate: how labels are made of the teacher's field (default: linear), or a function G of it"),

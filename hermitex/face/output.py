@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -10,7 +11,7 @@ from fractions import Fraction
 from secrets import token_hex
 from typing import Any
 
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, HermitexError
 
 # A number with more digits than a float holds travels through json.dumps as marked text and is unquoted after it; no text of
 # a user's bears the mark of this process.
@@ -135,10 +136,11 @@ def split_expressions(text: str) -> list[str]:
 
 def whole_number(text: str, name: str) -> int:
     """The value of an option that is a whole number, 400 or 4e2."""
-    value = exact_constant(text, name)
-    if value is None or not math.isfinite(value) or value != int(value):
-        raise BadInput(f"--{name} is a whole number, not {text[:60]!r}")
-    return int(value)
+    with contextlib.suppress(HermitexError):
+        value = exact_constant(text, name)
+        if value is not None and math.isfinite(value) and value == int(value):
+            return int(value)
+    raise BadInput(f"--{name} is a whole number, not {text[:60]!r}")
 
 
 def exact_constant(text: str | None, name: str) -> float | None:

@@ -44,6 +44,7 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "source-capacity": ("hermitex.experiments.ridge_equivalent_experiment", "simulate"),
                                            "spiked-covariance": ("hermitex.experiments.spiked_covariance_experiment", "simulate"),
                                            "mean-field-parity": ("hermitex.experiments.parity_experiment", "simulate"),
+                                           "spectral": ("hermitex.experiments.spectral_experiment", "simulate"),
                                            "batch-reuse": ("hermitex.experiments.batch_reuse_experiment", "simulate"),
                                            "giant-step": ("hermitex.experiments.giant_step_experiment", "simulate")}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")

@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.sgd import SGD as SGD
     from hermitex.theories.sgd import sgd as sgd
     from hermitex.theories.small_step import small_step as small_step
+    from hermitex.theories.small_step import small_step_ridge as small_step_ridge
     from hermitex.theories.source_capacity import source_capacity as source_capacity
     from hermitex.theories.spectral import spectral as spectral
     from hermitex.theories.spectrum import Spectrum as Spectrum
@@ -82,6 +83,7 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "covariate": ("covariate", "covariate"),
     "source_capacity": ("source_capacity", "source_capacity"),
     "small_step": ("small_step", "small_step"),
+    "small_step_ridge": ("small_step", "small_step_ridge"),
     "intermediate_step": ("intermediate_step", "intermediate_step"),
     "tree": ("tree", "tree"),
     "committee": ("committee", "committee"),
@@ -98,7 +100,8 @@ _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm":
             "kernel": "kernel_limit", "ridge": "ridge_equivalent", "kernel-ridge": "kernel_ridge", "small-step": "small_step",
             "source-capacity": "source_capacity", "covariate": "covariate", "tree": "tree", "giant-step": "giant_step",
             "committee": "committee", "spiked-covariance": "spiked_covariance",
-            "mean-field-parity": "mean_field_parity", "batch-reuse": "batch_reuse"}
+            "mean-field-parity": "mean_field_parity", "batch-reuse": "batch_reuse", "spectral": "spectral",
+            "small-step-ridge": "small_step_ridge", "intermediate-step": "intermediate_step"}
 
 
 def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: str = "srf",

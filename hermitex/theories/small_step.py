@@ -187,6 +187,37 @@ def small_step(sigma: Formula, g: Formula) -> SmallStep:
     return _made(*made)
 
 
+def small_step_ridge(sigma: Formula, g: Formula) -> Theory:
+    """Ridge on the features after one gradient step of size O(1): the theory behind `small_step(sigma, g).risk`.
+
+    Parameters
+    ----------
+    sigma, g : as for `small_step`
+
+    Returns
+    -------
+    Theory : `.solve(psi1=(samples of the step)/d, psi2=N/d, alpha=n/d, lam=, eta=, Delta=0)` -> test_error (against the clean
+    target), test_error_noisy, train_error; `.curve(alpha=[...], ...)`.
+
+    Raises
+    ------
+    BadInput : as `small_step`.
+
+    Guarantee
+    ---------
+    `.solve` solves the equation of this limit, derived at the level of Gaussian equivalence; accuracy at finite dimension is not
+    promised. See docs/promise.md.
+
+    References: ba2022.
+
+    Examples
+    --------
+    >>> round(small_step_ridge("tanh", "sin").solve(psi1=2, psi2=1, alpha=1.5, lam=0.1, eta=2, Delta=0.1)["test_error"], 7)
+    0.267745
+    """
+    return small_step(sigma, g).ridge
+
+
 @lru_cache(maxsize=32)
 def _made(sigma: Activation, g: Activation) -> SmallStep:
     """One object for one pair, so that its system is compiled once."""

@@ -144,6 +144,40 @@ class Spike(Cited, Shown):
         c = (1 + t*k["sigma_2"]*bar)**2 + t**2*R_2*batch*k["slope"]
         return t*k["sigma_1"]*N_v, c, np.clip(gamma, -1, 1)
 
+    def c_bias(self, *, alpha0: Any, eta: Any, beta: Any = 1) -> Any:
+        """lim d (E c_d - c): the mean bulk variance at dimension d is c + c_bias/d, for an odd sigma and labels without noise.
+
+        With t = eta/beta, xi = sigma' - sigma_1 and sigma_3 = E[xi He_2], the average over u and z standard normal is
+
+            (t^2 E[sigma^2 - R_2] E xi^2/alpha0 - 2 t E[sigma xi u])/beta + t^2 g_1^2 sigma_3^2
+            + (t^2/alpha0) (E[g^2 (z^2 - 1)] E xi^2 + R_2 E[xi^2 (u^2 - 1)]).
+
+        The overlap gamma has a term of order 1/d as well, for which no formula is known. Derived, checked by simulation.
+
+        Raises
+        ------
+        BadInput : sigma is not odd or jumps, the target has several directions or a parameter, a number out of range.
+
+        >>> round(spike("tanh", "sin").c_bias(alpha0=20, eta=3), 6)
+        1.574723
+        """
+        if self.sigma.parity != -1 or isinstance(self.g, DirectedTarget):
+            raise BadInput(f"spike: the 1/d term of c is known for an odd activation and a target of one direction z, "
+                           f"not for {self.sigma.name} and {self.g.name}")
+        require_numbers("spike", "activation", self.sigma)
+        require_numbers("spike", "target", self.g)
+        batches, rate, width = (np.asarray(v, dtype=float) for v in (alpha0, eta, beta))
+        for name, value in (("alpha0", batches), ("eta", rate), ("beta", width)):
+            _within("spike", name, value)
+        t, batch, k = rate/width, 1/batches, _constants(self, ())
+        xi, act, g = self.sigma.weak_derivative.expr - self.coefficients["sigma_1"], self.sigma(z), self.g.expr
+        own, field, curved, label, product, third = (float(evaluate(E(f, z), digits=17)) for f in (
+            act**2, act*xi*z, xi**2*(z**2 - 1), g**2*(z**2 - 1), xi**2, xi*(z**2 - 1)))
+        R_2 = k["rest"]
+        found = ((t**2*batch*(own - R_2)*product - 2*t*field)/width + t**2*k["g_1"]**2*third**2
+                 + t**2*batch*(label*product + R_2*curved))
+        return found if found.ndim else float(found)
+
     # -- showing -----------------------------------------------------------------------------------------------------
     def _rows(self) -> dict[str, Any]:
         try:

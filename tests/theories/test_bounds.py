@@ -346,6 +346,16 @@ def test_letters_with_biases_of_the_sheet(sigma, g, at, upper, lower, lower_bias
     assert "biases" not in at or abs(unbiased.lower - found.lower) > 1e-3  # a bias that is dropped shows
 
 
+# The last row of the sheet, and a symmetric pair whose best bias is none.
+@pytest.mark.parametrize("at, known", [
+    (dict(vocabulary=[1, -2], norms=[1.1, 1.3], biases=[0.5, -0.3]), (0.3733328065569107, -2.98919, 1.2031415066136613, -0.33963)),
+    (dict(c=1.1), (1.0221732472884686, 0, 1.2179253707336524, 0))])
+def test_the_best_bias_for_a_target_of_two_directions(at, known):
+    found = bounds("tanh", "z1 + z1*z2", r=1.2, gamma=0.9, bias=True, **at)
+    assert (found.lower_bias, found.upper_bias) == pytest.approx((known[0], known[2]), rel=1e-11)
+    assert (found.b_lower, found.b_upper) == pytest.approx((known[1], known[3]), abs=2e-5)
+
+
 def test_the_functions_of_letters_with_biases_realise_the_bounds():
     found = bounds("tanh", "He1(z) + He2(z)/2", r=0.9, vocabulary=[1, -1.5], norms=[1, 1.2], biases=[0.5, -0.5])
     x, w = np.polynomial.hermite_e.hermegauss(120)

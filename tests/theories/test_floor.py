@@ -29,6 +29,13 @@ def test_the_part_linear_in_the_rest_is_what_the_two_differ_by():
     assert (found.variance, found.sharp) == (3, 2) and found["error"] == 0
 
 
+def test_three_directions_that_are_given_as_floats():
+    """A variable that the target lacks, in a direction with seventeen digits: the spike with its noise, theory sheet A1."""
+    rows = [[.6555116266818974, .5411141351737662, np.sqrt(1 - .6555116266818974**2 - .5411141351737662**2)]]
+    found = floor("tanh(z1)+z2/2+z1*z2", rows)
+    assert (found["variance"], found["sharp"]) == pytest.approx((.9451574880211518, .5473730877643646), abs=1e-8)
+
+
 @pytest.mark.parametrize("ask, word", [
     (lambda: floor("z1*z2", [[1]]), "1 entries for the 2 variables"), (lambda: floor("z1*z2", [[1, 0], [1]]), "different lengths"),
     (lambda: floor("z1*z2", [["x", 0]]), "one number for each"), (lambda: floor("z1*z2", [[0, 0]]), "row is zero"),

@@ -146,3 +146,44 @@ def test_how_it_shows_itself():
     assert asked.latex().count(r"\\") == 2 and r"\gamma &=" in asked.latex()
     assert set(asked.to_dict()) == {"sigma", "target", "r", "c", "gamma", "coefficients"}
     assert repr(asked).startswith("Spike(erf, sign): r = ") and "cui2024" in asked.bibtex()
+
+
+# -- the bulk at finite d: theory sheet one_step_2, A7 -------------------------------------------------------------------
+BIAS = [("tanh", "sin", 20, 3, 1, 1.574723396730997), ("erf", "sin", 5, 2, 0.5, 5.17220361511171),
+        ("sin", "sin", 10, 2, 2, 0.3933943925559742), ("tanh", "sin", 4, 2, 1, 0.9938102167999098),
+        ("erf", "He1(z) + He3(z)/6", 8, 1, 1, 0.7518389775514199)]
+
+
+@pytest.mark.parametrize("sigma, g, alpha0, eta, beta, bias", BIAS)
+def test_the_bias_of_the_bulk_at_finite_dimension(sigma, g, alpha0, eta, beta, bias):
+    found = spike(sigma, g)
+    assert found.c_bias(alpha0=alpha0, eta=eta, beta=beta) == pytest.approx(bias, rel=1e-12)
+    assert found.c_bias(alpha0=[alpha0, np.inf], eta=0).tolist() == [0, 0]  # no step, no bulk that was stretched
+
+
+@pytest.mark.slow
+def test_the_bias_of_the_bulk_by_simulation():
+    """d (E c_d - c) of one step at d = 150 within three standard errors and d^-1; the two terms of a first derivation give 1.13."""
+    d, alpha0, eta, seeds, found = 150, 20, 3, 40, []
+    for seed in range(seeds):
+        rng = np.random.default_rng([447, seed])
+        W = rng.standard_normal((d, d))
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        x = rng.standard_normal((alpha0*d, d))
+        u = x @ W.T
+        residual = np.sin(x[:, 0]) - np.tanh(u).sum(axis=1)/d
+        new = W + eta*((residual[:, None]/np.cosh(u)**2).T @ x)/len(x)
+        v = new.mean(axis=0)
+        found.append(np.mean(np.sum((new - np.outer(new @ v/(v @ v), v))**2, axis=1))*d/(d - 1))
+    mean, error = np.mean(found), np.std(found, ddof=1)/np.sqrt(seeds)
+    c, bias = spike("tanh", "sin")(alpha0, eta).c, spike("tanh", "sin").c_bias(alpha0=alpha0, eta=eta)
+    assert abs(mean - c - bias/d) < 3*error + 10/d**2
+
+
+@pytest.mark.parametrize("ask, said", [(lambda: spike("relu", "sin").c_bias(alpha0=1, eta=1), "odd activation"),
+                                       (lambda: spike("tanh", "z1*z2").c_bias(alpha0=1, eta=1), "one direction"),
+                                       (lambda: spike("tanh", "sin").c_bias(alpha0=-1, eta=1), "alpha0"),
+                                       (lambda: spike("sign", "sin").c_bias(alpha0=1, eta=1), "jumps")])
+def test_a_bias_that_is_not_known_is_one_line(ask, said):
+    with pytest.raises(BadInput, match=said):
+        ask()

@@ -340,6 +340,9 @@ def array_function(expr: Expr, *names: Symbol) -> Callable:
 
 def without_guard(expr: Expr, *names: Symbol) -> Callable:
     """The same without silencing warnings: for loops of many short calls."""
+    # NumPy takes no root of an integer beyond 64 bits, as directions that were given as floats have it.
+    long = {p: p.evalf(20) for p in expr.atoms(Pow) if p.base.is_Rational and max(abs(p.base.p), p.base.q) >= 2**63}
+    expr = expr.xreplace(long)
     compiled = lambdify(names, expr, modules=modules_for(expr))
     joined = expr.has(And, Or, Heaviside)  # printed as logical_and.reduce, which does not broadcast
 

@@ -27,7 +27,7 @@ _OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  #
 _INFINITY = ("inf", "oo", "+inf")
 _WHY_NOT = {"model": "its experiment is of one kind; leave it out",
             "baselines": "the reference lines are those of one-step; leave it out"}
-_LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5}  # 1 would be a bad example
+_LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5, "s": 0.6}  # not 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -271,8 +271,6 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
         raise BadInput(f"--{strangers[0]} is not an option of {args.theory}; its curve varies --{entry.axis}")
     if getattr(args, entry.axis) is None:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis, args.theory)}")
-    read: dict[str, Any] = {TEXT: lambda name, text: text, LIST: _list, NUMBER: _numbers, ARRAY: _array,
-                            SWITCH: lambda name, given: given}
     if args.optimise is not None and not entry.numbers:
         raise BadInput(f"--optimise is not an option of {args.theory}, whose only number is --{entry.axis}; leave it out")
     if args.optimise is not None and args.optimise not in entry.numbers:
@@ -280,12 +278,20 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     if args.within is not None and args.optimise is None:
         raise BadInput("--within gives the bounds of what --optimise names; give both")
     as_words = {*entry.words, *(("labels",) if given.get("labels") in WORDS_OF_LABELS else ())}
-    found = {name: read[TEXT if name in as_words else OPTIONS[name][0]](name, text) for name, text in given.items()}
+    found = {name: read_option(name, text, TEXT if name in as_words else OPTIONS[name][0]) for name, text in given.items()}
     if args.tolerance is not None:
         found["tolerance"] = _number("tolerance", args.tolerance)
         if not 0 < found["tolerance"] < 1:
             raise BadInput(f"--tolerance is between 0 and 1, not {args.tolerance[:40]}")
     return entry, found
+
+
+def read_option(name: str, given: Any, kind: str) -> Any:
+    """What the text of an option means."""
+    if kind in (TEXT, SWITCH):
+        return given
+    read: dict[str, Any] = {LIST: _list, NUMBER: _numbers, ARRAY: _array}
+    return read[kind](name, given) if kind in read else output.whole_number(given, name)
 
 
 def _example(axis: str, theory: str) -> str:

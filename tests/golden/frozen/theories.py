@@ -8,6 +8,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 import hermitex as hx
 
 from . import comparison
@@ -16,15 +18,22 @@ from .entries import Entry, Part, always
 
 def number(found: Any) -> Any:
     """A JSON number, or nested lists of them."""
-    return found.tolist() if hasattr(found, "tolist") else float(found)
+    return np.asarray(found, dtype=float).tolist()
 
 
 def ask(entry: Entry) -> Any:
-    """Build the object that `theory` names from `of` and `options`, solve it at `at` where it is a theory, read the keys."""
-    made = attrgetter(entry["theory"])(hx)(*entry["of"], **entry.get("options", {}))
-    found = made.solve(**entry["at"]) if "at" in entry else made
-    read = found.__getitem__ if "at" in entry else lambda key: getattr(found, key)
-    return {key: number(read(key)) for key in entry["expected"]}
+    """Build the object that `theory` names from `of` and `options`; read the keys of its answer, or the answer if it is a number.
+
+    With `at` the answer is that of `solve`, or of the method that `method` names; `then` is a method of that answer.
+    """
+    found = attrgetter(entry["theory"])(hx)(*entry["of"], **entry.get("options", {}))
+    asked = {entry.get("method", "solve"): entry["at"]} if "at" in entry else {}
+    for method, numbers in {**asked, **entry.get("then", {})}.items():
+        found = getattr(found, method)(**numbers)
+    if not isinstance(entry["expected"], dict):
+        return number(found)
+    named = hasattr(found, "__getitem__") and not isinstance(found, tuple)
+    return {key: number(found[key] if named else getattr(found, key)) for key in entry["expected"]}
 
 
 def compare(entry: Entry, answer: Any) -> str | None:
