@@ -27,6 +27,7 @@ html_static_path, html_css_files = ["_static"], ["wide.css"]
 html_show_copyright = False
 smartquotes = False  # texts between quotes are copied into calls
 bibtex_bibfiles = ["../hermitex/show/references.bib"]
+nb_render_markdown_format = "myst"  # formulas between dollars, in an output that is Markdown
 nb_execution_mode = "off"  # the notebooks hold their outputs, which the tests compute anew
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3

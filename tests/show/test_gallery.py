@@ -28,7 +28,7 @@ def test_every_picture_has_its_lines(figures):
     assert [figures.FIRST, *figures.FIGURES.values()] == blocks, "no other lines stand on the page"
 
 
-@pytest.mark.parametrize("name", [n for n in PICTURES if n != "learning_curves"])  # that one trains networks for minutes
+@pytest.mark.parametrize("name", PICTURES)
 def test_the_lines_make_the_picture(figures, name, tmp_path):
     """The same pixels, or, with another release of Matplotlib than the one that the file names, the same size."""
     import matplotlib
