@@ -1,4 +1,4 @@
-"""The pictures of the README and of the gallery, made by the lines over them in gallery.md: python docs/make_figures.py [NAME...]"""
+"""The pictures of the README and of the gallery, made by the lines of gallery.md: python docs/make_figures.py [NAME...]"""
 
 from __future__ import annotations
 
