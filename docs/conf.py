@@ -80,12 +80,12 @@ def _references() -> None:
 
 def _atlas() -> None:
     (HERE/"atlas.md").write_text(
-        "# Atlas\n\nExponents, classes, thresholds and rates of targets that papers use, and coefficients of activations: the "
-        "rows of `hx.atlas()`, each an answer of `hx.exponents`. *info*, *leap* and *gen* are the information exponent, the leap and "
-        "the generative exponent; *SGD*, *CSQ*, *reuse* and *AMP* are the samples of one-pass SGD, of correlational queries, of SGD on "
-        "a reused batch and of Bayes-optimal AMP. A dash is what does not exist. [The conventions](conventions.md) define the "
-        "columns, "
-        "[the promise](promise.md) says what a threshold holds.\n\n"
+        "# Atlas\n\n"
+        "Exponents, classes, thresholds and rates of targets that papers use, and coefficients of activations: the rows "
+        "of `hx.atlas()`, each an answer of `hx.exponents`. *info*, *leap* and *gen* are the information exponent, the "
+        "leap and the generative exponent; *SGD*, *CSQ*, *reuse* and *AMP* are the samples of one-pass SGD, of "
+        "correlational queries, of SGD on a reused batch and of Bayes-optimal AMP. A dash is what does not exist. [The "
+        "conventions](conventions.md) define the columns, [the promise](promise.md) says what a threshold holds.\n\n"
         f"{hx.atlas().markdown()}\n", encoding="utf-8")
 
 
