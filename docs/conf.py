@@ -1,28 +1,33 @@
-"""Sphinx: sphinx-build -W docs build/docs. Copies notebooks and changelog and writes derivations and the API before the pages are read."""
+"""Sphinx: sphinx-build -W docs build/docs. Copies notebooks and changelog, writes derivations and the API, then reads the pages."""
 
 from __future__ import annotations
 
-import inspect
-import re
 import runpy
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
+
+from sphinx.pycode import ModuleAnalyzer
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-sys.path[:0] = [str(ROOT), str(ROOT/"derivations")]
+sys.path[:0] = [str(ROOT), str(ROOT/"derivations"), str(HERE)]
+
+import api_pages  # noqa: E402
 
 import hermitex as hx  # noqa: E402
-from hermitex.show.display import shorten  # noqa: E402
 
 project, author, release = "hermitex", "The hermitex developers", hx.__version__
-extensions = ["myst_nb", "sphinxcontrib.bibtex", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]  # formulas need no network
+extensions = ["myst_nb", "sphinxcontrib.bibtex", "sphinx.ext.mathjax", "sphinx.ext.viewcode",
+              "sphinx-mathjax-offline"]  # formulas need no network
 html_theme = "furo"
 html_title = "hermitex"
 html_static_path, html_css_files = ["_static"], ["wide.css"]
 html_show_copyright = False
+smartquotes = False  # texts between quotes are copied into calls
 bibtex_bibfiles = ["../hermitex/show/references.bib"]
+nb_render_markdown_format = "myst"  # formulas between dollars, in an output that is Markdown
 nb_execution_mode = "off"  # the notebooks hold their outputs, which the tests compute anew
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
@@ -59,46 +64,11 @@ def _derivations() -> None:
         f"every line of them.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n", encoding="utf-8")
 
 
-def _bare(signature: str) -> str:
-    """Remove the quotes around type names in a signature."""
-    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
-
-
-def _members(kind: type) -> list[str]:
-    """The methods and properties of a class, with their types and the first line of each docstring."""
-    lines = []
-    for name in (n for n in dir(kind) if not n.startswith("_")):
-        found = inspect.getattr_static(kind, name)
-        function = getattr(found, "fget", None) or getattr(found, "func", None) or getattr(found, "__func__", found)
-        if inspect.isfunction(function) and function.__module__.startswith("hermitex."):
-            said = inspect.signature(function)
-            shown = f" -> {said.return_annotation}" if function is not found and not hasattr(found, "__func__") else str(
-                said.replace(parameters=list(said.parameters.values())[not isinstance(found, staticmethod):]))
-            lines += [f".{name}{_bare(shown)}", f"    {(inspect.getdoc(function) or '').partition(chr(10))[0]}"]
-    return lines
-
-
 def _api() -> None:
-    """Write each public name with its signature and docstring, as `help` shows them; for a class also its methods and properties."""
-    types = (ROOT/"hermitex"/"hints.py").read_text(encoding="utf-8").partition("#:")
-    parts = ["# API", "", "Every public name of `hermitex` and of `hermitex.theories`, as `help` shows it. A class also has the "
-             "methods and properties of its objects. [What an answer promises](promise.md) explains *Guarantee*.", "", "```{raw} html", "<style>pre { white-space: pre-wrap; }</style>", "```", "", "## Types", "",
-             "The names of types in the signatures below:", "", "````python", types[1] + types[2].rstrip(), "````"]
-    for owner, prefix, names in ((hx, "hx", hx.__all__), (hx.theories, "hx.theories", hx.theories.__all__)):
-        parts += ["", f"## {prefix}", ""]
-        for name in sorted(set(names), key=str.lower):
-            thing = getattr(owner, name)
-            if inspect.ismodule(thing):
-                continue
-            try:
-                signature = str(inspect.signature(thing)) if callable(thing) else ""
-            except (TypeError, ValueError):
-                signature = ""
-            told = inspect.getdoc(thing) or shorten(repr(thing))
-            told = told if inspect.isclass(thing) or inspect.isroutine(thing) else shorten(repr(thing))
-            has = ["", "Methods and properties", "----------------------", *_members(thing)] if inspect.isclass(thing) else []
-            parts += [f"### {prefix}.{name}", "", "````text", f"{name}{_bare(signature)}", "", told, *has, "````", ""]
-    (HERE/"api.md").write_text("\n".join(parts), encoding="utf-8")
+    shutil.rmtree(HERE/"api", ignore_errors=True)
+    (HERE/"api").mkdir()
+    for name, text in api_pages.pages().items():
+        (HERE/"api"/name).write_text(text, encoding="utf-8")
 
 
 def _references() -> None:
@@ -110,13 +80,27 @@ def _references() -> None:
 
 def _atlas() -> None:
     (HERE/"atlas.md").write_text(
-        "# Atlas\n\nExponents, classes, thresholds and rates of targets that papers use, and coefficients of activations: the rows "
-        "of `hx.atlas()`, each an answer of `hx.exponents`. *info*, *leap* and *gen* are the information exponent, the leap and the "
-        "generative exponent; *SGD*, *CSQ*, *reuse* and *AMP* are the samples of one-pass SGD, of correlational queries, of SGD on a "
-        "reused batch and of Bayes-optimal AMP. A dash is what does not exist. [The conventions](conventions.md) define the columns, "
-        "[the promise](promise.md) says what a threshold holds.\n\n"
+        "# Atlas\n\n"
+        "Exponents, classes, thresholds and rates of targets that papers use, and coefficients of activations: the rows "
+        "of `hx.atlas()`, each an answer of `hx.exponents`. *info*, *leap* and *gen* are the information exponent, the "
+        "leap and the generative exponent; *SGD*, *CSQ*, *reuse* and *AMP* are the samples of one-pass SGD, of "
+        "correlational queries, of SGD on a reused batch and of Bayes-optimal AMP. A dash is what does not exist. [The "
+        "conventions](conventions.md) define the columns, [the promise](promise.md) says what a threshold holds.\n\n"
         f"{hx.atlas().markdown()}\n", encoding="utf-8")
 
 
 for lay in (_notebooks, _derivations, _api, _references, _atlas):
     lay()
+
+
+def _tags(app: Any, module: str) -> tuple[str, dict[str, Any]]:
+    """The source of a module, with the lines of each object also under its public name, which the pages link."""
+    found = ModuleAnalyzer.for_module(module)
+    found.analyze()
+    named = {name: found.tags[own] for (_, name), (there, own) in api_pages.PLACES.items() if there == module and own in found.tags}
+    return found.code, found.tags | named
+
+
+def setup(app: Any) -> None:
+    app.connect("viewcode-follow-imported", lambda app, room, name: api_pages.PLACES.get((room, name), (None,))[0])
+    app.connect("viewcode-find-source", _tags)

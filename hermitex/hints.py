@@ -27,14 +27,17 @@ Variables: TypeAlias = Symbol | str | Sequence[Symbol | str]
 #: {("z1", "z2"): "1/2"} with symbols or their names, a matrix in the order of the variables, or a number for one variable.
 Covariance: TypeAlias = ("Mapping[tuple[str | Symbol, str | Symbol], str | float | Expr] | MatrixBase | "
                          "Sequence[Sequence[float]] | np.ndarray | str | float | Expr")
-#: One number at one point, an array of them over several; and whether.
+#: One number at one point, an array of them over several.
 Value: TypeAlias = "float | np.ndarray"
+#: True or False at one point, an array of them over several.
 Flag: TypeAlias = "bool | np.ndarray"
 #: A file.
 Place: TypeAlias = "str | os.PathLike[str]"
 #: Called with (what is done, what there is to do); True writes a line on stderr.
 Watched: TypeAlias = Callable[[int, int], None] | bool | None
-#: What a picture is drawn in, and returns; a table of pandas; one of xarray.
+#: The axes of Matplotlib that a picture is drawn in, and that drawing it returns.
 Axes: TypeAlias = "matplotlib.axes.Axes"
+#: A table of pandas.
 DataFrame: TypeAlias = "pandas.DataFrame"
+#: A data set of xarray.
 Dataset: TypeAlias = "xarray.Dataset"

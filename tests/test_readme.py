@@ -16,7 +16,7 @@ from hermitex.face import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-         if path.name not in ("api.md", "atlas.md", "references.md", "changelog.md")}  # those are made from the package
+         if path.name not in ("atlas.md", "references.md", "changelog.md")}  # those are made from the package
 README = PAGES["README.md"]
 BLOCKS = {name: re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.M | re.S) for name, text in PAGES.items()}
 SESSIONS = [session for blocks in BLOCKS.values() for language, text in blocks if language == "console"

@@ -7,8 +7,6 @@ smooth function.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from hermitex.errors import BudgetExceeded
 from hermitex.numbers.lattice_sums import Estimate
@@ -43,6 +41,9 @@ def _estimate(nest: NestedPanels, n: int, m: int) -> Estimate:
     """The mean over rules of 2^m points each, in units of exp(top)."""
     means, errors, sizes = list[float](), list[float](), list[float]()
     for seed in range(RULES):
+        from scipy.special import ndtri
+        from scipy.stats import qmc  # half a second, which few answers need
+
         points = ndtri(qmc.Sobol(n, seed=seed).random_base2(m))
         density = np.exp(-(points*points).sum(axis=1)/2)/(2*np.pi)**(n/2)
         found = nest.inner(list(points.T), len(points))

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import elementwise
 from sympy import (
     Abs,
     Add,
@@ -237,6 +236,8 @@ class Roots:
         if not len(owner):
             return np.empty(0)
         mine = tuple(c[owner] for c in columns)
+        from scipy.optimize import elementwise
+
         found = elementwise.find_root(lambda y, *outer: f.values(*outer, y), (left, right), args=mine)
         return np.asarray(found.x)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf, erfc, owens_t
 from sympy import Expr, Heaviside, Matrix, Max, Min, Poly, S, Symbol, sign
 from sympy.polys.polyerrors import PolynomialError
 
@@ -132,11 +131,15 @@ def _slope(kinds: tuple[int, ...], h: Array, C: Array, i: int, j: int, order: in
 
 
 def _one(kind: int, h: Array) -> Array:
+    from scipy.special import erf, erfc  # scipy takes longer to load than most answers take
+
     return np.asarray(erf(h/np.sqrt(2)) if kind == 2 else erfc(-h/np.sqrt(2))/2)
 
 
 def _two(kinds: tuple[int, ...], h: Array, r: Array) -> tuple[Array, Array]:
     """Two switches: a sum of Owen's T functions, or an arc sine without shifts."""
+    from scipy.special import erf
+
     signs = _two_signs(h[:, 0], h[:, 1], np.clip(r, -1, 1))
     one = erf(h/np.sqrt(2))
     value, size = signs, np.ones(len(h))
@@ -149,6 +152,8 @@ def _two(kinds: tuple[int, ...], h: Array, r: Array) -> tuple[Array, Array]:
 
 def _two_signs(h: Array, k: Array, r: Array) -> Array:
     """E sign(x + h) sign(y + k) for correlation r."""
+    from scipy.special import owens_t
+
     if not (h.any() or k.any()):
         return np.asarray(2/np.pi*np.arcsin(r))
     with np.errstate(all="ignore"):

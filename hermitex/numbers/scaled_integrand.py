@@ -11,8 +11,6 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import qmc
 from sympy import Expr, Symbol
 
 from hermitex.errors import Divergent, NotConverged
@@ -130,6 +128,9 @@ class ScaledIntegrand:
     def _places(self) -> Array:
         """A grid of 10^4 points in two variables and 10^5 in three, coarser beyond 8; in more, normal points of three widths."""
         if self.n > 3:
+            from scipy.special import ndtri
+            from scipy.stats import qmc  # half a second, which few answers need
+
             points = ndtri(qmc.Sobol(self.n, seed=11).random(2**14))
             return np.concatenate([width*points for width in (1.0, 2.0, 4.0)])
         inner, outer = {1: (0.05, 0.5), 2: (0.25, 1.0), 3: (0.5, 2.0)}[self.n]

@@ -45,10 +45,12 @@ def slider_of(given: Any) -> Slider:
 
 
 def explorer(draw: Callable[[Mapping[str, float], Mapping[str, str]], Sequence[Panel]], numbers: Mapping[str, Any],
-             functions: Mapping[str, str]) -> Any:
+             functions: Mapping[str, str],
+             slow: Callable[[Mapping[str, float], Mapping[str, str]], Mapping[str, Callable[[], Panel]]] = lambda *_: {}) -> Any:
     """The box of widgets: a slider for each number, a menu for each function, and the panels that `draw` makes of their values.
 
-    What a choice does not allow is said in place of the panels.
+    A panel of `slow` has a button, which draws it below; a move removes it, as it would belong to other numbers. An error is
+    shown in place of the panels.
     """
     try:
         import ipywidgets as widgets
@@ -67,15 +69,26 @@ def explorer(draw: Callable[[Mapping[str, float], Mapping[str, str]], Sequence[P
         known = ACTIVATIONS if name == "sigma" else TARGETS
         menus[name] = widgets.Combobox(value=chosen, options=list(dict.fromkeys((chosen, *known))), description=name,
                                        continuous_update=False, style={"description_width": "60px"})
-    picture = widgets.HTML()
+    picture, below = widgets.HTML(), widgets.HTML()
+
+    def current() -> tuple[dict[str, float], dict[str, str]]:
+        return {n: s.value for n, s in sliders.items()}, {n: m.value for n, m in menus.items()}
+
+    def show(place: Any, panels: Callable[[], Sequence[Panel]]) -> None:
+        try:
+            place.value = svg(panels())
+        except HermitexError as refused:
+            place.value = f"<p>{escape(line(first_line(refused)))}</p>"
 
     def redraw(_: Any = None) -> None:
-        try:
-            picture.value = svg(draw({n: s.value for n, s in sliders.items()}, {n: m.value for n, m in menus.items()}))
-        except HermitexError as refused:
-            picture.value = f"<p>{escape(line(first_line(refused)))}</p>"
+        below.value = ""
+        show(picture, lambda: draw(*current()))
 
     for widget in (*sliders.values(), *menus.values()):
         widget.observe(redraw, names="value")
     redraw()
-    return widgets.VBox([widgets.HBox([widgets.VBox(list(menus.values())), widgets.VBox(list(sliders.values()))]), picture])
+    buttons = {name: widgets.Button(description=f"Draw the {name}") for name in slow(*current())}
+    for name, button in buttons.items():
+        button.on_click(lambda _, name=name: show(below, lambda: [slow(*current())[name]()]))
+    controls = [widgets.VBox(list(menus.values())), widgets.VBox(list(sliders.values())), widgets.VBox(list(buttons.values()))]
+    return widgets.VBox([widgets.HBox(controls), picture, below])

@@ -5,14 +5,15 @@ The learning curve after one giant gradient step [cui2024, Result 3.3], as the t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from sympy import Eq, Expr, S, Symbol, sqrt, symbols
 
+from hermitex.show.explorer_panels import Panel
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
@@ -22,7 +23,7 @@ from hermitex.theories.directions import Seen, Target, rho
 from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
-from hermitex.theories.spike import OneStepFamily, explain_missing_moment, own_letters, say_noise
+from hermitex.theories.spike import OneStepFamily, explain_missing_moment, free_parameters, own_letters, say_noise
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
@@ -88,6 +89,36 @@ class OneStep(OneStepFamily):
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma, target, the rows if they are not on the sphere, and the numbers that stayed fixed."""
         return super().described(fixed) | ({"rows": self.rows} if self.rows != "sphere" else {})
+
+    def panels(self, line: np.ndarray, numbers: Mapping[str, float]) -> list[Panel]:
+        """The curve with its bounds, which are those of rows on the sphere, without a bias, as d -> oo."""
+        curve, *others = super().panels(line, numbers)
+        if self.rows == "sphere" and not (numbers.get("bias") or numbers.get("dimension") or free_parameters(self.sigma, self.g)):
+            from hermitex.theories.bounds import bounds  # not needed, and so not loaded, where nothing is explored
+
+            r, c, gamma = self._spike_at(line, numbers)
+            found = bounds(self.sigma, self.g, r=r, c=c, gamma=gamma)
+            limits = {"upper bound at the best ridge": found.upper, "lower bound": found.lower}
+            curve = replace(curve, lines={**curve.lines, **{n: (line.tolist(), [float(v)]*line.size) for n, v in limits.items()}})
+        return [curve, *others]
+
+    def slow_panels(self, line: np.ndarray, numbers: Mapping[str, float]) -> dict[str, Callable[[], Panel]]:
+        """The spectrum of the features at the middle of the curve, which takes seconds."""
+        def spectrum() -> Panel:
+            from hermitex.theories.spectrum import spectrum  # see `panels`
+
+            r, c, _ = self._spike_at(line, numbers)
+            middle = float(line[line.size//2])
+            law = spectrum(self.sigma, r=r, c=c, alpha=middle, beta=float(numbers.get("beta", 1.0)), rows=self.rows)
+            drawn = {"density": (law.x.tolist(), law.density.tolist())}
+            return Panel(f"spectrum at n/d = {middle:.3g}", "eigenvalue", "density", drawn)
+
+        return {} if numbers.get("bias") or free_parameters(self.sigma, self.g) else {"spectrum": spectrum}
+
+    def _spike_at(self, line: np.ndarray, numbers: Mapping[str, float]) -> tuple[float, float, float]:
+        """r, c and gamma, given or of the step."""
+        known = self.complete(self.given({self.axis: line, **numbers}))
+        return float(known["r"]), float(known["c"]), float(known["gamma"])
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The numbers checked, with r, c, gamma of the gradient step and epsilon = 1/dimension."""

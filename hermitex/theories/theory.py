@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from html import escape
 from typing import Any, ClassVar
@@ -211,7 +211,9 @@ class Theory(Cited, Shown):
         return ""
 
     def explore(self, along: Numbers | None = None, **numbers: Any) -> object:
-        """Sliders for the numbers and menus for the functions, in JupyterLab; every move draws the curve and what goes with it.
+        """Sliders for the numbers and menus for the functions, in JupyterLab; every move draws the curve and its bounds.
+
+        The spectrum, where a theory has one, takes seconds: a button draws it.
 
         along : the abscissa (default: 30 points from 0.1 to 5);  numbers : where each slider starts, or (low, high), or
         (low, start, high). Letters that are not named keep their defaults.
@@ -229,11 +231,12 @@ class Theory(Cited, Shown):
         self.given({self.axis: line, **{n: float(np.ravel(v)[0]) for n, v in numbers.items()}})
         functions = {n: f.name for n in ("sigma", "g") if isinstance(f := getattr(self, n, None), Activation)}
 
-        def draw(values: Mapping[str, float], chosen: Mapping[str, str]) -> list[Panel]:
+        def at(chosen: Mapping[str, str]) -> Theory:
             now = {n: activation(text) for n, text in chosen.items() if text != functions[n]}
-            return (replace(self, **now) if now else self).panels(line, values)  # type: ignore[type-var]
+            return replace(self, **now) if now else self  # type: ignore[type-var]
 
-        return explorer(draw, numbers, functions)
+        return explorer(lambda values, chosen: at(chosen).panels(line, values), numbers, functions,
+                        lambda values, chosen: at(chosen).slow_panels(line, values))
 
     def panels(self, line: np.ndarray, numbers: Mapping[str, float]) -> list[Panel]:
         """The pictures that an explorer draws at these numbers; the first is the curve."""
@@ -244,6 +247,10 @@ class Theory(Cited, Shown):
         said = f"{self.axis} = {self.ratio}" if self.axis == "alpha" else self.axis
         return [Panel("curve", said, "error" if errors else "order parameters",
                       {n.replace("_", " "): (line.tolist(), found[n].tolist()) for n in shown})]
+
+    def slow_panels(self, line: np.ndarray, numbers: Mapping[str, float]) -> dict[str, Callable[[], Panel]]:
+        """{name: what makes its picture} of pictures that an explorer draws on a button: each takes seconds."""
+        return {}
 
     def single(self, numbers: Mapping[str, Any], *names: str) -> dict[str, float]:
         """{name: its one number} of what may not vary: along a curve only the axis does."""

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,8 @@ def _address(home: Path, server: subprocess.Popen) -> str:
     raise AssertionError((home/"log").read_text())
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
+@contextmanager
+def _chromium(profile: Path):
     """A headless Chromium with a window tall enough for a whole notebook."""
     webdriver = pytest.importorskip("selenium.webdriver")
     if not (CHROMIUM and DRIVER):
@@ -77,11 +78,27 @@ def browser(tmp_path_factory):
     options.binary_location = CHROMIUM
     for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1200,9000",
-                   "--disable-dev-shm-usage", f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+                   "--disable-dev-shm-usage", f"--user-data-dir={profile}"):
         options.add_argument(option)
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """One browser for all notebooks; its log holds what any of them said."""
+    with _chromium(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
+
+
+@pytest.fixture
+def fresh_browser(tmp_path):
+    """A browser that has opened no page, so that its log holds what the page of one test says."""
+    with _chromium(tmp_path/"chromium") as driver:
+        yield driver
 
 
 def _opened(browser, address: str, name: str) -> dict:
@@ -109,20 +126,20 @@ def test_formulas_and_pictures_are_seen(lab, browser, name):
     assert seen["drawn"] == seen["pictures"] == sum("Figure" in "".join(d["text/plain"]) for d in outputs)
 
 
-def test_a_slider_of_an_interactive_report_moves_the_curve(browser, tmp_path):
+def test_a_slider_of_an_interactive_report_moves_the_curve(fresh_browser, tmp_path):
     """The page is one file; at each place of the slider it reads what the theory solves there."""
     place = hx.report("sin", "tanh", alpha=[1, 2, 3], interactive=True).save(tmp_path/"sheet.html")
-    browser.get(place.as_uri())
-    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-    theory, number = hx.theories.one_step("sin", "tanh"), browser.find_element("id", "explorer-number")
+    fresh_browser.get(place.as_uri())
+    assert not [entry for entry in fresh_browser.get_log("browser") if entry["level"] == "SEVERE"]
+    theory, number = hx.theories.one_step("sin", "tanh"), fresh_browser.find_element("id", "explorer-number")
     move = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
-    ridge, rate, _ = browser.find_elements("css selector", "#explorer-controls input")
+    ridge, rate, _ = fresh_browser.find_elements("css selector", "#explorer-controls input")
     seen = set()
     for lam, eta, places in ((0.1, 1, (4, 2)), (10, 1, (8, 2)), (1e-3, 4, (0, 4))):
         for slider, at in zip((ridge, rate), places, strict=True):
-            browser.execute_script(move, slider, at)
+            fresh_browser.execute_script(move, slider, at)
         known = theory.solve(alpha=2, lam=lam, alpha0=5, eta=eta)["test_error"]
         assert number.text.startswith("test error, sin at n/d = 2: ")
         assert float(number.text.rpartition(": ")[2]) == pytest.approx(known, rel=1e-4)
-        seen.add(browser.find_element("css selector", "#explorer polyline").get_attribute("points"))
+        seen.add(fresh_browser.find_element("css selector", "#explorer polyline").get_attribute("points"))
     assert len(seen) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import re
@@ -73,6 +74,13 @@ def test_formulas_are_formulas_and_pictures_pictures(notebook):
         if "Figure" in "".join(data["text/plain"]):
             assert "image/png" in data, "a reader who has not trusted the notebook sees no svg"
             assert base64.b64decode(data["image/png"])[1:4] == b"PNG"
+
+
+def test_a_notebook_carries_the_template_of_a_derivation():
+    """So that it runs copied alone into an empty folder."""
+    carried = [_source(c) for c in _code(_read(FOLDER/"check_my_derivation.ipynb")) if _source(c).startswith("template = ")]
+    assert [ast.literal_eval(c.removeprefix("template = ")) for c in carried] == [
+        (FOLDER.parent/"derivations"/"_template.py").read_text(encoding="utf-8")]
 
 
 def test_it_speaks_of_no_machine(notebook):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ ipywidgets = pytest.importorskip("ipywidgets")
 
 
 def parts(box):
-    menus, sliders = box.children[0].children
+    menus, sliders, _ = box.children[0].children
     return {m.description: m for m in menus.children}, {s.description: s for s in sliders.children}, box.children[1]
 
 
@@ -41,6 +42,37 @@ def test_menus_change_the_functions_and_a_wrong_one_is_said():
     assert picture.value != before and "<polyline" in picture.value
     menus["g"].value = "foo(z)"
     assert "unknown function" in picture.value and "<polyline" not in picture.value
+
+
+def test_a_curve_of_one_step_has_its_bounds_and_a_button_its_spectrum(monkeypatch):
+    """The bounds and the density are those of hx.bounds and hx.spectrum; a move computes no spectrum, and removes an old one."""
+    theory, line, numbers = hx.theories.one_step("erf", "sin"), np.array([1.0, 2.0, 3.0]), {"lam": 0.1, "alpha0": 2.0, "eta": 1.0}
+    box = theory.explore(line, **numbers)
+    _, sliders, picture = parts(box)
+    button, below = box.children[0].children[2].children[0], box.children[2]
+    found, law = hx.bounds("erf", "sin", alpha0=2, eta=1), hx.theories.spike("erf", "sin")(alpha0=2, eta=1, beta=1, Delta=0)
+    lines = theory.panels(line, numbers)[0].lines
+    assert lines["upper bound at the best ridge"][1] == pytest.approx([found.upper]*3)
+    assert lines["lower bound"][1] == pytest.approx([found.lower]*3) and "lower bound" in picture.value
+    assert min(lines["test error"][1]) > found.lower
+    assert not below.value and button.description == "Draw the spectrum"
+    button.click()
+    density = hx.spectrum("erf", r=law.r, c=law.c, alpha=2, beta=1)
+    drawn = theory.slow_panels(line, numbers)["spectrum"]()
+    assert drawn.title == "spectrum at n/d = 2" and drawn.lines["density"] == (density.x.tolist(), density.density.tolist())
+    assert below.value == svg([drawn])
+    monkeypatch.setattr(sys.modules["hermitex.theories.spectrum"], "spectrum", None)
+    sliders["eta"].value = 2.0
+    assert not below.value and "<polyline" in picture.value
+    sliders["lam"].value, sliders["eta"].value = 10.0, 0.01
+    assert "<polyline" in picture.value
+
+
+@pytest.mark.parametrize(("structure", "more"), [({"rows": "gaussian"}, {}), ({}, {"bias": 0.3}), ({}, {"dimension": 100.0})])
+def test_bounds_are_drawn_for_their_own_model_alone(structure, more):
+    theory = hx.theories.one_step("erf", "sin", **structure)
+    lines = theory.panels(np.array([1.0, 2.0]), {"lam": 0.1, "r": 1.0, "c": 1.0, "gamma": 0.9, **more})[0].lines
+    assert set(lines) == {"test error", "train error"}
 
 
 def test_letters_that_are_not_there_are_named():
