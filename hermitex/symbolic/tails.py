@@ -36,8 +36,9 @@ def as_erf(expr: Expr) -> Expr:
 
 
 def tails(expr: Expr) -> Expr:
-    """The expression with q + q erf(u) and 2 q - q erfc(u) as q erfc(-u), q - q erf(u) as q erfc(u), and ratios of intervals by their
-    nearer tail.
+    """The expression with q + q erf(u) and 2 q - q erfc(u) as q erfc(-u), q - q erf(u) as q erfc(u).
+
+    Ratios of intervals are written by their nearer tail.
 
     The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u + v > 0 and erfc(-u) - erfc(-v) else; a formula that
     divides by it or takes its logarithm is written for both cases.
@@ -92,7 +93,10 @@ def _rewritten(expr: Expr, middle: Expr | None) -> Expr:
 
 
 def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
-    """The sum of the terms, those together that are q and +-q erf(u), 2 q and -q erfc(u), or q erf(u) and -q erf(v); q may be a sum."""
+    """The sum of the terms, those together that are q and +-q erf(u), 2 q and -q erfc(u), or q erf(u) and -q erf(v).
+
+    In the first case q may be a sum.
+    """
     left = dict.fromkeys(terms)
     found = []
     alone: dict[Expr, tuple[Expr, Expr]] = {}  # q -> q erf(u), u
