@@ -16,6 +16,7 @@ from typing import Any
 from sympy import Add, Expr, Rational, S, Symbol, cos, expand, eye, pi, powsimp, sin, sqrt, zeros
 
 from hermitex.errors import HermitexError
+from hermitex.numbers.program import Program
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.invariance import linear_forms
@@ -144,11 +145,9 @@ class _Values:
     """g at a few generic points, to sort out what is no symmetry without algebra."""
 
     def __init__(self, g: Expr, variables: tuple[Symbol, ...]) -> None:
-        from hermitex.symbolic.digits.digit_program import StraightLine
-
         self.points = [[((37*k + 29*i + 11) % 83)/31 - 1.3 + i/17 for i in range(len(variables))] for k in range(4)]
         try:
-            self.program: Any = StraightLine(g, list(variables)).prepare() if g.free_symbols <= set(variables) else None
+            self.program: Any = Program(g, variables).digits if g.free_symbols <= set(variables) else None
             self.base = [self.program(*map(mpf, p)) for p in self.points] if self.program else []
         except (HermitexError, ArithmeticError, ValueError, TypeError):
             self.program = None
