@@ -189,6 +189,9 @@ def _at_bits(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], bits: i
 
 def _of_sums(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Evaluated],
              bits: int) -> tuple[Any, Any, Any]:
+    if outer.is_Rational:
+        value = mpf(int(outer.p)) / int(outer.q)
+        return value, abs(value) * mpf(2) ** (-bits - 10), abs(value)
     from hermitex.numbers.program import Program  # with NumPy, which an exact answer does not need
 
     values = [s.value for s in sums]

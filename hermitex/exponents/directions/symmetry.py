@@ -16,7 +16,6 @@ from typing import Any
 from sympy import Add, Expr, Rational, S, Symbol, cos, expand, eye, pi, powsimp, sin, sqrt, zeros
 
 from hermitex.errors import HermitexError
-from hermitex.numbers.program import Program
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.invariance import linear_forms
@@ -145,6 +144,8 @@ class _Values:
     """g at a few generic points, to sort out what is no symmetry without algebra."""
 
     def __init__(self, g: Expr, variables: tuple[Symbol, ...]) -> None:
+        from hermitex.numbers.program import Program  # with NumPy, which polynomials do not need
+
         self.points = [[((37*k + 29*i + 11) % 83)/31 - 1.3 + i/17 for i in range(len(variables))] for k in range(4)]
         try:
             self.program: Any = Program(g, variables).digits if g.free_symbols <= set(variables) else None
