@@ -26,7 +26,7 @@ from hermitex.symbolic.gaussian import Expectation
 _DEPTH, _OPS, _MANY = 14, 120, 2000  # functions inside one another, operations, and roots: beyond, there is no answer in seconds
 
 
-class Window(NamedTuple):
+class OpenInterval(NamedTuple):
     """An open interval of the real line."""
 
     lo: Expr
@@ -37,7 +37,7 @@ class Where(NamedTuple):
     """The variable, the window in which its zeros are wanted, and how deep the peeling is."""
 
     x: Symbol
-    window: Window
+    window: OpenInterval
     depth: int = 0
 
     def deeper(self, steps: int = 1) -> Where:
@@ -72,7 +72,7 @@ def real_roots(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Ex
     if t in S(expr).free_symbols - {x}:
         t = Dummy(x.name, real=True)
     f = exact(S(expr)).xreplace({x: t})
-    window = Window(S(lo), S(hi))
+    window = OpenInterval(S(lo), S(hi))
     return tuple(r for r in inside(zeros(f, Where(t, window)), *window) if _may_vanish(f, t, r))
 
 
@@ -332,7 +332,7 @@ def singularities(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Expr]:
     >>> sorted(singularities(log(x - 1) + 1/x, x, (-sp.oo, sp.oo)))
     [0, 1]
     """
-    return _singularities(f, Where(x, Window(*window)), set())
+    return _singularities(f, Where(x, OpenInterval(*window)), set())
 
 
 def _singularities(f: Expr, where: Where, seen: set[Expr]) -> list[Expr]:
@@ -382,4 +382,4 @@ def _shifts(u: Expr, v: Symbol, x: Symbol) -> bool:
 def _places(u: Expr, v: Symbol, x: Symbol) -> list[Expr]:
     if _shifts(u, v, x):
         return [-(u.subs(v, 0) / u.diff(v))]
-    return zeros(u, Where(v, Window(-sp.oo, sp.oo)))
+    return zeros(u, Where(v, OpenInterval(-sp.oo, sp.oo)))
