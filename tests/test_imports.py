@@ -19,7 +19,7 @@ ORDER = {"errors": 0, "symbols": 0, "hints": 0, "processor": 0, "show": 1, "solv
 TOGETHER = {room: group for group in ({"errors", "symbols"}, {"symbolic", "numbers", "check"}) for room in group}
 # The floors of symbolic: the longest name that fits tells a file's floor, which may use any before it, and its own.
 FLOORS = (
-    ("hooks", "budget", "deadline", "interrupts", "precision_lock", "arithmetic", "special", "subexpressions"),
+    ("hooks", "budget", "deadline", "interrupts", "arithmetic", "special", "subexpressions"),
     ("gaussian", "covariance", "law_constraints", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms",
      "tails", "conditioning", "conditional_expectation", "formula_size", "indexed_sums", "series.polynomials",
      "engine.rational_tidying"),

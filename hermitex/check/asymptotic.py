@@ -14,7 +14,7 @@ from sympy.core.function import AppliedUndef
 
 from hermitex.check.normal import SMALL, short, stein_form
 from hermitex.check.point_tests import STEPS
-from hermitex.check.sample_points import Point, Samples
+from hermitex.check.sample_points import Point, PointSamples
 from hermitex.check.unevaluated import evaluated
 from hermitex.check.values import INTEGRALS, NO_NUMBER, Functions, real, reduced, widest
 from hermitex.check.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
@@ -85,7 +85,7 @@ def check_approach(left: Expr, right: Expr, claim: AsymptoticClaim, points: int)
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 def _tried(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Check:
-    samples = Samples((left, right))
+    samples = PointSamples((left, right))
     gap, scale = _exact(left - right, claim), _exact(right, claim) if claim.order is None else claim.order
     found, reached = 10**3, set[int]()
     for i in range(4*points if samples.functions else points if len(samples.letters) > 1 else 1):

@@ -39,7 +39,7 @@ from sympy.core.function import AppliedUndef
 from hermitex.check.point_tests import PointTest
 from hermitex.check.sample_points import Point
 from hermitex.check.switch_points import switches
-from hermitex.check.values import Functions, NoNumber, Pair, Value, real
+from hermitex.check.values import Functions, NoNumber, SidePair, SideValue, real
 from hermitex.check.verdict import AGREES, OPEN, Check
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
@@ -155,12 +155,12 @@ def _added(node: ArraySum, terms: int, digits: int) -> tuple[Any, Any]:
 class _CountableTest(PointTest):
     """The test of two sides, with sums of finitely many terms in the place of integrals."""
 
-    def evaluate(self, point: Point, functions: Functions) -> Pair:
+    def evaluate(self, point: Point, functions: Functions) -> SidePair:
         """Both sides at numbers for the letters."""
         left, right = self.parts
         return _at(left.xreplace(point), right.xreplace(point), self.digits)
 
-    def _precisely(self, point: Point, functions: Functions) -> Pair:
+    def _precisely(self, point: Point, functions: Functions) -> SidePair:
         return self.evaluate(point, functions)
 
 
@@ -205,7 +205,7 @@ def _slow(exponent: Expr, n: Index, bound: set[Symbol]) -> bool:
     return bool(exponent.is_nonpositive or (exponent.diff(n, 2) == 0 and not (n in letters and letters & bound)))
 
 
-def _at(left: Expr, right: Expr, digits: int) -> Pair:
+def _at(left: Expr, right: Expr, digits: int) -> SidePair:
     """The sides at numbers, as sums of finitely many terms.
 
     Raises NoNumber where the rest of a sum is not known to be small.
@@ -225,7 +225,7 @@ def _at(left: Expr, right: Expr, digits: int) -> Pair:
         value, more = (real(e, digits + 16, _SHALLOW)[0] for e in (before, after))
         if fabs(more - value) > fabs(more)*mp.mpf(10)**(-digits - 14):
             raise NoNumber("the rest of a sum beyond its terms is not small")
-    return Pair(*(Value(*real(side, digits + 2, _SHALLOW)) for side in sides))
+    return SidePair(*(SideValue(*real(side, digits + 2, _SHALLOW)) for side in sides))
 
 
 def _terms(node: ArraySum, digits: int) -> int | None:

@@ -13,9 +13,9 @@ from typing import Any
 from sympy import Expr, Heaviside, Piecewise, atan2, ceiling, floor, sign
 
 from hermitex.check import ratio
-from hermitex.check.sample_points import Point, Samples, ranges
+from hermitex.check.sample_points import Point, PointSamples, ranges
 from hermitex.check.switch_points import SwitchPoints
-from hermitex.check.values import INTEGRALS, NO_NUMBER, Functions, Pair, apart, fast, precise
+from hermitex.check.values import INTEGRALS, NO_NUMBER, Functions, SidePair, apart, fast, precise
 from hermitex.check.verdict import AGREES, FAILS, OPEN, Check, CounterExample, plain
 from hermitex.errors import BudgetExceeded, first_line
 from hermitex.symbolic.arithmetic import mp
@@ -37,7 +37,7 @@ class PointTest:
     def __init__(self, left: Expr, right: Expr, digits: int, needed: tuple[Condition, ...] = ()) -> None:
         self.sides, self.digits = (left, right), digits
         self.parts = apart(left, right)
-        self.samples = Samples(self.sides, needed)
+        self.samples = PointSamples(self.sides, needed)
         self.bare = not any(side.has(*INTEGRALS) for side in self.sides)
         self.agreed: list[tuple[Point, int]] = []       # points, and the digits to which both sides agree
         self._functions_at: list[Functions] = []        # what stands for the undefined functions there
@@ -197,11 +197,11 @@ class PointTest:
         self.used.update({t.text: None for t in functions.values()})
         return None
 
-    def evaluate(self, point: Point, functions: Functions) -> Pair:
+    def evaluate(self, point: Point, functions: Functions) -> SidePair:
         """Both sides without their common terms, in fast numbers."""
         return fast(self.parts, point, functions)
 
-    def _precisely(self, point: Point, functions: Functions) -> Pair | None:
+    def _precisely(self, point: Point, functions: Functions) -> SidePair | None:
         try:
             with work(STEPS), effort(SECONDS/3):
                 return precise(self.parts, point, functions, self.digits + 2)
@@ -211,7 +211,7 @@ class PointTest:
             pass
         return None
 
-    def _confirmed(self, pair: Pair, point: Point, functions: Functions) -> tuple[Check | None, bool]:
+    def _confirmed(self, pair: SidePair, point: Point, functions: Functions) -> tuple[Check | None, bool]:
         """(the refutation, whether it is known) of a difference that 30 digits, or a second rule, show or do not show."""
         if self.bare:
             return self._refuted(pair, point, functions, ""), True
@@ -223,7 +223,7 @@ class PointTest:
         how = "averages over three variables have no 30 digits; the difference is a hundred times their errors"
         return self._refuted(pair, point, functions, how), True
 
-    def _refuted(self, pair: Pair, point: Point, functions: Functions, how: str) -> Check:
+    def _refuted(self, pair: SidePair, point: Point, functions: Functions, how: str) -> Check:
         chosen = {f.__name__: t.text for f, t in functions.items()}
         left, right = pair.left.number, pair.right.number
         if self.parts != self.sides:
@@ -241,7 +241,7 @@ class PointTest:
         """lhs/rhs as a simple product of powers of the letters, fitted at points near 1 and verified at others."""
         found = [c for c in ratio.candidates(self.sides, self.samples.letters) if not undefined_functions(c)][:ratio.MOST]
 
-        known_pairs: dict[Any, Pair | None] = {}
+        known_pairs: dict[Any, SidePair | None] = {}
 
         def quotient(point: Point) -> Any:
             key = tuple(point.items())

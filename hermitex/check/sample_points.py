@@ -33,7 +33,7 @@ class Trial(NamedTuple):
     build: Callable[..., Expr]
 
 
-class Samples:
+class PointSamples:
     """Points of the domain for the letters and the undefined functions of two sides."""
 
     def __init__(self, sides: Sequence[Expr], needed: Sequence[Condition] = ()) -> None:

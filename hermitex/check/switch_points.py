@@ -31,7 +31,7 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
-from hermitex.check.sample_points import Point, Samples
+from hermitex.check.sample_points import Point, PointSamples
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.numbers.places import joined, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared
@@ -65,7 +65,7 @@ def switches(expr: Expr) -> list[Expr]:
 class SwitchPoints:
     """The places at which the switches of two sides turn, letter by letter."""
 
-    def __init__(self, samples: Samples) -> None:
+    def __init__(self, samples: PointSamples) -> None:
         self.samples = samples
         letters, base = set(samples.letters), samples.near(0)
         found = [g for side in samples.sides for g in (*switches(side), *_steps(side, base))]

@@ -59,18 +59,18 @@ class NoNumber(ArithmeticError):
     """The reason, in words of the claim, why an expression has no number."""
 
 
-class Value(NamedTuple):
+class SideValue(NamedTuple):
     """A number, real or complex, and its absolute error."""
 
     number: Any
     error: Any
 
 
-class Pair(NamedTuple):
+class SidePair(NamedTuple):
     """Both sides at a point."""
 
-    left: Value
-    right: Value
+    left: SideValue
+    right: SideValue
 
     @property
     def gap(self) -> Any:
@@ -105,7 +105,7 @@ class Pair(NamedTuple):
 
 
 # -- fast --------------------------------------------------------------------------------------------------------------
-def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions) -> Pair:
+def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions) -> SidePair:
     """Both sides in floats.
 
     Raises
@@ -121,7 +121,7 @@ def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions) -> Pair:
         left, right = (_fast(side, point) for side in concrete)
     if not all(mp.isfinite(v.number) and mp.isfinite(v.error) for v in (left, right)):
         raise NoNumber("a side is not finite")
-    return Pair(left, right)
+    return SidePair(left, right)
 
 
 def refuse_large(side: Expr, point: Point) -> None:
@@ -146,17 +146,17 @@ def refuse_large(side: Expr, point: Point) -> None:
             raise NoNumber(f"{type(e).__name__.lower()} of more than {LARGEST} binary digits")
 
 
-def _fast(side: Expr, point: Point) -> Value:
+def _fast(side: Expr, point: Point) -> SideValue:
     if side.has(Sum, Product, Integral):
         side = as_averages(integrated(added_up(side.xreplace(point))))
     side = side.replace(lambda e: isinstance(e, Prox | Moreau) and not e.loss.smooth, lambda e: e.doit(deep=False)).xreplace(point)
     found = {}
     for node in top_nodes(side):
         try:
-            found[node] = Value(*map(_long, _average(node)))
+            found[node] = SideValue(*map(_long, _average(node)))
         except (NoNumber, HermitexError):  # more than three variables, averages inside of it: by the rules of `.evalf`
             checkpoint("evaluating both sides of a claim")
-            found[node] = Value(*real(node, 18))
+            found[node] = SideValue(*real(node, 18))
     if not found:
         return _precise(side, 52)
     value = _number(side.xreplace({node: Float(str(v.number), 35) for node, v in found.items()}))
@@ -164,7 +164,7 @@ def _fast(side: Expr, point: Point) -> Value:
     for node, v in found.items():
         moved = {n: Float(str(w.number + (v.error if n is node else 0)), 35) for n, w in found.items()}
         error += fabs(_number(side.xreplace(moved)) - value)
-    return Value(value, error)
+    return SideValue(value, error)
 
 
 @kept(512)
@@ -216,7 +216,7 @@ def _number(expr: Expr) -> Any:
 
 
 # -- to the digits asked for -------------------------------------------------------------------------------------------
-def precise(sides: tuple[Expr, Expr], point: Point, functions: Functions, digits: int) -> Pair:
+def precise(sides: tuple[Expr, Expr], point: Point, functions: Functions, digits: int) -> SidePair:
     """Both sides by `.evalf`, to that many digits where this is possible; averages of three variables and more are refused."""
     if max(map(widest, sides)) > 2:
         raise NoNumber("averages over three variables are known to fewer digits")
@@ -227,17 +227,17 @@ def precise(sides: tuple[Expr, Expr], point: Point, functions: Functions, digits
     wide = max(map(widest, concrete))
     with mp.workdps(digits + 10):  # or the numbers would be rounded to doubles
         left, right = (_precise(side, digits if wide < 2 else min(digits, 14)) for side in concrete)
-    return Pair(left, right)
+    return SidePair(left, right)
 
 
-def _precise(side: Expr, digits: int) -> Value:
+def _precise(side: Expr, digits: int) -> SideValue:
     try:
-        return Value(*real(side, digits, 420 if side.has(*INTEGRALS) else 4000))
+        return SideValue(*real(side, digits, 420 if side.has(*INTEGRALS) else 4000))
     except NO_NUMBER:
         if side.has(*INTEGRALS, Product) or not (value := side.evalf(digits)).is_number or value.is_real:
             raise
         re, im = (mp.mpf(str(part)) for part in value.as_real_imag())
-        return Value(mp.mpc(re, im), fabs(mp.mpc(re, im))*mp.mpf(10)**(1 - digits))
+        return SideValue(mp.mpc(re, im), fabs(mp.mpc(re, im))*mp.mpf(10)**(1 - digits))
 
 
 def real(expr: Expr, digits: int, against_cancellation: int = 420) -> tuple[Any, Any]:

@@ -70,7 +70,7 @@ _SMALL = ("erfc", "tail", "ndtr", "expit")
 _LARGE = ("cosh", "sinh", "expm1")
 
 
-class Scaled(NamedTuple):
+class ScaledFactor(NamedTuple):
     """exp(exponent) rest."""
 
     exponent: Expr
@@ -139,45 +139,45 @@ def _large_small(kind: str, base: Expr, n: Expr) -> tuple[bool, bool]:
     return (small, large) if n.is_negative else (large, small)
 
 
-def split_exponential(f: Expr) -> Scaled:
+def split_exponential(f: Expr) -> ScaledFactor:
     """exp(e) g = f, g neither very large nor very small through an exponential of its own."""
     if f.is_Mul:
         parts = [split_exponential(g) for g in f.args]
-        return Scaled(Add(*(p.exponent for p in parts)), Mul(*(p.rest for p in parts)))
+        return ScaledFactor(Add(*(p.exponent for p in parts)), Mul(*(p.rest for p in parts)))
     base, n = _power(f)
     if isinstance(f, exp):
-        return Scaled(f.args[0], S.One)
+        return ScaledFactor(f.args[0], S.One)
     if n != 1 and n.is_number and _kind(base):
         own = split_exponential(base)
-        return Scaled(n*own.exponent, Pow(own.rest, n))
+        return ScaledFactor(n*own.exponent, Pow(own.rest, n))
     return _one(f)
 
 
-def _one(f: Expr) -> Scaled:
+def _one(f: Expr) -> ScaledFactor:
     name = type(f).__name__
     if isinstance(f, erfc | tail):
-        return Scaled(-above(f.args[0]), tame_erfc(f.args[0]))
+        return ScaledFactor(-above(f.args[0]), tame_erfc(f.args[0]))
     if name == "ndtr":
         b = -f.args[0]/sqrt(2)
-        return Scaled(-above(b), tame_erfc(b)/2)
+        return ScaledFactor(-above(b), tame_erfc(b)/2)
     if name == "exp_erfc":
-        return Scaled(f.args[0] - above(f.args[1]), tame_erfc(f.args[1]))
+        return ScaledFactor(f.args[0] - above(f.args[1]), tame_erfc(f.args[1]))
     if name == "expm1":
-        return Scaled(rise(f.args[0]), tame_expm1(f.args[0]))
+        return ScaledFactor(rise(f.args[0]), tame_expm1(f.args[0]))
     if name == "expit":
-        return Scaled(-logaddexp(S.Zero, -f.args[0]), S.One)
+        return ScaledFactor(-logaddexp(S.Zero, -f.args[0]), S.One)
     if isinstance(f, cosh | sinh):
         up, down = exp(f.args[0]), exp(-f.args[0])
         return _sum((up + down if isinstance(f, cosh) else up - down)/2)
-    return _sum(f) if _kind(f) == "sum" else Scaled(S.Zero, f)
+    return _sum(f) if _kind(f) == "sum" else ScaledFactor(S.Zero, f)
 
 
-def _sum(f: Expr) -> Scaled:
+def _sum(f: Expr) -> ScaledFactor:
     """The largest exponent of the terms, and the sum of what is left of them."""
     terms = [split_exponential(t) for t in Add.make_args(expand(f, deep=False))]
     exponents = list(dict.fromkeys(t.exponent for t in terms))
     top = exponents[0] if len(exponents) == 1 else largest(*exponents)
-    return Scaled(top, Add(*(exp(short(t.exponent - top))*t.rest for t in terms)))
+    return ScaledFactor(top, Add(*(exp(short(t.exponent - top))*t.rest for t in terms)))
 
 
 def short(e: Expr) -> Expr:

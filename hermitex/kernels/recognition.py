@@ -43,6 +43,7 @@ from hermitex.errors import NoClosedForm, NotConverged
 from hermitex.kernels import exponent_scales
 from hermitex.kernels.exponent_scales import logaddexp, tail
 from hermitex.kernels.temperature import at_temperature
+from hermitex.numbers.tail_forms import expm1, log1p
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.special import ImErf, ReErf
 
@@ -54,14 +55,6 @@ class expit(Function):
 
 class ndtr(Function):
     """(1 + erf(x/sqrt 2))/2."""
-
-
-class log1p(Function):
-    """log(1 + x)."""
-
-
-class expm1(Function):
-    """exp(x) - 1."""
 
 
 class log1mexp(Function):

@@ -71,6 +71,14 @@ def _softplus_ball(u: acb, analytic: bool) -> acb:
     return u + _log1p_ball((-u).exp(), analytic) if u.real > 0 else _log1p_ball(u.exp(), analytic)
 
 
+def _exponential_digits(u: Any) -> Any:
+    """exp u, and its limits where no sum could tell it from them."""
+    farthest = 2**14  # binary digits of an argument before its point: an exponential of more takes mpmath seconds, or all memory
+    if isinstance(u, mp.mpf) and mp.isfinite(u) and mp.mag(u) > farthest:
+        return mp.inf if u > 0 else mp.zero
+    return mp.exp(u)
+
+
 def _softplus_digits(u: Any) -> Any:
     return mp.log1p(mp.exp(u)) if mp.re(u) < 0 else u + mp.log1p(mp.exp(-u))
 
@@ -115,7 +123,7 @@ def _bessel(name: str, function: Callable[[Any, Any], Any], *, entire: bool) -> 
 
 
 TABLE: dict[str, Evaluation] = {
-    "exp": Evaluation(lambda a: scaled.exponential(a.plain()), acb.exp, mp.exp),
+    "exp": Evaluation(lambda a: scaled.exponential(a.plain()), acb.exp, _exponential_digits),
     "expm1": Evaluation(lambda a: scaled.expm1(a.plain()), acb.expm1, mp.expm1),
     "log": Evaluation(scaled.logarithm, acb.log, mp.log, cut=True),
     "log1p": Evaluation(scaled.log1p, _log1p_ball, mp.log1p, cut=True),
@@ -156,6 +164,22 @@ TABLE: dict[str, Evaluation] = {
     "Shi": Evaluation(_of_doubles(lambda u: special.shichi(u)[0]), acb.shi, mp.shi),
     **{name: Evaluation(_of_doubles(doubles), ball, digits) for name, (doubles, ball, digits) in NORMAL_FUNCTIONS.items()},
 }
+
+#: Functions of which only mpmath knows numbers, by SymPy's name; the others bear mpmath's.
+_BY_MPMATH: dict[str, Callable[..., Any]] = {
+    "uppergamma": lambda s, x: mp.gammainc(s, x), "lowergamma": lambda s, x: mp.gammainc(s, 0, x), "LambertW": mp.lambertw,
+    "LogFactorial": lambda x: mp.loggamma(x + 1), "elliptic_k": mp.ellipk, "elliptic_e": mp.ellipe,
+    "hermite_prob": lambda n, x: mp.hermite(n, x/mp.sqrt(2))/mp.sqrt(2)**n,
+}
+_SAME_NAME = ("beta", "hermite", "legendre", "polylog", "airyai", "airybi", "sinc", "factorial2", "binomial", "expint")
+
+
+def by_mpmath(e: sp.Expr) -> Callable[..., Any] | None:
+    """The function of mpmath's numbers at the head of an expression, or None; a node may bring its own, `mpmath_value`."""
+    name = e.func.__name__
+    own = getattr(e.func, "mpmath_value", None) or _BY_MPMATH.get(name)
+    return own or (getattr(mp, name) if name in _SAME_NAME else None)
+
 
 #: SymPy's functions of one analytic formula that are evaluated by another.
 REWRITTEN: dict[Any, Callable[..., sp.Expr]] = {

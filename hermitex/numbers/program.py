@@ -28,7 +28,7 @@ from sympy.logic.boolalg import Boolean, BooleanFunction
 from hermitex.errors import NoClosedForm
 from hermitex.numbers import floats_with_exponent as scaled
 from hermitex.numbers.floats_with_exponent import Scaled
-from hermitex.numbers.function_table import REWRITTEN, TABLE
+from hermitex.numbers.function_table import REWRITTEN, TABLE, by_mpmath
 from hermitex.numbers.tail_forms import (
     erfc_tail,
     expm1,
@@ -40,7 +40,6 @@ from hermitex.numbers.tail_forms import (
     softplus,
 )
 from hermitex.symbolic.arithmetic import mp
-from hermitex.symbolic.digits.digit_program import mpmath_function
 from hermitex.symbolic.losses import Loss
 
 #: Operations that switch from one analytic formula to another where their last argument changes sign.
@@ -297,7 +296,7 @@ class Program:
 
     def _by_mpmath(self, e: Expr) -> int:
         """A function of which only mpmath knows numbers, or a node that brings its own: one point at a time."""
-        function = mpmath_function(e)
+        function = by_mpmath(e)
         if function is None:
             raise NoClosedForm(self.expr, f"{e.func} has no numeric rule")
         arguments = [a for a in e.args if not isinstance(a, Loss)]
@@ -618,6 +617,13 @@ def _without_radius(value: Any) -> acb:
 
 def _number_of(ball: acb) -> Any:
     return middle_of(ball.real) if ball.imag == 0 else mp.mpc(middle_of(ball.real), middle_of(ball.imag))
+
+
+def ball_at(program: Program, values: Sequence[Any]) -> tuple[Any, Any]:
+    """(middle, radius) of a program with balls at numbers of mpmath, at mpmath's working precision."""
+    with ctx.workprec(mp.prec):
+        ball = program.balls(*map(_without_radius, values))
+        return _number_of(ball), middle_of(ball.real.rad()) + middle_of(ball.imag.rad())
 
 
 def _mp_constant(e: Expr) -> Any:

@@ -73,9 +73,9 @@ def _normal_form(expr: Any) -> Any:
 
 
 def _numeric(expr: Any, variables: Any) -> Any:
-    from hermitex.symbolic.digits.digit_program import StraightLine
+    from hermitex.numbers.program import Program
 
-    return StraightLine(expr, variables)
+    return Program(expr, variables).digits
 
 
 def _conditional(expr: Any, variables: Any, condition: Any, cov: Any) -> Any:

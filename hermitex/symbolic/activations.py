@@ -16,7 +16,7 @@ from hermitex import symbols
 from hermitex.errors import BadInput
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.growth import majorant
-from hermitex.symbolic.named_functions import FUNCTIONS, NamedFunction, Operation
+from hermitex.symbolic.named_functions import FUNCTIONS, FunctionOfSeveral, NamedFunction
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.parsing import expression, undeclared
 from hermitex.symbolic.pieces import breakpoints
@@ -106,11 +106,11 @@ class _Activations(dict):
         return self[name] if name in self else default  # noqa: SIM401 - dict.get would not make He7
 
 
-def _judged(function: NamedFunction | Operation) -> Any:
+def _judged(function: NamedFunction | FunctionOfSeveral) -> Any:
     return Activation(function.name, function.form, function.parameters) if isinstance(function, NamedFunction) else function
 
 
-NAMED: dict[str, Activation | Operation] = _Activations({name: _judged(f) for name, f in FUNCTIONS.items()})
+NAMED: dict[str, Activation | FunctionOfSeveral] = _Activations({name: _judged(f) for name, f in FUNCTIONS.items()})
 
 
 def activation(sigma: Any) -> Activation:
@@ -137,7 +137,7 @@ The activation that a name, a text, an expression in z, a SymPy function or an `
         return _from_class(sigma)
     if isinstance(sigma, str):
         return _from_text(sigma.strip())
-    if isinstance(sigma, Operation | Lambda) or (callable(sigma) and not isinstance(sigma, Expr)):
+    if isinstance(sigma, FunctionOfSeveral | Lambda) or (callable(sigma) and not isinstance(sigma, Expr)):
         return _from_callable(sigma)
     expr = expression(sigma)
     return _of_one_variable(str(expr), expr)

@@ -9,15 +9,45 @@ thread that raised it beside another's work would change the digits of that work
 from __future__ import annotations
 
 import copyreg
+import threading
 from typing import TYPE_CHECKING, Any
 
 from mpmath import MPContext
 from mpmath.libmp import MPZ
 
-from hermitex.symbolic.precision_lock import Held
+from hermitex.symbolic.budget import checkpoint
 
 if TYPE_CHECKING:
     from mpmath import mpf
+
+
+_lock = threading.RLock()
+
+
+class Held:
+    """A precision manager of mpmath that holds the context while it is in force."""
+
+    def __init__(self, manager: Any) -> None:
+        self.manager = manager
+
+    def __call__(self, function: Any) -> Any:
+        return self.manager(function)
+
+    def __enter__(self) -> None:
+        wait = 0.05  # seconds between two looks at the budget of a thread that waits
+        while not _lock.acquire(timeout=wait):
+            checkpoint("waiting for another thread's digits")
+        try:
+            self.manager.__enter__()
+        except BaseException:
+            _lock.release()
+            raise
+
+    def __exit__(self, *error: Any) -> None:
+        try:
+            self.manager.__exit__(*error)
+        finally:
+            _lock.release()
 
 
 class Arithmetic(MPContext):  # type: ignore[misc]

@@ -1,16 +1,13 @@
 """deadline = budget + grace: what the cooperative checks of a budget of CPU seconds miss, an alarm ends.
 
-A thread waits next to the work and, when the budget is used up, has an exception raised in it: in whatever thread that is, after
-a fork too. The exception is a `BaseException`, so that no ``except Exception`` on the way can swallow it, and is raised
-again until it is heard. In a coroutine it waits until that one runs: another is not disturbed. Deadlines may be nested.
+A thread waits next to the work and, when the budget is used up, has an exception raised in it, in whatever thread that is. The
+exception is a `BaseException`, so that no ``except Exception`` on the way can swallow it, and is raised again until it is heard.
+Deadlines may be nested.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import inspect
-import os
 import signal
 import sys
 import threading
@@ -24,7 +21,6 @@ from hermitex.errors import BudgetExceeded
 from hermitex.processor import PAUSE, WAITING, processor_seconds
 from hermitex.symbolic.budget import budget, effort, ends, patient
 from hermitex.symbolic.interrupts import behind
-from hermitex.symbolic.precision_lock import held, let_go
 
 # What a budget may be overrun by, a share of it and seconds, before it rings from outside; seconds from one look to the next.
 GRACE, LEAST, AGAIN = 0.05, 0.2, 0.1
@@ -45,22 +41,6 @@ class _Unraisable:
     def __call__(self, what: sys.UnraisableHookArgs) -> None:
         if not issubclass(what.exc_type, Alarm):
             self._hook(what)
-
-
-class _Starting:
-    """Held while a thread starts: until it runs it bears the number of the one that starts it, and would hear its alarms."""
-
-    def __init__(self) -> None:
-        self.free()
-
-    def free(self) -> None:
-        """A lock that nobody holds, as a forked process needs."""
-        self.lock = threading.Lock()
-
-
-_starting = _Starting()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_starting.free)
 
 
 def deadline(seconds: float | None) -> AbstractContextManager[None]:
@@ -111,18 +91,17 @@ class _Deadline(AbstractContextManager[None]):
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        self._held, self._begun = held(), processor_seconds()
+        self._begun = processor_seconds()
         self._bound.__enter__()
         if not isinstance(sys.unraisablehook, _Unraisable):
             sys.unraisablehook = _Unraisable(sys.unraisablehook)
         around = ends() if self._cpu else None
         self._watched = self.seconds is not None or around is not None
         if self._watched:
-            self._thread, self._frame = threading.get_ident(), _coroutine()
+            self._thread = threading.get_ident()
             watch = threading.Thread(target=self._watch, args=(self._clock(around),), name="hermitex deadline", daemon=True)
             try:
-                with _starting.lock:
-                    watch.start()
+                watch.start()
             except BaseException:  # an outer alarm while the thread starts: nobody would switch this one off
                 self._leave(None, None, None)
                 raise
@@ -150,7 +129,6 @@ class _Deadline(AbstractContextManager[None]):
             try:
                 self._bound.__exit__(kind, error, trace)
                 self._switch_off()
-                let_go(self._held)
                 break
             except Alarm:
                 pass
@@ -158,59 +136,31 @@ class _Deadline(AbstractContextManager[None]):
     def _watch(self, left: Callable[[], float]) -> None:
         # Several processes use up CPU seconds faster than the clock on the wall: half of what is left, then another look.
         while not self._over.wait(min(max(left()/2, AGAIN), threading.TIMEOUT_MAX)):
-            with _starting.lock, self._lock:
+            with self._lock:
                 if left() <= 0 and not self._over.is_set() and self._runs():
                     self._step = self._step or _step_of(sys._current_frames().get(self._thread))
                     self._rang = True
                     _raise_in(self._thread, self._alarm)
 
     def _runs(self) -> bool:
-        """Whether the body runs: no deadline is being entered or left there, and a coroutine that waits is not on the stack.
+        """Whether the body runs: no deadline is being entered or left there.
 
         A library that ends with an exception comes to no step of Python before the first of `__exit__`: raised there, the alarm
         would switch nothing off and ring for ever.
         """
         doors = _Deadline.__enter__.__code__, _Deadline.__exit__.__code__
-        frame, found = sys._current_frames().get(self._thread), self._frame is None
-        while frame is not None:
-            if frame.f_code in doors:
-                return False
-            found = found or frame is self._frame
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None and frame.f_code not in doors:
             frame = frame.f_back
-        return found
+        return frame is None
 
     def _switch_off(self) -> None:
         self._over.set()
         if self._watched:
             with self._lock:  # nothing rings from here on
                 pass
-            if self._rang:
-                self._hear()
-        self._frame = None
-
-    def _hear(self) -> None:
-        """Have the alarm out that may not have been heard yet.
-
-        It is not taken back in the thread that it is for: a profiler of Python 3.11 never comes to the next step then.
-        """
-        if self._thread != threading.get_ident():
-            _raise_in(self._thread, None)
-            return
-        try:
-            _raise_in(self._thread, self._alarm)
-            while True:
-                pass
-        except self._alarm:
-            pass
-
-
-def _coroutine() -> FrameType | None:
-    """The frame of the `with` statement if that of a coroutine; contextlib may stand between."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename == contextlib.__file__:
-        frame = frame.f_back
-    suspends = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-    return frame if frame is not None and frame.f_code.co_flags & suspends else None
+            if self._rang:  # it may not have been heard yet
+                _raise_in(self._thread, None)
 
 
 def _step_of(frame: FrameType | None) -> str:

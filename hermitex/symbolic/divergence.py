@@ -47,7 +47,7 @@ from hermitex.errors import HermitexError, brief
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.bounds.line_existence import rays
-from hermitex.symbolic.bounds.transseries import Undecided
+from hermitex.symbolic.bounds.transseries import IncomparableScales
 from hermitex.symbolic.budget import effort
 from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.gaussian import Bound, Expectation
@@ -134,7 +134,7 @@ def _of_node(node: Expectation | ArraySum) -> Iterator[Condition]:
         for line, t in rays(term, normals):
             try:
                 scale = expand_at_infinity(line, t).top
-            except Undecided:
+            except IncomparableScales:
                 continue
             found = _falling([(power, rate) for (power, _), rate in (scale.exponents if scale else ())])
             if found.free_symbols:

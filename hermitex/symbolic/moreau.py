@@ -215,7 +215,7 @@ class Moreau(_Minimisation):
     def mpmath_value(loss: Loss, omega: Any, V: Any, *values: Any) -> Any:
         """The minimum at mpmath's working precision."""
         f = _minimiser(loss, omega, V, values)
-        return (f - omega) ** 2 / (2 * V) + _programs(loss, mp.prec)[2](f, *values)
+        return (f - omega) ** 2 / (2 * V) + _programs(loss)[2](f, *values)
 
 
 # -- reading what the user gave ----------------------------------------------------------------------------------------
@@ -368,13 +368,13 @@ def _shifted(core: Expr, a: Expr, b: Expr) -> Expr:
 
 # -- digits ------------------------------------------------------------------------------------------------------------
 @lru_cache(maxsize=256)
-def _programs(loss: Loss, prec: int) -> tuple[Any, Any, Any]:
-    """l', l'' and l as programs of (f, parameters) at one precision."""
-    from hermitex.symbolic.digits.digit_program import StraightLine
+def _programs(loss: Loss) -> tuple[Any, Any, Any]:
+    """l', l'' and l as functions of (f, parameters)."""
+    from hermitex.numbers.program import Program
 
     slope = loss.slope if loss.smooth else loss.expr.diff(loss.f)
     forms = (slope, loss.curvature if loss.smooth else S.Zero, loss.expr)
-    return tuple(StraightLine(e, [loss.f, *loss.parameters]).prepare() for e in forms)  # type: ignore[return-value]
+    return tuple(Program(e, [loss.f, *loss.parameters]).digits for e in forms)  # type: ignore[return-value]
 
 
 def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
@@ -385,7 +385,7 @@ def _minimiser(loss: Loss, omega: Any, V: Any, values: tuple) -> Any:
         raise NoClosedForm(loss, "a proximal operator is for real arguments, and a square root in them is not real")
     omega, V, values = mp.re(omega), mp.re(V), tuple(mp.re(v) for v in values)
     with mp.workprec(goal + 20):
-        slope, curvature, _ = _programs(loss, goal + 20)
+        slope, curvature, _ = _programs(loss)
         lo, hi = (e if isinstance(e, mpf) else _end(e, loss, values) for e in loss.domain)
         low, high, before = lo, hi, mpf("inf")
         for f in (mpf(omega), mpf(0)):  # both ends of the bracket from what rises
@@ -423,9 +423,9 @@ def _snapped(f: Any, loss: Loss, values: tuple) -> Any:
 def _end(e: Expr, loss: Loss, values: tuple) -> Any:
     if e in (oo, -oo):
         return mpf("inf") if e is oo else mpf("-inf")
-    from hermitex.symbolic.digits.digit_program import StraightLine
+    from hermitex.numbers.program import Program
 
-    return StraightLine(e, list(loss.parameters))(*values)
+    return Program(e, loss.parameters).digits(*values)
 
 
 def _inside(low: Any, high: Any) -> Any:

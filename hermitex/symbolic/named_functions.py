@@ -83,7 +83,7 @@ class NamedFunction:
 
 
 @dataclass(frozen=True)
-class Operation:
+class FunctionOfSeveral:
     """A named function of several arguments, or of one that is no activation: Max, floor, Rational, ..."""
 
     name: str
@@ -130,15 +130,15 @@ _SYMPY = (
     sympy.acoth, sympy.erfi, sympy.erfinv, sympy.erfcinv, sympy.floor, sympy.ceiling, sympy.frac, sympy.gamma,
     sympy.loggamma, sympy.digamma, sympy.Ei, sympy.LambertW, sympy.DiracDelta)
 _TWO = (sympy.besseli, sympy.besselj, sympy.besselk, sympy.bessely, sympy.polygamma, sympy.atan2, sympy.beta)
-_SEVERAL: dict[str, Operation] = {
-    "Max": Operation("Max", Max), "Min": Operation("Min", Min), "max": Operation("max", Max),
-    "min": Operation("min", Min), "Rational": Operation("Rational", lambda p, q=S.One: p/q),
-    "factorial": Operation("factorial", lambda n: sympy.gamma(n + 1), 1),
-    "binomial": Operation("binomial", lambda n, k: sympy.gamma(n + 1)/(sympy.gamma(k + 1)*sympy.gamma(n - k + 1)), 2),
-    "mod": Operation("mod", lambda a, b: a - b*sympy.floor(a/b), 2),
-    "Mod": Operation("Mod", lambda a, b: a - b*sympy.floor(a/b), 2),
-    "median": Operation("median", lambda a, b, c: Max(Min(a, b), Min(c, Max(a, b))), 3),
-    **{f.__name__: Operation(f.__name__, f, 2) for f in _TWO},
+_SEVERAL: dict[str, FunctionOfSeveral] = {
+    "Max": FunctionOfSeveral("Max", Max), "Min": FunctionOfSeveral("Min", Min), "max": FunctionOfSeveral("max", Max),
+    "min": FunctionOfSeveral("min", Min), "Rational": FunctionOfSeveral("Rational", lambda p, q=S.One: p/q),
+    "factorial": FunctionOfSeveral("factorial", lambda n: sympy.gamma(n + 1), 1),
+    "binomial": FunctionOfSeveral("binomial", lambda n, k: sympy.gamma(n + 1)/(sympy.gamma(k + 1)*sympy.gamma(n - k + 1)), 2),
+    "mod": FunctionOfSeveral("mod", lambda a, b: a - b*sympy.floor(a/b), 2),
+    "Mod": FunctionOfSeveral("Mod", lambda a, b: a - b*sympy.floor(a/b), 2),
+    "median": FunctionOfSeveral("median", lambda a, b, c: Max(Min(a, b), Min(c, Max(a, b))), 3),
+    **{f.__name__: FunctionOfSeveral(f.__name__, f, 2) for f in _TWO},
 }
 
 
@@ -165,7 +165,7 @@ class _Functions(dict):
 
 _HERMITE = re.compile(r"He(\d{1,6})")
 
-FUNCTIONS: dict[str, NamedFunction | Operation] = _Functions(
+FUNCTIONS: dict[str, NamedFunction | FunctionOfSeveral] = _Functions(
     {name: NamedFunction(name, form) for name, form in _FORMS.items()}
     | {f.__name__: NamedFunction(f.__name__, f(z)) for f in _SYMPY}
     | {

@@ -36,7 +36,7 @@ from sympy.core.relational import Equality, Relational, Unequality
 from hermitex.errors import AssumptionNeeded, BadInput, NoClosedForm
 from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.order import between, compare, exact, inside, ordered, sign_of
-from hermitex.symbolic.breaks.roots import Where, Window, singularities, zeros
+from hermitex.symbolic.breaks.roots import OpenInterval, Where, singularities, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared, relations
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.formula_size import operations
@@ -136,19 +136,19 @@ def _on_the_line(expr: Expr, x: Symbol) -> tuple[Symbol, Expr]:
 _REAL = Symbol("x", real=True).assumptions0
 
 
-def _window(lo: Expr, hi: Expr) -> Window:
-    w = Window(exact(S(lo)), exact(S(hi)))
+def _window(lo: Expr, hi: Expr) -> OpenInterval:
+    w = OpenInterval(exact(S(lo)), exact(S(hi)))
     if compare(w.lo, w.hi) >= 0:
         raise BadInput(f"the window ({lo}, {hi}) is empty")
     return w
 
 
 @kept(2048)
-def _pieces(f: Expr, t: Symbol, w: Window) -> tuple[Piece, ...]:
+def _pieces(f: Expr, t: Symbol, w: OpenInterval) -> tuple[Piece, ...]:
     return tuple(_merged(_split(f, t, w)))
 
 
-def _split(expr: Expr, t: Symbol, w: Window) -> list[Piece]:
+def _split(expr: Expr, t: Symbol, w: OpenInterval) -> list[Piece]:
     """Resolve the innermost switches on the intervals between their break points, then go outward on each."""
     checkpoint("resolving switches")
     ready = tuple(dict.fromkeys(_ready(expr, t)))
@@ -159,7 +159,7 @@ def _split(expr: Expr, t: Symbol, w: Window) -> list[Piece]:
         raise NoClosedForm(expr, f"it has more than {_MANY} break points")
     found: list[Piece] = []
     for a, b in pairwise((w.lo, *cuts, w.hi)):
-        here = Window(a, b)
+        here = OpenInterval(a, b)
         found += _split(_put(expr, {s: _branch(s, t, here) for s in ready}), t, here)
     return found
 
@@ -188,7 +188,7 @@ def _put(expr: Basic, branches: dict[Basic, Expr]) -> Basic:
     return expr if args == expr.args else expr.func(*args)
 
 
-def _cuts(s: Basic, t: Symbol, w: Window) -> list[Expr]:
+def _cuts(s: Basic, t: Symbol, w: OpenInterval) -> list[Expr]:
     found: list[Expr] = []
     for u in compared(s):
         if t not in u.free_symbols:
@@ -198,7 +198,7 @@ def _cuts(s: Basic, t: Symbol, w: Window) -> list[Expr]:
     return found
 
 
-def _step_cuts(s: Basic, u: Expr, where: tuple[Symbol, Window]) -> list[Expr]:
+def _step_cuts(s: Basic, u: Expr, where: tuple[Symbol, OpenInterval]) -> list[Expr]:
     t, w = where
     low, high = bounds(u, t, w)
     if not (low.is_finite and high.is_finite):
@@ -210,7 +210,7 @@ def _step_cuts(s: Basic, u: Expr, where: tuple[Symbol, Window]) -> list[Expr]:
 
 
 # -- one branch -------------------------------------------------------------------------------------------------------
-def _branch(s: Basic, t: Symbol, w: Window) -> Expr:
+def _branch(s: Basic, t: Symbol, w: OpenInterval) -> Expr:
     """The value of a switch on an interval that holds none of its break points."""
     if isinstance(s, Piecewise):
         return _chosen(s, t, w)
@@ -234,7 +234,7 @@ def _branch(s: Basic, t: Symbol, w: Window) -> Expr:
     return S(int(here > 0)) if here else s.args[1] if len(s.args) > 1 else S.Half
 
 
-def _chosen(s: Piecewise, t: Symbol, w: Window) -> Expr:
+def _chosen(s: Piecewise, t: Symbol, w: OpenInterval) -> Expr:
     kept = []
     for value, condition in s.args:
         truth = {}
@@ -252,7 +252,7 @@ def _chosen(s: Piecewise, t: Symbol, w: Window) -> Expr:
     return Piecewise(*kept) if kept else S.NaN
 
 
-def _holds(r: Relational, t: Symbol, w: Window) -> bool:
+def _holds(r: Relational, t: Symbol, w: OpenInterval) -> bool:
     here = _sign_on(r.lhs - r.rhs, t, w)
     if isinstance(r, Equality):
         return here == 0
@@ -263,7 +263,7 @@ def _holds(r: Relational, t: Symbol, w: Window) -> bool:
     return (here > 0) == (r.rel_op in (">", ">="))
 
 
-def _sign_on(u: Expr, t: Symbol, w: Window) -> int:
+def _sign_on(u: Expr, t: Symbol, w: OpenInterval) -> int:
     """The proved sign of u on an interval that holds no zero and no singularity of it (0: it vanishes there)."""
     value = u.subs(t, between(*w))
     # SymPy says of log(erfc(5)) at times that it is not real.
@@ -281,7 +281,7 @@ def _sign_on(u: Expr, t: Symbol, w: Window) -> int:
         raise NoClosedForm(u, f"the sign of {u} between {w.lo} and {w.hi} is not provable") from error
 
 
-def _from_the_end(u: Expr, t: Symbol, w: Window) -> Expr:
+def _from_the_end(u: Expr, t: Symbol, w: OpenInterval) -> Expr:
     """u over a positive distance from an end of the interval, which SymPy's assumptions may settle."""
     step = Dummy("step", positive=True)
     if w.hi is S.Infinity and w.lo is not S.NegativeInfinity:

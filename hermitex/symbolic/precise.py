@@ -21,7 +21,6 @@ from hermitex.symbolic.breaks.switches import STEPS
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.deadline import attempt
-from hermitex.symbolic.digits.digit_program import LastDigitMoved, StraightLine, rational
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.digits.iterated_averages import by_terms, nested, sums_outside, whitened
@@ -157,10 +156,16 @@ def _goal(digits: int) -> int:
     return int(digits * mp.log(10, 2)) + 6
 
 
+def _rational(x: Any) -> sp.Rational:
+    """The exact value of a number of mpmath."""
+    sign, man, exponent, _ = x._mpf_
+    return (-1) ** sign * sp.Rational(int(man)) * sp.Rational(2) ** int(exponent)
+
+
 def _with_values(expr: Expr, subs: Mapping[Any, Any] | None) -> Expr:
     if not subs:
         return expr
-    values = {str(k): rational(v) if isinstance(v, mpf) else hooks.expression(v) for k, v in subs.items()}
+    values = {str(k): _rational(v) if isinstance(v, mpf) else hooks.expression(v) for k, v in subs.items()}
     return expr.xreplace({s: values[s.name] for s in expr.free_symbols if s.name in values})
 
 
@@ -183,23 +188,39 @@ def _at_bits(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], bits: i
 
 def _of_sums(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Evaluated],
              bits: int) -> tuple[Any, Any, Any]:
+    if outer.is_Rational:
+        value = mpf(int(outer.p)) / int(outer.q)
+        return value, abs(value) * mpf(2) ** (-bits - 10), abs(value)
+    from hermitex.numbers.program import Program  # with NumPy, which an exact answer does not need
+
     values = [s.value for s in sums]
-    program = LastDigitMoved(outer, list(names.values())).prepare()
-    value = program(*values)
-    error = scale = mpf(0)
-    for i, s in enumerate(sums):
-        for step in (s.error, -s.error):
-            moved = [*values[:i], values[i] + step, *values[i + 1:]]
-            error += abs(program(*moved) - value)
-        scale += abs(program(*values[:i], values[i] + s.scale, *values[i + 1:]) - value)
-    with mp.workprec(2 * bits + 60):  # rounding, measured
-        finer = StraightLine(outer, list(names.values())).prepare()(*values)
-        error += 2 * abs(finer - value)
-    if outer.is_Rational or outer.is_Symbol:
-        return value, error + abs(value) * mpf(2) ** (-bits - 10), scale
-    if abs(finer) <= error and outer.is_Add:  # of what rounds to 0 it is its terms that have digits
-        scale += sum(abs(StraightLine(a, list(names.values())).prepare()(*values)) for a in outer.args)
-    return finer, error + abs(value) * mpf(2) ** (-bits - 10), max(scale, abs(value))
+    program = Program(outer, list(names.values()))
+    with mp.workprec(2 * bits + 60):
+        value, error = _with_rounding(program, values, bits)
+        scale = mpf(0)
+        for i, s in enumerate(sums):
+            before, after = values[:i], values[i + 1:]
+            error += sum(abs(program.digits(*before, values[i] + step, *after) - value) for step in (s.error, -s.error))
+            scale += abs(program.digits(*before, values[i] + s.scale, *after) - value)
+        if abs(value) <= error and outer.is_Add:  # of what rounds to 0 it is its terms that have digits
+            scale += sum(abs(Program(a, program.variables).digits(*values)) for a in outer.args)
+    return value, error + abs(value) * mpf(2) ** (-bits - 10), max(scale, abs(value))
+
+
+def _with_rounding(program: Any, values: Sequence[Any], bits: int) -> tuple[Any, Any]:
+    """A formula at numbers, and what rounding may have cost: the radius of its ball, or twice what half of the bits lose."""
+    from hermitex.numbers.program import Undecided, ball_at
+
+    if program.has_balls:
+        try:
+            value, radius = ball_at(program, values)
+            if mp.isfinite(value) and mp.isfinite(radius):
+                return value, radius
+        except Undecided:  # a switch at its place; whether the formula jumps there is asked by `_may_jump`
+            pass
+    value = program.digits(*values)
+    with mp.workprec(bits + 30):
+        return value, 2 * abs(program.digits(*values) - value)
 
 
 def _may_jump(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Evaluated], bits: int) -> bool:
@@ -237,7 +258,9 @@ def _summed(node: ArraySum, bits: int) -> Evaluated:
     if node.body.has(Expectation, ArraySum):
         parts = [_of_constant(written_out(node.body, {}, None, {k: place}), bits) for place in range(k.count)]
         return Evaluated(*(mp.fsum(column) for column in zip(*parts, strict=True)))
-    term = StraightLine(node.body, [k]).prepare()
+    from hermitex.numbers.program import Program
+
+    term = Program(node.body, [k]).digits
     try:
         values = [term(mpf(n)) for n in range(k.first, k.first + k.count)]
     except ZeroDivisionError:
@@ -370,7 +393,7 @@ def _around_others(node: Expectation, body: Expr, x: Symbol, bits: int) -> Evalu
     moving = {name: one for one, name in names.items() if name not in fixed}
 
     def found(values: Mapping[Dummy, Any]) -> Evaluated:
-        numbers = outer.xreplace({name: rational(value) for name, value in values.items()})
+        numbers = outer.xreplace({name: _rational(value) for name, value in values.items()})
         return _in_doubles_around(node, numbers, x, moving) if moving else _by_panels(node, numbers, x, bits)
 
     values = {name: s.value for name, s in fixed.items()}
@@ -424,8 +447,10 @@ def _odd(body: Expr, x: Symbol) -> bool:
 
 def _differs_from_odd(body: Expr, x: Symbol) -> bool:
     """Do numbers show that f(-x) is not -f(x)? They cost less than a proof that is not there; a jump may stand beyond the first."""
+    from hermitex.numbers.program import Program
+
     try:
-        program = StraightLine(body, [x])
+        program = Program(body, [x]).digits
         pairs = [(program(place), program(-place)) for place in (mpf(7) / 10, mpf(23) / 10)]
         return any(abs(one + other) > (abs(one) + abs(other)) / 10**6 for one, other in pairs)
     except (HermitexError, ValueError, ArithmeticError, TypeError):

@@ -6,8 +6,7 @@ that rule. It prints, differentiates, evaluates and becomes code as SymPy's does
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from sympy import Abs, Add, Expr, Ge, Mul, Piecewise, Pow, S, erf, erfc, expand, factor_terms, log, sign
 
@@ -37,14 +36,16 @@ def as_erf(expr: Expr) -> Expr:
 
 
 def tails(expr: Expr) -> Expr:
-    """The expression with q + q erf(u) as q erfc(-u), q - q erf(u) as q erfc(u), and ratios of intervals by their nearer tail.
+    """The expression with q + q erf(u) and 2 q - q erfc(u) as q erfc(-u), q - q erf(u) as q erfc(u).
+
+    Ratios of intervals are written by their nearer tail.
 
     The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u + v > 0 and erfc(-u) - erfc(-v) else; a formula that
     divides by it or takes its logarithm is written for both cases.
     """
     if (cases := _by_sign(expr)) is not None:
         return cases
-    if not expr.has(erf):
+    if not expr.has(erf, erfc):
         return expr
     divided = [p.args[0] for p in expr.atoms(Pow, log) if p.has(erf) and (p.func is log or p.exp.is_negative)]
     middles = {m for d in divided for total in d.atoms(Add) for m in _middles(total)}
@@ -84,7 +85,7 @@ def _signs_of_tails(term: Expr) -> list[Expr]:
 
 def _rewritten(expr: Expr, middle: Expr | None) -> Expr:
     """The expression by tails, and by intervals of this middle from the tail at which it is positive."""
-    if not expr.has(erf):
+    if not expr.has(erf, erfc):
         return expr
     args = [_rewritten(a, middle) for a in expr.args]
     rebuilt = expr.func(*args) if args != list(expr.args) else expr  # terms that became equal are added here
@@ -92,28 +93,36 @@ def _rewritten(expr: Expr, middle: Expr | None) -> Expr:
 
 
 def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
-    """The sum of the terms, those together that are q and +-q erf(u), or q erf(u) and -q erf(v)."""
+    """The sum of the terms, those together that are q and +-q erf(u), 2 q and -q erfc(u), or q erf(u) and -q erf(v).
+
+    In the first case q may be a sum.
+    """
     left = dict.fromkeys(terms)
     found = []
     alone: dict[Expr, tuple[Expr, Expr]] = {}  # q -> q erf(u), u
-    for term, q, u in _error_functions(terms):
+    for term, q, u in _factors_of(erf, terms):
         if term not in left:  # erf(u) erf(v), paired by the other
             continue
-        if (sign := next((s for s in (S.One, S.NegativeOne) if s*q in left), None)) is not None:
+        if (sign := next((s for s in (S.One, S.NegativeOne) if all(s*p in left for p in Add.make_args(q))), None)) is not None:
             found.append(sign*q*TailErfc(-sign*u))
-            del left[term], left[sign*q]
+            for taken in (term, *(sign*p for p in Add.make_args(q))):
+                del left[taken]
         elif middle is not None and -q in alone and alone[-q][0] in left and (s := _turn(_middle(u, alone[-q][1]), middle)):
             other, v = alone.pop(-q)
             found.append(q*s*(TailErfc(s*v) - TailErfc(s*u)))
             del left[term], left[other]
         else:
             alone[q] = (term, u)
+    for term, q, u in _factors_of(erfc, [*left]):
+        if term in left and -2*q in left:
+            found.append(-q*TailErfc(-u))
+            del left[term], left[-2*q]
     return Add(*left, *found)
 
 
 def _middles(total: Add) -> list[Expr]:
     """The middle of each q erf(u) - q erf(v) in a sum that holds no q or -q beside."""
-    of = {q: u for _, q, u in _error_functions(total.args) if q not in total.args and -q not in total.args}
+    of = {q: u for _, q, u in _factors_of(erf, total.args) if q not in total.args and -q not in total.args}
     return [_middle(u, of[-q]) for q, u in of.items() if q.could_extract_minus_sign() and -q in of]
 
 
@@ -129,6 +138,6 @@ def _turn(one: Expr, other: Expr) -> int:
     return 1 if one == other else -1 if one == -other else 0
 
 
-def _error_functions(terms: Any) -> list[tuple[Expr, Expr, Expr]]:
-    """Terms q erf(u), each with q and u."""
-    return [(t, t/f, f.args[0]) for t in terms for f in Mul.make_args(t) if isinstance(f, erf)]
+def _factors_of(function: type[Expr], terms: Iterable[Expr]) -> list[tuple[Expr, Expr, Expr]]:
+    """Terms q erf(u), or q erfc(u), each with q and u."""
+    return [(t, t/f, f.args[0]) for t in terms for f in Mul.make_args(t) if isinstance(f, function)]

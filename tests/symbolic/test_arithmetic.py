@@ -5,15 +5,12 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
 import mpmath
 import pytest
 
 import hermitex as hx
-from hermitex.errors import BudgetExceeded
 from hermitex.symbolic.arithmetic import mp
-from hermitex.symbolic.deadline import deadline
 
 TEXTS = ("tanh(z)*z", "exp(-abs(z))*z**2", "log(1 + z**2)", "relu(z - 1/3)*tanh(z)", "1/(2 + cos(3*z))")
 
@@ -32,22 +29,6 @@ def test_no_digit_depends_on_the_precision_of_the_library(digits):
     with mpmath.workdps(digits):
         before = mpmath.mp.prec
         assert [str(hx.E(t).evalf(30)) for t in TEXTS] == plain and mpmath.mp.prec == before
-
-
-@pytest.mark.parametrize("outer", [0, 1])
-def test_what_an_alarm_kept_from_ending_is_ended_with_its_deadline(outer):
-    """An alarm between a lock and its block: the context is free for other threads afterwards, at the precision of before."""
-    with ExitStack() as around:
-        for _ in range(outer):
-            around.enter_context(mp.workprec(90))
-        before = mp.prec
-        with pytest.raises(BudgetExceeded), deadline(0.01):
-            mp.workprec(300).__enter__()  # its end is never reached
-            while True:
-                pass
-        assert mp.prec == before
-    with ThreadPoolExecutor(1) as pool:
-        assert abs(pool.submit(lambda: hx.E("tanh(z)*z").evalf(20)).result(timeout=20) - 0.60570550960215882558) < 1e-15
 
 
 def test_a_precision_that_is_none_leaves_the_context_free():

@@ -70,6 +70,7 @@ FORMS = {
     "with a correlation": (lambda: E(z1, z2 > k, cov={(z1, z2): Rational(3, 5)}).doit(), lambda x: 3*density(x)/beyond(x)/5),
     "of a difference": (lambda: E(z1, z1 - z2 > k).doit(), lambda x: mills(x/mpmath.sqrt(2))/mpmath.sqrt(2)),
     "a rectified normal": (lambda: E(Max(0, k + z)).doit(), lambda x: x*beyond(-x) + density(x)),
+    "an exponential of a modulus": (lambda: E(exp(k*Abs(z))).doit(), lambda x: 2*mpmath.exp(x*x/2)*beyond(-x)),
     "a mean in an interval": (lambda: E(z, (z > k) & (z < k + 1)).doit(), lambda x: interval(x, lambda y: y)),
     "a second moment in an interval": (lambda: E(z**2, (z > k) & (z < k + 1)).doit(), lambda x: interval(x, lambda y: y*y)),
 }
@@ -99,6 +100,13 @@ def test_the_form_of_sympy_does_not_hold_there():
     worse = lambdify(k, E(z, z > k).doit().rewrite(erf), "scipy")
     with np.errstate(all="ignore"):
         assert not abs(worse(9.)/9.10852310500293767 - 1) < 1e-3
+
+
+def test_the_square_of_a_rectified_normal():
+    """A tail times a sum: (k^2 + s^2) P(z > -k/s) + k s phi(k/s), whose terms cancel to 1/x^4 of themselves at x = k/s."""
+    f = lambdify((k, s), E(Max(0, k + s*z)**2).doit(), "scipy")
+    for x in (-10, -7, 0, 7):
+        assert f(2.*x, 2.) == pytest.approx(float(4*((x*x + 1)*beyond(-x) + x*density(x))), rel=1e-11)
 
 
 def test_the_logarithm_of_a_small_probability():

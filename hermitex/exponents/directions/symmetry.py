@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations, permutations, product
 from typing import Any
 
-from sympy import Add, Expr, Rational, S, Symbol, cos, expand, eye, pi, powsimp, sin, sqrt, zeros
+from sympy import Add, Expr, Rational, S, Symbol, cos, expand, eye, lambdify, pi, powsimp, sin, sqrt, zeros
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mpf
@@ -140,15 +140,22 @@ def symmetry_of(g: Expr, variables: Sequence[Symbol], R: Matrix, *, values: _Val
     return None
 
 
+def _program(g: Expr, variables: Sequence[Symbol]) -> Any:
+    """g as a function of numbers."""
+    if g.is_polynomial(*variables) and all(a.is_Rational or a in variables for a in g.atoms()):
+        return lambdify(variables, g, "math")
+    from hermitex.numbers.program import Program  # with NumPy, which polynomials do not need
+
+    return Program(g, variables).digits
+
+
 class _Values:
     """g at a few generic points, to sort out what is no symmetry without algebra."""
 
     def __init__(self, g: Expr, variables: tuple[Symbol, ...]) -> None:
-        from hermitex.symbolic.digits.digit_program import StraightLine
-
         self.points = [[((37*k + 29*i + 11) % 83)/31 - 1.3 + i/17 for i in range(len(variables))] for k in range(4)]
         try:
-            self.program: Any = StraightLine(g, list(variables)).prepare() if g.free_symbols <= set(variables) else None
+            self.program: Any = _program(g, variables) if g.free_symbols <= set(variables) else None
             self.base = [self.program(*map(mpf, p)) for p in self.points] if self.program else []
         except (HermitexError, ArithmeticError, ValueError, TypeError):
             self.program = None

@@ -1,7 +1,7 @@
 """f(t) = c_1 s_1(t) + c_2 s_2(t) + ... + O(s), t -> oo: the exact leading behaviour of an expression.
 
 Coefficients and exponents are exact, so that a borderline (exp(z^2/2)/(1 + z^4) is integrable, exp(z^2/2) is not) is
-decided and not guessed. What cannot be compared exactly raises `Undecided`.
+decided and not guessed. What cannot be compared exactly raises `IncomparableScales`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from sympy import Expr, Integer, S, Symbol
 
 from hermitex.symbolic.bounds.transseries import (
     ONE,
+    IncomparableScales,
     Scale,
     Series,
-    Undecided,
     add,
     compare,
     exponential,
@@ -61,7 +61,7 @@ class _Expander:
     def _series(self, u: Expr) -> Series:
         if self.t not in u.free_symbols:
             if u.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity):
-                raise Undecided
+                raise IncomparableScales
             return Series(()) if u == 0 or (u.args and vanishes(u)) else Series(((u, ONE),))
         if u == self.t:
             return Series(((S.One, Scale(n=S.One)),))
@@ -98,13 +98,13 @@ class _Expander:
             holds = leading_sign(self.series(edge)) if self.t in edge.free_symbols else sign(edge)
             if holds > 0:
                 return self.series(branch)
-        raise Undecided
+        raise IncomparableScales
 
     def _function(self, u: Expr) -> Series:
         if isinstance(u, (sp.Max, sp.Min)):
             return self._extremum(u)
         if isinstance(u, Expectation) or len(u.args) != 1:
-            raise Undecided
+            raise IncomparableScales
         arg = self.series(u.args[0])
         if isinstance(u, sp.Abs):
             if arg.terms and arg.terms[0][0].is_real:
@@ -138,7 +138,7 @@ class _Expander:
         """log x! = x log x - x + log(2 pi x)/2 + 1/(12 x) + O(x^-3)."""
         x = self.series(u.args[0] - (0 if isinstance(u, (sp.factorial, LogFactorial)) else 1))
         if not x.terms or leading_sign(x) < 0 or x.terms[0][1].growth() <= 0:
-            raise Undecided
+            raise IncomparableScales
         log, inverse = logarithm(x), power(x, S.NegativeOne)
         found = add(multiply(x, log), scaled(x, S.NegativeOne), scaled(log, S.Half), Series(((sp.log(2*sp.pi) / 2, ONE),)),
                     scaled(inverse, sp.Rational(1, 12)), Series((), ONE.times(inverse.terms[0][1], Integer(3))))
@@ -153,7 +153,7 @@ class _Expander:
             return Series(((value if isinstance(u, sp.floor) else value + 1, ONE),))
         if limit.is_integer is False:
             return Series(((u.func(limit), ONE),))
-        raise Undecided
+        raise IncomparableScales
 
     def _analytic(self, u: Expr, arg: Series) -> Series:
         if arg.top is not None and arg.top.growth() > 0:
@@ -161,7 +161,7 @@ class _Expander:
         if arg.top is not None and not arg.terms and arg.top.growth() == 0:
             if isinstance(u, (sp.sin, sp.cos, sp.tanh, sp.erf, sp.atan, sp.sign, sp.Heaviside)):
                 return Series((), ONE)
-            raise Undecided
+            raise IncomparableScales
         limit, rest = limit_of(arg)
         return taylor(u.func, limit, rest)
 
@@ -171,7 +171,7 @@ class _Expander:
         if not arg.terms:
             if isinstance(u, (sp.tanh, sp.erf, sp.atan, sp.sign, sp.Heaviside, sp.erfc)):
                 return Series((), ONE)
-            raise Undecided
+            raise IncomparableScales
         side, v = leading_sign(arg), u.args[0]
         if isinstance(u, sp.tanh):
             e = exponential(scaled(arg, Integer(-2 * side)))
@@ -187,7 +187,7 @@ class _Expander:
         if isinstance(u, sp.atan):
             inverse = power(arg, S.NegativeOne)
             return add(Series(((side * sp.pi / 2, ONE),)), scaled(taylor(sp.atan, S.Zero, inverse), S.NegativeOne))
-        raise Undecided
+        raise IncomparableScales
 
     def _erfc(self, v: Series, minus_square: Expr) -> Series:
         """exp(-v^2)/(v sqrt(pi)) (1 - 1/(2 v^2) + 3/(4 v^4) + O(v^-6))."""

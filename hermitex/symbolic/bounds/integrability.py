@@ -16,7 +16,7 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 from hermitex.errors import HermitexError
 from hermitex.symbolic.bounds.asymptotics import expand_at_infinity
 from hermitex.symbolic.bounds.line_existence import infinite_on_lines
-from hermitex.symbolic.bounds.transseries import Scale, Undecided, keeping, sign
+from hermitex.symbolic.bounds.transseries import IncomparableScales, Scale, keeping, sign
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.growth import Majorant, local_majorant, majorant
 from hermitex.symbolic.pieces import breakpoints
@@ -201,7 +201,7 @@ def _converges(f: Expr, t: Symbol, p: Expr, weight: Scale) -> bool | None:
         try:
             with keeping(terms):
                 series = expand_at_infinity(f, t)
-        except Undecided:
+        except IncomparableScales:
             continue
         found = True if series.top is None else _scale_converges(weight.times(series.top, p))
         if found or series.exact:
@@ -215,7 +215,7 @@ def _scale_converges(scale: Scale) -> bool | None:
         for _, a in scale.exponents:
             return sign(a) < 0
         return (sign(scale.n + 1) or sign(scale.l + 1) or 1) < 0  # int dt/(t log t) diverges
-    except Undecided:
+    except IncomparableScales:
         return None
 
 
@@ -262,7 +262,7 @@ def _several(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool | None:
         form = sp.eye(len(variables)) - p * quadratic
         try:
             return all(sign(form[:k, :k].det()) > 0 for k in range(1, form.rows + 1))
-        except Undecided:
+        except IncomparableScales:
             return None
     bound = majorant(expr, variables)
     if bound is None or bound.start > 1 or dangers(expr, variables):

@@ -1,7 +1,7 @@
 """sum_i c_i s_i + O(s), s = t^n log(t)^l exp(sum a_kj t^k log(t)^j): arithmetic of expansions at t -> oo.
 
 Coefficients and exponents are exact, so that a borderline (exp(z^2/2)/(1 + z^4) is integrable, exp(z^2/2) is not) is
-decided and not guessed. What cannot be compared exactly raises `Undecided`.
+decided and not guessed. What cannot be compared exactly raises `IncomparableScales`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def keeping(terms: int) -> Iterator[None]:
         _KEPT.reset(before)
 
 
-class Undecided(Exception):
+class IncomparableScales(Exception):
     """The exact comparison that the answer hangs on could not be made."""
 
 
@@ -53,7 +53,7 @@ class Scale(NamedTuple):
         powers = dict(self.exponents)
         for k, a in other.exponents:
             if k == _BEYOND and k in powers:
-                raise Undecided
+                raise IncomparableScales
             powers[k] = sp.expand(powers.get(k, S.Zero) + p * a)
         kept = sorted(((k, a) for k, a in powers.items() if a != 0), key=lambda pair: pair[0], reverse=True)
         return Scale(tuple(kept), sp.expand(self.n + p * other.n), self.l + p * other.l)
@@ -94,7 +94,7 @@ class Series(NamedTuple):
 
 
 def sign(value: Expr) -> int:
-    """The sign of an exact real number, or of an expression in symbols of known sign; raises `Undecided`."""
+    """The sign of an exact real number, or of an expression in symbols of known sign; raises `IncomparableScales`."""
     value = sp.sympify(value, strict=True)
     if value.is_Rational:
         return int(sp.sign(value))
@@ -105,7 +105,7 @@ def sign(value: Expr) -> int:
         value = sp.expand(value)
         found = assumed(value) if value.free_symbols or value.is_zero else _sign_of_averages(value)
     if found is None:
-        raise Undecided
+        raise IncomparableScales
     return found
 
 
@@ -113,7 +113,7 @@ def sign(value: Expr) -> int:
 def _sign_of_number(value: Expr) -> int:
     number = value.evalf(40, maxn=200)
     if not number.is_real:
-        raise Undecided
+        raise IncomparableScales
     if abs(number) > sp.Float(10) ** -30:
         return 1 if number > 0 else -1
     value = sp.expand(value)
@@ -123,7 +123,7 @@ def _sign_of_number(value: Expr) -> int:
         v = sp.Dummy("v")
         if sp.minimal_polynomial(value, v) == v:
             return 0
-    raise Undecided
+    raise IncomparableScales
 
 
 @kept(256)
@@ -146,14 +146,14 @@ def compare(a: Scale, b: Scale) -> int:
 def leading_sign(series: Series) -> int:
     """The sign of the series where its variable is large: that of its first term."""
     if not series.terms:
-        raise Undecided
+        raise IncomparableScales
     return sign(series.terms[0][0])
 
 
 def limit_of(series: Series) -> tuple[Expr, Series]:
     """(limit, what remains and tends to zero)."""
     if series.error is not None and series.error.growth() >= 0:
-        raise Undecided
+        raise IncomparableScales
     if series.terms and series.terms[0][1].growth() == 0:
         return series.terms[0][0], Series(series.terms[1:], series.error)
     return S.Zero, series
@@ -177,7 +177,7 @@ def add(*parts: Series) -> Series:
     for s, c in total.items():
         try:
             terms += [] if c == 0 or vanishes(c) else [(c, s)]
-        except Undecided:
+        except IncomparableScales:
             noisy.append(Series((), s))
     terms.sort(key=lambda term: cmp_to_key(compare)(term[1]), reverse=True)
     error: Scale | None = None
@@ -207,7 +207,7 @@ def vanishes(c: Expr) -> bool:
     """A symbol without a known sign counts as any number but zero."""
     try:
         return sign(c) == 0
-    except Undecided:
+    except IncomparableScales:
         if c.has(Expectation):
             if c.free_symbols and sign(_somewhere(c)):
                 return False
@@ -221,7 +221,7 @@ def _somewhere(c: Expr) -> Expr:
     """Numbers for the symbols of c; averages that cancel there are not known to differ anywhere."""
     symbols = sorted((s for s in c.free_symbols if isinstance(s, Symbol)), key=str)
     if any(s.is_integer or s.is_extended_real is False for s in symbols):
-        raise Undecided
+        raise IncomparableScales
     return c.xreplace({s: Rational(613 + 17 * k, 1009) * (-1 if s.is_extended_nonpositive else 1) for k, s in enumerate(symbols)})
 
 
@@ -251,7 +251,7 @@ def power(u: Series, p: Expr) -> Series:
         if u.top is None or sign(p) < 0:
             if u.top is None and sign(p) > 0:
                 return u
-            raise Undecided
+            raise IncomparableScales
         return Series((), ONE.times(u.top, p), u.comparable)
     c, s = u.terms[0]
     delta = Series(tuple((d / c, r.times(s, S.NegativeOne)) for d, r in u.terms[1:]),
@@ -267,7 +267,7 @@ def power(u: Series, p: Expr) -> Series:
 def _compose(coefficients: list[Expr], delta: Series, *, exact: bool = False) -> Series:
     """sum_k coefficients[k] delta^k + O(delta^K), delta -> 0."""
     if delta.top is not None and delta.top.growth() >= 0:
-        raise Undecided
+        raise IncomparableScales
     total, current = Series(((coefficients[0], ONE),)) if coefficients[0] != 0 else Series(()), Series(((S.One, ONE),))
     if delta.top is None:
         return total
@@ -285,7 +285,7 @@ def taylor(function: type, point: Expr, delta: Series) -> Series:
     for k in range(4):
         value = derivative.subs(v, point)
         if value.has(S.NaN, S.ComplexInfinity, S.Infinity, S.NegativeInfinity, sp.Derivative, sp.Subs):
-            raise Undecided
+            raise IncomparableScales
         coefficients.append(sp.expand(value) / sp.factorial(k))
         derivative = derivative.diff(v)
     return _compose(coefficients, delta)
@@ -307,12 +307,12 @@ def exponential(u: Series) -> Series:
         elif sign(s.n) > 0 or sign(s.l - 1) > 0:
             scale = scale.times(Scale((((s.n, s.l), c),)))
         else:
-            raise Undecided
+            raise IncomparableScales
     if any(c.is_real is False for c, _ in u.terms):
-        raise Undecided
+        raise IncomparableScales
     if u.error is not None and u.error.growth() >= 0:
         if u.error.growth() > 0:
-            raise Undecided
+            raise IncomparableScales
         return Series((), scale, comparable=True)  # bounded above and below: the same size
     series = _compose([1 / sp.factorial(k) for k in range(_KEPT.get() + 1)], Series(tuple(rest), u.error))
     return Series(tuple((sp.exp(constant) * c, scale.times(s)) for c, s in series.terms),
@@ -322,17 +322,17 @@ def exponential(u: Series) -> Series:
 def _beyond_powers(u: Series, c: Expr, s: Scale) -> Series:
     """exp(c s + ...) where s is an exponential: only what can be said of its size."""
     if u.terms[0] != (c, s) or (u.error is not None and compare(s, u.error) <= 0):
-        raise Undecided
+        raise IncomparableScales
     return Series((), Scale(((_BEYOND, Integer(sign(c))),)), comparable=True)
 
 
 def logarithm(u: Series) -> Series:
     """log|u| = log c + sum a_kj t^k log(t)^j + n log t + log(1 + delta)."""
     if not u.terms:
-        raise Undecided
+        raise IncomparableScales
     c, s = u.terms[0]
     if s.l != 0 or any(k == _BEYOND for k, _ in s.exponents):
-        raise Undecided
+        raise IncomparableScales
     if c.is_real is not False and sign(c) < 0:
         c = -c
     delta = Series(tuple((d / u.terms[0][0], r.times(s, S.NegativeOne)) for d, r in u.terms[1:]),

@@ -17,7 +17,6 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.algebraic import MAX_DEGREE, no_roots, nonzero, polynomial_zeros, real_powers
-from hermitex.symbolic.breaks.elimination import lambert_zeros, without_radicals
 from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
 from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_singular
@@ -27,7 +26,7 @@ from hermitex.symbolic.gaussian import Expectation
 _DEPTH, _OPS, _MANY = 14, 120, 2000  # functions inside one another, operations, and roots: beyond, there is no answer in seconds
 
 
-class Window(NamedTuple):
+class OpenInterval(NamedTuple):
     """An open interval of the real line."""
 
     lo: Expr
@@ -38,7 +37,7 @@ class Where(NamedTuple):
     """The variable, the window in which its zeros are wanted, and how deep the peeling is."""
 
     x: Symbol
-    window: Window
+    window: OpenInterval
     depth: int = 0
 
     def deeper(self, steps: int = 1) -> Where:
@@ -73,7 +72,7 @@ def real_roots(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Ex
     if t in S(expr).free_symbols - {x}:
         t = Dummy(x.name, real=True)
     f = exact(S(expr)).xreplace({x: t})
-    window = Window(S(lo), S(hi))
+    window = OpenInterval(S(lo), S(hi))
     return tuple(r for r in inside(zeros(f, Where(t, window)), *window) if _may_vanish(f, t, r))
 
 
@@ -84,7 +83,7 @@ def _variable(name: str) -> Symbol:
 
 
 def _may_vanish(f: Expr, x: Symbol, at: Expr) -> bool:
-    """False where a candidate that elimination brought in is provably no root."""
+    """False where a candidate is provably no root."""
     if f.is_polynomial(x):
         return True
     value = f.subs(x, at)
@@ -204,7 +203,7 @@ def _known(f: Expr, where: Where) -> tuple[Expr, ...] | NoClosedForm:
 
 
 def _of_a_sum(f: Expr, where: Where) -> list[Expr]:
-    """One moving term; a polynomial; over one denominator, in one function of x; by elimination; by monotonicity."""
+    """One moving term; a polynomial; over one denominator, in one function of x; by monotonicity."""
     x = where.x
     fixed, moving = f.as_independent(x, as_Add=True)
     if not moving.is_Add:
@@ -261,7 +260,7 @@ def _exponential(f: Expr, x: Symbol) -> Expr:
 
 
 def _in_few_functions(f: Expr, where: Where) -> list[Expr] | None:
-    """f = p(h(x)): the roots of p carried back through h; else its factors, radicals out, angles halved, Lambert."""
+    """f = p(h(x)): the roots of p carried back through h; else the zeros of its factors."""
     x = where.x
     if x not in f.free_symbols:
         return []
@@ -277,33 +276,11 @@ def _in_few_functions(f: Expr, where: Where) -> list[Expr] | None:
     if f.count_ops() > _OPS or p.total_degree() > MAX_DEGREE:  # exp(0.6797 x) is a power of exp(x/10000)
         return None
     factors = [q.as_expr() for q, _ in p.factor_list()[1]]
-    if len(factors) > 1:
-        return [r for q in factors for r in zeros(q, where.deeper())]
-    rational = without_radicals(p, gens)
-    if rational is not None:
-        return zeros(rational, where.deeper())
-    if log(x) in gens and set(gens) == {x, log(x)}:                   # x = exp(y)
-        inner = zeros(p.as_expr(*(exp(x) if g == x else x if g == log(x) else g for g in p.gens)),
-                      Where(x, Window(-oo, oo), where.depth + 2))
-        return [exp(y) for y in inner]
-    if len(gens) == 2 and {type(g) for g in gens} == {sin, cos} and gens[0].args == gens[1].args:
-        return _half_angle(p, gens[0].args[0], where.deeper())
-    return lambert_zeros(p, x)
+    return [r for q in factors for r in zeros(q, where.deeper())] if len(factors) > 1 else None
 
 
 def _zeros_of_difference(h: Expr, v: Expr, where: Where) -> list[Expr]:
     return _preimage(h, v, where) if isinstance(h, Function) or h.is_Pow else zeros(h - v, where)
-
-
-def _half_angle(p: Poly, u: Expr, where: Where) -> list[Expr]:
-    """sin u = 2 t/(1 + t^2), cos u = (1 - t^2)/(1 + t^2), t = tan(u/2); u = pi mod 2 pi is added (a superset)."""
-    t = Dummy("t", real=True)
-    angle = {sin: 2*t/(1 + t**2), cos: (1 - t**2)/(1 + t**2)}
-    q = fraction(sp.together(p.as_expr(*(angle.get(type(g), g) for g in p.gens))))[0]
-    found = _preimage(cos(u), -S.One, where)
-    for v in polynomial_zeros(q.expand(), t):
-        found += _preimage(tan(u/2), v, where)
-    return found
 
 
 # -- Rolle ------------------------------------------------------------------------------------------------------------
@@ -355,7 +332,7 @@ def singularities(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Expr]:
     >>> sorted(singularities(log(x - 1) + 1/x, x, (-sp.oo, sp.oo)))
     [0, 1]
     """
-    return _singularities(f, Where(x, Window(*window)), set())
+    return _singularities(f, Where(x, OpenInterval(*window)), set())
 
 
 def _singularities(f: Expr, where: Where, seen: set[Expr]) -> list[Expr]:
@@ -405,4 +382,4 @@ def _shifts(u: Expr, v: Symbol, x: Symbol) -> bool:
 def _places(u: Expr, v: Symbol, x: Symbol) -> list[Expr]:
     if _shifts(u, v, x):
         return [-(u.subs(v, 0) / u.diff(v))]
-    return zeros(u, Where(v, Window(-sp.oo, sp.oo)))
+    return zeros(u, Where(v, OpenInterval(-sp.oo, sp.oo)))

@@ -203,13 +203,13 @@ class Expansion:
         Of two variables the level lines of the partial sums are drawn over the target's levels in grey, by default of the
         last order alone; more variables have `plot_coefficients`.
         """
+        from hermitex.numbers.program import Program
         from hermitex.show.plots import curves, level_lines
-        from hermitex.symbolic.digits.digit_program import StraightLine
 
         if len(self.variables) > 2:
             raise BadInput("plot shows targets of one or two variables; plot_coefficients shows any")
         target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
-        g = StraightLine(target, self.variables)
+        g = Program(target, self.variables).digits
         plane = 2.5  # of two standard normals, 24 in 25 lie within a circle of 2.5
         if len(self.variables) == 2:
             grid = linspace(-plane, plane, 65)
