@@ -33,7 +33,7 @@ from sympy import (
 from hermitex.errors import BadInput
 from hermitex.kernels.cancellation import may_cancel, may_divide_by_zero
 from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_form, over_independent_normals
-from hermitex.kernels.common_factors import factor_common, gather_coefficients
+from hermitex.kernels.common_factors import factor_common
 from hermitex.kernels.correlated_fields import Conditioned, correlated
 from hermitex.kernels.far_modes import around_modes
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, topological_order
@@ -148,7 +148,7 @@ class _Lowering:
         known = self.taken | {s.name for s in self.letters.values()}
         free = [s for s in sorted(expr.free_symbols - self.names, key=lambda s: s.name) if s.name not in known]
         outer = tuple(self._axis(s.name, 0) for s in free)
-        return self.flat(self._gathered(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)})), outer)
+        return self.flat(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)}), outer)
 
     # -- nodes -> symbols ------------------------------------------------------------------------------------------
     def flat(self, expr: Expr, outer: tuple[NodeAxis, ...]) -> Expr:
@@ -253,16 +253,13 @@ class _Lowering:
                 whole = node.body.xreplace({b: a.symbol for b, a in zip(order, axes, strict=True)})
             wider = through_powers(behind_switches(around_modes(drawn_wider(whole, *drawn), *drawn)), *drawn)
             body = body if wider == whole else self.flat(wider, (*outer, *axes))
-        return self._contracted(self._gathered(body), axes)
+        return self._contracted(body, axes)
 
     def _vary(self, e: Expr, variables: set[Symbol]) -> bool:
         """Do averages inside, which are symbols by now, vary with variables? A change of variables would pass them by."""
         inner = e.free_symbols & self.values
         return any(self._vary(body, variables) or not body.free_symbols.isdisjoint(variables)
                    for body in (write_out_forms(body, self.forms) for symbol, body, _ in self.contractions if symbol in inner))
-
-    def _gathered(self, e: Expr) -> Expr:
-        return gather_coefficients(e, self.hiding.union(a.symbol for a in self.axes.values()))
 
     def _form(self, done: Expr) -> Symbol:
         """The symbol of a closed form whose terms may cancel."""
