@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from hermitex.systems.standalone.solving import Points
+from hermitex.systems.standalone.solving import Chunk
 
 WATCH: list = []  # while panels are adapted: the function that each average shows its terms to
 FARTHEST = 38.0  # half a window: beyond it exp(-x^2/2) underflows
@@ -142,7 +142,7 @@ def adapt(axes, run, share, most):
                 axis.base = axis.base[held[0]:held[-1] + 2]
 
 
-class Averaged(Points):
+class Averaged(Chunk):
     """Points with nodes of their own."""
 
     def __init__(self, code, *given):

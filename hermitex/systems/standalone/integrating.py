@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from hermitex.systems.standalone.solving import EVERYWHERE, SECONDS, Points, answered, nothing, read_points
+from hermitex.systems.standalone.solving import EVERYWHERE, SECONDS, Chunk, answered, nothing, read_points
 
 SUBSTEPS = np.array([2, 4, 6, 8, 10, 12, 14, 16])  # of the midpoint rule: order 16 in the step
 
@@ -57,7 +57,7 @@ def flow_points(code, numbers, start, t, tolerance, budget=None):
         one, runs = ({n: v[i:i + 1] if v.shape == (len(why),) and n in (*code.parameters, *names) else v for n, v in given.items()}
                      for given in (numbers, guess)), []
         with np.errstate(all="ignore"):
-            chunk = (code.chunk or Points)(code, *one, 1, until)
+            chunk = (code.chunk or Chunk)(code, *one, 1, until)
             begin = np.array([np.ravel(chunk.first(u)) for u in names])
             path, level = np.array([begin]), 0
             while level < 5 and not error[i] <= tolerance:

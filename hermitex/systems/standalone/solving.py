@@ -49,7 +49,7 @@ def solved(A, b, singular_too=True):
     return np.where(singular, least, x)[..., 0].T
 
 
-class Points:
+class Chunk:
     """Some points that are solved together."""
 
     def __init__(self, code, numbers, guess, points, until):
@@ -393,7 +393,7 @@ def solve_points(code, numbers, start, tolerance, budget=None, method="newton", 
             some = [{n: v[at] if v.shape == (points,) and n not in {e[1] for e in code.arrays} else v for n, v in given.items()}
                     for given in (numbers, guess)]
             with np.errstate(all="ignore"):
-                chunk = (code.chunk or Points)(code, *some, len(at), until)
+                chunk = (code.chunk or Chunk)(code, *some, len(at), until)
                 values, error, stability = solve_chunk(chunk, tolerance, damping if method == "iterate" else None)
             why[at] = chunk.why
             for n, v in (values | {"error": error, "stability": stability}).items():
