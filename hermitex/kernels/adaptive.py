@@ -178,13 +178,14 @@ class Quadratures:
         """The same, so that each axis notes its scales."""
         return {name: (*given[:-1], notes[name]) if name in notes else given for name, given in self.arrays().items()}
 
-    def _others(self, names: tuple[str, ...], stir: float = _STIR) -> dict[str, tuple]:
-        """The same with other nodes on the axes of these names."""
+    def _others(self, names: tuple[str, ...], stir: float = _STIR, *, exact: bool = False) -> dict[str, tuple]:
+        """The same with other nodes on the axes of these names, as extended numbers where they are to be `exact`."""
         way = {name: (2 if self._settled.get(name) else 1) if name in names else 0 for name in self.rules}
-        key = (*way.values(), stir)
+        key = (*way.values(), stir, exact)
         if key not in self._other:
             ways = {name: ((rule.nodes, rule.weights), rule.closer, rule.wider)[way[name]] for name, rule in self.rules.items()}
-            self._other[key] = self._laid(ways, _FURTHER, stir)
+            rounded = {name: tuple(v.astype(float) for v in given) for name, given in ways.items()}
+            self._other[key] = self._laid(ways if exact else rounded, _FURTHER, stir)
         return self._other[key]
 
     def _laid(self, rules: dict[str, tuple], further: float = 0.0, stir: float = 0.0) -> dict[str, tuple]:
@@ -325,8 +326,8 @@ class Quadratures:
         return not any(wanting)
 
     def beside(self) -> dict[str, tuple]:
-        """The nodes on which `verify` looks first, as `arrays` gives those in force."""
-        return self._others(tuple(self.rules))
+        """The nodes on which `verify` looks first, in extended numbers, as `arrays` gives those in force."""
+        return self._others(tuple(self.rules), exact=True)
 
     def _fitting(self, before: Mapping[str, quadrature.Rule]) -> bool:
         """Take finer rules back, those that grew most first, until every array fits into memory; False where none is left."""

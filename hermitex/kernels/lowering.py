@@ -33,7 +33,7 @@ from sympy import (
 from hermitex.errors import BadInput
 from hermitex.kernels.cancellation import may_cancel, may_divide_by_zero
 from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_form, over_independent_normals
-from hermitex.kernels.common_factors import factor_common, gather_coefficients
+from hermitex.kernels.common_factors import factor_common
 from hermitex.kernels.correlated_fields import Conditioned, correlated
 from hermitex.kernels.far_modes import around_modes
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, topological_order
@@ -148,7 +148,7 @@ class _Lowering:
         known = self.taken | {s.name for s in self.letters.values()}
         free = [s for s in sorted(expr.free_symbols - self.names, key=lambda s: s.name) if s.name not in known]
         outer = tuple(self._axis(s.name, 0) for s in free)
-        return self.flat(self._gathered(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)})), outer)
+        return self.flat(expr.xreplace({s: a.symbol for s, a in zip(free, outer, strict=True)}), outer)
 
     # -- nodes -> symbols ------------------------------------------------------------------------------------------
     def flat(self, expr: Expr, outer: tuple[NodeAxis, ...]) -> Expr:
@@ -224,10 +224,11 @@ class _Lowering:
         if not node.free_symbols & self.hiding:  # what does not depend on an axis around it is shared with other places
             outer = tuple(a for a in outer if a.symbol in node.free_symbols)
         depth, index = len(outer), self._along(node)
-        coupled = [index]*len(node.bound) if index else self._coupled(node, outer)
-        axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(node.bound, coupled, strict=True))
+        order = _solvable_last(node)
+        coupled = [index]*len(order) if index else self._coupled(node, order, outer)
+        axes = tuple(self._axis(b.name, depth, beside) for b, beside in zip(order, coupled, strict=True))
         # The nodes' symbols go in directly, so that what is equal inside two expectations stays equal.
-        inside = swapped(node.body, {b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
+        inside = swapped(node.body, {b: a.symbol for b, a in zip(order, axes, strict=True)})
         body = self.flat(inside, (*outer, *axes))
         whole = write_out_forms(body, self.forms)
         if self.exact and not whole.free_symbols & (self.values | self.hiding) and may_have_closed_form(whole,
@@ -249,19 +250,16 @@ class _Lowering:
         if not whole.free_symbols & self.hiding:
             drawn = [a.symbol for a in axes], [a.symbol for a in outer]
             if self._vary(whole, set(drawn[0])):  # averages inside are drawn so, too
-                whole = node.body.xreplace({b: a.symbol for b, a in zip(node.bound, axes, strict=True)})
+                whole = node.body.xreplace({b: a.symbol for b, a in zip(order, axes, strict=True)})
             wider = through_powers(behind_switches(around_modes(drawn_wider(whole, *drawn), *drawn)), *drawn)
             body = body if wider == whole else self.flat(wider, (*outer, *axes))
-        return self._contracted(self._gathered(body), axes)
+        return self._contracted(body, axes)
 
     def _vary(self, e: Expr, variables: set[Symbol]) -> bool:
         """Do averages inside, which are symbols by now, vary with variables? A change of variables would pass them by."""
         inner = e.free_symbols & self.values
         return any(self._vary(body, variables) or not body.free_symbols.isdisjoint(variables)
                    for body in (write_out_forms(body, self.forms) for symbol, body, _ in self.contractions if symbol in inner))
-
-    def _gathered(self, e: Expr) -> Expr:
-        return gather_coefficients(e, self.hiding.union(a.symbol for a in self.axes.values()))
 
     def _form(self, done: Expr) -> Symbol:
         """The symbol of a closed form whose terms may cancel."""
@@ -291,17 +289,17 @@ class _Lowering:
         entries |= set().union(*(self.holding[s] for s in node.body.free_symbols & self.holding.keys()))
         return tuple(sorted({i.name for e in entries for i in getattr(e, "indices", (e,))}))
 
-    def _coupled(self, node: Expectation, outer: tuple[NodeAxis, ...]) -> list[tuple[str, ...]]:
-        """For each variable, those outside of it with which it shares a switch: its break points move with them.
+    def _coupled(self, node: Expectation, order: Sequence[Symbol], outer: tuple[NodeAxis, ...]) -> list[tuple[str, ...]]:
+        """For each variable in order, those outside of it with which it shares a switch: its break points move with them.
 
         Such nodes serve no average that does not vary with the others; a name that hides a variable speaks of the common ones.
         """
         if node.body.free_symbols & self.hiding:
-            return [()] * len(node.bound)
+            return [()] * len(order)
         switches = [s.free_symbols for s in node.body.atoms(*SWITCHES)]
         around = {a.symbol: a.identifier for a in outer}
         found = []
-        for b in node.bound:
+        for b in order:
             found.append(tuple(name for v, name in around.items() if any({b, v} <= s for s in switches)))
             around[b] = b.name
         return found
@@ -359,6 +357,19 @@ def _holding(definitions: Mapping[Symbol, Expr]) -> dict[Symbol, set[Symbol]]:
         if wider == found:
             return {s: own for s, own in found.items() if own}
         found = wider
+
+
+def _solvable_last(node: Expectation) -> list[Symbol]:
+    """The variables of an average in the order of its axes: those last in which all that turns its switches is linear.
+
+    The panels of an axis end where a switch turns at fixed values of the axes before it, which is solved for where it is linear.
+    """
+    turning = [u for s in node.body.atoms(*SWITCHES) for u in compared(s)] if len(node.bound) > 1 else []
+
+    def solvable(b: Symbol) -> bool:
+        return all(b not in u.free_symbols or (_algebraic(u, b) and u.diff(b, 2) == 0) for u in turning)
+
+    return sorted(node.bound, key=solvable)
 
 
 def _split_exponential_terms(node: Expectation) -> list[Expr]:

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from hermitex.numbers.gauss import legendre
+from hermitex.numbers.gauss import extended_legendre
 
 WINDOW = 10.0  # P(|z| > 10) < 2e-23: room for integrands that are concentrated in the tail
 BOUND = 9.0  # the same where panels end: P(|z| > 9) < 3e-19
@@ -92,12 +92,13 @@ class Rule:
     def closer(self) -> tuple[np.ndarray, np.ndarray]:
         """Nodes and weights of another rule on the same window, or the same panels, that shares no node with this one.
 
+        They are extended numbers: the rounding of nodes moves a fast integrand as much in one rule as in another.
         Trapezoid: shifted, with a shorter step. Panels: each in two unequal parts, so that no symmetry about 0 is left
         (an odd pole must not cancel).
         """
         if self.kind == "counting":  # further terms
             more = counting(len(self) + len(self) // 2 + 7)
-            return more.nodes, more.weights
+            return more.nodes.astype(np.longdouble), more.weights.astype(np.longdouble)
         ratio = 0.786151377757423  # in no simple relation to the other step: the root of the golden section
         if self.kind == "trapezoid":
             return _shifted(self.step * ratio, self.window)
@@ -146,7 +147,7 @@ def counting(terms: int = 64) -> Rule:
 
 
 def _density(x: np.ndarray) -> np.ndarray:
-    return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    return np.exp(-x * x / 2) / np.sqrt(8*np.arctan(np.ones(1, x.dtype)))
 
 
 @lru_cache(maxsize=64)
@@ -239,20 +240,20 @@ def fejer() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 def _shifted(step: float, window: float) -> tuple[np.ndarray, np.ndarray]:
     reach = int(window / step)
-    nodes = step * (np.arange(-reach, reach) + _SHIFT)
+    nodes = np.longdouble(step) * (np.arange(-reach, reach) + np.longdouble(_SHIFT))
     return nodes, step * _density(nodes)
 
 
 @lru_cache(maxsize=1)
 def _gauss() -> tuple[np.ndarray, np.ndarray]:
-    return legendre(18)  # nodes of each part of a panel in verification
+    return extended_legendre(18)  # nodes of each part of a panel in verification
 
 
 @lru_cache(maxsize=1)
 def _crowded() -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on (-1, 1) that crowd at the ends, as u^2 there: a jump beside the last node of a panel stands between."""
     crowded = 24  # nodes of each part of a panel in verification
-    x, w = legendre(crowded)
+    x, w = extended_legendre(crowded)
     return x*(3 - x**2)/2, w*3*(1 - x**2)/2
 
 

@@ -136,8 +136,11 @@ def _assumptions(value: Expr) -> dict[str, bool]:
 
 
 def _masked(expr: Expr, f: Symbol) -> tuple[Expr, dict[Expr, Symbol]]:
-    """`expr` with a symbol for each largest part without f; parts that share letters are taken letter by letter."""
-    parts = list(dict.fromkeys(_parts(expr, f)))
+    """`expr` with a symbol for each largest part without f, one for y - x and x - y; parts that share letters: letter by letter."""
+    parts: list[Expr] = []
+    for p in _parts(expr, f):
+        if p not in parts and -p not in parts:
+            parts.append(p)
     shared = {s for i, a in enumerate(parts) for b in parts[i + 1:] for s in a.free_symbols & b.free_symbols}
     values: dict[Expr, Symbol] = {}
     for p in parts:
@@ -167,6 +170,8 @@ def _replaced(expr: Basic, f: Symbol, values: dict[Expr, Symbol]) -> Any:
         if not expr.free_symbols:
             return expr
         coefficient, rest = expr.as_coeff_Mul()
+        if -rest in values:
+            return -coefficient * values[-rest]
         return coefficient * values[rest] if rest in values else expr.xreplace(values)
     if isinstance(expr, (Add, Mul)):
         fixed, moving = expr.as_independent(f, as_Add=isinstance(expr, Add))

@@ -18,7 +18,7 @@ from hermitex.kernels.whitelist import IMPORTED, check_functions, read
 
 _DATA = ("EQUATIONS", "START", "REFERENCE")
 _CALLED = ("Block", "Equations", "globals", "float")
-_NAMED = (*_CALLED, "Averaged", "lay_out")
+_NAMED = (*_CALLED, "Averaged", "lay_out", "nonlinear")
 
 
 def verify_text(text: str, own: str, *, docs: Mapping[str, str], arguments: Mapping[str, str]) -> str:

@@ -37,12 +37,13 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
 
     program, parameters, flow = _program(system), parameters_of(system), system.is_flow
     imports, helpers, functions = _split_module(program.source)
-    functions = [f for f in functions if not f.endswith("return {}")]  # which the driver does not miss
+    # what returns nothing the driver does not miss, and rates need no blocks
+    functions = [f for f in functions if not f.endswith("return {}") and not (flow and f.startswith("def block_"))]
     special = sorted({n.strip().rpartition(" as ")[2] for line in imports if "scipy.special" in line
                       for n in line.partition(" import ")[2].split(",")})
     template = FLOW_FILE if flow else FILE
-    equations = f"EQUATIONS = Equations(\n    globals(),\n{_code(program)})\n"
-    needed = {*re.findall(r"\w+", equations + template.text), *(["extended"] if special else [])}
+    equations = f"EQUATIONS = Equations(\n    globals(),\n{_code(program, flow=flow)})\n"
+    needed = {*_names_in(equations), *re.findall(r"\w+(?=\()", template.text), *(["extended"] if special else [])}
     below, driver = driver_text(needed | ({"average", "spread"} if "Averaged" in needed else set()))
     wrapped = f"\n\n\n{', '.join(special)}{','*(len(special) == 1)} = map(extended, ({', '.join(special)},))" if special else ""
     own_page = {
@@ -96,7 +97,7 @@ def driver_text(needed: Iterable[str]) -> tuple[list[str], str]:
     'def nothing(s, quad):'
     """
     imports, texts = _statements()
-    words = {name: set(re.findall(r"\w+", text)) for name, text in texts.items()}
+    words = {name: _names_in(text) for name, text in texts.items()}
     taken, left = set[str](), set(needed) & set(texts)
     while left:
         taken |= left
@@ -105,6 +106,11 @@ def driver_text(needed: Iterable[str]) -> tuple[list[str], str]:
     used = set(re.findall(r"\w+", text)) | {"sys"}
     lines = [line for line in imports if set(re.findall(r"\w+", line.rpartition("import ")[2])) & {*used, "np"}]
     return lines, re.sub(r"  # (type: ignore|noqa)[^\n]*", "", text)
+
+
+def _names_in(text: str) -> set[str]:
+    """The names that a text of Python reads."""
+    return {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
 
 
 def _program(system: Any) -> Any:
@@ -141,7 +147,7 @@ def _split_module(source: str) -> tuple[list[str], list[str], list[str]]:
     results = [n for n in texts if n in _FORMULAS or n.startswith("block_")]
     used, left = set(results), list(results)
     while left:
-        found = {n.id for n in ast.walk(ast.parse(texts[left.pop()])) if isinstance(n, ast.Name)} & set(texts) - used
+        found = _names_in(texts[left.pop()]) & set(texts) - used
         used |= found
         left += found
     own = used - set(results) - {"average", "spread"}  # which are those of the driver
@@ -233,7 +239,7 @@ def _tuple(names: Iterable[Any]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def _code(program: Any) -> str:
+def _code(program: Any, *, flow: bool) -> str:
     """The fields of `Equations`."""
     def block(b: Any) -> str:
         kind = "nonlinear" if b.kind == "root" else b.kind
@@ -244,7 +250,8 @@ def _code(program: Any) -> str:
     ends = dict.fromkeys(program.positive, (0.0, np.inf)) | dict(program.domain)
     axes = "".join(f"({literal(a.identifier)}, {literal(_kind(program, a))}), " for a in program.axes)
     fields = [f"    {_tuple(program.parameters)},\n    {_tuple(program.unknowns)},\n",
-              f"    (\n{''.join(map(block, program.blocks))}    ),\n" if program.blocks else "",
+              f"    (\n{''.join(map(block, program.blocks))}    ),\n" if program.blocks and not flow else "",
+              "    roots=nonlinear,\n" if any(b.kind in ("nonlinear", "root") for b in program.blocks) else "",
               f"    axes=({axes.rstrip()}),\n    chunk=Averaged,\n" if axes else "",
               f"    ends={_domain(ends)},\n" if ends else "",
               f"    start={{{_values(program.start)}}},\n" if program.start else "",

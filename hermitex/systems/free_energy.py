@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from sympy import Dummy, Eq, Expr, Matrix, Mul, S, Sum, Symbol, erf, exp
+from sympy import Add, Dummy, Eq, Expr, Matrix, Mul, S, Sum, Symbol, erf, exp
 
 from hermitex.check.rules import SOURCES
 from hermitex.errors import BadInput, brief
@@ -106,8 +106,26 @@ def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[
 
 
 def _sums_kept(phi: Any) -> Any:
-    """A sum of averages between numbers stays one, with one derivative for all of its terms."""
-    return phi.replace(lambda e: isinstance(e, Sum) and e.has(Expectation), over_numbers) if isinstance(phi, Expr) else phi
+    """A sum of averages between numbers, or an average of such a sum, stays one, with one derivative for all of its terms."""
+    if not isinstance(phi, Expr):
+        return phi
+    outside = phi.replace(lambda e: isinstance(e, Expectation) and e.body.has(Sum), _sums_outside)
+    return outside.replace(lambda e: isinstance(e, Sum) and e.has(Expectation), over_numbers)
+
+
+def _sums_outside(node: Expectation) -> Expr:
+    """E sum_k f_k as sum_k E f_k, for sums of finitely many terms."""
+    body, variables = node.open()
+
+    def average(term: Expr) -> Expr:
+        sums = (f for f in Mul.make_args(term) if isinstance(f, Sum))
+        one = next((f for f in sums if all(len(ends) == 3 and ends[2].is_Integer for ends in f.limits)), None)
+        if one is None:
+            return node.with_body(term, variables, keep=True)
+        before, along = (term/one).as_independent(*variables)
+        return before*Sum(average(along*one.function), *one.limits)
+
+    return Add(*map(average, Add.make_args(body)))
 
 
 def _declared(text: str, pairs: Mapping[Any, Any]) -> list[Symbol]:

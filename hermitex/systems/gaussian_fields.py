@@ -304,14 +304,18 @@ def _merge_mirrored(body: Expr, variables: Sequence[Symbol]) -> Expr:
 
 
 def _split_steps(e: Expr) -> Expr:
-    """v_1 for w < t_1, v_2 for w < t_2, .., v_n as v_n + sum_i (v_i - v_{i+1}) H(t_i - w): each step by itself."""
+    """v_1 for w < t_1, v_2 for w < t_2, .., v_n as v_n + sum_i (v_i - v_n)(H(t_i - w) - H(t_{i-1} - w)), H(t_0 - w) = 0.
+
+    A branch enters between its own ends only: in steps v_i - v_{i+1} a square that is large elsewhere would leave its rounding.
+    """
     def steps(p: Piecewise) -> Expr:
         values, conditions = zip(*p.args, strict=True)
         if not all(c == true or isinstance(c, (Lt, Le, Gt, Ge)) for c in conditions) or conditions[-1] != true:
             return p
         gaps = [c.rhs - c.lhs if isinstance(c, (Lt, Le)) else c.lhs - c.rhs for c in conditions[:-1]]
-        return values[-1] + Add(*(_shortest_branch(a - b) * Heaviside(g) for a, b,
-                                  g in zip(values[:-1], values[1:], gaps, strict=True)))
+        below = [Heaviside(g) for g in gaps]
+        return values[-1] + Add(*(_shortest_branch(v - values[-1]) * (h - before)
+                                  for v, h, before in zip(values, below, [S.Zero, *below], strict=False)))
 
     return e.replace(lambda p: isinstance(p, Piecewise), steps)
 

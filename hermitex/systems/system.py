@@ -23,6 +23,7 @@ from hermitex.symbolic.derivation import Derivation
 from hermitex.symbolic.divergence import needed_far_out
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import arrays, read_sums, unsummed
+from hermitex.symbolic.integral_averages import read_integrals
 from hermitex.symbolic.law_constraints import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
@@ -33,7 +34,7 @@ from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
 from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
 from hermitex.systems.failed_average import name_failed_average
-from hermitex.systems.integral_averages import read_integrals
+from hermitex.systems.indexed_unknowns import write_indexed
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.matrices import flat_start, is_list_of_pairs, write_entrywise
 from hermitex.systems.moving_ends import moving_ends, start_by_place, write_by_place
@@ -57,8 +58,9 @@ class System(Shown):
     equations : {unknown: right-hand side, or Eq(lhs, rhs)}, expressions or texts ("lhs = rhs"); an implicit equation belongs to
         the unknown under which it is given. An unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs
         [(Matrix, right-hand side)]): its entries are unknowns, repeated entries are stored once, and solution["Q"] gives
-        the matrix of Q11, Q12, .... An unknown declared complex, Symbol("G", complex=True), is solved for in its parts G_re and
-        G_im, and solution["G"] gives the number; all other letters are real then.
+        the matrix of Q11, Q12, .... D[k] with k = Idx("k", 3) stands for D0, D1, D2. An unknown declared complex,
+        Symbol("G", complex=True), is solved for in its parts G_re and G_im, and solution["G"] gives the number; all other
+        letters are real then.
     where : {name: sub-expression}: names that stay in print; their standard normals are those of the expectation around
     parameters : names or symbols that get numbers later (default: all other letters of the equations)
     observables : {name: expression} computed from the solution
@@ -118,7 +120,8 @@ class System(Shown):
             raise BadInput(f"System: equations are {{unknown: right side}}, {{'q': 'kappa*q'}}, not {brief(self.equations)}")
         if not self.equations:
             raise BadInput("System: no equation was given")
-        for part, found in zip(_FORMULAS, write_entrywise(self.equations, self.where, self.observables), strict=True):
+        entrywise = write_entrywise(self.equations, self.where, self.observables)
+        for part, found in zip(_FORMULAS, write_indexed(*entrywise), strict=True):
             put(self, part, found)
         put(self, "parameters", None if self.parameters is None else names_list(self.parameters))
         self._check_names()
@@ -632,7 +635,8 @@ def _symbol(name: Any) -> Symbol:
         return name
     if isinstance(name, str) and name.isidentifier():
         return symbols.FIELD.get(name) or Symbol(name, real=True)
-    raise BadInput(f"System: {name!r} is not a symbol or a name")
+    more = ": D[k] is written with SymPy, D = IndexedBase('D') and k = Idx('k', 8)" if isinstance(name, str) and "[" in name else ""
+    raise BadInput(f"System: {name!r} is not a symbol or a name{more}")
 
 
 def _right(unknown: Any, value: Any) -> Any:

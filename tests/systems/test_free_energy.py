@@ -6,7 +6,9 @@ import glm_by_scipy as other
 import mpmath
 import numpy as np
 import pytest
+from scipy import special
 from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Sum, Symbol, acos, erf, exp, factorial, log, pi, sign, simplify, sqrt
+from sympy.stats import Cauchy
 
 import hermitex as hx
 from hermitex import E, Moreau, free_energy
@@ -286,3 +288,41 @@ def test_a_sum_of_averages_stays_one():
     found = system.solve(alpha=3, lam=0.5, rho=0.2)
     at = tuple(found[n] for n in ("V", "q", "m"))
     np.testing.assert_allclose(poisson(*at, 3, 0.5, 0.2, most), at, rtol=1e-10)
+
+
+def test_an_average_of_a_sum_is_a_sum_of_averages():
+    k = Symbol("k", integer=True, nonnegative=True)
+    term = exp(k*NU - exp(NU))/factorial(k)*Moreau(exp(F) - k*F, F, OMEGA, V)
+    inside, outside = (free_energy(coupling() - alpha*mean, PAIRS) for mean in (
+        E(2*Sum(term, (k, 0, 60)) + z1, z1, z2), 2*Sum(E(term, z1, z2), (k, 0, 60))))
+    assert inside.equations == outside.equations and inside.equations[Vhat].has(ArraySum)
+
+
+def test_a_loss_of_a_difference_written_both_ways():
+    """Abs(y - f) beside (f - y)^2: one label, and the printed closed forms."""
+    u = NU + sqrt(Delta)*z3 - F
+    loss = Piecewise((u**2/2, Abs(-u) <= 1), (Abs(u) - Rational(1, 2), True))
+    mixed = loss.xreplace({u**2: (-u)**2})
+    found = free_energy(coupling() - alpha*E(Moreau(mixed, F, OMEGA, V), z1, z2, z3), PAIRS)
+    s2 = rho + Delta + q - 2*m
+    assert simplify(found.equations[Vhat] - alpha*erf((1 + V)/sqrt(2*s2))/(1 + V)) == 0
+
+
+def huber_with_cauchy_noise(V, q, m, alpha, lam):
+    """One step for the Huber loss at 1 and y = nu + c/2, c of Cauchy's law: E[.|c] by hand, c = tan, 200 nodes."""
+    t, w = np.polynomial.legendre.leggauss(200)
+    noise, s = np.tan(np.pi*t/2)/2, np.sqrt(1 - 2*m + q)
+    lo, hi = (-1 - V - noise)/s, (1 + V - noise)/s
+    density = [np.exp(-b**2/2)/np.sqrt(2*np.pi) for b in (lo, hi)]
+    within = special.ndtr(hi) - special.ndtr(lo)
+    square = (noise**2 + s**2)*within + 2*noise*s*(density[0] - density[1]) + s**2*(lo*density[0] - hi*density[1])
+    Vhat, qhat = alpha/(1 + V)*np.sum(w/2*within), alpha*np.sum(w/2*(1 - within + square/(1 + V)**2))
+    return 1/(lam + Vhat), (Vhat**2 + qhat)/(lam + Vhat)**2, Vhat/(lam + Vhat)
+
+
+def test_huber_with_cauchy_noise():
+    """The panels of the normal that turns the switches follow the noise, which is no linear part of them."""
+    loss = HUBER.subs(delta, 1).subs(Y, NU + Cauchy("c", 0, Rational(1, 2)))
+    found = free_energy(coupling() - alpha*E(Moreau(loss, F, OMEGA, V)), PAIRS).solve(alpha=3, lam=0.5, rho=1)
+    at = tuple(found[n] for n in ("V", "q", "m"))
+    np.testing.assert_allclose(huber_with_cauchy_noise(*at, 3, 0.5), at, rtol=1e-10)

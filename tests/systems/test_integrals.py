@@ -1,4 +1,4 @@
-"""SymPy's own integrals in a system, with unknowns and parameters at their ends: against SciPy's quadrature and root finder."""
+"""Integrals of SymPy and of texts in a system, with unknowns and parameters at their ends: against SciPy."""
 
 import runpy
 
@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from sympy import Integral, Rational, Symbol, cos, exp, oo, sqrt
 
 import hermitex as hx
-from hermitex.errors import BadInput
+from hermitex.errors import BadInput, ParseError
 from hermitex.symbols import z
 
 q, a = Symbol("q", positive=True), Symbol("a", positive=True)
@@ -55,3 +55,18 @@ def test_an_integral_in_a_flow_and_in_a_file(tmp_path):
 def test_an_integral_without_ends_is_refused():
     with pytest.raises(BadInput, match="has no ends"):
         hx.System({q: Integral(x**2, x) + Rational(1, 2)})
+
+
+@pytest.mark.parametrize("text, formula", [
+    ("a/5 + Integral(exp(-x**4), (x, 0, q))/2", a/5 + Integral(exp(-x**4), (x, 0, q))/2),
+    ("Integral(exp(-a*t)/(1 + q*t), (t, 0, oo))", Integral(exp(-a*x)/(1 + q*x), (x, 0, oo))),
+    ("a/3 + Integral(exp(-q*z**2), (z, -oo, oo))/4", a/3 + Integral(exp(-q*x**2), (x, -oo, oo))/4)])
+def test_an_integral_in_a_text(text, formula):
+    written, meant = (hx.System({q: e}, symbols="a>0, q>0").solve(a=0.7)["q"] for e in (text, formula))
+    assert written == pytest.approx(float(meant), rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["Integral(exp(-x), x)", "Integral(exp(-x), (pi, 0, 1))", "Integral(x)"])
+def test_an_integral_that_is_not_read(text):
+    with pytest.raises(ParseError, match=r"Integral|own"):
+        hx.parse(text)

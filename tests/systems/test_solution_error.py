@@ -87,6 +87,28 @@ def test_averages(formula, f, points, spans):
     assert held(found, "x", average(f, (width, centre), points)) > count//2
 
 
+def test_a_fast_integrand():
+    """E cos(a z + b)/(1 + z^2), of which the rounding of the nodes leaves a thousand last digits; what vanishes counts as 1e-3."""
+    fast, phase = powers(5, 0, 2.5), np.random.default_rng(5).uniform(-2, 2, size=DRAWS)
+    found = hx.System({x: hx.E(cos(a*z + b)/(1 + z**2), z)}).solve(a=fast, b=phase, raise_on_failure=False)
+    true = exactly(lambda w, c: mp.cos(c)*mp.sqrt(mp.pi*mp.e/8)*sum(mp.exp(k*w)*mp.erfc((1 + k*w)/mp.sqrt(2)) for k in (1, -1)),
+                   fast, phase)
+    clear = np.abs(true) > 1e-12
+    off = np.abs(found["x"] - true)/np.where(clear, np.maximum(np.abs(true), 1e-6), 1e-3)
+    assert np.all(off <= found.error + 5e-16) and found.converged.sum() > 250
+
+
+def test_whatever_branch_is_found_its_error_holds():
+    """m = tanh(a m + b) from starts of either sign: one, two or three roots, one of them by bisection at 40 digits."""
+    rng = np.random.default_rng(6)
+    steep, field, begin = rng.uniform(0.2, 3, DRAWS), rng.uniform(-0.5, 0.5, DRAWS), rng.uniform(-2, 2, DRAWS)
+    found = hx.System({x: tanh(a*x + b)}).solve(a=steep, b=field, start={"x": begin}, raise_on_failure=False)
+    with mp.workdps(40):
+        true = [float(mp.findroot(lambda v, s=s, h=h: v - mp.tanh(s*v + h), mp.mpf(at))) for s, h, at in
+                zip(steep, field, found["x"], strict=True)]
+    assert held(found, "x", np.array(true)) > 290
+
+
 @pytest.mark.parametrize("f", [lambda u: 1/u, lambda u: 1/u**2, lambda u: 1/(1 + u**4), lambda u: exp(-u**2), lambda u: exp(-u)])
 def test_what_vanishes_at_infinity_or_jumps_at_a_pole_has_no_root(f):
     for begin in powers(4, -3, 3)[:20]:

@@ -1,6 +1,7 @@
 """syntax tree -> expression: the grammar of `parse`, one method a kind of node; what has no method is refused.
 
 expr = number | name | expr (+ - * / **) expr | name(expr, ...) | Piecewise(...) | E(expr, ...) | Sum(expr, index)
+     | Integral(expr, (x, a, b))
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from sympy import And, CRootOf, Expr, Integer, Not, Or, Piecewise, Rational, Symbol, oo
+from sympy import And, CRootOf, Expr, Integer, Integral, Not, Or, Piecewise, Rational, Symbol, oo
 from sympy import Sum as SymPySum
 from sympy.core.function import UndefinedFunction
 from sympy.core.relational import Eq, Ge, Gt, Le, Lt, Ne
@@ -22,6 +23,7 @@ from hermitex.errors import DECLARING, BadInput, HermitexError, ParseError, Unkn
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, most_written, over_numbers, read_sums
+from hermitex.symbolic.integral_averages import read_integrals
 from hermitex.symbolic.laws import is_random
 from hermitex.symbolic.text import bounded_powers
 from hermitex.symbolic.text.lexical import Source, excerpt
@@ -32,7 +34,7 @@ from hermitex.symbolic.undefined import prime
 MAX_EXPECTATIONS = 6  # one within another: six normals are as many as `tensor` takes
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SLOPES = {"Derivative": derivative, "Subs": substituted}
-_SPECIAL = ("E", "Sum", "Piecewise", "Eq", "Ne", "CRootOf")
+_SPECIAL = ("E", "Sum", "Integral", "Piecewise", "Eq", "Ne", "CRootOf")
 _INDICATORS = ("indicator", "Indicator", "ind", "step", "theta")
 _CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
 _MISSING = "an operator or operand is missing here; write * for a product"
@@ -232,6 +234,8 @@ class Reader:
             return self._expectation(node, depth)
         if name == "Sum":
             return self._sum(node, depth)
+        if name == "Integral":
+            return self._integral(node, depth)
         if name in _SLOPES and name not in self.scopes[0]:
             return _SLOPES[name](self, node, depth)
         function = self.scopes[0].get(name)
@@ -319,6 +323,24 @@ class Reader:
         if low.is_Integer:
             at(low)    # SymPy puts it in where nothing is bounded
         return bounded_powers.exists((over_numbers if body.has(Expectation) else read_sums)(SymPySum(body, (counted, low, high))))
+
+    def _integral(self, node: ast.Call, depth: int) -> Any:
+        """Integral(exp(-x**2), (x, a, q)), its ends numbers, oo or formulas, as an average over one normal."""
+        if len(node.args) != 2 or node.keywords or not (isinstance(node.args[1], ast.Tuple) and len(node.args[1].elts) == 3):
+            self.fail(node, "Integral takes a function and one range: Integral(exp(-x**2), (x, 0, q))")
+        if len(self.scopes) > MAX_EXPECTATIONS:
+            self.fail(node, f"more than {MAX_EXPECTATIONS} integrals and expectations within each other")
+        name, *ends = node.args[1].elts
+        if not isinstance(name, ast.Name) or name.id in CONSTANTS:
+            self.fail(name, "the variable of an integral has a name of its own, such as x")
+        infinite = {"oo": oo, "-oo": -oo}
+        low, high = (infinite[t] if (t := ast.unparse(e)) in infinite else self.expr(e, depth) for e in ends)
+        x = Symbol(name.id, real=True)
+        self.scopes.append({name.id: x})
+        try:
+            return read_integrals(Integral(self.expr(node.args[0], depth), (x, low, high)))
+        finally:
+            self.scopes.pop()
 
     def _subscript(self, node: ast.Subscript, depth: int) -> Any:
         """eta[k], A[i, j]: entries of arrays, real or as declared."""

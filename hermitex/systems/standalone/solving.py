@@ -9,8 +9,8 @@ import numpy as np
 EVERYWHERE = (-np.inf, np.inf)
 SECONDS = time.process_time
 Block = namedtuple("Block", "kind torn explicit members", defaults=[()])
-Equations = namedtuple("Equations", "functions parameters unknowns blocks axes chunk ends start arrays lay_out notes",
-                       defaults=[(), (), None, {}, {}, (), None, ()])
+Equations = namedtuple("Equations", "functions parameters unknowns blocks roots axes chunk ends start arrays lay_out notes",
+                       defaults=[(), None, (), None, {}, {}, (), None, ()])
 
 
 def nothing(s, quad):
@@ -70,10 +70,6 @@ class Chunk:
         """A state with other unknowns."""
         return s | {u: self.column(v) for u, v in zip(names, x)}
 
-    def ends(self, k):
-        """The intervals of the torn unknowns of a block."""
-        return [self.code.ends.get(u, EVERYWHERE) for u in self.code.blocks[k].torn]
-
     def begin(self, other=False, real=float):
         """The numbers with what no unknown enters, and the nodes: finer ones if `other`."""
         quad, s = self.nodes(other, real), {n: np.asarray(v, real)[()] for n, v in self.numbers.items()}
@@ -87,29 +83,6 @@ class Chunk:
         """Whether there are new nodes for the integrands at a state: none."""
         return False
 
-    def run(self, tolerance, damping):
-        """(values, error, stability) at every point, on finer nodes until the error is below the tolerance."""
-        names, begin = self.code.unknowns, np.array([np.ravel(self.first(u)) for u in self.code.unknowns])
-        last, settled = (begin, True) if damping is None else self.mapped(begin, tolerance, damping)
-        x, level, good, error = last, 0, True, np.full(self.points, np.inf)
-        self.follow(x, level)
-        while level == 0 or (level < 5 and np.any(good & (error > tolerance)) and self.follow(x, level)):
-            for _ in range(3):  # nodes that follow the state
-                s, self.quad = self.begin()
-                good, s = self.solve(self.put(s, names, x))
-                x, self.s = np.where(good, self.row(s, "", names), x), s
-                if not self.follow(x, level):
-                    break
-            new, error = self.verify(s)
-            error, level = np.where(good & settled, error, np.inf), level + 1
-        away = np.abs(self.row(new, "", names) - last) > 1e-5*np.maximum(np.abs(last), 1e-6)
-        error = np.where(away.any(0), np.inf, error) if damping is not None else error  # another solution than that of the map
-        lo, hi = np.array([self.code.ends.get(u, EVERYWHERE) for u in names]).T[..., None]
-        beyond = ((self.row(new, "", names) < lo) | (self.row(new, "", names) > hi)).any(0)
-        error, self.why = np.where(beyond, np.inf, error), np.where(beyond, "the solution lies outside of its domain", self.why)
-        self.why = np.where((self.why == "") & ~(error <= tolerance), [f"its error is {e:.1e}" for e in error], self.why)
-        return new, error, self.stability()
-
     def first(self, u):
         """Where an unknown begins: as it is given, else inside its interval."""
         lo, hi = self.code.ends.get(u, EVERYWHERE)
@@ -117,186 +90,226 @@ class Chunk:
         start = self.column(self.guess.get(u, middle))
         return np.where((start > lo) & (start < hi), start, middle)
 
-    def mapped(self, x, tolerance, damping):
-        """The map itself, x + damping (rhs(x) - x), and which points it settles, all inside of their intervals."""
-        self.follow(x, 0)
-        (s, quad), names = self.begin(), self.code.unknowns
-        ends = np.array([self.code.ends.get(u, EVERYWHERE) for u in names])[..., None]
-        for _ in range(20000):
-            new = self.row(self.code.functions["right_hand_sides"](self.put(s, names, x), quad), "rhs/", names)
-            done = np.max(np.abs(new - x)/np.maximum(np.abs(x), 1e-25), 0) <= tolerance
-            left = ~((x + damping*(new - x) > ends[:, 0]) & (x + damping*(new - x) < ends[:, 1])).all(0) & ~done
-            if np.all(done | left) or SECONDS() > self.until:
+
+def ends_of(c, k):
+    """The intervals of the torn unknowns of a block."""
+    return [c.code.ends.get(u, EVERYWHERE) for u in c.code.blocks[k].torn]
+
+
+def solve_chunk(c, tolerance, damping):
+    """(values, error, stability) at every point, on finer nodes until the error is below the tolerance."""
+    names, begin = c.code.unknowns, np.array([np.ravel(c.first(u)) for u in c.code.unknowns])
+    last, settled = (begin, True) if damping is None else mapped(c, begin, tolerance, damping)
+    x, level, good, error = last, 0, True, np.full(c.points, np.inf)
+    c.follow(x, level)
+    while level == 0 or (level < 5 and np.any(good & (error > tolerance)) and c.follow(x, level)):
+        for _ in range(3):  # nodes that follow the state
+            s, c.quad = c.begin()
+            good, s = solve_blocks(c, c.put(s, names, x))
+            x, c.s = np.where(good, c.row(s, "", names), x), s
+            if not c.follow(x, level):
                 break
-            x = np.where(done | left, x, x + damping*(new - x))
-        return x, done
+        new, error = verified(c, s)
+        error, level = np.where(good & settled, error, np.inf), level + 1
+    away = np.abs(c.row(new, "", names) - last) > 1e-5*np.maximum(np.abs(last), 1e-6)
+    error = np.where(away.any(0), np.inf, error) if damping is not None else error  # another solution than that of the map
+    lo, hi = np.array([c.code.ends.get(u, EVERYWHERE) for u in names]).T[..., None]
+    beyond = ((c.row(new, "", names) < lo) | (c.row(new, "", names) > hi)).any(0)
+    error, c.why = np.where(beyond, np.inf, error), np.where(beyond, "the solution lies outside of its domain", c.why)
+    c.why = np.where((c.why == "") & ~(error <= tolerance), [f"its error is {e:.1e}" for e in error], c.why)
+    return new, error, stability(c)
 
-    def solve(self, s):
-        """Block after block from a state; which points are solved, and their state."""
-        good = np.ones(self.points, dtype=bool)
-        for k, block in enumerate(self.code.blocks):
-            if block.kind == "nonlinear":
-                x, done = self.nonlinear(k, s)
-                self.why = np.where(done, self.why, f"the residual of {', '.join(block.torn)} stayed above the tolerance")
-                good, s = good & done, self.put(s, block.torn, x)
-            for _ in range(2):
-                s = self.put(s, *self.moved(k, s, self.quad))
-            done = np.isfinite(self.row(s, "", block.torn + block.members)).all(0)
-            good, self.why = good & done, np.where(good & ~done, f"{block.torn[0]} is not finite", self.why)
-        return good, s
 
-    def system(self, k, s, quad):
-        """Unknowns, values, F = rhs - x, or what is to vanish, and its Jacobian of a block, its members last."""
-        block, out = self.code.blocks[k], self.code.functions[f"block_{k + 1}"](s, quad)
-        names, x = block.torn + block.members, np.concatenate([self.row(s, "", block.torn), self.row(out, "", block.members)])
-        if block.kind == "linear":
-            A = np.array([self.row(out, f"matrix/{u}/", names) for u in names])
-            return names, x, -np.einsum("ijp,jp->ip", A, x) - self.row(out, "constant/", names), -A.transpose(2, 0, 1).astype(float)
-        J = [self.row({v: out.get(f"d/{u}/{v}", 0.0) for v in names}, "", names) for u in names]
-        explicit = np.array([*block.explicit, *(True for _ in block.members)])
-        F = 0*np.where(np.isfinite(x), x, 0)
-        F[:len(block.torn)] = self.row(out, "rhs/", block.torn) - explicit[:len(block.torn), None]*x[:len(block.torn)]
-        return names, x, F, np.array(J).transpose(2, 0, 1).astype(float) - np.diag(explicit)
+def mapped(c, x, tolerance, damping):
+    """The map itself, x + damping (rhs(x) - x), and which points it settles, all inside of their intervals."""
+    c.follow(x, 0)
+    (s, quad), names = c.begin(), c.code.unknowns
+    ends = np.array([c.code.ends.get(u, EVERYWHERE) for u in names])[..., None]
+    for _ in range(20000):
+        new = c.row(c.code.functions["right_hand_sides"](c.put(s, names, x), quad), "rhs/", names)
+        done = np.max(np.abs(new - x)/np.maximum(np.abs(x), 1e-25), 0) <= tolerance
+        left = ~((x + damping*(new - x) > ends[:, 0]) & (x + damping*(new - x) < ends[:, 1])).all(0) & ~done
+        if np.all(done | left) or SECONDS() > c.until:
+            break
+        x = np.where(done | left, x, x + damping*(new - x))
+    return x, done
 
-    def moved(self, k, s, quad):
-        """The unknowns of a block after a step of Newton's method; what is 0 by its equation stays."""
-        names, x, F, J = self.system(k, s, quad)
-        rest = ((x == 0) & (np.abs(F) <= 1e-25)).T
-        J = np.where(rest[:, :, None] | rest[:, None, :], np.eye(len(names)), J)
-        linear = self.code.blocks[k].kind == "linear"
-        new = x - solved(J, np.where(rest.T, 0.0, F), linear)
-        if linear:  # of rows that contradict each other there is no solution
-            size = np.abs(F) + np.einsum("pij,jp->ip", np.abs(J), np.abs(new))
-            left = np.abs(F + np.einsum("pij,jp->ip", J, new - x)) > 1e-9*size
-            new = np.where(left.any(0), np.nan, new)
-        return names, new
 
-    def equations(self, k, y, s):
-        """The residual in the coordinates of the torn unknowns, its Jacobian, and these unknowns.
+def solve_blocks(c, s):
+    """Block after block from a state; which points are solved, and their state."""
+    good = np.ones(c.points, dtype=bool)
+    for k, block in enumerate(c.code.blocks):
+        if block.kind == "nonlinear":
+            x, done = c.code.roots(c, k, s)
+            c.why = np.where(done, c.why, f"the residual of {', '.join(block.torn)} stayed above the tolerance")
+            good, s = good & done, c.put(s, block.torn, x)
+        for _ in range(2):
+            s = c.put(s, *moved(c, k, s, c.quad))
+        done = np.isfinite(c.row(s, "", block.torn + block.members)).all(0)
+        good, c.why = good & done, np.where(good & ~done, f"{block.torn[0]} is not finite", c.why)
+    return good, s
 
-        Where x - rhs = 0 is asked of x inside (lo, hi) it reads log(rhs - lo) - log(hi - rhs) = log(x - lo) - log(hi - x), with the
-        logarithms continued by their tangents.
-        """
-        torn, slope = (np.array(v) for v in zip(*map(outside, y, self.ends(k))))
-        _, x, r, J = self.system(k, self.put(s, self.code.blocks[k].torn, torn), self.quad)
-        for i, (lo, hi) in enumerate(self.ends(k)):
-            F, R, own, weight = r[i].copy(), 0.0, 0.0, 0.0
-            for gap, side in ((x[i] - lo, 1), (hi - x[i], -1)):
-                if self.code.blocks[k].explicit[i] and np.isfinite(gap).all():
-                    t = -side*F/gap
-                    R = R - side*(2*np.maximum(t - 0.5, 0) - np.log1p(-np.minimum(t, 0.5)))
-                    weight, own = weight + 1/np.maximum(1 - t, 0.5)/gap, own + t/np.maximum(1 - t, 0.5)/gap
-            if np.ndim(weight):
-                r[i], J[:, i] = R, J[:, i]*weight[:, None]
-                J[:, i, i] += own
-        J[:, :, :len(y)] *= slope.T[:, None, :]
-        return r, J, torn
 
-    def nonlinear(self, k, s):
-        """Newton's method from the start, from where the map leads, and from other starts; 0 where that is a solution."""
-        block, done = self.code.blocks[k], np.zeros(self.points, dtype=bool)
-        low_ends = np.array([[lo == 0] for lo, _ in self.ends(k)])
-        if any(m in self.guess for m in block.members) and not any(u in self.guess for u in block.torn):
-            s = self.put(s, block.torn, self.row(self.code.functions["right_hand_sides"](s, self.quad), "rhs/", block.torn))
-        x = begin = self.row(s, "", block.torn)
-        for trial in range(11):
-            start = begin if trial == 0 else self.iterated(k, begin, s)[0] if trial == 1 else self.another(k, begin, s, trial - 2)
-            open_ = np.isfinite(start).all(0) & ~done
-            new, good = self.newton(k, [inside(v, e) for v, e in zip(np.where(open_, start, begin), self.ends(k))], s, open_)
-            x, done = np.where(good & ~done, new, x), done | good
-            low = low_ends & (np.abs(new) < 1e-6) & ~done
-            if low.any():  # what went to 0 at 0, and the rest iterated
-                new, good = self.iterated(k, np.where(low, 0.0, new), s, 1.0, low)
-                x, done = np.where(good & low.any(0), new, x), done | good & low.any(0)
-            if done.all() or SECONDS() > self.until:
+def linearised(c, k, s, quad):
+    """Unknowns, values, F = rhs - x, or what is to vanish, and its Jacobian of a block, its members last."""
+    block, out = c.code.blocks[k], c.code.functions[f"block_{k + 1}"](s, quad)
+    names, x = block.torn + block.members, np.concatenate([c.row(s, "", block.torn), c.row(out, "", block.members)])
+    if block.kind == "linear":
+        A = np.array([c.row(out, f"matrix/{u}/", names) for u in names])
+        return names, x, -np.einsum("ijp,jp->ip", A, x) - c.row(out, "constant/", names), -A.transpose(2, 0, 1).astype(float)
+    J = [c.row({v: out.get(f"d/{u}/{v}", 0.0) for v in names}, "", names) for u in names]
+    explicit = np.array([*block.explicit, *(True for _ in block.members)])
+    F = 0*np.where(np.isfinite(x), x, 0)
+    F[:len(block.torn)] = c.row(out, "rhs/", block.torn) - explicit[:len(block.torn), None]*x[:len(block.torn)]
+    return names, x, F, np.array(J).transpose(2, 0, 1).astype(float) - np.diag(explicit)
+
+
+def moved(c, k, s, quad):
+    """The unknowns of a block after a step of Newton's method; what is 0 by its equation stays."""
+    names, x, F, J = linearised(c, k, s, quad)
+    rest = ((x == 0) & (np.abs(F) <= 1e-25)).T
+    J = np.where(rest[:, :, None] | rest[:, None, :], np.eye(len(names)), J)
+    linear = c.code.blocks[k].kind == "linear"
+    new = x - solved(J, np.where(rest.T, 0.0, F), linear)
+    if linear:  # of rows that contradict each other there is no solution
+        size = np.abs(F) + np.einsum("pij,jp->ip", np.abs(J), np.abs(new))
+        left = np.abs(F + np.einsum("pij,jp->ip", J, new - x)) > 1e-9*size
+        new = np.where(left.any(0), np.nan, new)
+    return names, new
+
+
+def in_coordinates(c, k, y, s):
+    """The residual in the coordinates of the torn unknowns, its Jacobian, and these unknowns.
+
+    Where x - rhs = 0 is asked of x inside (lo, hi) it reads log(rhs - lo) - log(hi - rhs) = log(x - lo) - log(hi - x), with the
+    logarithms continued by their tangents.
+    """
+    torn, slope = (np.array(v) for v in zip(*map(outside, y, ends_of(c, k))))
+    _, x, r, J = linearised(c, k, c.put(s, c.code.blocks[k].torn, torn), c.quad)
+    for i, (lo, hi) in enumerate(ends_of(c, k)):
+        F, R, own, weight = r[i].copy(), 0.0, 0.0, 0.0
+        for gap, side in ((x[i] - lo, 1), (hi - x[i], -1)):
+            if c.code.blocks[k].explicit[i] and np.isfinite(gap).all():
+                t = -side*F/gap
+                R = R - side*(2*np.maximum(t - 0.5, 0) - np.log1p(-np.minimum(t, 0.5)))
+                weight, own = weight + 1/np.maximum(1 - t, 0.5)/gap, own + t/np.maximum(1 - t, 0.5)/gap
+        if np.ndim(weight):
+            r[i], J[:, i] = R, J[:, i]*weight[:, None]
+            J[:, i, i] += own
+    J[:, :, :len(y)] *= slope.T[:, None, :]
+    return r, J, torn
+
+
+def nonlinear(c, k, s):
+    """Newton's method from the start, from where the map leads, and from other starts; 0 where that is a solution."""
+    block, done = c.code.blocks[k], np.zeros(c.points, dtype=bool)
+    low_ends = np.array([[lo == 0] for lo, _ in ends_of(c, k)])
+    if any(m in c.guess for m in block.members) and not any(u in c.guess for u in block.torn):
+        s = c.put(s, block.torn, c.row(c.code.functions["right_hand_sides"](s, c.quad), "rhs/", block.torn))
+    x = begin = c.row(s, "", block.torn)
+    for trial in range(11):
+        start = begin if trial == 0 else iterated(c, k, begin, s)[0] if trial == 1 else another(c, k, begin, s, trial - 2)
+        open_ = np.isfinite(start).all(0) & ~done
+        new, good = newton(c, k, [inside(v, e) for v, e in zip(np.where(open_, start, begin), ends_of(c, k))], s, open_)
+        x, done = np.where(good & ~done, new, x), done | good
+        low = low_ends & (np.abs(new) < 1e-6) & ~done
+        if low.any():  # what went to 0 at 0, and the rest iterated
+            new, good = iterated(c, k, np.where(low, 0.0, new), s, 1.0, low)
+            x, done = np.where(good & low.any(0), new, x), done | good & low.any(0)
+        if done.all() or SECONDS() > c.until:
+            break
+    return x, done
+
+
+def newton(c, k, y, s, todo):
+    """Steps d, at most 4 in a logarithm, halved until the residual is smaller, or the next step; which points end."""
+    (r, J, x), good, log = in_coordinates(c, k, y, s), 0*todo > 0, np.array([[e != EVERYWHERE] for e in ends_of(c, k)])
+    y, fine, d, t = np.array(y), np.array(True), 0*x, 1.0
+    scaled = log & np.array(c.code.blocks[k].explicit)[:, None]
+    for trial in range(120):
+        d = np.where(fine, -solved(J, r)[:len(y)], d)
+        t = np.where(fine, np.minimum(1, 4/np.maximum(np.max(np.where(log, np.abs(d), 0), 0), 4)), t)
+        size = np.einsum("pij,jp->ip", np.abs(J[:, :, :len(y)]), np.where(log, 1, np.abs(y) + 1e-3)) + 1e-300
+        size[:len(y)] = np.where(scaled, 1, size[:len(y)])
+        small = (np.max(np.abs(d)/np.where(log, 1, np.abs(y) + 1e-3), 0) < 1e-8) & (np.max(np.abs(r)/size, 0) < 1e-6) & todo
+        move = np.where(todo, np.where(small, 1, t)*d, 0.0)
+        r2, J2, x2 = in_coordinates(c, k, y + move, s)
+        fine = (((r2/size)**2).sum(0) <= (1 - 1e-4*t)*((r/size)**2).sum(0)) | small
+        fine |= np.max(np.abs(solved(J, r2)[:len(y)]), 0) <= (1 - t/4)*np.max(np.abs(d), 0) if trial < 25 else False
+        fine &= todo & np.isfinite(r2).all(0) & np.isfinite(J2).all((1, 2))
+        y, x, r = (np.where(fine, a, b) for a, b in ((y + move, y), (x2, x), (r2, r)))
+        J = np.where(fine[:, None, None], J2, J)
+        t, good, todo = t/2, good | (small & fine), todo & ~(small & fine) & (t > 1e-7)
+        if not todo.any() or SECONDS() > c.until:
+            break
+    return x, good & np.isfinite(x).all(0)
+
+
+def iterated(c, k, x, s, damping=0.5, zero=False):
+    """The state after damped steps of the map, inside of the intervals, and where it rests; what is 0 stays."""
+    ends, explicit = np.array(ends_of(c, k))[..., None], all(c.code.blocks[k].explicit)
+    for _ in range(300 if explicit else 1):
+        F = linearised(c, k, c.put(s, c.code.blocks[k].torn, x), c.quad)[2][:len(x)]
+        good = np.max(np.abs(F)/np.where(zero, 1e-12, np.maximum(np.abs(x), 1e-3)), 0) <= 1e-13
+        new = x + damping*F
+        x = np.where(zero | good | ~((new > ends[:, 0]) & (new < ends[:, 1])), x, new)
+        if good.all() or SECONDS() > c.until:
+            break
+    return x, good & explicit
+
+
+def another(c, k, x, s, trial):
+    """A further start: where the residual of one unknown changes its sign, then other sizes of what was given no start."""
+    ends = ends_of(c, k)[0]
+    free = [u not in c.guess and hi == np.inf for u, (_, hi) in zip(c.code.blocks[k].torn, ends_of(c, k))]
+    if trial > 1 or len(x) > 1:
+        size = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0, -1.0, 30.0, 1e-3)[trial]
+        return np.array([v*size if not any(free) else np.full(c.points, size) if f else v for v, f in zip(x, free)])
+    place = np.arange(146) - 72.5
+    far = np.sign(place)*10.0**(np.abs(place)/4 - 9) if ends == EVERYWHERE else place*0.4
+    grid = inside(x, ends) + far[:, None]
+    r = np.array([in_coordinates(c, k, v[None], s)[0][0] for v in grid])
+    change = np.isfinite(r[:-1] + r[1:]) & ((r[:-1] > 0) != (r[1:] > 0))
+    rank = np.abs(np.arange(145) - 72)[:, None] + np.where(r[:-1] > 0, 0, 1e3)
+    at, each = np.argsort(np.where(change, rank, np.inf), axis=0)[trial], np.arange(c.points)
+    low, high, sign = grid[at, each], grid[at + 1, each], r[at, each] > 0
+    for _ in range(40):
+        middle = (low + high)/2
+        left = (in_coordinates(c, k, middle[None], s)[0][0] > 0) == sign
+        low, high = np.where(left, middle, low), np.where(left, high, middle)
+    return np.where(change[at, each], outside(middle, ends)[0], np.nan)[None]
+
+
+def verified(c, s):
+    """The state after a step on finer nodes in extended precision, and how far that moves it: its error."""
+    names, seen = c.code.unknowns, c.code.functions.get("observables", nothing)(s, c.quad)
+    new, quad = c.begin(True, np.longdouble)
+    new = c.put(new, names, c.row(s, "", names).astype(np.longdouble))
+    for k in range(len(c.code.blocks)):
+        new = c.put(new, *moved(c, k, new, quad))
+    again = c.code.functions.get("observables", nothing)(new, quad)
+    a, b = (np.concatenate([c.row(v, "", names), c.row(w, "", seen)]) for v, w in ((s, seen), (new, again)))
+    implicit = {u for block in c.code.blocks for u, e in zip(block.torn, block.explicit) if not e}
+    lows = np.array([[0 if u in implicit or c.code.ends.get(u, EVERYWHERE)[0] == 0 else 1e-6] for u in names])
+    size = np.abs(b)  # what vanishes but for rounding needs an absolute accuracy
+    size[:len(names)] = np.where((size[:len(names)] <= lows), 1.0, size[:len(names)])
+    floor = [[1e-6 if n in implicit else 1e-300] for n in names] + [[1e-3]]*len(seen)
+    error = np.max(np.nan_to_num(np.abs(a - b)/np.maximum(size, floor), nan=np.inf), 0)
+    return dict(zip((*names, *seen), b.astype(float))), error
+
+
+def stability(c):
+    """The spectral radius of the map x -> rhs(x), block by block; nan where an equation is implicit."""
+    found = np.zeros(c.points)
+    for k, block in enumerate(c.code.blocks):
+        for nudge in (0.0, 1e-8, 1e-12):  # of what is 0, where a slope may be 0/0
+            s = {n: np.where(v == 0, nudge, v) if n in block.torn else v for n, v in c.s.items()}
+            J = linearised(c, k, s, c.quad)[3]
+            if np.isfinite(J).all():
                 break
-        return x, done
-
-    def newton(self, k, y, s, todo):
-        """Steps d, at most 4 in a logarithm, halved until the residual is smaller, or the next step; which points end."""
-        (r, J, x), good, log = self.equations(k, y, s), 0*todo > 0, np.array([[e != EVERYWHERE] for e in self.ends(k)])
-        y, fine, d, t = np.array(y), np.array(True), 0*x, 1.0
-        scaled = log & np.array(self.code.blocks[k].explicit)[:, None]
-        for trial in range(120):
-            d = np.where(fine, -solved(J, r)[:len(y)], d)
-            t = np.where(fine, np.minimum(1, 4/np.maximum(np.max(np.where(log, np.abs(d), 0), 0), 4)), t)
-            size = np.einsum("pij,jp->ip", np.abs(J[:, :, :len(y)]), np.where(log, 1, np.abs(y) + 1e-3)) + 1e-300
-            size[:len(y)] = np.where(scaled, 1, size[:len(y)])
-            small = (np.max(np.abs(d)/np.where(log, 1, np.abs(y) + 1e-3), 0) < 1e-8) & (np.max(np.abs(r)/size, 0) < 1e-6) & todo
-            move = np.where(todo, np.where(small, 1, t)*d, 0.0)
-            r2, J2, x2 = self.equations(k, y + move, s)
-            fine = (((r2/size)**2).sum(0) <= (1 - 1e-4*t)*((r/size)**2).sum(0)) | small
-            fine |= np.max(np.abs(solved(J, r2)[:len(y)]), 0) <= (1 - t/4)*np.max(np.abs(d), 0) if trial < 25 else False
-            fine &= todo & np.isfinite(r2).all(0) & np.isfinite(J2).all((1, 2))
-            y, x, r = (np.where(fine, a, b) for a, b in ((y + move, y), (x2, x), (r2, r)))
-            J = np.where(fine[:, None, None], J2, J)
-            t, good, todo = t/2, good | (small & fine), todo & ~(small & fine) & (t > 1e-7)
-            if not todo.any() or SECONDS() > self.until:
-                break
-        return x, good & np.isfinite(x).all(0)
-
-    def iterated(self, k, x, s, damping=0.5, zero=False):
-        """The state after damped steps of the map, inside of the intervals, and where it rests; what is 0 stays."""
-        ends, explicit = np.array(self.ends(k))[..., None], all(self.code.blocks[k].explicit)
-        for _ in range(300 if explicit else 1):
-            F = self.system(k, self.put(s, self.code.blocks[k].torn, x), self.quad)[2][:len(x)]
-            good = np.max(np.abs(F)/np.where(zero, 1e-12, np.maximum(np.abs(x), 1e-3)), 0) <= 1e-13
-            new = x + damping*F
-            x = np.where(zero | good | ~((new > ends[:, 0]) & (new < ends[:, 1])), x, new)
-            if good.all() or SECONDS() > self.until:
-                break
-        return x, good & explicit
-
-    def another(self, k, x, s, trial):
-        """A further start: where the residual of one unknown changes its sign, then other sizes of what was given no start."""
-        ends = self.ends(k)[0]
-        free = [u not in self.guess and hi == np.inf for u, (_, hi) in zip(self.code.blocks[k].torn, self.ends(k))]
-        if trial > 1 or len(x) > 1:
-            size = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0, -1.0, 30.0, 1e-3)[trial]
-            return np.array([v*size if not any(free) else np.full(self.points, size) if f else v for v, f in zip(x, free)])
-        place = np.arange(146) - 72.5
-        far = np.sign(place)*10.0**(np.abs(place)/4 - 9) if ends == EVERYWHERE else place*0.4
-        grid = inside(x, ends) + far[:, None]
-        r = np.array([self.equations(k, v[None], s)[0][0] for v in grid])
-        change = np.isfinite(r[:-1] + r[1:]) & ((r[:-1] > 0) != (r[1:] > 0))
-        rank = np.abs(np.arange(145) - 72)[:, None] + np.where(r[:-1] > 0, 0, 1e3)
-        at, each = np.argsort(np.where(change, rank, np.inf), axis=0)[trial], np.arange(self.points)
-        low, high, sign = grid[at, each], grid[at + 1, each], r[at, each] > 0
-        for _ in range(40):
-            middle = (low + high)/2
-            left = (self.equations(k, middle[None], s)[0][0] > 0) == sign
-            low, high = np.where(left, middle, low), np.where(left, high, middle)
-        return np.where(change[at, each], outside(middle, ends)[0], np.nan)[None]
-
-    def verify(self, s):
-        """The state after a step on finer nodes in extended precision, and how far that moves it: its error."""
-        names, seen = self.code.unknowns, self.code.functions.get("observables", nothing)(s, self.quad)
-        new, quad = self.begin(True, np.longdouble)
-        new = self.put(new, names, self.row(s, "", names).astype(np.longdouble))
-        for k in range(len(self.code.blocks)):
-            new = self.put(new, *self.moved(k, new, quad))
-        again = self.code.functions.get("observables", nothing)(new, quad)
-        a, b = (np.concatenate([self.row(v, "", names), self.row(w, "", seen)]) for v, w in ((s, seen), (new, again)))
-        implicit = {u for block in self.code.blocks for u, e in zip(block.torn, block.explicit) if not e}
-        lows = np.array([[0 if u in implicit or self.code.ends.get(u, EVERYWHERE)[0] == 0 else 1e-6] for u in names])
-        size = np.abs(b)  # what vanishes but for rounding needs an absolute accuracy
-        size[:len(names)] = np.where((size[:len(names)] <= lows), 1.0, size[:len(names)])
-        floor = [[1e-6 if n in implicit else 1e-300] for n in names] + [[1e-3]]*len(seen)
-        error = np.max(np.nan_to_num(np.abs(a - b)/np.maximum(size, floor), nan=np.inf), 0)
-        return dict(zip((*names, *seen), b.astype(float))), error
-
-    def stability(self):
-        """The spectral radius of the map x -> rhs(x), block by block; nan where an equation is implicit."""
-        found = np.zeros(self.points)
-        for k, block in enumerate(self.code.blocks):
-            for nudge in (0.0, 1e-8, 1e-12):  # of what is 0, where a slope may be 0/0
-                s = {n: np.where(v == 0, nudge, v) if n in block.torn else v for n, v in self.s.items()}
-                J = self.system(k, s, self.quad)[3]
-                if np.isfinite(J).all():
-                    break
-            radius = np.max(np.abs(np.linalg.eigvals(np.nan_to_num(J) + np.eye(len(J[0])))), 1)
-            found = np.maximum(found, np.where(np.isfinite(J).all((1, 2)) & all(block.explicit), radius, np.nan))
-        return found
+        radius = np.max(np.abs(np.linalg.eigvals(np.nan_to_num(J) + np.eye(len(J[0])))), 1)
+        found = np.maximum(found, np.where(np.isfinite(J).all((1, 2)) & all(block.explicit), radius, np.nan))
+    return found
 
 
 def lay_out(code, numbers, ndim):
@@ -381,7 +394,7 @@ def solve_points(code, numbers, start, tolerance, budget=None, method="newton", 
                     for given in (numbers, guess)]
             with np.errstate(all="ignore"):
                 chunk = (code.chunk or Chunk)(code, *some, len(at), until)
-                values, error, stability = chunk.run(tolerance, damping if method == "iterate" else None)
+                values, error, stability = solve_chunk(chunk, tolerance, damping if method == "iterate" else None)
             why[at] = chunk.why
             for n, v in (values | {"error": error, "stability": stability}).items():
                 found.setdefault(n, np.full(points, np.nan))[at] = v

@@ -1,4 +1,4 @@
-"""Integrals in a system, SymPy's own, as averages over one normal: their ends may be unknowns and parameters.
+"""Integrals, SymPy's own or of a text, as averages over one normal: their ends may be unknowns and parameters.
 
     int_a^b f(x) dx = (b - a) E f(a + (b - a) Phi(z)),     int_a^oo f(x) dx = E[f(a + Phi(z)/Phi(-z))/Phi(-z)^2]
 """
@@ -29,7 +29,7 @@ def _as_averages(node: Integral) -> Expr:
     body = node.function
     for x, *ends in node.limits:
         if len(ends) != 2:
-            raise BadInput(f"System: {node} has no ends; write Integral(f, ({x}, a, b))")
+            raise BadInput(f"{node} has no ends; write Integral(f, ({x}, a, b))")
         body = _averaged(body, x, *ends)
     return body
 
