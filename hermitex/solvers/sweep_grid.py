@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import NO_NUMBER, BadInput
 
-Piece = dict[str, np.ndarray]
+GridPiece = dict[str, np.ndarray]
 
 
 def real_array(value: Any) -> np.ndarray:
@@ -73,7 +73,7 @@ class Grid:
         lines = self.points // self._line
         return -(-lines // self._lines_each) if self._cuts == 1 else lines * self._cuts
 
-    def pieces(self, k: int) -> list[Piece]:
+    def pieces(self, k: int) -> list[GridPiece]:
         """The pieces of chunk k in order, each a dict of arrays over its points."""
         names = list(self.axes)
         if self._cuts == 1:
@@ -150,7 +150,7 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def concatenate_pieces(pieces: Sequence[Piece]) -> Piece:
+def concatenate_pieces(pieces: Sequence[GridPiece]) -> GridPiece:
     """The pieces one after another.
 
     >>> concatenate_pieces([{"a": np.array([1.0])}, {"a": np.array([2.0])}])

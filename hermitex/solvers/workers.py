@@ -18,9 +18,9 @@ import numpy as np
 
 from ..errors import BadInput, HermitexError
 from .journal import PASSING, Columns, column_to_json
-from .sweep_grid import Grid, Piece, concatenate_pieces
+from .sweep_grid import Grid, GridPiece, concatenate_pieces
 
-Solve = Callable[[Piece], Mapping[str, Any]]
+Solve = Callable[[GridPiece], Mapping[str, Any]]
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -29,14 +29,14 @@ class WorkersLost(HermitexError):
     """Worker processes died again and again; what was finished is on disk."""
 
 
-def run_chunk(solve: Solve, pieces: list[Piece]) -> Columns:
+def run_chunk(solve: Solve, pieces: list[GridPiece]) -> Columns:
     """Solve the pieces of a chunk; where one raises, its points are solved one by one and the guilty ones marked."""
     solved = [c for piece in pieces for c in _solve_piece(solve, piece)]
     names = dict.fromkeys(n for c in solved for n in c)
     return {n: [v for c in solved for v in c.get(n, [None] * len(c["converged"]))] for n in names}
 
 
-def _solve_piece(solve: Solve, piece: Piece) -> Iterator[Columns]:
+def _solve_piece(solve: Solve, piece: GridPiece) -> Iterator[Columns]:
     size = len(next(iter(piece.values())))
     try:
         yield _checked_rows(solve({k: v.copy() for k, v in piece.items()}), size)
@@ -80,7 +80,7 @@ class WorkerPool:
         """How many chunks are under way at once: enough to keep everybody busy, few enough to hold in memory."""
         return max(32, 4 * self.workers)
 
-    def submit(self, solve: Solve, pieces: list[Piece]) -> Future[Columns]:
+    def submit(self, solve: Solve, pieces: list[GridPiece]) -> Future[Columns]:
         if self.borrowed is not None:
             return self.borrowed.submit(run_chunk, solve, pieces)  # type: ignore[no-any-return]
         if self.own is None:
@@ -184,7 +184,7 @@ def _wait_for_finished(flying: Mapping[Future[Columns], int]) -> set[Future[Colu
     return ready
 
 
-def _submit_chunk(crew: WorkerPool, solve: Solve, pieces: list[Piece]) -> Future[Columns] | None:
+def _submit_chunk(crew: WorkerPool, solve: Solve, pieces: list[GridPiece]) -> Future[Columns] | None:
     from concurrent.futures import BrokenExecutor
 
     try:

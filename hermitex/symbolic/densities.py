@@ -41,8 +41,8 @@ from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.density_pieces import (
     POSITIVE,
+    DensityPiece,
     Needed,
-    Piece,
     T,
     conditions,
     counted,
@@ -80,7 +80,7 @@ def by_density(law: Any, z: Expr) -> list[tuple[Expr, Expr]]:
             for p, value, slope in _mapped(pieces, shape, below(z), t, b, (1/below(-z), 1/below(z)))]
 
 
-def _mapped(pieces: Iterable[Piece], shape: Shape, u: Any, t: Any, b: Any, slopes: tuple[Any, Any]
+def _mapped(pieces: Iterable[DensityPiece], shape: Shape, u: Any, t: Any, b: Any, slopes: tuple[Any, Any]
             ) -> Iterator[tuple[Expr, Any, Any]]:
     """Each piece, T there, and T' over the normal density; u = Phi(z), t, b and the slopes of t and -b."""
     powers, middle, spread = shape
@@ -139,7 +139,7 @@ def needed(law: Any) -> list[Needed]:
 
 
 @kept(256)
-def _read(law: Any) -> tuple[tuple[Piece, ...], tuple[Needed, ...], Shape]:
+def _read(law: Any) -> tuple[tuple[DensityPiece, ...], tuple[Needed, ...], Shape]:
     """The pieces of a density or of probabilities, the conditions of its letters, and where its weight lies."""
     countable = not isinstance(law.set, Interval)
     refused = None
@@ -151,8 +151,8 @@ def _read(law: Any) -> tuple[tuple[Piece, ...], tuple[Needed, ...], Shape]:
     raise refused or BadInput(f"E: where the density of {said(law)} changes is not known; give numbers for its letters")
 
 
-def _lies(law: Any, pieces: tuple[Piece, ...], order: tuple[Needed, ...], countable: bool
-          ) -> tuple[tuple[Piece, ...], tuple[Needed, ...], Shape]:
+def _lies(law: Any, pieces: tuple[DensityPiece, ...], order: tuple[Needed, ...], countable: bool
+          ) -> tuple[tuple[DensityPiece, ...], tuple[Needed, ...], Shape]:
     """The same of one way to put the ends of the pieces in order."""
     letters = letters_of(u for p in pieces for u in p)
     if not letters:
@@ -178,7 +178,7 @@ def _lies(law: Any, pieces: tuple[Piece, ...], order: tuple[Needed, ...], counta
     raise BadInput(f"E: the range of the law {said(law)} is not known for every {', '.join(map(str, letters))}; give numbers")
 
 
-def _at_numbers(pieces: tuple[Piece, ...], countable: bool, shape: Shape | None = None) -> tuple[Any, Shape]:
+def _at_numbers(pieces: tuple[DensityPiece, ...], countable: bool, shape: Shape | None = None) -> tuple[Any, Shape]:
     """The mass, None where it is not known, and where it lies. It is that of the map: nothing is too narrow for its nodes."""
     counted = 4000  # terms of a sum of probabilities; the last one shows whether more are needed
     with mp.workdps(30):
@@ -194,7 +194,7 @@ def _at_numbers(pieces: tuple[Piece, ...], countable: bool, shape: Shape | None 
             return None, _NOWHERE
 
 
-def _mass(pieces: tuple[Piece, ...], shape: Shape) -> Any:
+def _mass(pieces: tuple[DensityPiece, ...], shape: Shape) -> Any:
     """The sum over equidistant z of what is averaged; None where no number of nodes gives it, or a density is negative."""
     letters = u, t, b, right, left = [Dummy(n) for n in "utbrl"]
     f = [hooks.numeric(p.xreplace({T: value})*slope, letters) for p, value, slope in _mapped(pieces, shape, u, t, b, (right, left))]
@@ -217,14 +217,14 @@ def _mass(pieces: tuple[Piece, ...], shape: Shape) -> Any:
     return None
 
 
-def _ends(pieces: Iterable[Piece]) -> tuple[list[Expr], dict[bool, Piece]]:
+def _ends(pieces: Iterable[DensityPiece]) -> tuple[list[Expr], dict[bool, DensityPiece]]:
     """Where half lines begin, and the pieces that run to -oo (False) and oo (True)."""
     pieces = list(pieces)
     begin = [u for _, low, high in pieces for u in (low, high) if u.is_finite and not (low.is_finite and high.is_finite)]
     return begin, {right: p for p in pieces for right in (False, True) if p[2 if right else 1].is_infinite}
 
 
-def _shape(pieces: tuple[Piece, ...]) -> Shape | None:
+def _shape(pieces: tuple[DensityPiece, ...]) -> Shape | None:
     """Where the weight of a density lies, at numbers."""
     begin, far = _ends(pieces)
     if not far:
@@ -238,14 +238,14 @@ def _shape(pieces: tuple[Piece, ...]) -> Shape | None:
     return _powers(far, bool(begin)), spread*int(mp.nint(middle*spread.q/spread.p)), spread
 
 
-def _powers(far: dict[bool, Piece], bounded: bool) -> tuple[Expr | None, Expr | None]:
+def _powers(far: dict[bool, DensityPiece], bounded: bool) -> tuple[Expr | None, Expr | None]:
     left, right = (_power(far[side][0], 1 if side else -1) if side in far else None for side in (False, True))
     if not bounded and (left is None) != (right is None):  # its halves are taken one by one
         return left or S.One, right or S.One
     return left, right
 
 
-def _in_letters(pieces: tuple[Piece, ...], at: dict[Any, Any]) -> Shape | None:
+def _in_letters(pieces: tuple[DensityPiece, ...], at: dict[Any, Any]) -> Shape | None:
     """Where it lies as a formula: the mode and its width, or how far from its end a half line falls, or has its mode."""
     begin, far = _ends(pieces)
     if not far:

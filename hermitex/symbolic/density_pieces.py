@@ -41,14 +41,14 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 
 Needed = tuple[Expr, Interval]
-Piece = tuple[Expr, Expr, Expr]  # a density as a formula of T, from where to where
+DensityPiece = tuple[Expr, Expr, Expr]  # a density as a formula of T, from where to where
 T = Dummy("t", real=True)
 POSITIVE = Interval.open(0, oo)  # where a scale or a slope lies
 # for letters: small, of either sign and 0, simple first
 _NUMBERS = (S.One, S(2), S.Half, S(3), Rational(1, 3), S.Zero, S.NegativeOne)
 
 
-def _not_negative(law: Any, piece: Piece, conditions: Iterable[Needed]) -> Iterator[Needed]:
+def _not_negative(law: Any, piece: DensityPiece, conditions: Iterable[Needed]) -> Iterator[Needed]:
     """What keeps a density that is linear in x from being negative; raises BadInput where one that is not is negative somewhere."""
     p, low, high = piece
     if p.as_independent(T, as_Add=False)[1].diff(T, 2) == 0 and low.is_finite and high.is_finite:
@@ -89,7 +89,7 @@ def said(law: Any) -> str:
     return str(getattr(density, "expr", density))
 
 
-def splits(law: Any) -> Iterator[tuple[tuple[Piece, ...], tuple[Needed, ...]]]:
+def splits(law: Any) -> Iterator[tuple[tuple[DensityPiece, ...], tuple[Needed, ...]]]:
     """The density on the intervals on which it is one formula, with what must be positive for their ends to stand in this order.
 
     Where letters move the ends, each order that numbers for the letters have is one answer.
@@ -109,7 +109,7 @@ def splits(law: Any) -> Iterator[tuple[tuple[Piece, ...], tuple[Needed, ...]]]:
     yield found, ()
 
 
-def _in_order(law: Any, whole: Piecewise) -> Iterator[tuple[tuple[Piece, ...], tuple[Needed, ...]]]:
+def _in_order(law: Any, whole: Piecewise) -> Iterator[tuple[tuple[DensityPiece, ...], tuple[Needed, ...]]]:
     """The same where every condition compares T with a formula of the letters."""
     ends, slopes = [law.set.inf, law.set.sup], []
     for c in set().union(*(condition.atoms(Relational) for _, condition in whole.args)):
@@ -143,7 +143,7 @@ def _between(low: Expr, high: Expr) -> Expr:
     return low + 1 if low.is_finite else high - 1 if high.is_finite else S.Zero
 
 
-def counted(law: Any) -> tuple[Piece, ...]:
+def counted(law: Any) -> tuple[DensityPiece, ...]:
     low, high = law.set.inf, law.set.sup
     if not (low.is_integer and high == oo):
         raise BadInput(f"E: the law {said(law)} lives on {law.set}; a countable one is averaged over from a whole number on")
@@ -151,7 +151,7 @@ def counted(law: Any) -> tuple[Piece, ...]:
     return ((law.pdf(low + n).xreplace({n: T - low}), low, high),)
 
 
-def conditions(law: Any, pieces: tuple[Piece, ...], order: tuple[Needed, ...], countable: bool) -> tuple[Needed, ...]:
+def conditions(law: Any, pieces: tuple[DensityPiece, ...], order: tuple[Needed, ...], countable: bool) -> tuple[Needed, ...]:
     """For which letters, beside the order of the ends, the mass is 1, by its closed form, and no density is negative.
 
     Raises BadInput where that is not known; the laws of sympy.stats are known not to be negative.
@@ -162,7 +162,7 @@ def conditions(law: Any, pieces: tuple[Piece, ...], order: tuple[Needed, ...], c
     return required
 
 
-def _of_mass(law: Any, pieces: tuple[Piece, ...], countable: bool) -> tuple[Needed, ...]:
+def _of_mass(law: Any, pieces: tuple[DensityPiece, ...], countable: bool) -> tuple[Needed, ...]:
     """For which letters the mass is 1."""
     real = {v: Dummy(v.name, real=True) for p in pieces for u in p for v in u.free_symbols if v != T and v.is_real is None}
     found: list[Needed] = []
@@ -202,4 +202,4 @@ def _positive_where(c: Any) -> Expr:
     return angle.args[0] if isinstance(angle, arg) else c.gts - c.lts
 
 
-__all__ = ["POSITIVE", "Needed", "Piece", "T", "conditions", "counted", "letters_of", "numbers_for", "said", "splits"]
+__all__ = ["POSITIVE", "DensityPiece", "Needed", "T", "conditions", "counted", "letters_of", "numbers_for", "said", "splits"]

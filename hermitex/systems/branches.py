@@ -13,12 +13,12 @@ from hermitex.solvers.batch import Array, merge_solutions
 from hermitex.solvers.interval import Interval, clip_to_interval, interior_point, is_outside
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import require_tolerance
-from hermitex.systems.compiled_system import Program
+from hermitex.systems.compiled_system import CompiledSystem
 from hermitex.systems.run import Run
 from hermitex.systems.solve import checked_start, points_of, shape_solution, solve
 
 
-def branches(program: Program, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any], *,
+def branches(program: CompiledSystem, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any], *,
              tolerance: float = 1e-11) -> tuple[Solution, ...]:
     """The solutions at every point; see `System.branches`."""
     require_tolerance(tolerance)
@@ -36,7 +36,7 @@ def branches(program: Program, starts: Mapping[str, Mapping[str, Any]], numbers:
     return tuple(shape_solution(s, shape) for s in _follow_lines(rows, list(starts), program))
 
 
-def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbers: Mapping[str, float],
+def _at_point(program: CompiledSystem, starts: Mapping[str, Mapping[str, float]], numbers: Mapping[str, float],
               tolerance: float) -> tuple[Solution, ...]:
     """Everything at one point of the parameters."""
     solved = [b for b in program.blocks if b.kind in ("root", "nonlinear")]
@@ -66,7 +66,7 @@ def _at_point(program: Program, starts: Mapping[str, Mapping[str, float]], numbe
                            boundary=True)
 
 
-def _default(program: Program, u: str, positive: Any) -> float:
+def _default(program: CompiledSystem, u: str, positive: Any) -> float:
     return interior_point(program.domain[u]) if u in program.domain else 1.0 if positive else 0.0
 
 
@@ -78,7 +78,8 @@ def _starts_within(x: Array, domain: Interval) -> Array:
     return clip_to_interval(np.where(is_outside(x, domain), lo + (hi - lo)*np.abs(x)/(1 + np.abs(x)), x), domain)
 
 
-def the_map(program: Program, numbers: Mapping[str, float], starts: Sequence[Mapping[str, float]], tolerance: float) -> search.Map:
+def the_map(program: CompiledSystem, numbers: Mapping[str, float], starts: Sequence[Mapping[str, float]],
+            tolerance: float) -> search.Map:
     """x -> rhs(x) at one point of the parameters, (n, B) -> (n, B), by the finest rules that a solution from a start needs."""
     runs = []
     for start in ({}, *starts):
@@ -98,7 +99,7 @@ def the_map(program: Program, numbers: Mapping[str, float], starts: Sequence[Map
     return step
 
 
-def _stacked(found: Sequence[Solution], program: Program) -> Solution:
+def _stacked(found: Sequence[Solution], program: CompiledSystem) -> Solution:
     parts = [(np.array([k]), _batch_of_one(s)) for k, s in enumerate(found)]
     return merge_solutions(parts, len(found), program.unknowns)
 
@@ -111,7 +112,7 @@ def _batch_of_one(s: Solution) -> Solution:
     return replace(s, value={n: np.array([v], dtype=float) for n, v in s.value.items()}, **fields)
 
 
-def _follow_lines(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], program: Program) -> list[Solution]:
+def _follow_lines(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], program: CompiledSystem) -> list[Solution]:
     """Batches out of the solutions of each point: one for each named start, then the others from neighbour to neighbour.
 
     Where a branch does not exist at a point its numbers are NaN, and it is not converged there.
@@ -133,7 +134,7 @@ def _follow_lines(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], p
     return [_batch(line, len(rows), program) for line in kept]
 
 
-def _extend_lines(lines: list[dict[int, Solution]], k: int, found: list[Solution], kind: str, program: Program) -> None:
+def _extend_lines(lines: list[dict[int, Solution]], k: int, found: list[Solution], kind: str, program: CompiledSystem) -> None:
     """Each solution goes to the line of its kind that ends nearest, or begins one."""
     def state(s: Solution) -> np.ndarray:
         return np.array([float(s[u]) for u in program.unknowns])
@@ -153,7 +154,7 @@ def _equal(a: Mapping[int, Solution], b: Mapping[int, Solution]) -> bool:
     return a.keys() == b.keys() and all(a[k] is b[k] for k in a)
 
 
-def _batch(line: Mapping[int, Solution], points: int, program: Program) -> Solution:
+def _batch(line: Mapping[int, Solution], points: int, program: CompiledSystem) -> Solution:
     some = _batch_of_one(next(iter(line.values())))
     absent = replace(some, value={n: np.array([np.nan]) for n in some.value}, residual=np.array([np.nan]),
                      stability=np.array([np.nan]), error=np.array([np.nan]), iterations=np.array([0]),

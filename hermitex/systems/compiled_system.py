@@ -64,10 +64,10 @@ class BlockCode:
 class DeferredProgram:
     """A program that is made when it is asked for."""
 
-    make: Callable[[], Program]
-    made: Program | None = field(default=None, repr=False)
+    make: Callable[[], CompiledSystem]
+    made: CompiledSystem | None = field(default=None, repr=False)
 
-    def program(self) -> Program:
+    def program(self) -> CompiledSystem:
         """Made once."""
         if self.made is None:
             self.made = self.make()
@@ -75,7 +75,7 @@ class DeferredProgram:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class CompiledSystem:
     """The generated module with its blocks and quadratures; pickles from its source."""
 
     source: str
@@ -121,7 +121,7 @@ class Program:
         s = {**self.given, **s} if self.given else s
         return self._loaded[key][name](*((widened(s), widened(quad)) if extended else (s, quad)))
 
-    def bound(self, numbers: Mapping[str, Any], asking: str = "solve") -> tuple[Program, dict[str, Any]]:
+    def bound(self, numbers: Mapping[str, Any], asking: str = "solve") -> tuple[CompiledSystem, dict[str, Any]]:
         """The program with the arrays among the numbers, and the other numbers.
 
         Raises BadInput for an array that is missing, of the wrong shape, or of another length than one it is summed with.
@@ -131,7 +131,7 @@ class Program:
         given, rest = self.arrays.read(numbers, 1 + len(self.axes), asking)
         return replace(self, given=given, whole={n: numbers[n] for n in self.arrays.names}), rest
 
-    def integrated(self, *, fine: bool) -> Program | None:
+    def integrated(self, *, fine: bool) -> CompiledSystem | None:
         """The same system by quadrature where the terms of closed forms may cancel; None where they do not."""
         return None if self.later is None else replace(self.later.program().bound(self.whole)[0], fine=fine)
 
@@ -149,7 +149,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                     positive: frozenset[Symbol], doc: str = "", kept: KeptNames | None = None,
                     cancelling: bool = True, domain: Mapping[str, Interval] | None = None,
                     start: Mapping[str, float] | None = None, laws: Mapping[str, Expr] | None = None,
-                    terms: bool = False) -> Program:
+                    terms: bool = False) -> CompiledSystem:
     """Lower every formula of a system at once (so that all share their tables) and write the module.
 
     laws : {condition of a law: what it is asked of}
@@ -186,7 +186,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
         writer.names(name)  # refuses what is no name
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns), early)
     codes = tuple(_code(b, equations, positive) for b in blocks)
-    return Program(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
+    return CompiledSystem(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
                    tuple(o.name for o in observables), frozenset(u.name for u, e in equations.items() if e.implicit),
                    lowered.axes, {a: len(m.kinks) for a, m in places.items()}, _grid(lowered, fixed),
                    tuple(f"numerical derivative, {m} (the residual does not use it)" for m in dict.fromkeys(missing)),

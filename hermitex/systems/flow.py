@@ -17,7 +17,7 @@ from hermitex.solvers.solve_limits import limit_time
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbols import is_normal_name
 from hermitex.systems.blocks import Block, Equation
-from hermitex.systems.compiled_system import Program, compile_program
+from hermitex.systems.compiled_system import CompiledSystem, compile_program
 from hermitex.systems.names import by_name, names_list
 from hermitex.systems.scope import free_names
 from hermitex.systems.system import System
@@ -103,8 +103,8 @@ class Flow(System):
         return {**self.written, self._time: Equation(self._time, S.One)}
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> Program:
-        """The compiled `Program` of the rates and observables; `events` become further observables."""
+    def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> CompiledSystem:
+        """The compiled `CompiledSystem` of the rates and observables; `events` become further observables."""
         more = {Symbol(n, real=True): self._read(e) for n, e in (events or {}).items()}
         cache = self.__dict__.setdefault("_programs", {})
         key = tuple(more.items())

@@ -20,7 +20,7 @@ from hermitex.solvers.linear import linear
 from hermitex.solvers.restarts import solve_robustly
 from hermitex.solvers.solution import Solution, combine_solutions
 from hermitex.solvers.solve_limits import OutOfTime, is_time_up, ran_out, run_if_time_allows
-from hermitex.systems.compiled_system import BlockCode, Program, State, as_point_vector
+from hermitex.systems.compiled_system import BlockCode, CompiledSystem, State, as_point_vector
 from hermitex.systems.coordinates import Coordinates, at_ends
 from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
 from hermitex.systems.nonlinear import NonlinearBlock
@@ -38,7 +38,7 @@ DOUBLE = "a root that is double or nearly so"
 class Run:
     """One batch of points."""
 
-    def __init__(self, program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, Any],
+    def __init__(self, program: CompiledSystem, numbers: dict[str, np.ndarray], points: int, guess: dict[str, Any],
                  tolerance: float) -> None:
         self.program, self.points, self.tolerance = program, points, tolerance
         self.numbers = numbers

@@ -1,6 +1,6 @@
 """Running a compiled system: its numbers and starts checked, its points in batches, each solved by a `Run`.
 
-Knows nothing of SymPy: it reads a `Program`, whose text does the arithmetic, and calls the solvers.
+Knows nothing of SymPy: it reads a `CompiledSystem`, whose text does the arithmetic, and calls the solvers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hermitex.solvers.interval import interval_text, is_outside
 from hermitex.solvers.solution import NOWHERE, REFUSED, Solution
 from hermitex.solvers.solve_limits import is_time_up, limit_time, require_tolerance
 from hermitex.solvers.sweep_grid import check_size, real_array
-from hermitex.systems.compiled_system import Program
+from hermitex.systems.compiled_system import CompiledSystem
 from hermitex.systems.newton_step import SMALL
 from hermitex.systems.run import DOUBLE, LOST, SHORT, Run
 
@@ -26,7 +26,7 @@ CHUNK = 512  # points that are solved together: NumPy's time for a call is sprea
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
 
 
-def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
+def solve(program: CompiledSystem, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
           budget: float | None = None, raise_on_failure: bool = True) -> Solution:
     """Solve at every point of the broadcast numbers; arrays come back in their common shape.
 
@@ -46,7 +46,7 @@ def solve(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, A
     return found.require() if raise_on_failure else found
 
 
-def solve_points(program: Program, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
+def solve_points(program: CompiledSystem, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
            budget: float | None) -> Solution:
     """The solution at every point, converged or not."""
     require_tolerance(tolerance)
@@ -65,12 +65,12 @@ def solve_points(program: Program, numbers: Mapping[str, Any], *, start: Mapping
     return shape_solution(found.with_stability_said(), shape)
 
 
-def refusal_reasons(program: Program, flat: Mapping[str, np.ndarray], points: int) -> np.ndarray:
+def refusal_reasons(program: CompiledSystem, flat: Mapping[str, np.ndarray], points: int) -> np.ndarray:
     """Why the numbers of a point are none for these formulas, before anything is solved; an empty text where they are."""
     return violated_conditions(program.call("lawful", dict(flat), {}) if program.lawful else {}, (points,))
 
 
-def _solve_lawful_points(program: Program, numbers: dict[str, np.ndarray], why: np.ndarray, guess: dict[str, np.ndarray],
+def _solve_lawful_points(program: CompiledSystem, numbers: dict[str, np.ndarray], why: np.ndarray, guess: dict[str, np.ndarray],
                          tolerance: float
             ) -> Solution:
     """A batch of which the points that are refused are not solved."""
@@ -88,7 +88,7 @@ def _solve_lawful_points(program: Program, numbers: dict[str, np.ndarray], why: 
     return merge_solutions(parts, why.size, program.unknowns)
 
 
-def points_of(program: Program, numbers: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tuple[int, ...]]:
+def points_of(program: CompiledSystem, numbers: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], tuple[int, ...]]:
     """The numbers, checked and flat, and the common shape of the points."""
     values = _numbers(program, numbers)
     try:
@@ -103,7 +103,7 @@ def points_of(program: Program, numbers: Mapping[str, Any]) -> tuple[dict[str, n
     return flat, shape
 
 
-def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _numbers(program: CompiledSystem, numbers: Mapping[str, Any]) -> dict[str, np.ndarray]:
     for name in numbers:
         if name not in program.parameters:
             raise UnknownName(name, program.names, "parameter")
@@ -124,7 +124,7 @@ def _numbers(program: Program, numbers: Mapping[str, Any]) -> dict[str, np.ndarr
     return values
 
 
-def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+def checked_start(program: CompiledSystem, start: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
     """First guesses, checked: known unknowns, finite, positive where the unknown is, one or one a point."""
     positive = {u for b in program.blocks for u, p in zip(b.torn, b.positive, strict=True) if p}
     values = {}
@@ -147,7 +147,7 @@ def checked_start(program: Program, start: Mapping[str, Any], shape: tuple[int, 
     return values
 
 
-def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray],
+def _batch(program: CompiledSystem, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray],
            tolerance: float) -> Solution:
     """A batch; what misses the quadrature alone gets rules of its own, for those of others may not have suited it."""
     found = _attempt(program, numbers, points, guess, tolerance)
@@ -166,7 +166,7 @@ def _batch(program: Program, numbers: dict[str, np.ndarray], points: int, guess:
     return merge_solutions(parts, points, program.unknowns, found.origin) if parts[1:] else found
 
 
-def _attempt(program: Program, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray], tolerance: float
+def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray], tolerance: float
              ) -> Solution:
     """By closed forms, and by quadrature at the points where these lose digits: near to kinks and far out if it comes to that.
 
@@ -206,7 +206,8 @@ def _points_short_of_digits(found: Solution) -> list[int]:
     return np.flatnonzero(missed & ~np.ravel(found.converged)).tolist()
 
 
-def _with_advice(program: Program, numbers: dict[str, np.ndarray], guess: dict[str, np.ndarray], found: Solution) -> Solution:
+def _with_advice(program: CompiledSystem, numbers: dict[str, np.ndarray], guess: dict[str, np.ndarray], found: Solution
+                 ) -> Solution:
     """A point that was refused for its quadrature, with the least tolerance at which it is not: its error may be 1,000 of them."""
     reached = float(found.origin["quadrature_error"])
     tolerance = 10.0**np.ceil(np.log10(reached/1e3)) if 0 < reached <= _DIGITS else np.inf

@@ -24,10 +24,10 @@ from hermitex.solvers.chunked_sweep import sweep as sweep_grid
 from hermitex.solvers.journal import PASSING
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import is_time_up, limit_time, require_seconds, require_tolerance
-from hermitex.solvers.sweep_grid import Piece, json_hash
+from hermitex.solvers.sweep_grid import GridPiece, json_hash
 from hermitex.solvers.sweep_grid import grid as points
 from hermitex.solvers.sweep_table import Sweep
-from hermitex.systems.compiled_system import Program
+from hermitex.systems.compiled_system import CompiledSystem
 from hermitex.systems.flow import Flow
 from hermitex.systems.iterate import require_method, solved_by
 from hermitex.systems.names import by_name
@@ -126,11 +126,11 @@ def _of_flow(flow: Flow, grid: Mapping[str, Any], parameters: Mapping[str, Any],
     return FlowLine(program, fixed, tolerance or OF_A_FLOW, until, start=dict(flow.start), domain=dict(flow.domain))
 
 
-def _program(system: Any) -> Program:
+def _program(system: Any) -> CompiledSystem:
     inner = getattr(system, "system", system)
     if not hasattr(inner, "compile"):
         raise BadInput(f"sweep takes a System or a theory, not {type(system).__name__}")
-    found: Program = inner.compile()
+    found: CompiledSystem = inner.compile()
     return found
 
 
@@ -206,7 +206,7 @@ class GridLine:
         """Those of the columns that only some numbers bring."""
         return set()
 
-    def __call__(self, piece: Piece) -> dict[str, Any]:
+    def __call__(self, piece: GridPiece) -> dict[str, Any]:
         """Columns for the points of a piece: unknowns, observables, residual, stability, iterations, converged, reason."""
         points = len(next(iter(piece.values())))
         with limit_time(None if self.until is None else max(self.until - time.time(), 0.0)):
@@ -215,7 +215,7 @@ class GridLine:
             cut = is_time_up() and not table["converged"].all()
         return {**table, PASSING: np.full(points, True)} if cut else table
 
-    def _along(self, piece: Piece, points: int) -> dict[str, np.ndarray]:
+    def _along(self, piece: GridPiece, points: int) -> dict[str, np.ndarray]:
         """The first point alone, all others at once from its solution, then what failed from its neighbours."""
         table = self._columns(self._solve(piece, [0], {}), 1)
         if points > 1:
@@ -227,7 +227,7 @@ class GridLine:
             self._alone(piece, table, order)
         return table
 
-    def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
+    def _solve(self, piece: GridPiece, index: Any, start: Mapping[str, Any]) -> Solution:
         numbers = {**self.fixed, **{ridge(n, self.program.parameters): v[np.asarray(index)] for n, v in piece.items()}}
         return solved_by(*self.how, self.program, numbers, start=start, tolerance=self.tolerance, budget=None)
 
@@ -235,7 +235,7 @@ class GridLine:
         near = {u: float(table[u][k]) for u in self.unknowns if u in table} if table["converged"][k] else {}
         return near if np.all(np.isfinite(list(near.values()))) else {}
 
-    def _alone(self, piece: Piece, table: dict[str, np.ndarray], order: range) -> None:
+    def _alone(self, piece: GridPiece, table: dict[str, np.ndarray], order: range) -> None:
         """Follow the line and solve what failed from the point before it, if that is solved."""
         good = table["converged"]
         for before, k in zip((None, *order), order, strict=False):
@@ -272,7 +272,7 @@ class FlowLine(GridLine):
     def unknowns(self) -> tuple[str, ...]:
         return tuple(u for u in self.program.unknowns if u != TIME)
 
-    def __call__(self, piece: Piece) -> dict[str, Any]:
+    def __call__(self, piece: GridPiece) -> dict[str, Any]:
         """Columns for the points of a piece; the residual is what two integrations differ by."""
         given = {ridge(n, self.program.parameters): np.asarray(v, dtype=float) for n, v in piece.items()}
         points = len(next(iter(given.values())))
@@ -344,7 +344,7 @@ class TheoryLine(GridLine):
     def sometimes(self) -> set[str]:
         return set(self.theory.brought_by)
 
-    def _solve(self, piece: Piece, index: Any, start: Mapping[str, Any]) -> Solution:
+    def _solve(self, piece: GridPiece, index: Any, start: Mapping[str, Any]) -> Solution:
         theory = _SEEN.setdefault(self.signature, self.theory)
         numbers = {**self.fixed, **{n: v[np.asarray(index)] for n, v in piece.items()}}
         how = dict(zip(("method", "damping"), self.how, strict=True)) if self._how else {}
@@ -357,7 +357,7 @@ class TheoryLine(GridLine):
 class PathLine(TheoryLine):
     """The same for a theory that is followed in time: its points on one path are those of one curve."""
 
-    def __call__(self, piece: Piece) -> dict[str, Any]:
+    def __call__(self, piece: GridPiece) -> dict[str, Any]:
         """Columns for the points of a piece; the residual is the error of the path."""
         given = {n: np.asarray(v, dtype=float) for n, v in piece.items()}
         points = len(next(iter(given.values())))

@@ -28,7 +28,7 @@ from hermitex.symbolic.law_constraints import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
 from hermitex.systems.blocks import Block, Equation, find_blocks
-from hermitex.systems.compiled_system import DeferredProgram, Program, compile_program
+from hermitex.systems.compiled_system import CompiledSystem, DeferredProgram, compile_program
 from hermitex.systems.complex_unknowns import write_by_parts
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
@@ -373,8 +373,8 @@ class System(Shown):
         return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own} | signs(numbers, formulas)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def compile(self, *, blocks: bool = True) -> Program:
-        """The compiled `Program`; `blocks=False` keeps all equations in one nonlinear block (for comparison)."""
+    def compile(self, *, blocks: bool = True) -> CompiledSystem:
+        """The compiled `CompiledSystem`; `blocks=False` keeps all equations in one nonlinear block (for comparison)."""
         cache = self.__dict__.setdefault("_programs", {})
         if blocks not in cache:
             found = self.blocks if blocks else find_blocks(self.written, split=False, names=self._names)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hermitex as hx
-from hermitex.systems.compiled_system import Program
+from hermitex.systems.compiled_system import CompiledSystem
 
 pytestmark = pytest.mark.beyond  # how often a block is asked, which nothing promises: systems/compiled_system.py
 
@@ -13,7 +13,7 @@ KINKED = {"alpha": 1.5, "beta": 1.0, "lam": 0.1, "r": 1.0, "c": 1.0, "gamma": 0.
 
 def asked(monkeypatch, solve):
     """What the blocks were asked for, as bytes of their state and nodes."""
-    seen, call = [], Program.call
+    seen, call = [], CompiledSystem.call
 
     def noted(self, name, s, quad, average=None, part=1.0):
         if name.startswith("block") and average is None and self.axes:
@@ -22,7 +22,7 @@ def asked(monkeypatch, solve):
         return call(self, name, s, quad, average, part)
 
     with monkeypatch.context() as m:
-        m.setattr(Program, "call", noted)
+        m.setattr(CompiledSystem, "call", noted)
         found = solve()
     assert seen and found.converged
     return seen

@@ -15,7 +15,7 @@ from sympy.stats import Bernoulli
 import hermitex as hx
 from hermitex.errors import NotConverged
 from hermitex.symbols import z
-from hermitex.systems.compiled_system import Program
+from hermitex.systems.compiled_system import CompiledSystem
 
 s, b = Symbol("s", positive=True), Symbol("b", positive=True)
 x, mu, y = Symbol("x", real=True), Symbol("mu", real=True), Symbol("y", positive=True)
@@ -137,8 +137,8 @@ def test_a_peak_that_coarse_nodes_miss_is_found_or_the_point_is_refused():
 @pytest.mark.parametrize("body", [Max(0, x*z + 1)**2*exp(x*z), Abs(z)*exp(2*x*Abs(z)), Max(0, x*z + 1)**4])
 def test_where_two_ways_end_alike_without_a_solution_no_third_is_tried(body, monkeypatch):
     """x = mu + E f(x, z) > x for every x: what a few nodes confirm is not asked of many, which takes minutes in two variables."""
-    asked, whole = [], Program.integrated
-    monkeypatch.setattr(Program, "integrated", lambda self, *, fine: asked.append(fine) or whole(self, fine=fine))
+    asked, whole = [], CompiledSystem.integrated
+    monkeypatch.setattr(CompiledSystem, "integrated", lambda self, *, fine: asked.append(fine) or whole(self, fine=fine))
     system = hx.System({x: mu + hx.E(body, z)/3})
     for mean in (0.3, 1.0, 2.0):
         with pytest.raises(NotConverged, match=r"does not decrease[\s\S]*another start"):
