@@ -19,6 +19,7 @@ from sympy import Expr, Matrix, MatrixBase, eye
 
 from hermitex.errors import BadInput, BudgetExceeded, NoClosedForm
 from hermitex.exponents.channels import Channel, NamedChannel, channel
+from hermitex.exponents.directions.direction_text import directions_words, short_rows
 from hermitex.exponents.directions.relevant import along_one_direction, relevant_directions
 from hermitex.exponents.label import visible_target
 from hermitex.exponents.label_formula import Y, optimal_map, second_moment
@@ -160,8 +161,6 @@ class LabelMap(Shown):
 
     def forms(self) -> list[str]:
         """The directions as linear forms of the variables."""
-        from hermitex.exponents.directions.direction_text import directions_words, short_rows
-
         return [directions_words(short_rows([row.tolist()]), self.variables) for row in self.directions]
 
     def _summary(self) -> str:

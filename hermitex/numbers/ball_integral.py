@@ -100,7 +100,7 @@ def _end_of_tail(integrand: Integrand, side: int, x: float, tolerance: arb, tota
 
 # -- pieces ------------------------------------------------------------------------------------------------------------------
 @dataclass
-class _Piece:
+class _BallPiece:
     """Between two neighbouring places, or between one and a middle; `singular`: 1 or -1 if the left or right end is."""
 
     integrand: Integrand
@@ -253,7 +253,7 @@ def _keeps(program: Program, every: Sequence[Any], number: int, state: int) -> b
     return bool(u > 0) if state > 0 else bool(u < 0) if state < 0 else bool(u == 0)
 
 
-def _pieces(integrand: Integrand, window: Window, bits: int) -> list[_Piece]:
+def _pieces(integrand: Integrand, window: Window, bits: int) -> list[_BallPiece]:
     breaks = integrand.breaks(window)
     steep = sorted(c.x for c in integrand.centres(window) if c.width < 0.1)[:60]  # 60: flint's own bisection finds the rest
     if window.high - window.low > 1000:  # an algebraic tail: panels that double
@@ -270,10 +270,10 @@ def _pieces(integrand: Integrand, window: Window, bits: int) -> list[_Piece]:
         middle = ((a + b)/2).mid()
         if powers[0] is None and powers[1] is None:
             cuts = [c for c in steep if float(a.mid()) < c < float(b.mid())]
-            out.append(_Piece(integrand, a, b, bits, cuts=cuts, gaps=(left is not None, right is not None)))
+            out.append(_BallPiece(integrand, a, b, bits, cuts=cuts, gaps=(left is not None, right is not None)))
             continue
         if powers[0] is not None:
-            out.append(_Piece(integrand, a, b if powers[1] is None else middle, bits, 1, powers[0], left))
+            out.append(_BallPiece(integrand, a, b if powers[1] is None else middle, bits, 1, powers[0], left))
         if powers[1] is not None:
-            out.append(_Piece(integrand, a if powers[0] is None else middle, b, bits, -1, powers[1], right))
+            out.append(_BallPiece(integrand, a if powers[0] is None else middle, b, bits, -1, powers[1], right))
     return out

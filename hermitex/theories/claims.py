@@ -18,6 +18,7 @@ from hermitex.hints import Axes
 from hermitex.show.display import Shown, latex, letter, math
 from hermitex.show.escape import tex
 from hermitex.symbolic.parsing import expression
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import FIELD, standard
 
 STATUSES = ("theorem", "derived", "heuristic")
@@ -91,8 +92,6 @@ class Claims(Shown, Mapping[str, Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """{name: {value, status, source, words}}; a formula as text that `hermitex.parse` reads, infinity as "inf"."""
-        from hermitex.symbolic.text.plain_data import plain
-
         def written(value: Any) -> Any:
             return "inf" if value == oo else plain(value)
 
@@ -193,8 +192,6 @@ class Regimes(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The regimes with their bounds and formulas, and what proves continuity."""
-        from hermitex.symbolic.text.plain_data import plain
-
         cells = [{"name": r.name, "inside": [f"{plain(e)} >= 0" for e in r.inside], **{n: plain(v) for n, v in r.values.items()}}
                  for r in self.regimes]
         return {"title": self.title, "regimes": cells, "continuity": plain(self.continuity()), "continuous": self.continuous}

@@ -19,6 +19,7 @@ from sympy import Expr, Max, Min, Rational, Symbol, oo
 from hermitex.errors import BadInput
 from hermitex.hints import Axes
 from hermitex.solvers.solution import Solution
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import alpha, r
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
 from hermitex.theories.ridge_equivalent import RidgeEquivalent, ridge_equivalent
@@ -253,8 +254,6 @@ class SourceCapacity(Theory):
 
     def to_dict(self) -> dict[str, Any]:
         """Capacity, source, the exponents, the optimum, the regimes and their continuity."""
-        from hermitex.symbolic.text.plain_data import plain
-
         return {**plain({"capacity": self.capacity, "source": self.source}), "rates": self.rates().to_dict(),
                 "optimum": self.optimum().to_dict(), **self.regimes.to_dict()}
 

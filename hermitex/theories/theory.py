@@ -22,6 +22,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import limit_time, require_tolerance
 from hermitex.solvers.sweep_grid import real_array
 from hermitex.symbolic.activations import Activation, activation
+from hermitex.symbolic.text.plain_data import plain
 from hermitex.systems.iterate import require_method
 from hermitex.systems.minimise import minimise
 from hermitex.systems.names import by_name
@@ -425,8 +426,6 @@ def numbers_latex(numbers: Mapping[str, Any], **letters: str) -> list[str]:
 
 def _plain(value: Any) -> Any:
     """A function by its name, an expression as text, a number or a tuple as it is."""
-    from hermitex.symbolic.text.plain_data import plain
-
     try:
         return plain(getattr(value, "expr", value))
     except TypeError:

@@ -16,6 +16,7 @@ from hermitex.errors import BadInput, ConventionError, Divergent, HermitexError,
 from hermitex.hints import Axes, DataFrame, Formula, Variables
 from hermitex.show.display import latex
 from hermitex.symbolic.arithmetic import linspace, mp, mpf, nstr
+from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.series.coefficients import coefficients, has_nodes, target
@@ -339,8 +340,6 @@ def expand(g: Formula, x: Variables | None = None, *, order: int = 8, basis: str
 
 
 def _require_square_integrable(body: Expr, variables: tuple[Symbol, ...]) -> None:
-    from hermitex.symbolic.bounds.integrability import integrable
-
     if integrable(body, variables, power=2) is False:
         raise Divergent(E(body**2, *variables), "the target is not square integrable against the Gaussian: it has no "
                         "Hermite expansion, though single coefficients may exist (coefficient(g, k))")

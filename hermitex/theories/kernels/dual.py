@@ -17,6 +17,7 @@ from sympy import DiracDelta, Expr, Symbol, asin, atan, simplify, sqrt
 
 from hermitex.errors import BadInput, HermitexError
 from hermitex.hints import Formula
+from hermitex.kernels.arrays import lambdify
 from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
@@ -66,8 +67,6 @@ class DualKernel(InnerKernel):
     @cached_property
     def _function(self) -> Callable[..., Array]:
         """The closed form as a function of arrays t, p, q, theta, r_1, r_2."""
-        from hermitex.kernels.arrays import lambdify
-
         return lambdify((t, P, Q, THETA, _U, _V), in_half_angles(self._raw), ["scipy", "numpy"])
 
     @cached_property

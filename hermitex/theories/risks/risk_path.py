@@ -14,6 +14,7 @@ import numpy as np
 from hermitex import symbols
 from hermitex.errors import BadInput, brief
 from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.precise import evaluate
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import RATES, best_bias, bounds_at
 from hermitex.theories.risks.directions_projection import conditional_target
@@ -105,7 +106,6 @@ class _StepPath:
 
 def _path(smoothed: Smoothed, g: Any, given: Mapping[str, Any]) -> tuple[_StepPath, float | None, float, list[str]]:
     """The path, the constant c along it (or None), gamma, and notes."""
-    from hermitex.symbolic.precise import evaluate
     from hermitex.theories.spike import spike
 
     wanted = {"alpha0": np.inf if given["alpha0"] is None else given["alpha0"], "Delta": given["Delta"]}
