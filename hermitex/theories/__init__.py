@@ -166,7 +166,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
                        "target of one direction z; of z1, z2, ... take loss='square', of which the moments h and h_1 are enough")
     if vocabulary is None and any(v is not None for v in (fractions, norms, biases)):
         raise BadInput("one-step: fractions, norms and biases belong to a vocabulary; add vocabulary=[...]")
-    if steps != 1:
+    if not isinstance(steps, int) or steps != 1:
         if extras or rows != "sphere":
             other = [*extras, "rows"][0]
             raise BadInput(f"one-step: several steps are for the square loss and spiked features on the sphere; leave {other} out")

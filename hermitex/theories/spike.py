@@ -246,7 +246,9 @@ def _made(sigma: Activation, g: Target) -> Spike:
 
 
 def require_square_integrable(asking: str, role: str, f: Target) -> None:
-    """Raise one clear line if E f(z)^2 was proved to be infinite, or is beyond what a float holds."""
+    """Raise one clear line if f is complex, E f(z)^2 was proved to be infinite, or is beyond what a float holds."""
+    if f.expr.has(S.ImaginaryUnit) and f.expr.is_real is not True:
+        raise BadInput(f"{asking}: the {role} {shorten(f.name, 60)} is complex; give a real function")
     in_floats(f)
     if f.in_L2 is False:
         raise BadInput(f"{asking}: the {role} {shorten(f.name, 60)} is not square integrable: E[f(z)^2] = oo for z ~ N(0, 1)")
