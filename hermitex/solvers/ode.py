@@ -43,10 +43,12 @@ class Trajectory(Solution):
     events: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
 
     def table(self) -> dict[str, list[Any]]:
-        """Columns of equal length, a row for each time; the diagnostics are those of the whole run."""
-        rows = np.size(self["t"])
-        columns = {**self._given(rows), **self.value, "residual": self.residual, "converged": self.converged, "method": self.method}
-        return {k: np.broadcast_to(np.asarray(v), (rows,)).tolist() for k, v in columns.items()}
+        """Columns of equal length, a row for each time of each trajectory; the diagnostics are those of the whole run."""
+        shape = (self.points or 1, np.size(self["t"]))
+        run = {**self._given(shape[0]), "error": self.error, "converged": self.converged, "method": self.method}
+        wide = {k: np.reshape(np.asarray(v), (-1, 1)) for k, v in run.items()}
+        columns = {k: wide.pop(k) for k in [*wide][:-3]} | self.value | wide
+        return {k: np.broadcast_to(np.asarray(v), shape).ravel().tolist() for k, v in columns.items()}
 
     def _summary(self) -> str:
         done = "converged" if self.all_converged else "NOT converged"
@@ -62,7 +64,7 @@ class Trajectory(Solution):
         t = np.asarray(t, dtype=float)
         low, high = np.min(self["t"]), np.max(self["t"])
         if not ((t >= low) & (t <= high)).all():
-            raise BadInput(f"t must be in [{low:g}, {high:g}], the interval that was integrated")
+            raise BadInput(f"t must be in [{low:g}, {high:g}], the times that were kept; solve with t=[0, ...] for more of them")
         return dict(self.dense(t))
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str = "",
@@ -71,8 +73,16 @@ class Trajectory(Solution):
         from ..show.display import letter
         from ..show.plots import curves
 
+        times = np.size(self["t"])
+        if times == 1:
+            raise BadInput(f"plot: the end, t = {float(np.ravel(self['t'])[0]):g}, is kept alone; solve with t=[0, ...]")
         names = [quantity] if quantity else list(self.unknowns if quantities is None else quantities)
-        lines = {", ".join(filter(None, (label, f"${letter(n)}$"))): np.ravel(self[n]).tolist() for n in names}
+        given = {n: np.ravel(v) for n, v in self._given(self.points or 1).items() if np.size(v) > 1}
+        lines = {}
+        for n in names:
+            for j, row in enumerate(np.reshape(self[n], (-1, times))):
+                words = label, f"${letter(n)}$", *(f"${letter(k)} = {v[j]:g}$" for k, v in given.items())
+                lines[", ".join(filter(None, words))] = row.tolist()
         said = f"${letter(names[0])}$" if len(names) == 1 else "overlap"
         return curves(np.ravel(self["t"]).tolist(), lines, ax, xlabel="time $t$", ylabel=said)
 

@@ -185,6 +185,19 @@ def test_arrays_of_parameters_are_trajectories_of_their_own():
     np.testing.assert_allclose(flow.solve(t=2, a=[1, 2])["m"], 1 - np.exp([-2, -4]), rtol=1e-9)
 
 
+def test_several_trajectories_are_rows_of_a_table_and_lines_of_a_picture():
+    flow = hx.Flow({x: a - x}, start={x: 0})
+    path = flow.solve(t=[0, 1, 2], a=[1.0, 3.0])
+    table = path.to_dataframe()
+    assert table["x"].tolist() == path["x"].ravel().tolist() and table["t"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert table["a"].tolist() == [1, 1, 1, 3, 3, 3] and (table["error"] < 1e-8).all()
+    axes = path.plot()
+    assert [line.get_ydata().tolist() for line in axes.lines] == path["x"].tolist()
+    assert axes.get_legend_handles_labels()[1] == ["$x$, $a = 1$", "$x$, $a = 3$"]
+    with pytest.raises(BadInput, match="the end, t = 2, is kept alone"):
+        flow.solve(t=2, a=1).plot()
+
+
 def test_events_are_zeros_of_any_expression():
     flow = hx.Flow({m: a*m}, observables={"square": m**2}, start={m: 0.1})
     found = flow.solve(t=(0, 50), a=1, events={"escape": "square - 1/4", "late": m - 2*a}, terminal=["escape"])
