@@ -50,7 +50,8 @@ def _pair(name: str, bounds: Any) -> tuple[float, float]:
     try:
         lo, hi = (float(v) for v in bounds)
     except NO_NUMBER:
-        raise BadInput(f"minimise: the bounds of {name} are two numbers, bounds=(1e-4, 10), not {brief(bounds)}") from None
+        raise BadInput(f"minimise: the bounds of {name} are two numbers, bounds=(1e-4, 10) or {{{name!r}: (1e-4, 10)}}, not "
+                       f"{brief(bounds)}") from None
     if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
         raise BadInput(f"minimise: the bounds of {name} are finite and the first is the lower, not ({lo:g}, {hi:g})")
     return lo, hi

@@ -440,7 +440,8 @@ class System(Shown):
         flat = read_start(flat_start(start, [u.name for u in self.unknowns]), "'V': 1")
         return start_by_place(flat, self.observables, self.unknowns, numbers)
 
-    def minimise(self, objective: str | Symbol, over: Variables, bounds: Sequence[float] | Mapping[str, Sequence[float]], *,
+    def minimise(self, objective: str | Symbol, over: Variables,
+                 bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None, *,
                  start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
         """The parameters at which an unknown or observable is least -> Solution; `solution["lam"]` is the best value.
 
@@ -479,7 +480,7 @@ class System(Shown):
                 raise BadInput(f"minimise: {own} is sought and has a value, too")
         inside = {a.name for a in self.arrays}
         if several := [n for n, v in given.items() if n not in inside and not isinstance(v, str) and getattr(v, "__len__", None)]:
-            raise BadInput(f"minimise: {several[0]} has several values; minimise at one point, and along a curve with optimise=")
+            raise BadInput(f"minimise: {several[0]} has several values; minimise at one point after the other")
         known = [s.name for s in (*self.equations, *self.observables)]
         if str(objective) not in known:
             raise UnknownName(str(objective), known, "quantity to minimise")

@@ -204,7 +204,7 @@ class SourceCapacity(Theory):
         """Capacity, source, and the numbers that are fixed."""
         return ", ".join((f"capacity = {self.capacity}", f"source = {self.source}", *numbers_latex(numbers, ell=r"\ell", q="q")))
 
-    def minimise(self, objective: str, over: Any, bounds: Any, **rest: Any) -> Solution:
+    def minimise(self, objective: str, over: Any, bounds: Any = None, **rest: Any) -> Solution:
         """As `Theory.minimise`, by the noise; ell decides the spectrum's length too: its best exponent is `.optimum()`'s."""
         if {"ell", "q"} & {str(n) for n in ([over] if isinstance(over, str) else over)}:
             a, b = self.capacity, self.capacity*self.source + Rational(1, 2)

@@ -179,7 +179,8 @@ class Theory(Cited, Shown):
         """The names of its equations that only serve to write them."""
         return () if type(self).system is Theory.system else tuple(k.name for k in self.system.where)
 
-    def minimise(self, objective: str, over: str | Sequence[str], bounds: Sequence[float] | Mapping[str, Sequence[float]], *,
+    def minimise(self, objective: str, over: str | Sequence[str],
+                 bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None, *,
                  start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
         """The letters at which an error or order parameter is least -> Solution; as `System.minimise`.
 
