@@ -13,7 +13,7 @@ reductions follow, and every named channel is one of them:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -309,12 +309,9 @@ def _signs(g: Expr) -> None:
     from hermitex.symbolic.pieces import pieces
 
     variables = symbols.normals(g)
-    values: Sequence[Expr]
-    if len(variables) <= 1:
-        values = [p.expr for p in unless_refused(lambda: pieces(g, variables[0])) or ()] if variables else [g]
-        if values and all(v in (S.One, S.NegativeOne) for v in values):
-            return
-    elif all(v in (1, -1) for v in _samples(g)):
+    branches = unless_refused(lambda: pieces(g, variables[0])) if len(variables) == 1 else None
+    values = [p.expr for p in branches] if branches else _samples(g) if variables else [g]
+    if values and all(v in (1, -1) for v in values):
         return
     raise BadInput(f"channel flip: the target must be a sign, +1 or -1 everywhere; {g} is not. Try sign({g})")
 
