@@ -55,7 +55,7 @@ def test_coefficients_are_those_of_today(activation):
 
 
 def any_cut(certificate):
-    """The certificate with every label map 1(y > c) written alike: each c proves the same, and seconds decide which is through first."""
+    """The certificate with label maps 1(y > c) written alike: each c proves the same, and seconds decide which is first."""
     return [re.sub(r"> -?[\d/]+\)", "> c)", line) for line in certificate]
 
 
