@@ -45,9 +45,9 @@ class Trajectory(Solution):
     def table(self) -> dict[str, list[Any]]:
         """Columns of equal length, a row for each time of each trajectory; the diagnostics are those of the whole run."""
         shape = (self.points or 1, np.size(self["t"]))
-        run = {**self._given(shape[0]), "error": self.error, "converged": self.converged, "method": self.method}
-        wide = {k: np.reshape(np.asarray(v), (-1, 1)) for k, v in run.items()}
-        columns = {k: wide.pop(k) for k in [*wide][:-3]} | self.value | wide
+        run = {"error": self.error, "converged": self.converged, "method": self.method}
+        given, told = ({k: np.reshape(np.asarray(v), (-1, 1)) for k, v in part.items()} for part in (self._given(shape[0]), run))
+        columns: dict[str, Any] = {**given, **self.value, **told}
         return {k: np.broadcast_to(np.asarray(v), shape).ravel().tolist() for k, v in columns.items()}
 
     def _summary(self) -> str:
