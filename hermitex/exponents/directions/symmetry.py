@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations, product
+from math import prod
 from typing import Any
 
-from sympy import Add, Expr, Rational, S, Symbol, cos, expand, eye, lambdify, pi, powsimp, sin, sqrt, zeros
+from sympy import Add, Expr, Poly, Rational, S, Symbol, cos, expand, eye, pi, powsimp, sin, sqrt, zeros
 
 from hermitex.errors import HermitexError
 from hermitex.symbolic.arithmetic import mpf
@@ -143,7 +144,8 @@ def symmetry_of(g: Expr, variables: Sequence[Symbol], R: Matrix, *, values: _Val
 def _program(g: Expr, variables: Sequence[Symbol]) -> Any:
     """g as a function of numbers."""
     if g.is_polynomial(*variables) and all(a.is_Rational or a in variables for a in g.atoms()):
-        return lambdify(variables, g, "math")
+        terms = [(float(c), powers) for powers, c in Poly(g, *variables).terms()]
+        return lambda *at: sum(c*prod(v**k for v, k in zip(at, powers, strict=True)) for c, powers in terms)
     from hermitex.numbers.program import Program  # with NumPy, which polynomials do not need
 
     return Program(g, variables).digits
