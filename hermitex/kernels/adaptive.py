@@ -184,8 +184,9 @@ class Quadratures:
         key = (*way.values(), stir, exact)
         if key not in self._other:
             ways = {name: ((rule.nodes, rule.weights), rule.closer, rule.wider)[way[name]] for name, rule in self.rules.items()}
-            rounded = {name: tuple(v.astype(float) for v in given) for name, given in ways.items()}
-            self._other[key] = self._laid(ways if exact else rounded, _FURTHER, stir)
+            if not exact:
+                ways = {name: (nodes.astype(float), weights.astype(float)) for name, (nodes, weights) in ways.items()}
+            self._other[key] = self._laid(ways, _FURTHER, stir)
         return self._other[key]
 
     def _laid(self, rules: dict[str, tuple], further: float = 0.0, stir: float = 0.0) -> dict[str, tuple]:

@@ -39,11 +39,11 @@ def sampled_integral(nest: NestedPanels, tolerance: float) -> Estimate | None:
 
 def _estimate(nest: NestedPanels, n: int, m: int) -> Estimate:
     """The mean over rules of 2^m points each, in units of exp(top)."""
+    from scipy.special import ndtri
+    from scipy.stats import qmc  # half a second, which few answers need
+
     means, errors, sizes = list[float](), list[float](), list[float]()
     for seed in range(RULES):
-        from scipy.special import ndtri
-        from scipy.stats import qmc  # half a second, which few answers need
-
         points = ndtri(qmc.Sobol(n, seed=seed).random_base2(m))
         density = np.exp(-(points*points).sum(axis=1)/2)/(2*np.pi)**(n/2)
         found = nest.inner(list(points.T), len(points))

@@ -94,7 +94,7 @@ def _erfc_ball(u: acb) -> acb:
 
 def _log_normal_probability_ball(u: acb, analytic: bool) -> acb:
     v = u/acb(2).sqrt()
-    return _log1p_ball(-v.erfc()/2, analytic) if u.real > 0 else ((-v).erfc()/2).log(analytic=analytic)
+    return _log1p_ball(-_erfc_ball(v)/2, analytic) if u.real > 0 else (_erfc_ball(-v)/2).log(analytic=analytic)
 
 
 def _log_normal_probability(u: Any) -> Any:

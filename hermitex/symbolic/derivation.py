@@ -157,10 +157,8 @@ class Derivation:
 
     def check(self, **options: Any) -> DerivationCheck:
         """Check every step anew; and the claim, where the steps are no chain from its one side to the other."""
-        from hermitex.check.claim import check
-
         found = tuple((step.rule, step.check(**options)) for step in self.steps)
-        claim = None if self._is_chain() else check(*self.claim, **options)
+        claim = None if self._is_chain() else Step("claim", *self.claim).check(**options)
         return DerivationCheck(self.name, found, claim)
 
     def _is_chain(self) -> bool:

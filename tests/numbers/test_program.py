@@ -7,7 +7,8 @@ from flint import acb, ctx
 
 import hermitex as hx
 from hermitex.errors import NoClosedForm
-from hermitex.numbers.program import Program, Undecided, ball_constant
+from hermitex.numbers.function_table import TABLE
+from hermitex.numbers.program import Program, Undecided, ball_constant, middle_of
 from hermitex.numbers.tail_forms import weighted
 from hermitex.symbolic.arithmetic import mp
 
@@ -90,3 +91,14 @@ def test_what_has_no_number_is_refused():
         Program(a*z, [z])
     with pytest.raises(NoClosedForm, match="no numeric rule"):
         Program(sp.Function("f")(z), [z])
+
+
+@pytest.mark.parametrize("u", [5, 2000, 10**7])
+def test_tails_keep_their_digits_far_out(u):
+    """Balls of erfc, which flint alone loses beyond some 10^5, and of log Phi, which is made of it, against mpmath."""
+    with ctx.workprec(160), mp.workprec(160):
+        tail = TABLE["erfc"].ball(acb(u)).real
+        assert tail.rel_accuracy_bits() > 80 and abs(middle_of(tail)/mp.erfc(u) - 1) < mp.mpf(2)**-80
+        chance = TABLE["log_normal_probability"].ball(acb(-u), False).real
+        assert chance.rel_accuracy_bits() > 80
+        assert abs(middle_of(chance)/mp.log(mp.erfc(u/mp.sqrt(2))/2) - 1) < mp.mpf(2)**-80
