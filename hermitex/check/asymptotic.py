@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sympy import Expr, I, Limit, Order, Pow, Rational, S, Symbol, cos, cosh, erf, erfc, exp, expand, oo, sin, sinh, tanh
 from sympy.core.function import AppliedUndef
 
-from hermitex.check.normal import SMALL, short, stein_form
+from hermitex.check.normal import short, stein_form
 from hermitex.check.point_tests import STEPS
 from hermitex.check.sample_points import Point, PointSamples
 from hermitex.check.unevaluated import evaluated
@@ -23,6 +23,7 @@ from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
 from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.existence_check import exists_for_most
+from hermitex.symbolic.formula_size import EXPANDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.undefined import put_at
 
@@ -200,7 +201,7 @@ def _flat(gap: Expr, x: Symbol, highest: int, n: int) -> bool:
     """Do the derivatives of a smooth gap vanish at 0, up to that order, and exists the n-th?"""
     slope = gap
     for k in range(n + 1):
-        if not _smooth(slope, x) or slope.count_ops() > 4*SMALL:
+        if not _smooth(slope, x) or operations(slope) > 4*EXPANDED:
             return False
         if k <= highest:
             try:

@@ -44,6 +44,7 @@ from hermitex.check.rules import by_parts, everywhere, mehler, sift
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import over
 from hermitex.symbolic.existence_check import exists_for_most
+from hermitex.symbolic.formula_size import EXPANDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.terms import terms, top_nodes
@@ -53,7 +54,6 @@ _DEGREE = 10**4  # of polynomials in exponentials
 _POWER = 10**5  # of exp(1/q), or of a letter; of several exp(1/q) together
 _EXCHANGED = 4  # variables that are exchanged
 _MANY = 5000  # terms beyond which nothing is multiplied out
-SMALL = 400  # operations up to which cancel may be tried
 
 
 def stein_form(expr: Expr) -> Expr:
@@ -99,7 +99,7 @@ def short(expr: Expr) -> Expr:
     if is_long(expr):
         return expr
     flat = expand(expr)
-    if flat == 0 or flat.is_number or flat.count_ops() > SMALL or finely_graded(flat):
+    if flat == 0 or flat.is_number or operations(flat) > EXPANDED or finely_graded(flat):
         return flat
     sums = {e: Dummy("s") for e in flat.atoms(Sum)}   # one of averages of undefined functions has no number, which SymPy asks for
     cancelled = cancel(together(flat.xreplace(sums))).xreplace({letter: e for e, letter in sums.items()})
@@ -175,7 +175,7 @@ def symmetrised(body: Expr, variables: Sequence[Symbol], covariance: ImmutableDe
     0
     """
     n = len(variables)
-    if n > _EXCHANGED or body.count_ops() > SMALL//factorial(n) or body.has(sympy.Derivative, sympy.Subs):
+    if n > _EXCHANGED or operations(body) > EXPANDED//factorial(n) or body.has(sympy.Derivative, sympy.Subs):
         return body
     flips = [diag(*signs) for signs in product((1, -1), repeat=n)]
     exchanges = [Matrix(n, n, lambda i, j, order=order: int(j == order[i])) for order in permutations(range(n))]

@@ -33,11 +33,12 @@ from sympy import (
 from sympy.core.function import AppliedUndef
 
 from hermitex.check import rules
-from hermitex.check.normal import SMALL, is_long, one_body, short, stein_form, symmetrised
+from hermitex.check.normal import is_long, one_body, short, stein_form, symmetrised
 from hermitex.check.switch_intervals import SWITCHING, interval, may_hold, on_interval, switch_places
 from hermitex.check.values import INTEGRALS, NO_NUMBER
 from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, effort, work
+from hermitex.symbolic.formula_size import EXPANDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.integrals import normal_form
 from hermitex.symbolic.moreau import Moreau, Prox
@@ -100,7 +101,7 @@ class Proofs:
         if found is None:
             return False
         body, variables, covariance = found
-        if body.count_ops() > SMALL:
+        if operations(body) > EXPANDED:
             return False
         if _vanishes(body, variables, covariance):
             return True
@@ -155,7 +156,7 @@ def _vanishes(body: Expr, variables: Any, covariance: Any) -> bool:
 
 
 def _numerator_is_zero(body: Expr) -> bool:
-    if body.count_ops() > 4*SMALL:
+    if operations(body) > 4*EXPANDED:
         return False
     plain = body.rewrite(exp) if body.has(*HYPERBOLIC) else body
     return bool(expand(body) == 0 or expand(together(plain).as_numer_denom()[0]) == 0)
@@ -174,7 +175,7 @@ def is_zero(expr: Expr) -> bool:
         body, variables, _ = found
         return is_zero(body) or _related(expr) or (
             len(variables) == 1 and not body.has(AppliedUndef) and parity(body, variables[0]) in (0, -1))
-    if expr.count_ops() > SMALL:
+    if operations(expr) > EXPANDED:
         return False
     if not expr.free_symbols:
         return bool(decide(expr).status == "zero")
@@ -190,7 +191,7 @@ def _over_one_denominator(gap: Expr) -> bool:
         return False
     back = {v: k for k, v in names.items()}
     above, below = together(gap.xreplace(names)).as_numer_denom()
-    return above.count_ops() < SMALL and is_zero(above.xreplace(back)) and not is_zero(below.xreplace(back))
+    return operations(above) < EXPANDED and is_zero(above.xreplace(back)) and not is_zero(below.xreplace(back))
 
 
 def _related(expr: Expr) -> bool:

@@ -36,6 +36,7 @@ from hermitex.check.orders import summed
 from hermitex.errors import HermitexError
 from hermitex.symbolic.conditional_expectation import ConditionalMean, worked_out
 from hermitex.symbolic.digits.finite_ranges import as_averages
+from hermitex.symbolic.formula_size import DECIDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
@@ -43,7 +44,6 @@ from hermitex.symbolic.undefined import is_slope, slopes_done, tidy
 from hermitex.symbols import fits, fractions
 
 FORMS = (Derivative, Subs, Limit, Integral, Sum, Determinant, Trace, ConditionalMean)
-LARGE = 120      # operations above which a limit or an integral is left as it stands
 _OPAQUE = (Expectation, AppliedUndef, ArraySum)
 _DIGITS = 40  # of a number next to a limit: thirty are compared
 _NEAR = (Rational(1, 10**8), Rational(1, 10**16))   # distances from the point at which a limit is tried
@@ -123,7 +123,7 @@ def _limit(e: Limit) -> Expr:
     fixed = sorted((n for n in body.atoms(*_OPAQUE) if not n.has(x)), key=str)
     letters = {n: Dummy(f"n{i}", real=True) for i, n in enumerate(fixed)}
     body = body.xreplace(letters)
-    if body.has(*_OPAQUE, *FORMS) or body.count_ops() > LARGE:
+    if body.has(*_OPAQUE, *FORMS) or operations(body) > DECIDED:
         return e
     try:
         value = limit(body, x, at, str(side))
@@ -165,7 +165,7 @@ def _number(expr: Expr) -> Any:
 
 def _integral(e: Integral) -> Expr:
     """Its value where SymPy finds one and a quadrature agrees; improper ones most of all, which quadrature does alone."""
-    if e.has(*_OPAQUE, Derivative, Subs, Limit) or e.count_ops() > LARGE or not all(len(span) == 3 for span in e.limits):
+    if e.has(*_OPAQUE, Derivative, Subs, Limit) or operations(e) > DECIDED or not all(len(span) == 3 for span in e.limits):
         return e
     if len(e.limits) > 1 or not any(b.has(oo, -oo) for b in e.limits[0][1:]):
         return e   # a proper one is compared by quadrature, which needs no antiderivative

@@ -52,12 +52,11 @@ from sympy.polys.polyutils import dict_from_expr
 from hermitex.errors import HermitexError
 from hermitex.symbolic.breaks.order import compare
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.formula_size import operations
+from hermitex.symbolic.formula_size import EXPANDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.weak import in_heavisides
 
-_OPS = 250  # operations above which only the cheapest comparison is made; chosen by trial
 _HYPERBOLIC = (tanh, sinh, cosh, coth, sech, csch)
 
 
@@ -97,7 +96,7 @@ def _joint(f: Expr, variables: tuple[Symbol, ...]) -> int | None:
         return 1 if len(variables) > 1 or not _vanishes(f, variables) else 0
     if g == -f:
         return -1
-    if operations(f) > 4*_OPS:
+    if operations(f) > 4*EXPANDED:
         return None
     found = [s for s, difference in ((1, f - g), (-1, f + g)) if _vanishes(difference, variables)]
     return 0 if len(found) == 2 else found[0] if found else _by_branches(f, g, variables)
@@ -160,7 +159,7 @@ def _vanishes(d: Expr, variables: tuple[Symbol, ...]) -> bool:
     d = d.xreplace({n: Dummy("node", real=True) for n in nodes}) if nodes else d
     if d.is_zero:
         return True
-    if operations(d) > _OPS or _differs_at_a_point(d):
+    if operations(d) > EXPANDED or _differs_at_a_point(d):
         return False
     for rewrite in (expand, _without_switches, _in_exponentials, _in_plain_logarithms, _in_one_angle):
         checkpoint("comparing with the reflection")
@@ -170,7 +169,7 @@ def _vanishes(d: Expr, variables: tuple[Symbol, ...]) -> bool:
             continue
         if d.is_zero:
             return True
-        if operations(d) > 4*_OPS:
+        if operations(d) > 4*EXPANDED:
             return False
     return _one_logarithm(d, variables)
 
@@ -359,7 +358,7 @@ def _positive(u: Expr, t: Symbol) -> bool:
 
 # -- branch by branch -------------------------------------------------------------------------------------------------
 def _by_branches(f: Expr, g: Expr, variables: tuple[Symbol, ...]) -> int | None:
-    if len(variables) != 1 or operations(f) > _OPS:
+    if len(variables) != 1 or operations(f) > EXPANDED:
         return None
     (t,) = variables
     try:

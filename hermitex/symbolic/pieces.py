@@ -39,12 +39,11 @@ from hermitex.symbolic.breaks.order import between, compare, exact, inside, orde
 from hermitex.symbolic.breaks.roots import OpenInterval, Where, singularities, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared, relations
 from hermitex.symbolic.budget import checkpoint, kept
-from hermitex.symbolic.formula_size import operations
+from hermitex.symbolic.formula_size import DECIDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 
 _MANY = 4000  # integers that a step function may pass, and break points in all; chosen by trial
-_MERGE = 60  # operations up to which neighbouring branches are compared after expansion; chosen by trial
 
 
 class Piece(NamedTuple):
@@ -285,9 +284,9 @@ def _from_the_end(u: Expr, t: Symbol, w: OpenInterval) -> Expr:
     """u over a positive distance from an end of the interval, which SymPy's assumptions may settle."""
     step = Dummy("step", positive=True)
     if w.hi is S.Infinity and w.lo is not S.NegativeInfinity:
-        return expand(u.subs(t, w.lo + step)) if operations(u) < _MERGE else u.subs(t, w.lo + step)
+        return expand(u.subs(t, w.lo + step)) if operations(u) < DECIDED else u.subs(t, w.lo + step)
     if w.lo is S.NegativeInfinity and w.hi is not S.Infinity:
-        return expand(u.subs(t, w.hi - step)) if operations(u) < _MERGE else u.subs(t, w.hi - step)
+        return expand(u.subs(t, w.hi - step)) if operations(u) < DECIDED else u.subs(t, w.hi - step)
     return u
 
 
@@ -304,7 +303,7 @@ def _merged(found: list[Piece]) -> list[Piece]:
 def _same(a: Expr, b: Expr) -> bool:
     if a == b:
         return True
-    if operations(a) + operations(b) >= _MERGE:
+    if operations(a) + operations(b) >= DECIDED:
         return False
     gap = expand(a - b)
     return gap == 0 or (gap.is_number and gap.is_zero is True)  # of letters SymPy would try much in vain

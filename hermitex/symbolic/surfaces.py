@@ -34,12 +34,11 @@ from sympy.core.relational import Equality, Relational, Unequality
 from hermitex.errors import NoClosedForm
 from hermitex.symbolic.breaks.switches import compared
 from hermitex.symbolic.budget import checkpoint
-from hermitex.symbolic.formula_size import operations
+from hermitex.symbolic.formula_size import EXPANDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.scales import real
 
 _MOST = 8        # surfaces inside the argument of one switch: each is taken from both sides
-_LONG = 300      # operations beyond which a jump is not looked at for being zero
 _JUMPING = (sign, Heaviside, Relational)
 _SWITCHES = (*_JUMPING, Abs, Max, Min)
 
@@ -105,7 +104,7 @@ def _switches(f: Basic, moving: Set[Symbol]) -> Iterator[Basic]:
 
 def _normal(u: Expr) -> tuple[Expr, int]:
     """(v, s) with u = s |c| v, one form for all multiples of u by numbers and by what is known to be positive."""
-    if operations(u) < _LONG:
+    if operations(u) < EXPANDED:
         u = expand(u)
     content, rest = u.as_content_primitive()
     factors = [a for a in Mul.make_args(rest) if not (a.is_positive and not a.is_number)] if rest.is_Mul else [rest]
@@ -182,7 +181,7 @@ def _places(u: Expr) -> Iterator[tuple[Symbol, Expr]]:
 
 def vanishes_on(u: Expr, jump: Expr) -> bool:
     """Is the jump proved to be zero where u is? True where f is continuous across the surface."""
-    if operations(jump) > _LONG:
+    if operations(jump) > EXPANDED:
         return False
     for v, at in _places(u):
         left = jump.xreplace({v: at})
@@ -202,7 +201,7 @@ def _multiple(jump: Expr, u: Expr) -> bool:
 
 def _zero(e: Expr) -> bool:
     grown = expand(e)
-    return grown == 0 or (operations(grown) < _LONG and cancel(grown) == 0)
+    return grown == 0 or (operations(grown) < EXPANDED and cancel(grown) == 0)
 
 
 def _ambiguous(u: Expr, jump: Expr) -> bool:

@@ -45,12 +45,10 @@ from hermitex.kernels.closed_form_choice import exact_or_none, may_have_closed_f
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import cholesky, over
 from hermitex.symbolic.conditioning import independent as standardised
-from hermitex.symbolic.formula_size import operations
+from hermitex.symbolic.formula_size import DECIDED, EXPANDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Index
 from hermitex.symbolic.moreau import has_nodes, resolve
-
-_SHORT = 150  # operations up to which an entry of a covariance is brought over one denominator; chosen by trial
 
 
 class Fields:
@@ -125,7 +123,7 @@ def _ratio(form: Expr, known: Expr, variables: Sequence[Symbol]) -> Expr | None:
 
 def _short(e: Expr) -> Expr:
     e = expand(e)
-    return cancel(e) if e.is_Add and operations(e) < _SHORT else e
+    return cancel(e) if e.is_Add and operations(e) < DECIDED else e
 
 
 # -- derivatives -------------------------------------------------------------------------------------------------------
@@ -249,7 +247,7 @@ def _folded(f: Expr) -> Expr:
 
 def _shortest_branch(e: Expr) -> Expr:
     """The shortest of a branch, multiplied out and factored."""
-    if operations(e) > _SHORT or has_nodes(e):
+    if operations(e) > DECIDED or has_nodes(e):
         return e
     return min((e, e.expand(), e.factor()), key=operations)
 
@@ -283,7 +281,7 @@ def _average_of_term(body: Expr, variables: Sequence[Symbol]) -> Expr:
 
 def _printed(e: Expr) -> Expr:
     """A closed form with the arguments of its error functions factored, and like terms together."""
-    if operations(e) > 2 * _SHORT:
+    if operations(e) > EXPANDED:
         return e
     e = e.replace(lambda g: isinstance(g, erf), lambda g: erf(g.args[0].factor()))
     flat = {g: Dummy(real=True) for g in e.atoms(erf, exp)}

@@ -20,11 +20,10 @@ from hermitex.exponents.labels.sign_and_size import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.definite import sign_of_integrand
+from hermitex.symbolic.formula_size import EXPANDED, operations
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.terms import connected
-
-_OPS = 400  # operations of an integrand that is multiplied out; chosen by trial
 
 
 def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, str]) -> Certificate | None:
@@ -76,7 +75,7 @@ def _within_time(work: Any) -> Any:
 # -- independent factors -----------------------------------------------------------------------------------------------
 def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
     """E[f] as a sum of products of smaller expectations, or None if f does not come apart."""
-    if len(variables) < 2 or f.count_ops() > _OPS:
+    if len(variables) < 2 or operations(f) > EXPANDED:
         return None
     most_terms, most_parts = 2000, 200  # a term is a product of known numbers, a part an expectation; chosen by trial
     wholes = Add.make_args(_multiplied_out(f))
@@ -162,7 +161,7 @@ def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
     """E[f] != 0 for a sum of polynomials times bounded functions, by the ranges of these over boxes."""
     from hermitex.exponents.labels.bounded_moments import enclose_average  # which needs NumPy
 
-    found = _within_time(lambda: enclose_average(f, variables)) if f.count_ops() <= _OPS else None
+    found = _within_time(lambda: enclose_average(f, variables)) if operations(f) <= EXPANDED else None
     if found is None:
         return None
     quantity, order, prefix = named
@@ -173,7 +172,7 @@ def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
 # -- by its sign -------------------------------------------------------------------------------------------------------
 def by_sign(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
     """E[f] != 0 because f, less terms that are odd in some variable, has one sign; its size is not known then."""
-    if f.count_ops() > _OPS:
+    if operations(f) > EXPANDED:
         return None
     signs = {_definite_sign(t, variables) for t in _even_terms(f, variables)}
     if len(signs) > 1 or 0 in signs:

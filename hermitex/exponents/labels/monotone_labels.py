@@ -46,11 +46,11 @@ from sympy import (
 from hermitex.exponents.labels.label_levels import sign_of, takes_two_values
 from hermitex.exponents.labels.sign_and_size import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, unless_refused
+from hermitex.symbolic.formula_size import DECIDED, operations
 from hermitex.symbolic.pieces import pieces
 
 _RISING = (sign, Heaviside, floor, ceiling, tanh, erf, atan, sinh, asinh, exp, log)
 _SMOOTH = (Add, Mul, Pow, tanh, erf, erfc, atan, sinh, asinh, exp, log, sin, cos, cosh)
-_OPS = 120  # operations of a label whose derivative's sign is sought; chosen by trial
 
 
 def sign_by_rise(f: Expr, variables: Sequence[Symbol], a: Sequence[int]) -> tuple[int, str] | None:
@@ -64,7 +64,7 @@ def sign_by_rise(f: Expr, variables: Sequence[Symbol], a: Sequence[int]) -> tupl
     >>> sign_by_rise(Max(z1, z2), (z1, z2), (0, 1)), sign_by_rise(sign(z1), (z1, z2), (0, 1)) is None
     ((1, 'its mean given z rises with z2'), True)
     """
-    if max(a, default=0) > 2 or sum(1 for n in a if n == 2) > 1 or not any(a) or f.count_ops() > _OPS:
+    if max(a, default=0) > 2 or sum(1 for n in a if n == 2) > 1 or not any(a) or operations(f) > DECIDED:
         return None
     odd = [i for i, n in enumerate(a) if n == 1]
     squared = next((i for i, n in enumerate(a) if n == 2), None)
@@ -140,7 +140,7 @@ def strict_sign(f: Expr, t: Symbol) -> int:
     >>> strict_sign(t + sinh(t), t), strict_sign(-t - floor(t), t), strict_sign(t**2 + exp(t), t), strict_sign(floor(t), t)
     (1, -1, 0, 0)
     """
-    found = weak_sign(f, t) if f.has(t) and f.count_ops() <= _OPS else None
+    found = weak_sign(f, t) if f.has(t) and operations(f) <= DECIDED else None
     parts = (f, *(Add.make_args(f) if isinstance(f, Add) else ()))
     return found if found and any(weak_sign(a, t) and _smooth(a) and takes_two_values(a, t) for a in parts) else 0
 

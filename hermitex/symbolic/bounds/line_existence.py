@@ -17,13 +17,13 @@ from sympy import Add, Dummy, Expr, I, Matrix, Mul, Poly, Rational, S, Symbol, e
 
 from hermitex.symbolic.arithmetic import mp
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.formula_size import EXPANDED, operations
 
 Decide = Callable[[Expr, Symbol], bool | None]
 
 _PLACES = (577, -1223, 389, -811, 1609, -263, 947)  # over 1009: about 0.6, -1.2, 0.4, ...
 _PRIMES = (1009, 1511)  # denominators of two sets of places, which meet by no chance
 _CLOSE = 1e-9  # of an eigenvalue to 1: below it the exact matrix tells
-_LONG = 200  # operations: what is longer is not expanded
 _SIZES = (Rational(53, 1009), Rational(613, 1009), Rational(5501, 1009))  # of parameters: small, middling, large
 
 
@@ -134,7 +134,7 @@ def _parallel(variables: tuple[Symbol, ...], d: Matrix, prime: int, t: Symbol) -
 def _forms(expr: Expr, variables: tuple[Symbol, ...]) -> list[Matrix]:
     """The rational matrices H of the exponentials exp(z.H.z/2 + linear) that stand as factors in the terms of expr."""
     found: dict[Matrix, None] = {}
-    if not expr.has(sp.exp, sp.sinh, sp.cosh) or expr.count_ops() > _LONG:
+    if not expr.has(sp.exp, sp.sinh, sp.cosh) or operations(expr) > EXPANDED:
         return []
     opened = expr.replace(lambda f: isinstance(f, (sp.sinh, sp.cosh)), lambda f: f.rewrite(sp.exp))
     for term in Add.make_args(expand_mul(opened)):

@@ -28,9 +28,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex.errors import AssumptionNeeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, kept
-from hermitex.symbolic.formula_size import operations
-
-_LARGE = 80        # operations above which no rewriting is tried to settle a sign
+from hermitex.symbolic.formula_size import DECIDED, operations
 
 
 def exact(expr: Expr) -> Expr:
@@ -71,7 +69,7 @@ def sign_of(value: Expr) -> int:
     known = assumed(value)
     if known is not None:
         return known
-    if operations(value) <= _LARGE:
+    if operations(value) <= DECIDED:
         for form in (expand(value), factor_terms(expand(value)), _factored(value)):
             known = assumed(form)
             if known is None and form.is_Mul:
@@ -192,7 +190,7 @@ def _vanishes(value: Expr) -> bool:
         (root, *more), numerator = roots, together(value).as_numer_denom()[0]
         p = numerator.xreplace({root: t})
         return not more and p.is_polynomial(t) and Poly(p, t, extension=True).rem(root.poly.replace(t)).is_zero
-    if operations(value) > _LARGE // 2:
+    if operations(value) > DECIDED//3:
         return False
     return radsimp(value).is_zero is True or (value.is_algebraic is True and value.equals(0) is True)
 

@@ -21,9 +21,10 @@ from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
 from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_singular
 from hermitex.symbolic.budget import checkpoint, kept
+from hermitex.symbolic.formula_size import DECIDED, EXPANDED, operations
 from hermitex.symbolic.gaussian import Expectation
 
-_DEPTH, _OPS, _MANY = 14, 120, 2000  # functions inside one another, operations, and roots: beyond, there is no answer in seconds
+_DEPTH, _MANY = 14, 2000  # functions inside one another, and roots: beyond, there is no answer in seconds
 
 
 class OpenInterval(NamedTuple):
@@ -214,7 +215,7 @@ def _of_a_sum(f: Expr, where: Where) -> list[Expr]:
         if isinstance(h, Function) or (h.is_Pow and not (h.base == x and _is_count(h.exp) and h.exp < MAX_DEGREE)):
             return _preimage(h, -fixed / factor, where)
     powers = [p for p in f.atoms(Pow) if x in p.free_symbols and _is_count(p.exp)]
-    if f.count_ops() > 4*_OPS or any(p.exp > 10*MAX_DEGREE or (p.base.is_Add and p.exp > MAX_DEGREE) for p in powers):
+    if operations(f) > EXPANDED or any(p.exp > 10*MAX_DEGREE or (p.base.is_Add and p.exp > MAX_DEGREE) for p in powers):
         raise no_roots(f, x, "it is too large")
     if f.is_polynomial(x):
         return polynomial_zeros(f, x)
@@ -252,7 +253,7 @@ def _is_count(e: Expr) -> bool:
 
 def _exponential(f: Expr, x: Symbol) -> Expr:
     """Hyperbolic functions as exponentials, over one denominator, powers of exp expanded."""
-    if f.count_ops() > _OPS:
+    if operations(f) > DECIDED:
         return f
     kinds = (sp.sinh, sp.cosh, sp.tanh, sp.sech, sp.csch, sp.coth)
     g = f.replace(lambda n: isinstance(n, kinds) and x in n.free_symbols, lambda n: n.rewrite(exp))
@@ -273,7 +274,7 @@ def _in_few_functions(f: Expr, where: Where) -> list[Expr] | None:
         s, h = Dummy("s", real=True), gens[0]
         in_s = p.as_expr(*(s if g == h else g for g in p.gens))       # not xreplace: exp(x)**2 is written exp(2*x)
         return [r for v in polynomial_zeros(in_s, s) for r in _zeros_of_difference(h, v, where.deeper())]
-    if f.count_ops() > _OPS or p.total_degree() > MAX_DEGREE:  # exp(0.6797 x) is a power of exp(x/10000)
+    if operations(f) > DECIDED or p.total_degree() > MAX_DEGREE:  # exp(0.6797 x) is a power of exp(x/10000)
         return None
     factors = [q.as_expr() for q, _ in p.factor_list()[1]]
     return [r for q in factors for r in zeros(q, where.deeper())] if len(factors) > 1 else None
@@ -287,7 +288,7 @@ def _zeros_of_difference(h: Expr, v: Expr, where: Where) -> list[Expr]:
 def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
     """Between consecutive points of {f' = 0} and singularities f is monotone: no root, or one that must be named."""
     x, w = where.x, where.window
-    if f.count_ops() > _OPS or where.depth > _DEPTH - 4:
+    if operations(f) > DECIDED or where.depth > _DEPTH - 4:
         raise no_roots(f, x, "no rule isolates x")
     slope = f.diff(x)
     low, high = bounds(slope, x, w)
@@ -310,7 +311,7 @@ def _end_sign(f: Expr, x: Symbol, end: tuple[Expr, str]) -> int:
         value = f.subs(x, point)
         if value.is_finite is not False and not value.has(S.NaN, S.ComplexInfinity, oo, -oo):
             return sign_of(value)
-    if f.count_ops() > _OPS // 3:
+    if operations(f) > DECIDED//3:
         raise no_roots(f, x, "it is too large for its limits to be found")
     try:
         return sign_of(sp.limit(f, x, point, "-" if point in (oo, -oo) else side))

@@ -50,15 +50,13 @@ from hermitex.symbolic.engine.rational_tidying import depends, hold_made, multip
 from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
 from hermitex.symbolic.engine.unordered_switches import unordered
 from hermitex.symbolic.existence_check import kept_together
-from hermitex.symbolic.formula_size import operations
+from hermitex.symbolic.formula_size import DECIDED, EXPANDED, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
 from hermitex.symbolic.pieces import breakpoints, pieces
 from hermitex.symbolic.subexpressions import at_numbers
 from hermitex.symbols import fractions
 
-_EXPANDABLE = 400  # operations of an integrand that is still multiplied out; chosen by trial
-_DECIDABLE = 100  # operations of one whose growth is looked at; chosen by trial
 _TOGETHER = "its terms do not exist one by one"
 
 
@@ -172,7 +170,7 @@ def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
             continue
         if value is not None:
             return Answer(value)
-    if not multiplied and operations(body) < _EXPANDABLE:
+    if not multiplied and operations(body) < EXPANDED:
         terms = multiplied_out(body)
         if isinstance(terms, Add):
             groups = _groups(terms, x)
@@ -298,7 +296,7 @@ def powers(body: Expr, x: Symbol) -> Expr | None:
 
 def parity(body: Expr, x: Symbol) -> Expr | None:
     """E[f] = 0 for an odd f; E[p f] = E[p] c/2 for an even p and f(z) + f(-z) = c. Source: z and -z have the same law."""
-    if operations(body) > _DECIDABLE:
+    if operations(body) > DECIDED:
         return None
     even, uneven = sift(Mul.make_args(body), lambda f: f.xreplace({x: -x}) == f, binary=True)
     total = Add(*(Mul(*uneven).xreplace({x: side}) for side in (x, -x)))
@@ -335,7 +333,7 @@ def _on_interval(branch: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr:
         value = integrate_powers(branch, x, span)
         if value is not None:
             return value
-        grown = multiplied_out(branch) if operations(branch) < _EXPANDABLE else branch
+        grown = multiplied_out(branch) if operations(branch) < EXPANDED else branch
         if isinstance(grown, Add):
             try:
                 return Add(*(_on_interval(t, x, span) for t in grown.args))
@@ -347,7 +345,7 @@ def _on_interval(branch: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr:
 def _merged(parts: list[Expr]) -> Expr:
     """The sum of the pieces; what they have in common cancels after expansion, if that makes it shorter."""
     total = Add(*parts)
-    if len(parts) < 2 or operations(total) > _EXPANDABLE:
+    if len(parts) < 2 or operations(total) > EXPANDED:
         return total
     light, held = hold_made(total, exp)
     return min(light, multiplied_out(light), key=operations).xreplace(held)
@@ -373,7 +371,7 @@ def provably_finite(body: Expr, x: Symbol) -> bool:
 
 
 def _decidable(body: Expr, x: Symbol) -> bool:
-    return body.free_symbols == {x} and operations(body) < _DECIDABLE
+    return body.free_symbols == {x} and operations(body) < DECIDED
 
 
 def _provably_infinite(body: Expr, x: Symbol) -> bool:

@@ -33,12 +33,11 @@ from sympy import (
     together,
 )
 
-from hermitex.symbolic.formula_size import operations
+from hermitex.symbolic.formula_size import DECIDED, EXPANDED, operations
 from hermitex.symbolic.special import OwenT, SignCorrelation
 
 _relations: ContextVar[tuple[tuple[Expr, Expr], ...]] = ContextVar("relations", default=())
 _circles: ContextVar[tuple[tuple[Symbol, Symbol], ...]] = ContextVar("circles", default=())
-_LONG = 120  # operations beyond which a coefficient is left as it was derived; chosen by trial
 _MADE = (erf, erfc, OwenT, SignCorrelation)
 
 
@@ -65,7 +64,7 @@ def positive(e: Expr) -> bool | None:
     (True, False)
     """
     known = e.is_positive
-    if known is not None or operations(e) > _LONG:
+    if known is not None or operations(e) > DECIDED:
         return known
     swap: dict[Expr, Expr] = {}
     for rho, s in _circles.get():
@@ -84,7 +83,7 @@ def _tidied(e: Expr, relations: tuple[tuple[Expr, Expr], ...]) -> Expr:
     if not e.free_symbols:
         return _shortest(e, expand(e))
     size = operations(e)
-    if size > _LONG:
+    if size > DECIDED:
         return e
     for old, new in relations:
         if e.has(old.base if old.is_Pow else old):
@@ -119,7 +118,7 @@ def compact(value: Expr) -> Expr:
     value, held = hold_steep(value)
     size = operations(value)
     forms = [value, value.expand(), value.together(), value.factor() if size < 200 else value]
-    if size < _LONG:
+    if size < DECIDED:
         forms.append(value.simplify())
     return _shortest(*(f.xreplace(held) for f in forms))
 
@@ -167,7 +166,7 @@ def multiplied_out(e: Expr) -> Expr:
 
 def is_zero(e: Expr) -> bool:
     """True if `e` is zero by expansion."""
-    return bool(e.is_zero) or (e.has(Add) and operations(e) < 5 * _LONG and expand(e).is_zero is True)
+    return bool(e.is_zero) or (e.has(Add) and operations(e) < EXPANDED and expand(e).is_zero is True)
 
 
 def split_complex(e: Expr) -> tuple[Expr, Expr]:
