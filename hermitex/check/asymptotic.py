@@ -13,10 +13,9 @@ from sympy import Expr, I, Limit, Order, Pow, Rational, S, Symbol, cos, cosh, er
 from sympy.core.function import AppliedUndef
 
 from hermitex.check.normal import short, stein_form
-from hermitex.check.point_tests import STEPS
 from hermitex.check.sample_points import Point, PointSamples
 from hermitex.check.unevaluated import evaluated
-from hermitex.check.values import INTEGRALS, NO_NUMBER, Functions, real, reduced, widest
+from hermitex.check.values import INTEGRALS, NO_NUMBER, STEPS, Functions, real, reduced, widest
 from hermitex.check.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf

@@ -19,10 +19,10 @@ from hermitex.check.asymptotic import approach, check_approach
 from hermitex.check.countable import check_countable, closed, endless, may_diverge
 from hermitex.check.normal import short
 from hermitex.check.point_tests import PointTest
-from hermitex.check.proofs import DEAR, Proofs, bounded
+from hermitex.check.proofs import Proofs, bounded
 from hermitex.check.replicas import of_any_size, two_numbers
 from hermitex.check.unevaluated import endless_of_undefined, evaluated, explicit, renamed, undone
-from hermitex.check.values import NO_NUMBER, exist, widest
+from hermitex.check.values import NO_NUMBER, STEPS, exist, widest
 from hermitex.check.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample, plain
 from hermitex.errors import BadInput, BudgetExceeded, brief, first_line
 from hermitex.hints import Formula, Letters
@@ -134,7 +134,7 @@ def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: i
     if any(side.has(nan, zoo) or side in (oo, -oo) for side in (left, right)):
         return Check(left, right, OPEN, "a value that does not exist (a division by zero, or an infinite number)")
     undefined = bool(test.samples.functions)
-    exists = undefined or bounded(lambda: exist(left, right), DEAR) is not False
+    exists = undefined or bounded(lambda: exist(left, right), STEPS) is not False
     if not exists:
         return Check(left, right, OPEN, "an average of the claim does not exist: its integrand is not absolutely integrable")
     # Numbers of several variables or undefined functions cost more than expansion and integration by parts.
@@ -158,7 +158,7 @@ def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: i
     found = test.whole(points)
     if found.status == FAILS:
         return _explained(found, proofs, test)
-    if reason := bounded(lambda: definite(left - right), DEAR):
+    if reason := bounded(lambda: definite(left - right), STEPS):
         return Check(left, right, FAILS, reason)
     delta = next((d for side in (left, right) for d in side.atoms(DiracDelta) if not d.atoms(Bound)), None)
     if found and delta is not None:
@@ -168,8 +168,8 @@ def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: i
 
 def _explained(found: Check, proofs: Proofs, test: PointTest) -> Check:
     """The refutation with the factor between both sides, and with the equality that integration by parts gives."""
-    factor = bounded(lambda: _factor(proofs, test), DEAR)
-    return replace(found, factor=factor, identity=bounded(lambda: _identity(found.lhs, found.rhs, factor), DEAR))
+    factor = bounded(lambda: _factor(proofs, test), STEPS)
+    return replace(found, factor=factor, identity=bounded(lambda: _identity(found.lhs, found.rhs, factor), STEPS))
 
 
 def _factor(proofs: Proofs, test: PointTest) -> Expr | None:

@@ -43,6 +43,7 @@ from hermitex.check.values import Functions, NoNumber, SidePair, SideValue, real
 from hermitex.check.verdict import AGREES, OPEN, Check
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.symbolic.arithmetic import fabs, mp
+from hermitex.symbolic.formula_size import MANY
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
 from hermitex.symbolic.law_constraints import Condition
@@ -50,7 +51,7 @@ from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.terms import linear, top_nodes
 from hermitex.symbolic.undefined import undefined_functions
 
-_MOST, _TOGETHER = 800, 4000  # terms of a sum, and of sums inside each other
+_MOST = 800  # terms of a sum; those of sums inside each other together are MANY
 _FEW = 5  # digits of an average under a weight however small
 _SHALLOW = 60  # binary digits added where terms cancel
 _SPARE = 20  # digits by which the squares of the terms may exceed the sides
@@ -216,7 +217,7 @@ def _at(left: Expr, right: Expr, digits: int) -> SidePair:
         if terms is None:
             raise NoNumber(f"{node.index} takes more than {_MOST} terms")
         counts[node.index.name] = max(terms, counts.get(node.index.name, 0))
-    if prod(counts.values()) > _TOGETHER:
+    if prod(counts.values()) > MANY:
         raise NoNumber("its sums have too many terms together")
     sides = [written_out(side, counts) for side in (left, right)]
     # by a prime number of terms: those of (-1)^n add up to nothing else after two of them

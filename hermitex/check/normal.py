@@ -44,7 +44,7 @@ from hermitex.check.rules import by_parts, everywhere, mehler, sift
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.conditioning import over
 from hermitex.symbolic.existence_check import exists_for_most
-from hermitex.symbolic.formula_size import EXPANDED, operations
+from hermitex.symbolic.formula_size import EXPANDED, MANY, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import HermiteOfOrder
 from hermitex.symbolic.terms import terms, top_nodes
@@ -53,7 +53,6 @@ from hermitex.symbolic.undefined import tidy
 _DEGREE = 10**4  # of polynomials in exponentials
 _POWER = 10**5  # of exp(1/q), or of a letter; of several exp(1/q) together
 _EXCHANGED = 4  # variables that are exchanged
-_MANY = 5000  # terms beyond which nothing is multiplied out
 
 
 def stein_form(expr: Expr) -> Expr:
@@ -108,7 +107,7 @@ def short(expr: Expr) -> Expr:
 
 def is_long(expr: Expr) -> bool:
     """Has it too many terms to be multiplied out?"""
-    return any(_terms_of(e) > _MANY for e in expr.atoms(Add, Mul, Pow))
+    return any(_terms_of(e) > MANY for e in expr.atoms(Add, Mul, Pow))
 
 
 @lru_cache(maxsize=20000)
@@ -120,7 +119,7 @@ def _terms_of(expr: Expr) -> int:
         return prod(map(_terms_of, expr.args))
     if isinstance(expr, Pow) and expr.exp.is_Integer:
         n, k = abs(int(expr.exp)), _terms_of(expr.base)
-        return 1 if k == 1 else comb(n + min(k, _MANY) - 1, min(n, _MANY))
+        return 1 if k == 1 else comb(n + min(k, MANY) - 1, min(n, MANY))
     return 1
 
 

@@ -15,7 +15,7 @@ from sympy import Expr, Heaviside, Piecewise, atan2, ceiling, floor, sign
 from hermitex.check import ratio
 from hermitex.check.sample_points import Point, PointSamples, ranges
 from hermitex.check.switch_points import SwitchPoints
-from hermitex.check.values import INTEGRALS, NO_NUMBER, Functions, SidePair, apart, fast, precise
+from hermitex.check.values import INTEGRALS, NO_NUMBER, STEPS, Functions, SidePair, apart, fast, precise
 from hermitex.check.verdict import AGREES, FAILS, OPEN, Check, CounterExample, plain
 from hermitex.errors import BudgetExceeded, first_line
 from hermitex.symbolic.arithmetic import mp
@@ -24,7 +24,6 @@ from hermitex.symbolic.law_constraints import Condition
 from hermitex.symbolic.undefined import undefined_functions
 
 LEAST = 10       # digits that count as agreement: the tenth digit shows a slip of any size that a reader makes
-STEPS = 12_000   # of work for one point in 30 digits, some seconds
 SECONDS = 6.0    # of processor time after which no further point is tried: the promise is 10 for a claim
 JUMPS = (Heaviside, sign, Piecewise, floor, ceiling, atan2)
 _JUMP = "a jump compares 0 with 0 there"

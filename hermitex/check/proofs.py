@@ -35,7 +35,7 @@ from sympy.core.function import AppliedUndef
 from hermitex.check import rules
 from hermitex.check.normal import is_long, one_body, short, stein_form, symmetrised
 from hermitex.check.switch_intervals import SWITCHING, interval, may_hold, on_interval, switch_places
-from hermitex.check.values import INTEGRALS, NO_NUMBER
+from hermitex.check.values import INTEGRALS, NO_NUMBER, STEPS
 from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, effort, work
 from hermitex.symbolic.formula_size import EXPANDED, operations
@@ -47,7 +47,7 @@ from hermitex.symbolic.terms import terms, top_nodes
 from hermitex.symbolic.undefined import tidy
 from hermitex.symbolic.zero import Verdict, decide
 
-CHEAP, DEAR = 2_000, 12_000  # steps of work of a rule: some tenths of a second, some seconds
+CHEAP = 2_000  # steps of work of a rule: some tenths of a second
 HYPERBOLIC = (cosh, sinh, tanh, coth, sech)
 SECONDS = 3.0  # of processor time at most for one rule, as SymPy's own algebra counts no steps
 
@@ -74,9 +74,9 @@ class Proofs:
     def dear(self) -> tuple[bool, str] | None:
         """(whether both sides are equal, how that is proved) by the other rules; None if no rule decides."""
         for how, rule in self._rules():
-            if bounded(rule, DEAR):
+            if bounded(rule, STEPS):
                 return True, how
-        found = bounded(self._constant, DEAR)
+        found = bounded(self._constant, STEPS)
         return (found.status == "zero", found.how) if found else None
 
     def _rules(self) -> Iterator[tuple[str, Callable[[], bool]]]:

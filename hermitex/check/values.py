@@ -50,6 +50,7 @@ INTEGRALS = (Expectation, Integral, Sum)
 #: The exceptions of an evaluation that is not possible, SymPy's own among them.
 NO_NUMBER = (HermitexError, ValueError, ArithmeticError, TypeError, AttributeError, NotImplementedError, RecursionError, KeyError,
              IndexError)
+STEPS = 12_000  # of work for one rule, or for one point in 30 digits: some seconds
 DIGITS = 12  # of a fast average: those of its terms may cancel, and ten of the sides count as agreement
 LARGEST = 100_000  # binary digits of a power: SymPy writes out this many in a millisecond, and x**x**x without an end
 Functions = Mapping[UndefinedFunction, Trial]

@@ -9,6 +9,7 @@ from functools import lru_cache
 from sympy import Add, Basic, Expr, Function, Mul, Pow, Symbol, exp
 
 MAX_TERMS = 20_000  # of a polynomial in the variables, multiplied out; chosen by trial
+MANY = 4096  # terms, places or moments that are written out one by one: beyond, an answer takes many seconds
 EXPANDED = 400  # operations of a formula that is still multiplied out or cancelled: SymPy takes some tenths of a second
 DECIDED = 120  # operations of one whose sign, zero, growth or limit is still looked for, which takes as long
 COUNTED = 10**9  # terms and degrees are counted up to here: far beyond every bound on them

@@ -46,13 +46,13 @@ from sympy.functions.combinatorial.numbers import stirling
 
 from hermitex.errors import BadInput
 from hermitex.symbolic import densities, mellin
+from hermitex.symbolic.formula_size import MANY
 from hermitex.symbolic.indexed_sums import ArraySum, Index
 from hermitex.symbolic.law_constraints import Condition, conditions
 from hermitex.symbolic.special import LogFactorial
 from hermitex.symbolic.weighted_laws import LARGEST, NONE_ABOVE, SHAPES, WEIGHTED, below, moment_of_student, survives
 
 Term = tuple[Expr, Expr, tuple[Symbol, ...]]  # a probability, what is averaged, and the normals that came in
-_MOST_TERMS = 4096  # 2^12: twelve signs of random variables; each term is an average of its own
 
 #: law -> x as a function of a standard normal; the arguments are those of the law in sympy.stats
 _QUANTILES: dict[str, Callable[..., Expr]] = {
@@ -181,8 +181,8 @@ def averaged(body: Expr, variables: Iterable[Any]) -> list[Term]:
     terms: list[Term] = [(S.One, body, ())]
     for x in _ordered(variables):
         terms = [(p*q, b, (*normals, *more)) for p, e, normals in terms for q, b, more in _over(e, x)]
-        if len(terms) > _MOST_TERMS:
-            raise BadInput(f"E: the average over {x} has more than {_MOST_TERMS} terms; average in steps, or use a continuous law")
+        if len(terms) > MANY:
+            raise BadInput(f"E: the average over {x} has more than {MANY} terms; average in steps, or use a continuous law")
     return terms
 
 
@@ -280,8 +280,8 @@ def _values(x: Any, law: Any) -> Sequence[tuple[Expr, Expr]] | None:
     if (total.is_number and not _one(total)) or any(S(p).is_negative for p in table.values()):
         raise BadInput(f"E: the probabilities of {x} are not positive numbers whose sum is 1")
     found = [(S(v), S(p)) for v, p in table.items() if p != 0]
-    if len(found) > _MOST_TERMS:
-        raise BadInput(f"E: {x} has {len(found)} values; at most {_MOST_TERMS} are summed over")
+    if len(found) > MANY:
+        raise BadInput(f"E: {x} has {len(found)} values; at most {MANY} are summed over")
     return sorted(found, key=lambda pair: str(pair[0])) if any(v.free_symbols for v, _ in found) else sorted(found)
 
 

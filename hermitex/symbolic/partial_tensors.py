@@ -18,6 +18,7 @@ from sympy import Add, Expr, Mul, Poly, Rational, S, Symbol, expand, factorial2
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.symbolic.budget import Store, checkpoint, kept
 from hermitex.symbolic.deadline import attempt
+from hermitex.symbolic.formula_size import MANY
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.radial import radial
@@ -25,8 +26,6 @@ from hermitex.symbolic.series.polynomials import He, Index, index_factorial, mul
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, orthonormal, tidy
 from hermitex.symbolic.summands import Split, Summand
 from hermitex.symbolic.terms import linear
-
-_MOST = 4096  # moments that are remembered, for all stages of a staircase
 
 MultiIndex = tuple[int, ...]
 
@@ -188,7 +187,7 @@ def _directions(across: Matrix) -> Matrix:
 
 
 # -- moments of one summand --------------------------------------------------------------------------------------------
-@kept(_MOST)
+@kept(MANY)
 def _moment(f: Expr, s: tuple[Symbol, ...], b: MultiIndex) -> tuple[Expr, str]:
     """E_s[f He_b(s)] and how it was found; a node where no rule applies."""
     from hermitex.symbolic.integrals import closed_form

@@ -39,11 +39,9 @@ from hermitex.symbolic.breaks.order import between, compare, exact, inside, orde
 from hermitex.symbolic.breaks.roots import OpenInterval, Where, singularities, zeros
 from hermitex.symbolic.breaks.switches import STEPS, SWITCHES, compared, relations
 from hermitex.symbolic.budget import checkpoint, kept
-from hermitex.symbolic.formula_size import DECIDED, operations
+from hermitex.symbolic.formula_size import DECIDED, MANY, operations
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import HIDDEN, hidden
-
-_MANY = 4000  # integers that a step function may pass, and break points in all; chosen by trial
 
 
 class Piece(NamedTuple):
@@ -154,8 +152,8 @@ def _split(expr: Expr, t: Symbol, w: OpenInterval) -> list[Piece]:
     if not ready:
         return [Piece(w.lo, w.hi, expr)]
     cuts = inside([p for s in ready for p in _cuts(s, t, w)], *w)
-    if len(cuts) > _MANY:
-        raise NoClosedForm(expr, f"it has more than {_MANY} break points")
+    if len(cuts) > MANY:
+        raise NoClosedForm(expr, f"it has more than {MANY} break points")
     found: list[Piece] = []
     for a, b in pairwise((w.lo, *cuts, w.hi)):
         here = OpenInterval(a, b)
@@ -203,8 +201,8 @@ def _step_cuts(s: Basic, u: Expr, where: tuple[Symbol, OpenInterval]) -> list[Ex
     if not (low.is_finite and high.is_finite):
         raise NoClosedForm(s, f"{s.func} has infinitely many jumps there; a finite window enumerates them")
     first, last = int(ceiling(low)), int(floor(high))
-    if last - first > _MANY:
-        raise NoClosedForm(s, f"it has more than {_MANY} jumps in the window")
+    if last - first > MANY:
+        raise NoClosedForm(s, f"it has more than {MANY} jumps in the window")
     return [p for k in range(first, last + 1) for p in zeros(u - k, Where(t, w))]
 
 

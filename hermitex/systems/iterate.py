@@ -15,11 +15,11 @@ from hermitex.errors import BadInput, UnknownName
 from hermitex.solvers.interval import interior_point, interval_text, is_outside
 from hermitex.solvers.solution import REFUSED, Solution
 from hermitex.solvers.solve_limits import is_time_up, limit_time, ran_out, require_tolerance
+from hermitex.systems.newton_step import SMALL
 from hermitex.systems.solve import CHUNK, checked_start, join_chunks, points_of, refusal_reasons, shape_solution, solve_points
 from hermitex.systems.state_evaluation import States
 
 METHODS = ("newton", "iterate")
-_FLOOR = 1e-6  # an unknown below counts as one of that size
 
 
 def require_method(asking: str, method: str, damping: Any) -> None:
@@ -94,7 +94,7 @@ def _iterate_batch(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarr
     x = np.array([np.atleast_1d(found[u]) for u in program.unknowns])
     last = np.where(np.isfinite(path[-1]), path[-1], np.nan)
     same_end = 1e-5  # relative: Newton's method ends where the iteration did, not at another solution
-    stays = (np.abs(x - last) <= same_end*np.maximum(np.abs(last), _FLOOR)).all(axis=0)
+    stays = (np.abs(x - last) <= same_end*np.maximum(np.abs(last), SMALL)).all(axis=0)
     ok = done & stays & np.atleast_1d(found.converged)
     reason = np.where(ok, "", np.where(done, np.atleast_1d(np.asarray(found.reason, dtype=object)), why))
     laws = refusal_reasons(program, numbers, points)
@@ -123,7 +123,7 @@ def _iterate_path(program: Any, states: States, x0: np.ndarray, damping: float, 
         for _ in range(steps):
             out = states.call("right_hand_sides", dict(zip(program.unknowns, x, strict=True)))
             rhs = np.array([np.broadcast_to(out[f"rhs/{u}"], x[0].shape) for u in program.unknowns])
-            gap = (np.abs(rhs - x)/np.maximum(np.abs(x), _FLOOR)).max(axis=0)
+            gap = (np.abs(rhs - x)/np.maximum(np.abs(x), SMALL)).max(axis=0)
             done = (gap <= tolerance) & (why == "")
             new = x + damping*(rhs - x)
             for u, value in zip(program.unknowns, new, strict=True):

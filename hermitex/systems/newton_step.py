@@ -16,7 +16,7 @@ from hermitex.systems.compiled_system import BlockCode, as_point_vector
 
 _EPS = float(np.finfo(float).eps)
 OF_TERMS = 64*_EPS  # what rounding may leave of the terms of a linear row
-SMALL = 1e-6  # an unknown of that size or less counts as one of that size in the relative residual
+SMALL = 1e-6  # an unknown, or a start, of that size or less counts as one of that size where a relative change is meant
 FLOOR = 1e-3  # an observable, and an average in it, is measured against its size or this, whichever is larger
 
 

@@ -22,12 +22,12 @@ from hermitex.solvers.ode import Interpolant, TooManySteps, Trajectory, integrat
 from hermitex.solvers.solution import REFUSED
 from hermitex.solvers.solve_limits import is_time_up, ran_out, require_tolerance
 from hermitex.solvers.sweep_grid import real_array
+from hermitex.systems.newton_step import SMALL
 from hermitex.systems.solve import points_of, refusal_reasons
 from hermitex.systems.state_evaluation import States
 
 TIME, OF_A_FLOW = "t", 1e-9  # the letter; the tolerance where none is given
 _IMPLICIT = 200_000  # evaluations after which a flow counts as stiff, and as too long
-_SMALL = 1e-6  # a start below it counts as one of that size
 _LEAST = 3e-14  # SciPy's integrators bear no smaller rtol
 _TOO_LONG = f"more than {_IMPLICIT:,} evaluations of the rates; take a shorter time or a looser tolerance="
 _METHODS = ("auto", "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
@@ -118,7 +118,7 @@ class _PointFlow:
 
     def _integrated(self, times: np.ndarray, rtol: float, arrays: Mapping[str, Any], method: str, **options: Any) -> Trajectory:
         """By an explicit method, or where that takes too many steps by one for stiff equations."""
-        size = np.maximum(np.abs(self.x0), _SMALL)
+        size = np.maximum(np.abs(self.x0), SMALL)
         rtol = max(rtol, _LEAST)
         how = {"names": self.unknowns, "rtol": rtol, "atol": 1e-2*rtol*size, "raise_on_failure": False, **options}
         rate = self._rate(arrays)
@@ -216,7 +216,7 @@ class _PointFlow:
         along = found.value if path is None else path(steps)
         for u, (lo, hi) in self.domain.items():
             x = np.asarray(along[u])
-            size = 100*self.tolerance*max(float(np.max(np.abs(x))), _SMALL)
+            size = 100*self.tolerance*max(float(np.max(np.abs(x))), SMALL)
             away = np.flatnonzero((x < lo - size) | (x > hi + size))
             if away.size:
                 k, when = int(away[0]), steps[away[0]]

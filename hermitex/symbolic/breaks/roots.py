@@ -21,10 +21,10 @@ from hermitex.symbolic.breaks.interval_ranges import bounds
 from hermitex.symbolic.breaks.order import compare, exact, inside, provably_nonzero, sign_of
 from hermitex.symbolic.breaks.switches import rough_arguments, vanishing_where_singular
 from hermitex.symbolic.budget import checkpoint, kept
-from hermitex.symbolic.formula_size import DECIDED, EXPANDED, operations
+from hermitex.symbolic.formula_size import DECIDED, EXPANDED, MANY, operations
 from hermitex.symbolic.gaussian import Expectation
 
-_DEPTH, _MANY = 14, 2000  # functions inside one another, and roots: beyond, there is no answer in seconds
+_DEPTH = 14  # functions inside one another: beyond, there is no answer in seconds
 
 
 class OpenInterval(NamedTuple):
@@ -186,8 +186,8 @@ def _periodic(h: Expr, v: Expr, where: Where) -> list[Expr]:
         if not all(n.is_Integer for n in turns):
             raise no_roots(h - v, where.x, "it is periodic, and how many roots lie in the window depends on letters")
         first, last = map(int, turns)
-        if last - first > _MANY:
-            raise no_roots(h - v, where.x, f"more than {_MANY} roots lie in the window")
+        if last - first > MANY:
+            raise no_roots(h - v, where.x, f"more than {MANY} roots lie in the window")
         for k in range(first, last + 2):
             found += zeros(h.args[0] - start - k*period, where.deeper())
     return found
