@@ -37,7 +37,7 @@ _SMOOTH = (exp, sin, cos, sinh, cosh, tanh, erf)
 
 
 class AsymptoticClaim(NamedTuple):
-    """Where x goes, and for O(...) what the gap of the sides is measured in (None: the right side, and the gap vanishes in it)."""
+    """x tends to `at`; the gap of the sides is O(`order`), or, if `order` is None, vanishes relative to the right side."""
 
     x: Symbol
     at: Expr
@@ -49,7 +49,7 @@ class AsymptoticClaim(NamedTuple):
 
     @property
     def sides(self) -> tuple[int, ...]:
-        """From the right, and from the left where x may lie there."""
+        """Approach from the right, and from the left where x may take such values."""
         one_sided = self.at in (oo, -oo) or (self.at == 0 and self.x.is_extended_nonnegative)
         return (-1,) if self.at == -oo else (1,) if one_sided else (1, -1)
 
@@ -73,7 +73,7 @@ def approach(left: Any, right: Any, to: Any) -> tuple[Any, Any, AsymptoticClaim 
 
 
 def check_approach(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Check:
-    """What is known of the claim: by numbers, and by a proof where these agree."""
+    """Compare the sides by numbers; if the numbers agree, look for a proof."""
     x = claim.x
     if left == right or (claim.order is None and right == 0):
         return Check(left, right, OPEN, "both sides are one expression" if left == right else "0 has no asymptotic form: f ~ 0")
@@ -125,7 +125,7 @@ def _tried(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Chec
 
 
 def _exact(expr: Expr, claim: AsymptoticClaim) -> Expr:
-    """Its closed form, if nothing is left to integrate in it; far out in tails, which do not cancel there."""
+    """Return the closed form if it holds no integral; for x -> oo write it with erfc, whose terms do not cancel there."""
     from hermitex.symbolic.integrals import normal_form
 
     try:

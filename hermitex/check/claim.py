@@ -44,7 +44,7 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
 
     Both sides are evaluated at two points first. If they agree there, exact rules try to prove the equality. If no rule
     decides, both sides are compared on the domain: letters of sizes from 0.01 to 100 and of both signs where the assumptions
-    allow it; integers from 0 to 12; points beside and on each switch that a letter turns; smooth functions in place of
+    allow it; integers from 0 to 12; points next to and on each switch that a letter turns; smooth functions in place of
     undefined ones. Digits are relative to the larger side, and 0 = 0 counts as nothing.
 
     Symbols of one name are one; a plain symbol with a name of `hermitex.symbols` is that one. Derivative, Subs, Limit and
@@ -182,9 +182,9 @@ def _factor(proofs: Proofs, test: PointTest) -> Expr | None:
 
 def _with_short_arrays(left: Expr, right: Expr, digits: int, points: int, needed: tuple[Condition, ...],
                        groups: list[set[str]]) -> Check:
-    """Sums over arrays are compared with arrays of 1, 2, 3 entries, which are symbols; that is no proof for longer ones.
+    """Compare sums over arrays with arrays of 1, 2, 3 entries, which are symbols; this does not prove the claim for longer arrays.
 
-    Those of two groups of indices have other lengths at each trial: N sum_k eta_k is not P sum_k eta_k, with N and P entries.
+    Arrays with different indices get different lengths at each trial: N sum_k eta_k is not P sum_k eta_k, with N and P entries.
     """
     if any(i.endless for i in left.atoms(Index) | right.atoms(Index)):
         if not endless(left, right):
@@ -240,7 +240,7 @@ def _by_entries(lhs: Any, rhs: Any, digits: int, points: int) -> Check:
 
 
 def _by_numbers(lhs: Any, rhs: Any, digits: int, points: int) -> Check:
-    """Two matrices of any size by their eigenvalues, beside the vector of ones and at it."""
+    """Compare two matrices of any size by their two eigenvalues: at the vector of ones, and orthogonal to it."""
     ours, theirs = two_numbers(lhs), two_numbers(rhs)
     if ours is None or theirs is None:
         return Check(lhs, rhs, OPEN, "of matrices of any size only those of Identity(n) and OneMatrix(n, n) are compared")

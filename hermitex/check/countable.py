@@ -108,7 +108,7 @@ def closed(node: ArraySum) -> Expr:
             done[e] = linear(e) if e.has(AppliedUndef) else integrate_or_keep(e)
         except BudgetExceeded:
             raise
-        except HermitexError:  # what does not exist is told where the sides are compared
+        except HermitexError:  # the comparison of the sides reports an average that does not exist
             continue
     return ArraySum(node.body.xreplace(done), node.index).closed()
 
@@ -201,7 +201,7 @@ def _steep(node: ArraySum) -> bool:
 
 
 def _slow(exponent: Expr, n: Index, bound: set[Symbol]) -> bool:
-    """exp(a n), and what does not grow; an average over z makes of exp(n z) one that does."""
+    """Whether the power is exp(a n), or does not grow. The average of exp(n z) over z grows as exp(n^2/2)."""
     letters = exponent.free_symbols
     return bool(exponent.is_nonpositive or (exponent.diff(n, 2) == 0 and not (n in letters and letters & bound)))
 
@@ -240,7 +240,7 @@ def _terms(node: ArraySum, digits: int) -> int | None:
         return float(written_out(logarithm, {}, None, {n: place}).evalf(15))
 
     place, before = max(8, _last_turn(node) or 0), None
-    goal = -2*(digits + _SPARE)*log(10).evalf(15) + (min(at(place), 0) if place > 8 else 0)  # nothing may stand before it switches
+    goal = -2*(digits + _SPARE)*log(10).evalf(15) + (min(at(place), 0) if place > 8 else 0)  # the first terms may vanish
     while place <= _MOST:
         value = at(place)
         if before is not None and value < goal and value < before - 2:  # it falls by a factor a term: the rest is as small

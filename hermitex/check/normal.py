@@ -157,7 +157,7 @@ def one_body(expr: Expr) -> tuple[Expr, tuple[Symbol, ...], ImmutableDenseMatrix
         return None
     flat = expand(expr.xreplace(names))
     if any(flat.diff(a).has(*names.values()) for a in names.values()) or not all(
-            node.has(AppliedUndef) or exists_for_most(node) for node in nodes):  # of those with f, for the f of which they do
+            node.has(AppliedUndef) or exists_for_most(node) for node in nodes):  # averages of an undefined f are taken to exist
         return None
     joined = flat.xreplace({names[node]: body for node, body in bodies.items()})
     return None if joined.has(Expectation) else (joined, variables, nodes[0].covariance)
@@ -236,7 +236,7 @@ def _over_arguments(core: Expr, variables: Sequence[Symbol], cov: ImmutableDense
     constant, core = core.as_independent(*variables, as_Add=False)
     if not core.has_free(*variables):
         return constant*core, S.One
-    if core.has(sympy.Derivative, sympy.Subs):  # by letters that must stand as they are
+    if core.has(sympy.Derivative, sympy.Subs):  # a derivative is taken by a letter, which must keep its name
         return constant, over(core, variables, cov)
     forms: list[Expr] = []
     slots: list[Symbol] = []

@@ -60,7 +60,7 @@ def settled(expr: Expr) -> Expr:
 
 
 def _orthogonal(node: Expectation) -> Expr | None:
-    """The average over a variable of which the integrand holds one He_k and nothing else, or two of them, or a polynomial."""
+    """Average over a variable that the integrand holds in one He_k alone, in two of them, or in He_k times a polynomial."""
     body, variables = node.open()
     found = [_term(t.coefficient, t.body(variables), variables, node) for t in terms(body, variables)]
     if all(one is None for one in found):
@@ -141,7 +141,7 @@ def _met(expr: Expr) -> Expr:
 
 
 def summed(node: Sum) -> Expr:
-    """A sum over the order of one or two averages with He_k, by Mehler's formula; as it stands where that does not apply.
+    """Sum over the order of one or two averages with He_k by Mehler's formula; return the sum unchanged if it does not apply.
 
     Examples
     --------

@@ -39,8 +39,8 @@ class PointTest:
         self.samples = PointSamples(self.sides, needed)
         self.bare = not any(side.has(*INTEGRALS) for side in self.sides)
         self.agreed: list[tuple[Point, int]] = []       # points, and the digits to which both sides agree
-        self._functions_at: list[Functions] = []        # what stands for the undefined functions there
-        self.finely: list[tuple[Point, int]] = []       # those in the digits that were asked for
+        self._functions_at: list[Functions] = []        # trial functions in place of undefined ones
+        self.finely: list[tuple[Point, int]] = []       # the points that were repeated in the caller's digits
         self.used: dict[str, None] = {}                 # texts of the functions
         self.zeros = self.missed = 0
         self.reason = ""
@@ -77,7 +77,7 @@ class PointTest:
         return self._verdict(points) if finer is None else finer  # a refutation is false
 
     def _far(self) -> Iterator[Check]:
-        """The refutations at points beside switches, on them, and of all sizes."""
+        """Yield the refutations at points next to switches, on switches, and of all sizes."""
         switched = SwitchPoints(self.samples)
         for i, point in enumerate(switched.beside()):
             if (found := self._at(point, self.samples.trials(i % 4))) is not None:
@@ -105,7 +105,7 @@ class PointTest:
         return None
 
     def _in_digits(self) -> Check | None:
-        """Repeat points with the digits that are asked for, while the work lasts; a difference is a refutation."""
+        """Repeat points with the digits that the caller wants, within the work limit; a difference is a refutation."""
         try:
             with effort(SECONDS/2):
                 for i, (point, reached) in enumerate(self.agreed):

@@ -36,7 +36,7 @@ def simple_factor(
     left = iter(points)
 
     def first(count: int) -> list[tuple[Point, Any]]:
-        """As many values, or all that can be had: each costs two integrals, so none is asked before it is needed."""
+        """Return `count` values, or fewer if the points end. A value costs two integrals, so it is computed on demand."""
         while len(known) < count and (p := next(left, None)) is not None:
             if (v := quotient(p)) is not None and v != 0:
                 known.append((p, v))

@@ -1,11 +1,11 @@
 r"""a 1 + c J of any size n, J the matrix of ones: det = a^(n-1) (a + n c), as SymPy writes it, a*Identity(n) + c*OneMatrix(n, n).
 
-J has the eigenvalue n at the vector of ones, and 0 beside it; so sums, products, powers and inverses of these matrices are those
-of two numbers, u beside the ones (n - 1 times) and w at them: tr = (n - 1) u + w, and all entries add up to n w. They are functions
-of n, which the replica method takes to 0 (Mezard, Parisi and Virasoro, Spin Glass Theory and Beyond, chapter I).
+J has the eigenvalue n at the vector of ones, and 0 on its orthogonal complement. Such a matrix therefore has two eigenvalues, u on
+the complement (n - 1 times) and w at the ones; sums, products, powers and inverses act on u and on w: tr = (n - 1) u + w, and all
+entries add up to n w. The replica method takes n to 0 (Mezard, Parisi and Virasoro, Spin Glass Theory and Beyond, chapter I).
 
-Where the entries are matrices, KroneckerProduct(Identity(n), A) + KroneckerProduct(OneMatrix(n, n), C), so are u and w, which are A
-and A + n C: det = det(u)^(n-1) det(w), and the trace is that of them.
+If the entries are matrices, KroneckerProduct(Identity(n), A) + KroneckerProduct(OneMatrix(n, n), C), then u = A and w = A + n C are
+matrices: det = det(u)^(n-1) det(w), and tr = (n - 1) tr u + tr w.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ def of_any_size(matrix: Any) -> bool:
 
 
 def two_numbers(matrix: Any) -> Pair | None:
-    """The eigenvalues beside the ones, and at them, or the matrices there of blocks; None of a matrix that is no combination of the
-    unit matrix and of ones.
+    """Return (u, w), numbers or blocks; None if the matrix is not a combination of the unit matrix and the matrix of ones.
 
     >>> from sympy.abc import a, c, n
     >>> two_numbers(Inverse(a*Identity(n) + c*OneMatrix(n, n)))
@@ -80,7 +79,7 @@ def two_numbers(matrix: Any) -> Pair | None:
 
 
 def _of_blocks(pairs: Sequence[Pair | None]) -> list[Pair | None]:
-    """Numbers beside blocks as blocks, which is told of a multiple of the unit matrix alone: of a matrix of ones it is not."""
+    """Write numbers as blocks if other pairs are blocks: a multiple of the unit matrix is one, a matrix of ones is not."""
     size = next((p[0].rows for p in pairs if p is not None and isinstance(p[0], MatrixBase)), None)
 
     def one(p: Pair) -> Pair | None:

@@ -22,13 +22,13 @@ from hermitex.symbolic.undefined import tidy
 
 Rule = Callable[[Any], Expr | None]
 
-# What each rule is called in print, and where it is from.
+# rule -> the key of its source in references.bib
 SOURCES = {"Stein": "stein1981", "Hermite": "stein1981", "Price": "price1958", "Isserlis": "isserlis1918",
            "Mehler": "mehler1866"}
 
 
 def weak(expr: Expr, x: Symbol, times: int = 1) -> Expr:
-    """The weak derivative, in which f' of an undefined f stands as a function of its own."""
+    """Return the weak derivative; f' of an undefined f becomes a function of its own."""
     from hermitex.symbolic.weak import weak_derivative
 
     for _ in range(times):

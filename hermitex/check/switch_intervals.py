@@ -100,7 +100,7 @@ def on_interval(expr: Expr, s: Symbol, cell: tuple[Expr, Expr]) -> Expr:
 
 
 def _signed(g: Expr, s: Symbol, inside: Expr) -> int | None:
-    """+1 or -1: the sign of g, whose zeros lie at the ends of the interval."""
+    """Return the sign of g, +1 or -1, on an interval without a zero of g inside."""
     value = together(expand(g.xreplace({s: inside})))
     above, below = value.as_numer_denom()
     above = expand(above)

@@ -1,7 +1,8 @@
-"""g(s) = 0: points beside and on the places at which a switch of a claim turns as its letters move.
+"""g(s) = 0: points next to and on the places at which a switch of a claim turns as its letters move.
 
-`beside` gives a point on each side of every place, between it and the next one; `on_switches` the places themselves, where a jump
-compares 0 with 0, and those at which two switches turn together. Only exact places are tried: at others a jump has no exact value.
+`beside` yields a point on each side of every place, between this place and the next. `on_switches` yields the places themselves,
+where a jump compares 0 with 0, and the places at which two switches turn together. It tries exact places only: a jump has no exact
+value at a rounded one.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbols import fits
 
-SHORT = 12  # operations of a switch whose places SymPy is asked for: it takes half a second at most
+SHORT = 12  # operations of a switch that SymPy solves: half a second at most
 
 
 def switches(expr: Expr) -> list[Expr]:
@@ -73,7 +74,7 @@ class SwitchPoints:
                          and not g.has(Expectation, DiracDelta) and not g.atoms(Bound)]
         self.left: dict[Expr, None] = {}  # switches without an exact place
 
-    # -- beside --------------------------------------------------------------------------------------------------------
+    # -- next to a switch --------------------------------------------------------------------------------------------------------
     def beside(self) -> Iterator[Point]:
         """A point on each side of every place: a fiftieth of it away, or half way to the next place."""
         base = self.samples.near(0)
@@ -92,7 +93,7 @@ class SwitchPoints:
                         yield self._allowed({**base, s: value}, s)
 
     def _allowed(self, point: Point, moved: Symbol) -> Point:
-        """The point; where the laws forbid it, with smaller letters of covariances, beside which that one may be larger."""
+        """Return the point. If the laws forbid it, make the other letters of the covariance smaller."""
         if not self.samples.allowed(point):
             others = {t for t in self.samples.correlations if t != moved and not t.is_integer}
             point = {t: v/20 if t in others else v for t, v in point.items()}
@@ -164,7 +165,7 @@ def _sign_changes(g: Expr, s: Symbol) -> list[Expr]:
 
 
 def _distinct(places: Iterable[Expr]) -> list[Expr]:
-    """The places in order, those that differ in their last digits as one, and 0 for those that bisection left next to 0."""
+    """Sort the places, and join places that differ in their last digits; bisection's places next to 0 become 0."""
     found: list[Expr] = []
     for place in sorted(place if abs(place) > Rational(1, 10**8) else S.Zero for place in places):
         if not found or place - found[-1] > abs(place)/10**8:

@@ -1,6 +1,6 @@
 r"""d/dx f, f|_{x = a}, lim f, \int f dx as a claim writes them: worked out from the inside, so that both sides can be compared.
 
-What SymPy finds of a limit or of an integral without a node is believed only if numbers near the point, or a quadrature, agree.
+SymPy's value of a limit, or of an integral without an average, is used only if numbers near the point, or a quadrature, agree.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def renamed(*sides: Expr) -> tuple[Expr, ...]:
     def other(e: Any) -> Expr:
         body, spans = e.function, list(e.limits)
         for i, (x, *ends) in enumerate(spans):
-            if x in free and len(ends) == 2:  # it stands in the ranges of the inner ones too
+            if x in free and len(ends) == 2:  # the ranges of the inner integrals hold x as well
                 spans[i], body = (fresh[x], *ends), body.xreplace({x: fresh[x]})
                 spans[:i] = [(v, *(b.xreplace({x: fresh[x]}) for b in inner)) for v, *inner in spans[:i]]
         return e.func(body, *spans)
@@ -100,7 +100,7 @@ def renamed(*sides: Expr) -> tuple[Expr, ...]:
 
 
 def endless_of_undefined(*sides: Expr) -> Expr | None:
-    """An integral or sum to infinity over an undefined function, outside of averages: the functions that stand for it have none."""
+    """Return an integral or sum to infinity over an undefined function outside of averages; it diverges for trial functions."""
     return next((e for side in sides for e in side.atoms(Integral, Sum, Product)
                  if e.has(AppliedUndef) and any(b.has(oo, -oo) for span in e.limits for b in span[1:])), None)
 
@@ -183,6 +183,6 @@ def _integrates_to(e: Integral, value: Expr, given: dict[Basic, Expr]) -> bool:
     number = _number(value.xreplace(given))
     try:
         direct = _number(as_averages(e.xreplace(given)))
-    except HermitexError:  # one that converges conditionally only is no average
+    except HermitexError:  # an integral that converges conditionally is not an average
         direct = _number(e.xreplace(given))
     return number is not None and direct is not None and bool(abs(number - direct) <= (abs(number) + abs(direct))/10**12)

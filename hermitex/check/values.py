@@ -1,4 +1,4 @@
-"""Both sides of a claim as numbers: fast ones in floats, and those of `.evalf` with the digits that are asked for.
+"""Both sides of a claim as numbers: fast ones in floats, and precise ones by `.evalf` with the digits of the caller.
 
 A fast value takes each outermost average in floats, and evaluates the formula around the averages in 30 digits.
 """
@@ -126,7 +126,7 @@ def fast(sides: tuple[Expr, Expr], point: Point, functions: Functions) -> SidePa
 
 
 def refuse_large(side: Expr, point: Point) -> None:
-    """Refuse powers that SymPy would write out, x**x**x at x = 97, and exponentials whose exponents are no floats.
+    """Refuse powers that SymPy would write out, x**x**x at x = 97, and exponentials whose exponents exceed floats.
 
     Raises
     ------

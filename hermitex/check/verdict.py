@@ -1,4 +1,4 @@
-"""What is known of lhs = rhs: proved, agreeing to N digits where it was tried, refuted by a counter-example, or open."""
+"""The verdict on lhs = rhs: proved, agreeing to N digits where it was tried, refuted by a counter-example, or open."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CounterExample:
         return nstr(self.left, digits), nstr(self.right, digits)
 
     def latex(self) -> str:
-        """What was put in, and both sides there, as LaTeX without dollars."""
+        """Return the values put in, and both sides at them, as LaTeX without dollars."""
         given = [rf"{f} = \text{{{name}}}" for f, name in self.functions.items()]
         given += [f"{s} = {decimal(v)}" for s, v in self.parameters.items()]
         left, right = self._sides()
@@ -76,7 +76,7 @@ class CounterExample:
 
 @dataclass(frozen=True)
 class Check:
-    """What is known of lhs = rhs; true if it is proved or agrees, false if it fails or could not be tested.
+    """The verdict on lhs = rhs; true if it is proved or agrees, false if it fails or could not be tested.
 
     Attributes
     ----------
