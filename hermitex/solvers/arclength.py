@@ -35,8 +35,8 @@ def trace_curve(equations: Equations, x0: Array, p0: float, bounds: tuple[float,
           examine: Examine | None = None) -> TracedCurve:
     """Follow the curve through (x0, p0), a solution at one end of the bounds, into the interval until it leaves it.
 
-    `examine(states, parameters)` looks at a few points at a time: None where the equations hold there to what is asked of
-    them, "" where they were refined and the points are to be found again, else why the curve ends before these points.
+    `examine(states, parameters)` examines a few points: it returns None if the equations hold there to the tolerance, "" if the
+    quadrature was refined and the points must be solved again, else the reason why the curve ends before these points.
 
     Examples
     --------

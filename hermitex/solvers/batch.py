@@ -2,8 +2,8 @@
 
     residual_i = |x_i - rhs_i| / (|x_i| + atol/rtol)   <=   rtol
 
-is the one measure of convergence; the floor atol/rtol stands in for unknowns that pass through zero, and is dropped for
-those that are positive, whose relative error is asked for however small they are.
+is the one measure of convergence. The floor atol/rtol serves unknowns that pass through zero; positive unknowns have no floor,
+as their error is relative however small they are.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def finite_params(p: Params) -> None:
 
 
 def to_logs(x: Array, positive: Array) -> Array:
-    """Coordinates in which positive unknowns stand as logarithms (NaN where they are not positive)."""
+    """Coordinates in which positive unknowns are replaced by logarithms (NaN where they are not positive)."""
     if not positive.any():
         return np.array(x)
     y = np.array(x)
@@ -116,7 +116,7 @@ def merge_solutions(parts: Sequence[tuple[Array, Solution]], points: int, names:
              origin: Mapping[str, Any] | None = None) -> Solution:
     """Solutions of subsets of the points put together in order; a later one replaces an earlier one.
 
-    origin : what is told of the whole (by default that of the last); its quadrature error is the worst of those that are left
+    origin : fields of the whole (default: fields of the last part); the quadrature error is the largest of the parts
     """
     values: dict[str, Any] = {}
     fields: dict[str, Any] = {}

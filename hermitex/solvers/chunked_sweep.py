@@ -21,7 +21,7 @@ from .workers import Solve, WorkerPool, chunk_results
 
 
 class Progress(NamedTuple):
-    """What a progress callback is told after every batch of results."""
+    """The argument of a progress callback, which is called after every batch of results."""
 
     done: int
     points: int

@@ -1,4 +1,4 @@
-"""What a sweep writes to disk as it goes:  header.json, and journal.jsonl with one line a finished chunk.
+"""The files of a sweep in progress:  header.json, and journal.jsonl with one line for each finished chunk.
 
     {"chunk": 12, "check": "9f86d081884c7d65", "columns": {"q": [0.1, ...], "converged": [true, ...], ...}}
 

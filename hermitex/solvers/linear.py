@@ -187,7 +187,7 @@ def least_singular_value(D: Array, size: Array) -> Array:
 
 
 def largest_radius(K: Array) -> Array:
-    """What the spectral radius of K (n, n, B) is at most, |K^16|^(1/16), a number a point; NaN where K is not finite.
+    """Bound the spectral radius of K (n, n, B) by |K^16|^(1/16), one number for each point; NaN where K is not finite.
 
     >>> largest_radius(np.array([[0.0, 2.0], [-2.0, 0.0]])[:, :, None]).round(2)
     array([2.04])

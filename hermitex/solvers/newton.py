@@ -55,9 +55,9 @@ def newton(
     both : optional function that returns (residual, Jacobian) at once, sharing their work
     contraction : estimate that of plain iteration, the spectral radius of 1 - J (needs residual = x - rhs)
 
-    A point is done when its full, undamped Newton step d and its residual are below `rtol`, and is evaluated no more. What is
-    left is d + d r + d r^2 + ... = d/(1 - r), r = d/(the step before): at a root of multiplicity m, r is 1 - 1/m.
-    Where the Jacobian is singular the step of least norm is taken, and said in the notes.
+    A point is done, and is not evaluated again, when its full, undamped Newton step d and its residual are below `rtol`. Its error
+    is d + d r + d r^2 + ... = d/(1 - r), r = d/(the step before): at a root of multiplicity m, r is 1 - 1/m.
+    At a singular Jacobian the step of least norm is taken, and the notes report it.
 
     Raises
     ------
@@ -268,7 +268,7 @@ class _NewtonRun:
     def halve(self, bad: Array, state: tuple[Array, ...], begun: tuple[Array, ...]) -> None:
         trial, F_new, t, stuck = state
         x, d, size, before = begun
-        halvings = 24  # 2^-24 of a step is 6e-8 of it: what is no better there is no descent
+        halvings = 24  # 2^-24 of a step is 6e-8 of it: if the residual is not smaller there, the step does not descend
         for _ in range(halvings):
             if not bad.size:
                 return

@@ -69,7 +69,7 @@ class Trajectory(Solution):
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str = "",
              quantities: Sequence[str] | None = None) -> Axes:
-        """Every unknown over time as a line, or the quantities named -> axes; `label` stands before their letters."""
+        """Every unknown over time as a line, or the quantities named -> axes; `label` precedes their letters."""
         from ..show.display import letter
         from ..show.plots import curves
 

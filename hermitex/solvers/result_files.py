@@ -16,13 +16,13 @@ from .sweep_table import Sweep
 def load(path: str | os.PathLike[str]) -> Sweep:
     """Read a CSV file that a result wrote (or any table of numbers with a header) -> Sweep.
 
-    `table["test_error"]`, `table.test_error`, `.plot()`, `.to_dataframe()` are those of the result. What was swept is read off the
-    first columns: as many of them as tell the rows apart, that first which runs fastest. The numbers are those of
-    the file to the last bit.
+    `table["test_error"]`, `table.test_error`, `.plot()`, `.to_dataframe()` work as on the result. The first columns are the index:
+    the smallest set of them that identifies each row, fastest-varying first. The numbers are those of the file to
+    the last bit.
 
     Raises
     ------
-    BadInput : there is no such file, it is no table, or it has no rows; one line.
+    BadInput : the file does not exist, is not a table, or has no rows; one line.
 
     Guarantee
     ---------

@@ -42,7 +42,7 @@ def root(
 
     Raises
     ------
-    NotConverged    no sign change was found, or one that is a jump or a pole
+    NotConverged    no sign change was found, or the sign changes at a jump or a pole
 
     Examples
     --------

@@ -24,7 +24,7 @@ Map = Callable[[Array], Array]
 
 UNIQUE, STABLE, UNSTABLE, OTHER = "unique", "stable", "unstable", "other"
 _MOST = 256  # starts of each kind in one round
-_SAME, _FLOOR = 1e-6, 1e-6  # relative distance of one solution; what counts as 0 beside the largest solution
+_SAME, _FLOOR = 1e-6, 1e-6  # relative distance within one solution; size, relative to the largest solution, that counts as 0
 _TINY = 1e-12  # no positive unknown is told from 0 below that, and no other below _FLOOR^2
 _ENDED = 1e-10  # an iterate that moves no more than that has ended
 _NEAR = 1e-4  # this near a stable solution is reached
@@ -47,8 +47,8 @@ def find_branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array
 
     Returns
     -------
-    tuple of Solution : `.branch` is the name of the starts from which iteration ends there; "stable" where it is stable and no
-        named start ends there; "unstable"; "other" where there is no map and no named start led there; "unique" where a single
+    tuple of Solution : `.branch` is the name of the starts from which iteration ends there; "stable" if it is stable and no
+        named start ends there; "unstable"; "other" if there is no map and no named start led there; "unique" where a single
         solution was found, and it is not unstable
 
     Examples
@@ -68,7 +68,7 @@ def find_branches(solve: Callable[[Array], Solution], starts: Mapping[str, Array
 
 
 class _Search:
-    """What was found so far at one point of the parameters."""
+    """The solutions found so far at one point of the parameters."""
 
     def __init__(self, solve: Callable[[Array], Solution], names: Sequence[str], free: Sequence[str], mask: Array,
                  step: Map | None, groups: Sequence[Sequence[str]], boundary: bool) -> None:
@@ -80,7 +80,7 @@ class _Search:
         self.states = np.zeros((len(self.names), 0))
         self.fresh: list[int] = []
         self.failed: Solution | None = None
-        self.open: list[Solution] = []  # where the equations hold, but the solver does not stand for it
+        self.open: list[Solution] = []  # the equations hold, but the solver did not converge
 
     def search(self, first: Array, labels: Sequence[str]) -> tuple[Solution, ...]:
         """Search from the named states `first` and over scales, then from what was found; the solutions with their names."""
@@ -116,7 +116,7 @@ class _Search:
         x = np.repeat(default[:, None], u.shape[1], axis=1)
         logs = self.mask[self.free][:, None]
         low = -8.0  # the least decade of positive unknowns
-        high = 3.0  # their largest decade;  the rest lie between -sinh(6) and sinh(6), denser at 0
+        high = 3.0  # their largest decade; other unknowns are drawn from (-sinh(6), sinh(6)), densely at 0
         x[self.free] = np.where(logs, 10.0 ** (low + (high - low) * u), np.sinh(12 * (u - 0.5)))
         positive = self.free[self.mask[self.free]]
         alone = [positive[[i]] for i in range(len(positive))]
@@ -132,7 +132,7 @@ class _Search:
         return np.concatenate([p[:, :_MOST] for p in parts], axis=1)
 
     def leaving(self, unstable: Sequence[int]) -> Array:
-        """Where iteration goes from beside the unstable ones, pushed up and down in all free unknowns and in each alone."""
+        """Iterate from points next to the unstable solutions, moved up and down in all free unknowns and in each alone."""
         n = len(self.free)
         few = [*np.eye(n)] if 1 < n <= 6 else []
         pushes = [s * w for w in [np.ones(n), *few, *([_sign_patterns(n)] if n > 1 else [])] for s in (1.0, -1.0)]
@@ -157,7 +157,7 @@ class _Search:
         return np.concatenate([ended, begun], axis=1)
 
     def between(self, new: Sequence[int]) -> Array:
-        """On the lines between two solutions: what separates two stable ones is unstable, and lies there or near."""
+        """Return starts on the lines between two solutions: an unstable solution that separates two stable ones is often near."""
         lines = [np.zeros((len(self.names), 0))]
         for a, b in combinations(range(len(self.found)), 2):
             if a in new or b in new:
@@ -188,7 +188,7 @@ class _Search:
         places: list[int | None] = []
         if not x.shape[1]:
             return places
-        beside_zero = 1e-9  # the start of a positive unknown that another solution has at 0, where 0 is no start
+        beside_zero = 1e-9  # the start of a positive unknown that is 0 in another solution, if 0 is not allowed as a start
         outcome = self.solve(np.where(self.mask[:, None] & ~(x > _TINY), 0.0 if self.boundary else beside_zero, x))
         holds = 1e-9  # a residual that small is a solution, were its averages known
         for k in range(x.shape[1]):
@@ -226,7 +226,7 @@ class _Search:
         return np.abs(self.states).max(axis=1, initial=0.0) + np.finfo(float).tiny
 
     def distance(self, x: Array, y: Array) -> Array:
-        """The largest relative difference of two states; what is small beside every solution counts as equal."""
+        """Return the largest relative difference of two states; entries that are small in every solution count as equal."""
         scale = np.maximum(self.scale(), np.abs(x).max(axis=-1, initial=0.0) if x.ndim > 1 else 0.0)
         scale = scale[:, None] if x.ndim > 1 else scale
         least = np.where(self.mask, _TINY, _FLOOR)
@@ -245,7 +245,7 @@ class _Search:
 
     # -- iteration -----------------------------------------------------------------------------------------------------
     def iterated(self, x: Array, steps: int, done: Callable[[Array], Array] | None = None) -> tuple[Array, Array]:
-        """x <- rhs(x) until it stands still, ceases to be finite or is `done`; the last states, and how far each last moved."""
+        """x <- rhs(x) until it stops moving, is not finite or is `done`; return the last states, and the last move of each."""
         assert self.step is not None
         x, moved = x.copy(), np.full(x.shape[1], np.inf)
         active = np.arange(x.shape[1])
@@ -283,7 +283,7 @@ class _Search:
         steps = 5000  # iterations from a named start
         x, moved = self.iterated(first, steps, lambda y: self.reached(y) >= 0)
         at = self.reached(x)
-        still = np.flatnonzero((at < 0) & (moved <= _ENDED))  # it stands still at what was not found, or at an unstable one
+        still = np.flatnonzero((at < 0) & (moved <= _ENDED))  # it stops at a solution that is new, or unstable
         for k, i in zip(still, self.add(x[:, still]), strict=True):
             if i is not None and float(self.distance(x[:, k], self.states[:, i])) <= _NEAR:
                 at[k] = i
@@ -291,7 +291,7 @@ class _Search:
 
     # -- names ---------------------------------------------------------------------------------------------------------
     def named(self, ends: Mapping[str, int | None]) -> tuple[Solution, ...]:
-        """The solutions with their names, those that a start reaches first; the failure where there is none."""
+        """Return the named solutions, the ones that a start reaches first; the failure if there are none."""
         if not self.found:
             assert self.failed is not None
             return (replace(self.failed, branch=""),)

@@ -42,7 +42,7 @@ class Solution(Columned):
     converged : bool or (B,)    residual and error estimate below the tolerance
     stability : float or (B,)   spectral radius of d rhs/dx, of the undamped map x -> rhs(x) over all unknowns at once: the
                                 factor that plain iteration gains a step; above 1 it runs away, and the notes say `unstable
-                                under iteration`. NaN if an equation is implicit, so that there is no such map (the notes say which)
+                                under iteration`. NaN if an equation is implicit, so that there is no map (the notes say which)
     error : float or (B,)       estimated relative distance to the exact solution, residual/(1 - stability); of a System's also
                                 what quadrature, terms that cancel, or a root that is double or nearly so leave, if that is more
     iterations, method, branch, reason : one entry, or one a point; reason is empty where converged
@@ -51,7 +51,7 @@ class Solution(Columned):
     inner : tuple of str        the names of `value` that only serve the equations (`where` names): not in the notebook's table
     notes : tuple of str        what the reader should know (a singular block, an ill-conditioned point)
     optimum : tuple of str      of `minimise`: the letters that were sought and the objective, which are shown first
-    at_end : str                of `minimise`: which of these letters lie at an end of their bounds ("" if all lie inside)
+    at_end : str                of `minimise`: the letters that are at an end of their bounds ("" if all are inside)
 
     Guarantee
     ---------

@@ -1,6 +1,6 @@
-"""What a caller asks of a solve: a tolerance, and a limit on CPU seconds that iterations ask at each step.
+"""The limits of a solve: a tolerance, and CPU seconds, which iterations check at each step.
 
-What has run out of its time ends with its last state, and says so.
+A solve that runs out of time ends with its last state, and says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FOREVER = float("inf")
 
 
 class OutOfTime(Exception):
-    """The time is up, or would be before what is asked for is done."""
+    """The time is up, or would be up before the work is done."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ _END: ContextVar[_Limit] = ContextVar("end", default=_Limit())  # noqa: B039
 
 
 def require_tolerance(tolerance: Any) -> None:
-    """Refuse what is no relative accuracy.
+    """Refuse a value that is not a relative accuracy.
 
     >>> require_tolerance(1e-9)
     """
@@ -45,7 +45,7 @@ def require_tolerance(tolerance: Any) -> None:
 
 
 def require_seconds(seconds: Any) -> None:
-    """Refuse what is no number of seconds; None is no limit.
+    """Refuse a value that is not a number of seconds; None means no limit.
 
     >>> require_seconds(60)
     """
@@ -55,9 +55,9 @@ def require_seconds(seconds: Any) -> None:
 
 @contextmanager
 def limit_time(seconds: float | None) -> Iterator[None]:
-    """Iterations within end after so many CPU seconds, or when an outer limit does; None is no limit.
+    """Iterations within end after so many CPU seconds, or when an outer limit does; None means no limit.
 
-    Raises BadInput for what is no number of seconds.
+    Raises BadInput for a value that is not a number of seconds.
 
     >>> with limit_time(60):
     ...     is_time_up()
@@ -80,9 +80,9 @@ def is_time_up() -> bool:
 
 
 def run_if_time_allows(name: str, sized: Callable[[], float], run: Callable[[], Any]) -> Any:
-    """What `run` returns, if the time that is left suffices: for its size it takes as long as the largest so far, or more.
+    """Call `run` if the remaining time suffices; a run takes, for its size, at least as long as the largest one so far.
 
-    Raises OutOfTime where that is not so; never where there is no limit, and then nobody asks for the size.
+    Raises OutOfTime if the time does not suffice. Without a limit, `sized` is not called.
     """
     limit, begun = _END.get(), processor_seconds()
     if limit.when == _FOREVER:

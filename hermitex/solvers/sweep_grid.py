@@ -23,7 +23,7 @@ GridPiece = dict[str, np.ndarray]
 
 
 def real_array(value: Any) -> np.ndarray:
-    """An array of floats; of complex numbers and of dates, of which NumPy would keep a part, what NO_NUMBER lists.
+    """Return an array of floats. NumPy would keep a part of complex numbers and of dates: these raise an error of NO_NUMBER.
 
     >>> real_array([1, "2"])
     array([1., 2.])

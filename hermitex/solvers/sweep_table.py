@@ -123,7 +123,7 @@ class Sweep(Columned):
         return heat_map((first, axes[first]), (second, axes[second]), values.T.tolist(), name, ax, log=log)
 
     def _measured(self, line: str, name: str) -> dict[str, list[float]] | None:
-        """The experiment beside a column, as the file of a curve holds it."""
+        """The experiment of a column, as the file of a curve holds it."""
         if (simulated := f"simulated_{name}") not in self.columns:
             return None
         error = self.columns.get(f"{simulated}_se")

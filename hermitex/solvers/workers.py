@@ -207,7 +207,7 @@ def _collect_results(futures: Mapping[Future[Columns], int]) -> tuple[dict[int, 
 
 
 def _worker_died(error: BaseException) -> bool:
-    """Whether an error means that a worker, not the work, came to an end; Dask's are known by name, not imported."""
+    """Whether an error means that a worker, not the work, ended; errors of Dask are recognised by name, not imported."""
     from concurrent.futures import BrokenExecutor
 
     names = {c.__name__ for c in type(error).__mro__}
@@ -271,7 +271,7 @@ def _interrupts_masked() -> Iterator[None]:
 
 
 def _follow_parent() -> None:
-    """In a worker: end without a word at an interrupt, and when the process that started it is gone; a pool sees to neither."""
+    """In a worker: end silently at an interrupt, and when the parent process is gone; a pool does neither."""
     import signal
     from multiprocessing import parent_process
     from multiprocessing.connection import wait as ended
