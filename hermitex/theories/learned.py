@@ -183,7 +183,7 @@ def law(sigma: Activation, letters: int, norms: bool = False) -> System:
     r, b, m, zeta, tilt, slope, q2 = (family(n) for n in ("r", "b", "m", "zeta", "tilt", "slope", "q"))
     c = family("c", positive=True)
     left = {(j, i): Symbol(f"left{j}_{i}", real=True) for i in each for j in range(i + 1)}
-    output = Add(chi*nu*norms, *(mu_0[j]*m[j] + k*mu_1[j]*zeta[j] + mu_1[j]*(tilt[j] + slope[j]*kappa) for j in each))
+    output = Add(*[chi*nu][:norms], *(mu_0[j]*m[j] + k*mu_1[j]*zeta[j] + mu_1[j]*(tilt[j] + slope[j]*kappa) for j in each))
     # The variance is known to digits of the mean square: where nothing spreads it is rounding, of which no rule makes digits.
     spread = (output - F)**2 + Add(*((1 + (i != j))*mu_1[j]*mu_1[i]*v for (j, i), v in left.items()),
                                    *(mu_22[j]*q2[j] for j in each))
