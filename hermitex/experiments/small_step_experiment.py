@@ -1,7 +1,8 @@
 r"""W_1 = W_0 + eta X^T[(y - f) a^T o sigma'(X W_0)]/n: one gradient step on the first layer of a finite network.
 
 W_0 is d x N with entries N(0, 1/d), a ~ N(0, 1/N), f = N^(-1/2) a^T sigma(W_0^T x), n = psi1 d fresh samples, N = psi2 d. Measured:
-the largest singular value, the squared overlaps of its vectors with the target's direction and with the readout.
+the largest singular value, the squared overlaps of its vectors with the target's direction and with the readout; and the
+error of ridge on the features after the step. At eta = d^s spikes are infinitely strong: powers of kappa are features of their own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.statistics import columns, over_seeds, seeds_of
+from hermitex.experiments.training import Ridge
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
@@ -48,6 +50,59 @@ def simulate(theory: Any, eta: Any, *, dimension: int | None = None, seeds: int 
     values, errors = over_seeds(run, chosen, progress)
     parameters = {**theory.described(fixed), "dimension": d}
     return Curve(theory.name, parameters, line, values, _NAMES, standard_error=errors, seeds=chosen, axis="eta",
+                 ratio=theory.ratio, sources=theory.sources)
+
+
+def simulate_ridge(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 16, test: int = 2**13,
+                   progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
+    """Ridge on the features of networks after one step -> Curve along alpha, standard errors over seeds.
+
+    Parameters
+    ----------
+    theory : ``small_step(sigma, g).ridge``, whose step is taken as it is; or ``intermediate_step(sigma, g)``: the features of the
+        untrained layer, and kappa^k for every power that the theory counts, kappa = <v, x> along the gradient
+    alpha : numbers n/d, one list;  dimension : d (default 600);  seeds : how many networks, or which;  test : fresh samples
+    numbers : psi1 (finite), psi2, lam, Delta and eta or s
+
+    Examples
+    --------
+    >>> from hermitex.theories import small_step
+    >>> simulate_ridge(small_step("tanh", "z").ridge, [1], psi1=2, psi2=1, lam=0.1, eta=1, dimension=30, seeds=2).seeds
+    (0, 1)
+    """
+    from hermitex.kernels.compile import compile
+
+    chosen, d = seeds_of(seeds), _size(dimension)
+    at = theory.complete(theory.given({**numbers, "alpha": alpha}))
+    line, fixed = np.atleast_1d(at["alpha"]), theory.single(at, "psi1", "psi2", "lam", "Delta", theory.step)
+    if not np.isfinite(fixed["psi1"]) or round(min(line)*d) < 1:
+        raise BadInput(f"{theory.name}: a network has psi1 d and alpha d samples; take finite numbers above 1/d for both")
+    powers = [k for k in theory.visible(fixed["s"]) if k] if theory.step == "s" else []
+    sigma, g = compile(theory.sigma(z)), compile(theory.g(z))
+
+    def run(seed: int) -> dict[str, Array]:
+        W, step, a = network(theory, d, fixed["psi1"], fixed["psi2"], fixed["Delta"], seed)
+        W = W + fixed.get("eta", 0.0)*step
+        v = step @ a/np.linalg.norm(step @ a)  # the step is theta v a^T/|a|, up to what vanishes
+        rng = np.random.default_rng([seed, 1])
+
+        def drawn(n: int) -> tuple[Array, Array]:
+            x = rng.standard_normal((n, d))
+            seen = np.broadcast_to(sigma(z=x @ W), (n, W.shape[1]))/np.sqrt(W.shape[1])
+            return np.column_stack([seen, *((x @ v)**k for k in powers)]), np.broadcast_to(g(z=x[:, 0]), n)
+
+        def errors(n: int) -> tuple[float, ...]:
+            ridge, (phi, clean) = Ridge(fixed["lam"]), drawn(n)
+            ridge.add(phi, clean + np.sqrt(fixed["Delta"])*rng.standard_normal(n))
+            w, train = ridge.solve()
+            phi, clean = drawn(test)
+            error = float(np.mean((clean - phi @ w)**2))
+            return error, train/2, error + fixed["Delta"]
+
+        return columns(theory.errors, [errors(round(n*d)) for n in line])
+
+    values, off = over_seeds(run, chosen, progress)
+    return Curve(theory.name, {**theory.described(fixed), "dimension": d}, line, values, (), standard_error=off, seeds=chosen,
                  ratio=theory.ratio, sources=theory.sources)
 
 

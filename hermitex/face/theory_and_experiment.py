@@ -35,6 +35,8 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "sgd": ("hermitex.experiments.sgd_experiment", "simulate"),
                                            "bayes-amp": ("hermitex.experiments.amp", "simulate"),
                                            "small-step": ("hermitex.experiments.small_step_experiment", "simulate"),
+                                           "small-step-ridge": ("hermitex.experiments.small_step_experiment", "simulate_ridge"),
+                                           "intermediate-step": ("hermitex.experiments.small_step_experiment", "simulate_ridge"),
                                            "tree": ("hermitex.experiments.tree_experiment", "simulate"),
                                            "committee": ("hermitex.experiments.committee_experiment", "simulate"),
                                            "covariate": ("hermitex.experiments.covariate_experiment", "simulate"),

@@ -1,7 +1,8 @@
 r"""F(s) = E_u[mu_0 m + kappa mu_1 zeta + mu_1 psi w],   kappa = gamma s + sqrt(rho) u,   w = sqrt(rho) s - gamma u.
 
 What was learned: given kappa and the target's coordinate w beside it, the readout's output has the mean in the bracket and
-the variance mu_1^2 (q_1 - psi^2) + mu_2^2 q_2, over everything else in x. With several directions s = e.z, e = C_1/|C_1|, and
+the variance mu_1^2 (q_1 - psi^2) + mu_2^2 q_2, over everything else in x. Norms of the rows that fluctuate, those of a network
+or of Gaussian rows, add chi d mu_0/dc to the mean. With several directions s = e.z, e = C_1/|C_1|, and
 psi is the one along e. With a vocabulary each term is a sum over the letters, mu_1^T (q_1 - psi psi^T) mu_1 in the variance.
 Figure 1 of cui2024 shows F.
 """
@@ -25,7 +26,7 @@ from hermitex.symbols import kappa, z
 from hermitex.systems.system import System
 from hermitex.theories.directions import DirectedTarget, Target
 
-shift, width, F, square, both = symbols("shift width F square both", real=True)
+shift, width, F, square, both, chi, nu = symbols("shift width F square both chi nu", real=True)
 
 
 class Learned(NamedTuple):
@@ -93,7 +94,9 @@ class OneStepSolution(Solution):
         shape = np.shape(where)
         numbers = {"shift": where, "width": width, **self._readout(at, beside)}
         numbers |= {v.name: float(at[v.name]) for v in self.theory.sigma.letters}
-        system = law(self.theory.sigma, len(self._marks))
+        if norms := "chi" in self.value:
+            numbers["chi"] = self["chi"]
+        system = law(self.theory.sigma, len(self._marks), norms)
         found = system.solve({n: np.broadcast_to(v, shape).ravel() for n, v in numbers.items()})
         mean = np.reshape(found["F"], shape)
         deviation = np.sqrt(np.maximum(np.reshape(found["both"] - found["square"], shape), 0))
@@ -116,8 +119,8 @@ class OneStepSolution(Solution):
         """The complete numbers of the one point."""
         if self.points is not None:
             raise BadInput(f"learned: the solution holds {self.points} points; take one, solution.point(0)")
-        if getattr(self.theory, "rows", "sphere") != "sphere":
-            raise BadInput("learned: the law of the output is known for rows='sphere'")
+        if getattr(self.theory, "rows", "sphere") == "orthogonal":
+            raise BadInput("learned: the law of the output is not known for rows='orthogonal'")
         found: dict[str, np.ndarray] = self.theory.complete(self.theory.given(self.parameters))
         return found
 
@@ -166,8 +169,11 @@ class OneStepSolution(Solution):
 
 
 @cache
-def law(sigma: Activation, letters: int) -> System:
-    """F and the variance at kappa = shift + width u and psi w = tilt + slope u; the u of the average is written kappa."""
+def law(sigma: Activation, letters: int, norms: bool = False) -> System:
+    """F and the variance at kappa = shift + width u and psi w = tilt + slope u; the u of the average is written kappa.
+
+    norms : whether those of the rows fluctuate, which moves the one letter's output by chi d mu_0/dc
+    """
     each, k = range(letters), Symbol("k", real=True)
 
     def family(name: str, **known: bool) -> list[Symbol]:
@@ -177,7 +183,7 @@ def law(sigma: Activation, letters: int) -> System:
     r, b, m, zeta, tilt, slope, q2 = (family(n) for n in ("r", "b", "m", "zeta", "tilt", "slope", "q"))
     c = family("c", positive=True)
     left = {(j, i): Symbol(f"left{j}_{i}", real=True) for i in each for j in range(i + 1)}
-    output = Add(*(mu_0[j]*m[j] + k*mu_1[j]*zeta[j] + mu_1[j]*(tilt[j] + slope[j]*kappa) for j in each))
+    output = Add(*[chi*nu][:norms], *(mu_0[j]*m[j] + k*mu_1[j]*zeta[j] + mu_1[j]*(tilt[j] + slope[j]*kappa) for j in each))
     # The variance is known to digits of the mean square: where nothing spreads it is rounding, of which no rule makes digits.
     spread = (output - F)**2 + Add(*((1 + (i != j))*mu_1[j]*mu_1[i]*v for (j, i), v in left.items()),
                                    *(mu_22[j]*q2[j] for j in each))
@@ -185,9 +191,10 @@ def law(sigma: Activation, letters: int) -> System:
     for j in each:
         s = sigma(r[j]*k + b[j] + sqrt(c[j])*z)
         where |= {mu_0[j]: E(s, z), mu_1[j]: E(z*s, z)/sqrt(c[j]), mu_22[j]: E(s**2, z) - mu_0[j]**2 - c[j]*mu_1[j]**2}
+        where |= {nu: E(s*(z**2 - 1), z)/(2*c[j])} if norms else {}
     return System({F: E(output, kappa), square: E(output**2, kappa), both: E(output**2 + spread, kappa)}, where=where,
-                  parameters=[shift, width, *r, *b, *c, *m, *zeta, *tilt, *slope, *q2, *left.values(), *sigma.letters],
-                  name="The learned function")
+                  parameters=[shift, width, *r, *b, *c, *m, *zeta, *tilt, *slope, *q2, *left.values(), *([chi] if norms else []),
+                              *sigma.letters], name="The learned function")
 
 
 def _line(name: str, given: Any) -> np.ndarray:

@@ -244,8 +244,15 @@ class MultiIndex(Theory):
         return f"{self.g}" + ("" if name == "deterministic" else f", {name}")
 
     def transitions(self) -> Transitions:
-        """Weak recovery, spinodals, the later transitions of the overlaps, and `["alpha_IT"]` -> Transitions."""
-        return transitions(self)
+        """Weak recovery, spinodals, the later transitions of the overlaps, and `["alpha_IT"]` -> Transitions.
+
+        Where M = 0 stays stable the informed branch begins at its turning point, given for overlaps that are equal by symmetry.
+        """
+        found = transitions(self)
+        if np.isfinite(found.weak_recovery) or self.evolution.n > 1:
+            return found
+        turns = self.evolution.line(np.zeros(1), 0).spinodals()
+        return replace(found, spinodals=tuple((alpha, q, self.order_parameters[0]) for alpha, q in turns))
 
     def optimal_jump(self) -> float | None:
         """alpha_IT, where the overlap of the Bayes-optimal estimator jumps, the first of several; None where it does not.

@@ -24,6 +24,7 @@ from hermitex.systems.system import System
 from hermitex.theories.directions import Target, target_of
 from hermitex.theories.features import gradient_bulk as bulk
 from hermitex.theories.features.gradient_bulk import delta, tau
+from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.one_step import (
     V1,
     V2,
@@ -91,9 +92,9 @@ class ExactOneStep(OneStepFamily):
         def at(here: Mapping[str, np.ndarray], **how: Any) -> Solution:
             return system.solve({k: v for k, v in here.items() if k in wanted}, **how)
 
-        if np.all(numbers["lam"] > 0):
-            return say_noise(at(numbers, **options), numbers)
-        return ridgeless(at, network(self.sigma, self.g, noisy, interpolating=True), numbers, options)
+        found = say_noise(at(numbers, **options), numbers) if np.all(numbers["lam"] > 0) else ridgeless(
+            at, network(self.sigma, self.g, noisy, interpolating=True), numbers, options)
+        return OneStepSolution.of(found, self)
 
     @property
     def order_parameters(self) -> tuple[str, ...]:

@@ -111,6 +111,16 @@ def test_where_the_optimal_overlap_jumps(target, channel, found):
     assert moved is None if found is None else moved == pytest.approx(found, rel=3e-8)
 
 
+@pytest.mark.parametrize("channel, turn, q", [("deterministic", 8.719833172446, .82903478), ("flip:1/10", 15.1823796, .77887)])
+def test_where_the_informed_branch_of_a_parity_begins(channel, turn, q):
+    """Independently by the trapezoidal rule in three fields; on either side the informed start ends at zero and above it."""
+    theory = multi_index("sign(z1*z2*z3)", channel)
+    (alpha, M11, name), = theory.transitions().spinodals
+    assert (alpha, M11, name) == (pytest.approx(turn, rel=2e-9), pytest.approx(q, abs=1e-5), "M11")
+    below, above = (theory.solve(alpha=alpha*f, start="informed")["M11"] for f in (.995, 1.005))
+    assert below == 0 and above > M11
+
+
 def test_both_sides_of_a_jump_and_the_unbounded_free_entropy():
     theory = multi_index("sign(z1*z2*z3)")
     at = theory.transitions().alpha_IT

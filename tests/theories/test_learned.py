@@ -9,6 +9,8 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BadInput, NoValue
+from hermitex.experiments import one_step_experiment
+from hermitex.experiments.training import Ridge
 
 one_step = hx.theories.one_step
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "one_step_directions.json").read_text())["A3"]
@@ -46,6 +48,32 @@ def test_the_risk_is_an_integral_of_it(gamma):
     assert w @ ((np.sin(s) - learned.mean)**2 + learned.spread**2) == pytest.approx(found["test_error"], rel=1e-9)
     # Tooth: the spread is a part of it.
     assert w @ (np.sin(s) - learned.mean)**2 != pytest.approx(found["test_error"], rel=1e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how, numbers", [({"network": "exact"}, {"alpha": 2, "lam": 0.05, "alpha0": 2, "eta": 3}),
+                                          ({"rows": "gaussian"}, POINT)])
+def test_norms_that_fluctuate(how, numbers):
+    """The risk is an integral of the learned function, for a network too, whose conditional means a simulation has."""
+    found, (s, w) = one_step("tanh", "sin", **how).solve(**numbers), gauss()
+    learned = found.learned(z=s)
+    assert w @ ((np.sin(s) - learned.mean)**2 + learned.spread**2) == pytest.approx(found["test_error"], rel=1e-9)
+    at, rows, setting = np.array([-1.0, 0.5, 2.0]), [], one_step_experiment.prepare(
+        found.theory, [2], {n: v for n, v in numbers.items() if n != "alpha"}, dimension=400, runs=1, model=None, test=1)[0]
+    for seed in range(12):
+        rng = np.random.default_rng([4403, seed])
+        features, ridge = setting.features(rng), Ridge(0.05)
+        ridge.add(*setting.draw(features, 800, rng))
+        a, measured = ridge.solve()[0], []
+        theta = np.array([features.gamma, np.sqrt(1 - features.gamma**2)])
+        for s in at:
+            x = rng.standard_normal((4000, 400))
+            x[:, :2] += np.outer(s - features.projection(x), theta)
+            out = features(x) @ a
+            measured += [out.mean(), out.std()]
+        rows.append(measured)
+    mean, error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1)/np.sqrt(12)
+    assert np.all(np.abs(mean - np.transpose(found.learned(z=at)).ravel()) < 3*error)
 
 
 LETTERS = {"vocabulary": [1, -1.5], "norms": [1.1, 1.3], "biases": [0.5, -0.3]}
@@ -138,7 +166,7 @@ def test_pictures_and_copies():
     (lambda s: s.point(0).learned(z="a"), "z is numbers"),
     (lambda s: s.point(0).learned(z=[]), "is empty"),
     (lambda s: one_step("tanh", "sin").solve(**{**POINT, "gamma": 1}).learned(z=1, kappa=1), "not both"),
-    (lambda s: one_step("tanh", "sin", rows="gaussian").solve(**POINT).learned(z=1), "rows='sphere'"),
+    (lambda s: one_step("tanh", "sin", vocabulary=[1, 2], rows="orthogonal").solve(**POINT | {"gamma": 1}).learned(z=1), "rows="),
 ])
 def test_bad_input_is_one_line(ask, said):
     with pytest.raises(BadInput, match=said) as error:

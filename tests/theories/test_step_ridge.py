@@ -5,7 +5,7 @@ import pytest
 
 import hermitex as hx
 from hermitex.errors import BadInput
-from hermitex.experiments.small_step_experiment import network
+from hermitex.experiments.statistics import agreement
 from hermitex.theories import intermediate_step, random_features, small_step
 
 # theory sheet multi_index_2, B8: clean test error after the step, and without one
@@ -67,51 +67,16 @@ def test_curves_derivatives_and_the_best_step():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sigma, g, at, known, before", SMALL)
-def test_networks_after_a_small_step_agree_within_three_standard_errors(sigma, g, at, known, before):
-    theory, d, found = small_step(sigma, g), 600, []
-    act, target = hx.compile(theory.sigma(hx.symbols.z)), hx.compile(theory.g(hx.symbols.z))
-    for seed in range(10):
-        W, step, _ = network(theory, d, at["psi1"], at["psi2"], at["Delta"], seed)
-        W, rng = W + at["eta"]*step, np.random.default_rng(1000 + seed)
-        X, fresh = rng.standard_normal((round(at["alpha"]*d), d)), rng.standard_normal((6000, d))
-        F = act(z=X @ W)/np.sqrt(W.shape[1])
-        y = target(z=X[:, 0]) + np.sqrt(at["Delta"])*rng.standard_normal(len(X))
-        w = np.linalg.solve(F.T @ F + at["lam"]*np.eye(W.shape[1]), F.T @ y)
-        found.append(np.mean((target(z=fresh[:, 0]) - act(z=fresh @ W) @ w/np.sqrt(W.shape[1]))**2))
-    assert abs(np.mean(found) - known) < 3*np.std(found, ddof=1)/np.sqrt(len(found)) < before - known
-
-
-@pytest.mark.slow
-def test_strong_spikes_agree_within_three_standard_errors():
-    """Features of an untrained layer and 60 h_k(kappa) along random directions, k <= l: the gain over l = 0, paired."""
-    d, seeds, gamma = 400, 12, np.sqrt(0.3851180700780365)
-    theory, gains = intermediate_step("tanh(z + 1)", WAVE), []
-    clean = hx.compile(hx.parse(WAVE))
-    for seed in range(seeds):
-        rng = np.random.default_rng(seed)
-        W = rng.standard_normal((d, d))/np.sqrt(d)
-        v = np.r_[gamma, np.sqrt(1 - gamma**2), np.zeros(d - 2)]
-        U = rng.standard_normal((3, d))/np.sqrt(d)
-        X, fresh = rng.standard_normal((3*d//2, d)), rng.standard_normal((6000, d))
-        y = clean(z=X[:, 0]) + np.sqrt(0.1)*rng.standard_normal(len(X))
-
-        def error(many, W=W, v=v, U=U, X=X, fresh=fresh, y=y):
-            def features(x):
-                k = x @ v
-                powers = np.stack([k, (k**2 - 1)/np.sqrt(2), (k**3 - 3*k)/np.sqrt(6)], axis=1)[:, :many]
-                return np.tanh(x @ W + 1)/np.sqrt(d) + 60*powers @ U[:many]
-
-            F = features(X)
-            w = np.linalg.solve(F.T @ F + 0.1*np.eye(d), F.T @ y)
-            return np.mean((clean(z=fresh[:, 0]) - features(fresh) @ w)**2)
-
-        base = error(0)
-        gains.append([base - error(many) for many in (1, 2, 3)])
-    plain = random_features("tanh(z + 1)", WAVE).solve(alpha=1.5, gamma=1, lam=0.1, Delta=0.1)["test_error"]
-    expected = plain - theory.solve(s=[0.6, 0.8, 0.85], **AT)["test_error"]
-    off = (np.mean(gains, axis=0) - expected)/(np.std(gains, axis=0, ddof=1)/np.sqrt(seeds))
-    assert np.abs(off).max() < 3 and expected[1] > 0.2
+@pytest.mark.parametrize("theory, numbers, without", [
+    *((lambda f=f: small_step(*f[:2]).ridge, f[2], f[4]) for f in SMALL),
+    (lambda: intermediate_step("tanh(z + 1)", WAVE), AT | {"s": 0.8}, 1.2139296),
+    (lambda: intermediate_step("tanh", "sin"), AT | {"s": 0.86}, 0.3089150)])
+def test_networks_agree_within_three_standard_errors(theory, numbers, without):
+    """Fresh seeds; a step that was left out is outside of the same interval."""
+    made, numbers = theory(), dict(numbers)
+    found = hx.curve(made, [numbers.pop("alpha")], simulate={"dimension": 400, "seeds": range(100, 112)}, **numbers)
+    assert agreement(found, found.simulation).worst() < 3
+    assert without - found.simulation.test_error[0] > 3*found.simulation.standard_error["test_error"][0]
 
 
 @pytest.mark.parametrize("ask, word", [
@@ -120,6 +85,7 @@ def test_strong_spikes_agree_within_three_standard_errors():
     (lambda: intermediate_step("tanh", "sin").solve(s=0.4, **AT), "between 1/2 and 1"),
     (lambda: intermediate_step("tanh", "sin").solve(s=0.75, **AT), "about to appear"),
     (lambda: intermediate_step("tanh", "sin").solve(s=0.999, **AT), "take s below"),
+    (lambda: hx.curve(small_step("tanh", "sin").ridge, [1], simulate=True, psi1=np.inf, psi2=1, lam=0.1, eta=1), "finite numbers"),
     (lambda: intermediate_step("He2", "sin"), "no linear part"), (lambda: intermediate_step("tanh", "exp(z**2)"), "square")])
 def test_bad_input_is_one_line(ask, word):
     with pytest.raises(BadInput, match=word) as caught:

@@ -1,8 +1,7 @@
 """M_0(m, c) = E sigma(m + sqrt(c) z), M_1 = dM_0/dm: what an activation is once the bulk has smoothed it, for arrays.
 
 By its closed form where there is one; else by quadrature; and where very many points are asked for, from a table of
-piecewise Chebyshev series in m, whose coefficients are a Chebyshev series in log c (M_0 solves the heat equation, so
-it is analytic in both).
+piecewise Chebyshev series in m, one at each c (M_0 solves the heat equation, so it is analytic in m).
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from hermitex.theories.conditional_coefficients import activation_of, in_floats,
 Array = np.ndarray[Any, Any]
 
 _ORDER = 16  # terms of a series in m on one panel, which is halved until its last terms vanish
-_ORDER_C = 32  # terms of a series in log c on one decade: the last vanish to rounding
 
 
 class Smoothed:
@@ -114,11 +112,9 @@ class SmoothedTable:
 
     def __init__(self, smoothed: Smoothed, c: Array, reach: float) -> None:
         self.c = np.unique(c)
-        nodes, back = _in_log_c(self.c)
-        self.edges = _mesh(smoothed, nodes, max(reach, 1e-3))
-        values = _on_panels(smoothed, self.edges, nodes)                    # (2, panels, order, nodes of c)
-        series = np.einsum("kn,fpnc->fkpc", _to_series(_ORDER), values)
-        self.series = series @ back                                         # (2, order, panels, c)
+        self.edges = _mesh(smoothed, self.c, max(reach, 1e-3))
+        values = _on_panels(smoothed, self.edges, self.c)                   # (2, panels, order, c)
+        self.series = np.einsum("kn,fpnc->fkpc", _to_series(_ORDER), values)
 
     def __call__(self, m: Array, c: Array) -> tuple[Array, Array]:
         """M_0 and M_1 at m of shape (points, nodes), c of shape (points,)."""
@@ -170,23 +166,6 @@ def _to_series(order: int) -> Array:
     matrix = chebvander(chebpts1(order), order - 1).T*2/order
     matrix[0] /= 2
     return matrix
-
-
-def _in_log_c(c: Array) -> tuple[Array, Array]:
-    """Values of c to tabulate at, and the matrix from there to all of c: shape (tabulated, c)."""
-    decades = max(1, int(np.ceil(np.log10(c[-1]/c[0]) - 1e-9)))
-    if len(c) <= 1.3*_ORDER_C*decades:
-        return c, np.eye(len(c))
-    ends = np.linspace(np.log(c[0]), np.log(c[-1]), decades + 1)
-    part = np.clip(np.searchsorted(ends, np.log(c)) - 1, 0, decades - 1)
-    nodes, back = [], np.zeros((decades*_ORDER_C, len(c)))
-    for i in range(decades):
-        middle, half = (ends[i] + ends[i + 1])/2, (ends[i + 1] - ends[i])/2
-        nodes.append(np.exp(middle + half*chebpts1(_ORDER_C)))
-        mine = np.flatnonzero(part == i)
-        t = (np.log(c[mine]) - middle)/half
-        back[i*_ORDER_C:(i + 1)*_ORDER_C, mine] = (chebvander(t, _ORDER_C - 1) @ _to_series(_ORDER_C)).T
-    return np.concatenate(nodes), back
 
 
 def _convolved(f: Any, kinks: Array, m: Array, s: float) -> Array:

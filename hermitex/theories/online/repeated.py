@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from sympy import DiracDelta, Expr, Symbol
 from hermitex.errors import BadInput
 from hermitex.kernels.averages import compiled
 from hermitex.kernels.normals import panels
-from hermitex.numbers.gauss import legendre, legendre_on
+from hermitex.numbers.gauss import legendre
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import z
@@ -73,14 +72,12 @@ class Repeated:
         smooth = len(steps) - sum(steps)
         inner = {0: 400, 1: 400, 2: 120}.get(smooth, 56)
         width = {1: 0.4, 2: 1.2}.get(smooth, 3.5)*self.fineness
-        order = 8  # Gauss-Legendre nodes of a panel
-        few = 4  # nodes between two steps of the label, where only the field moves
-        axes = [between(c, few) if flat else panels(c, width, order=order, reach=REACH)
-                for c, flat in zip(self.cuts, steps, strict=True)]
+        # Gauss-Legendre nodes of a panel; between two steps of the label, where only the field moves, one panel has ten digits.
+        axes = [panels(c, *((REACH, 16) if flat else (width, 8)), reach=REACH) for c, flat in zip(self.cuts, steps, strict=True)]
         points = np.stack([a.ravel() for a in np.meshgrid(*(a for a, _ in axes), indexing="ij")], axis=1)
         weights: Any = 1.0
-        for (x, w), flat in zip(axes, steps, strict=True):
-            weights = np.multiply.outer(weights, w if flat else w*np.exp(-x*x/2))
+        for x, w in axes:
+            weights = np.multiply.outer(weights, w*np.exp(-x*x/2))
         weights = weights.ravel()
         keep = weights > 1e-11*weights.max()
         points, weights = points[keep], weights[keep]/weights.sum()
@@ -189,33 +186,6 @@ def escape_times_repeated(twice: Repeated, d: Array, level: float, step: float) 
         speed = np.array([twice.rate([v], step)[0] for v in at])
         times.append(half*float(np.sum(weights*at/speed)) if np.all(speed > 0) else np.inf)
     return np.array(times)
-
-
-def between(cuts: Array, n: int) -> tuple[Array, Array]:
-    """Gauss rules of n nodes for exp(-x^2/2) dx on each interval between the cuts.
-
-    >>> x, w = between(np.array([0.0]), 4)
-    >>> bool(abs(np.sum(w*np.abs(x)) - 2) < 1e-8), bool(abs(np.sum(w*x**4) - 3*np.sqrt(2*np.pi)) < 1e-7)
-    (True, True)
-    """
-    nodes, weights = [], []
-    for a, b in pairwise([-REACH, *cuts[np.abs(cuts) < REACH], REACH]):
-        x, w = (v.ravel() for v in legendre_on(np.array([a, b]), 200))
-        w = w*np.exp(-x*x/2)
-        # the recurrence of its orthogonal polynomials, by their defining sums
-        diagonal: list[float] = []
-        beside: list[float] = []
-        last, p, size = np.zeros_like(x), np.ones_like(x), float(w.sum())
-        for _ in range(n):
-            diagonal.append(float(w @ (x*p*p))/size)
-            last, p = p, (x - diagonal[-1])*p - (beside[-1] if beside else 0.0)*last
-            size, old = float(w @ (p*p)), size
-            beside.append(size/old)
-        J = np.diag(diagonal) + np.diag(np.sqrt(beside[:-1]), 1) + np.diag(np.sqrt(beside[:-1]), -1)
-        found, vectors = np.linalg.eigh(J)
-        nodes.append(found)
-        weights.append(w.sum()*vectors[0]**2)
-    return np.concatenate(nodes), np.concatenate(weights)
 
 
 def function_of(asking: str, expr: Expr, reach: float) -> Callable[[Array], Array]:
