@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from sympy import Rational, S, simplify, sqrt
+from sympy import Piecewise, Rational, S, simplify, sqrt
 
 import hermitex as hx
 from hermitex.errors import BadInput, UnknownName
@@ -28,7 +28,8 @@ def test_closed_form_against_series(sigma, g):
     """The Taylor coefficients in m of the exact rate are c_k s_k/(k-1)!."""
     theory = hx.theories.sgd(sigma, g)
     order = 4
-    taylor = (theory.rate/(1 - m**2)).series(m, 0, order).removeO()
+    inside = theory.rate.replace(Piecewise, lambda *branches: branches[-1][0])  # |m| < 1: at 1 a jump's rate is its limit
+    taylor = (inside/(1 - m**2)).series(m, 0, order).removeO()
     for k in range(order):
         difference = (taylor - theory.series(order)/(1 - m**2)).coeff(m, k)
         assert abs(difference.evalf(25)) < 1e-20, k
