@@ -103,7 +103,8 @@ def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[
     named = [str(v) for x, c in pairs.items() for v in ((x,) if c is None else (x, c))]
     for name in named:
         if name not in by_name:
-            raise BadInput(f"free_energy: phi does not depend on {name}; it holds {', '.join(sorted(by_name))}; leave {name} out of the pairs")
+            raise BadInput(f"free_energy: phi does not depend on {name}; it holds {', '.join(sorted(by_name))}; "
+                           f"leave {name} out of the pairs")
     if len(set(named)) < len(named):
         raise BadInput(f"free_energy: a name occurs in two pairs: {', '.join(named)}")
     return form, [(by_name[str(x)], None if c is None else by_name[str(c)]) for x, c in pairs.items()]

@@ -218,15 +218,15 @@ def test_a_letter_alone_is_stationary_beside_pairs():
     t = np.tanh(5*(found["m"] + np.sqrt(0.05*found["r"])*x))
     expected = w @ t/w.sum(), w @ t**2/w.sum(), found["q"]/(1 - 5*(1 - found["q"]))**2
     np.testing.assert_allclose([found[n] for n in ("m", "q", "r")], expected, rtol=1e-9)
-    by_hand = hx.System({**{str(u): e for u, e in free_energy(f"{coupled} - {local}", {"q": "r"}, symbols=letters).equations.items()},
-                         "m": "E(tanh(beta*(m + sqrt(alpha*r)*z)), z)"})
+    pair = free_energy(f"{coupled} - {local}", {"q": "r"}, symbols=letters).equations
+    by_hand = hx.System({**{str(u): e for u, e in pair.items()}, "m": "E(tanh(beta*(m + sqrt(alpha*r)*z)), z)"})
     again = by_hand.solve(alpha=0.05, beta=5, start={"q": 0.9, "r": 1, "m": 0.95})
     assert all(abs(again[n] - found[n]) < 1e-12 for n in ("m", "q", "r"))
 
 
 def test_a_letter_alone_has_the_derivative_of_phi():
     """d/dm of Curie and Weiss's free energy; a field of the wrong sign is another equation."""
-    weiss = {sign_: free_energy(f"beta*m**2/2 - log(cosh(beta*(m {sign_} h)))", {"m": None}, symbols={"h": "real"}) for sign_ in "+-"}
+    weiss = {s: free_energy(f"beta*m**2/2 - log(cosh(beta*(m {s} h)))", {"m": None}, symbols={"h": "real"}) for s in "+-"}
     found = weiss["+"].solve(beta=1.5, h=0.1, start={"m": 0.5})["m"]
     assert abs(found - np.tanh(1.5*(found + 0.1))) < 1e-12
     assert abs(weiss["-"].solve(beta=1.5, h=0.1, start={"m": 0.5})["m"] - found) > 0.01
