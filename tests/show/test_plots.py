@@ -103,6 +103,18 @@ def test_labels_say_what_differs(told, labels):
     assert [t.get_text() for t in ax.get_legend().get_texts()] == labels
 
 
+def test_the_title_of_a_legend_says_what_all_lines_share():
+    of = plots.held_words({"sigma": "tanh", "target": "tanh", "lam": 0.1, "Delta": 0.0, "alpha0": 2.0, "r": 0.5, "loss": "square"})
+    ax = plots.learning_curve(ALPHA, [1, 2, 3, 4], label="a", told={"theory": "a", **of})
+    assert ax.get_legend().get_title().get_text() == "$\\sigma$ = tanh, $g$ = tanh, $\\lambda = 0.1$\n$\\alpha_0 = 2$"
+    exact = of | plots.held_words({"network": "exact", "sigma": "erf"})
+    ax = plots.learning_curve(ALPHA, [1, 2, 3, 4], ax, label="a", told={"theory": "a", **exact})
+    assert ax.get_legend().get_title().get_text() == "$g$ = tanh, $\\lambda = 0.1$, $\\alpha_0 = 2$"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["tanh", "erf, exact network"]
+    own = plots.learning_curve(ALPHA, [1, 2, 3, 4], ax, label="mine")
+    assert own.get_legend().get_title().get_text() == ""  # nobody knows what holds along a line of the user's own
+
+
 def test_an_experiment_has_one_entry():
     ax = None
     for k in range(2):
