@@ -299,31 +299,59 @@ def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]
              ax: Any = None, *, log: tuple[bool, bool] | None = None) -> Any:
     """A quantity over two parameters, `table[row of up][column of across]`, darker where it is larger; failed points stay white."""
     ax = new_axes(ax)
-    logs = log or (is_geometric(sorted(across[1])), is_geometric(sorted(up[1])))
-    sides = [_edges(values, log=on and min(values) > 0) for values, on in zip((across[1], up[1]), logs, strict=True)]
-    drawn = ax.pcolormesh(*sides, [_numbers(row) for row in table], cmap="viridis_r", shading="flat", rasterized=True)
-    for on, scale, axis in zip(logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
+    columns, rows = (sorted(range(len(values)), key=values.__getitem__) for _, values in (across, up))
+    x, y = [across[1][j] for j in columns], [up[1][i] for i in rows]
+    logs = log or (_by_ratio(x), _by_ratio(y))
+    sides = [_edges(values, log=on and values[0] > 0) for values, on in zip((x, y), logs, strict=True)]
+    drawn = ax.pcolormesh(*sides, [_numbers([table[i][j] for j in columns]) for i in rows], cmap="viridis_r", shading="flat",
+                          rasterized=True)
+    few = 5  # values that are ticks themselves
+    for values, on, scale, axis in zip((x, y), logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")
             _plain_ticks(axis)
+        if len(values) <= few:
+            axis.set_ticks(values, [f"{v:.4g}" for v in values])
+            axis.set_ticks([], minor=True)
     ax.figure.colorbar(drawn, ax=ax, label=axis_of(quantity))
     return _finish(ax, xlabel=f"${letter(across[0])}$", ylabel=f"${letter(up[0])}$", legend=False)
 
 
-def _edges(values: Sequence[float], *, log: bool) -> list[float]:
-    """Ends of the cells around values in order: halfway between neighbours, on a logarithmic axis their geometric mean.
+def _by_ratio(values: Sequence[float]) -> bool:
+    """Whether increasing values span a decade, nearly, and are spaced at least as evenly by ratios as by differences.
 
-    >>> _edges([1, 2, 4], log=False)
-    [0.5, 1.5, 3.0, 5.0]
+    >>> [_by_ratio(v) for v in ([0.1, 2], [0.5, 2], [1e-3, 1e-2, 0.03, 0.1], [0.2, 1.1, 2, 2.9], [0, 1, 10])]
+    [True, False, True, False, False]
+    """
+    if len(values) < 2 or values[0] <= 0 or values[-1] < 9*values[0]:
+        return is_geometric(values)
+    steps = [(b - a, math.log(b/a)) for a, b in itertools.pairwise(values)]
+    plain, ratio = (max(side)/min(side) for side in zip(*steps, strict=True))
+    return ratio <= plain
+
+
+def _edges(values: Sequence[float], *, log: bool) -> list[float]:
+    """Ends of the cells around increasing values: halfway between neighbours, on a logarithmic axis their geometric mean; where no
+    value has the other sign, none beyond 0, where many a parameter ends.
+
+    >>> _edges([1, 2, 4], log=False), _edges([0.5, 2], log=False), _edges([-1, 1], log=False)
+    ([0.5, 1.5, 3.0, 5.0], [0.0, 1.25, 2.75], [-2.0, 0.0, 2.0])
+    >>> _edges([0], log=False), _edges([-2, 0], log=False), _edges([0.1], log=False)
+    ([0.0, 0.5], [-3.0, -1.0, 0.0], [0.0, 0.6])
     >>> [round(v, 3) for v in _edges([1, 10, 100], log=True)]
     [0.316, 3.162, 31.623, 316.228]
     """
     if log:
-        return [math.exp(v) for v in _edges([math.log(v) for v in values], log=False)]
-    if len(values) == 1:
-        return [values[0] - 0.5, values[0] + 0.5]
+        return [math.exp(v) for v in _plain_edges([math.log(v) for v in values])]
+    edges = _plain_edges(values)
+    low, high = (0.0 if values[0] >= 0 else -math.inf), (0.0 if values[-1] <= 0 < -values[0] else math.inf)
+    return [min(max(v, low), high) for v in edges]
+
+
+def _plain_edges(values: Sequence[float]) -> list[float]:
     middles = [(a + b)/2 for a, b in itertools.pairwise(values)]
-    return [2*values[0] - middles[0], *middles, 2*values[-1] - middles[-1]]
+    first, last = (2*values[0] - middles[0], 2*values[-1] - middles[-1]) if middles else (values[0] - 0.5, values[0] + 0.5)
+    return [first, *middles, last]
 
 
 def level_lines(x: Sequence[float], y: Sequence[float], target: Sequence[Sequence[float]],
