@@ -73,14 +73,18 @@ def close_matches(name: str, known: Iterable[str]) -> list[str]:
 
     >>> close_matches("exponant", ["exponents", "Exponents", "expand", "ExponentsTable"])
     ['exponents', 'expand']
+    >>> close_matches("tahn", ["tan", "tanh", "atan"]), close_matches("a", ["tan", "max"])  # letters that changed places come first
+    (['tanh', 'tan', 'atan'], [])
     """
     from difflib import SequenceMatcher, get_close_matches  # only a failure pays for this import
 
     lower = {k.lower(): k for k in sorted(known, key=lambda k: k[:1].isupper() == name[:1].isupper())}  # the last one stays
-    near = get_close_matches(name.lower(), list(lower), n=3, cutoff=0.5)
+    likeness = 0.5 if len(name) > 1 else 0.6  # one letter in a name of three is no likeness
+    near = get_close_matches(name.lower(), list(lower), n=3, cutoff=likeness)
     close = [SequenceMatcher(None, k, name.lower()).ratio() for k in near]
     as_close = 0.15  # of the likeness: names that much less like than the closest are not meant
-    return [lower[k] for k, ratio in zip(near, close, strict=True) if ratio > close[0] - as_close]
+    kept = [k for k, ratio in zip(near, close, strict=True) if ratio > close[0] - as_close]
+    return [lower[k] for k in sorted(kept, key=lambda k: sorted(k) != sorted(name.lower()))]
 
 
 def both_ends(text: str, most: int) -> str:

@@ -18,7 +18,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from hermitex.errors import BadInput, HermitexError, UnknownName
+from hermitex.errors import BadInput, HermitexError, UnknownName, both_ends
 from hermitex.face.spec_lines import SWEEP, Lines, entry_names
 from hermitex.show.files import check_source
 
@@ -159,12 +159,20 @@ def from_toml(text: str, where: str = "spec") -> Spec:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{where} is not TOML: {error}") from None
+        raise BadInput(f"{where} is not TOML: {error}{_unquoted(text, str(error))}") from None
     except RecursionError:
         raise BadInput(f"{where} is nested too deeply; a spec has sections and keys") from None
     except ValueError as error:  # a whole number of thousands of digits
         raise BadInput(f"{where} is not TOML: {str(error).partition(';')[0]}") from None
     return _SpecReader(where, table).spec()
+
+
+def _unquoted(text: str, error: str) -> str:
+    """What to write, where the line that an error names holds a formula without its quotes."""
+    place = re.search(r"at line (\d+)", error)
+    line = text.splitlines()[int(place[1]) - 1:][:1] if place else []
+    found = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*([^\"'\[\]{}#]+?)\s*(#.*)?", line[0]) if line else None
+    return f'; a formula is a text in quotes, {found[1]} = "{both_ends(found[2], 60)}"' if found else ""
 
 
 class _SpecReader(Lines):

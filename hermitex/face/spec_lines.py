@@ -30,7 +30,7 @@ class Lines:
             elif key not in KEYS:
                 raise UnknownSection(where, key)
             elif not isinstance(value, str):
-                self.fail(None, key, "it is a text in quotes")
+                self.fail(None, key, f'it is a text in quotes on a line above the sections, {key} = "..."')
 
     def fail(self, section: str | None, key: str | None, why: object) -> NoReturn:
         place = " ".join(filter(None, (f"[{section}]" if section else "", key and key[:60])))

@@ -12,11 +12,12 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from hermitex.errors import BadInput, MissingExtra
-from hermitex.show.display import letter
+from hermitex.show.display import counted, letter, number
 from hermitex.show.escape import balanced, visible
 from hermitex.show.files import write_whole
 
@@ -24,6 +25,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))  # in a dash pattern: points of a dash and of a gap, in turn
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 REFERENCE = "reference"  # gid of a line that takes no colour from the curves
+# What all curves of a picture share and no entry of its legend says, in order, with the words before it; "" are numbers.
+SHARED = {"sigma": r"$\sigma$ = ", "target": "$g$ = ", **{n: f"{n} = " for n in ("loss", "labels", "channel")}, "network": "",
+          **dict.fromkeys(("lam", "Delta", "alpha0", "eta", "r", "c", "gamma"), "")}
+_USUAL = ("square", r"$\Delta = 0$")
 FORMATS = ("pdf", "svg", "png")
 
 
@@ -55,7 +60,7 @@ def _finish(ax: Any, *, xlabel: str, ylabel: str, legend: bool = True) -> Any:
     ax.set_xlabel(_label(xlabel))
     ax.set_ylabel(_label(ylabel))
     ax.spines[["top", "right"]].set_visible(False)
-    if legend and ax.get_legend_handles_labels()[1]:
+    if legend:
         name_lines(ax)
     return ax
 
@@ -63,16 +68,59 @@ def _finish(ax: Any, *, xlabel: str, ylabel: str, legend: bool = True) -> Any:
 def name_lines(ax: Any, *, below: bool = False) -> None:
     """The legend: inside, where it covers least; of many lines `below` the axes, in a figure that is made taller for it.
 
-    Axes of a user's own figure keep their size, and the legend stays inside.
+    Its title says what all curves share. Axes of a user's own figure keep their size, and the legend stays inside.
     """
-    labels, own = ax.get_legend_handles_labels()[1], getattr(ax, "hermitex_size", None)
+    (handles, labels), own = ax.get_legend_handles_labels(), getattr(ax, "hermitex_size", None)
+    look = {"frameon": False, "fontsize": "small", "title": _shared(ax), "title_fontsize": "small", "alignment": "left"}
     inside = 8  # lines in a legend next to the curves
     if own is None or not (below or len(labels) > inside):
-        ax.legend(frameon=False, fontsize="small")
+        if labels or look["title"]:
+            ax.legend(handles, labels, **look)
         return
     columns = 3 if max(map(len, labels)) <= 24 else 2
     ax.figure.set_size_inches(own[0], own[1] + 0.2*-(-len(labels)//columns))
-    ax.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns)
+    ax.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, **look)
+
+
+def _shared(ax: Any) -> str | None:
+    """What holds along every curve, three to a line, unless an entry says it or a curve has a label of its user's own."""
+    lines = [line for line in ax.get_lines() if line.get_gid() != REFERENCE and line.get_linestyle() != "None"]
+    if not lines or not all(hasattr(line, "hermitex_told") for line in lines):
+        return None
+    first, *others = (line.hermitex_told[1] for line in lines)
+    said = [f"{before}{first[n]}" for n, before in SHARED.items()
+            if n in first and first[n] not in _USUAL and all(first[n] == told.get(n) for told in others)
+            and not all(_says(line.get_label(), first[n]) for line in lines)]
+    return "\n".join(_label(", ".join(said[k:k + 3])) for k in range(0, len(said), 3)) or None
+
+
+def _says(label: str, words: str) -> bool:
+    return re.search(rf"(?<![\w$]){re.escape(words)}(?!\w)", label) is not None
+
+
+def held_words(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """{name: words for a legend} of what stays fixed along a curve, a text, or a letter and its number: of the spike either what
+    made it or its own numbers, and neither where there is none.
+    """
+    spiked = not ("alpha0" in parameters or "dimension" in parameters or parameters.get("r") == 0)
+    words = {}
+    for name, v in parameters.items():
+        if not spiked and name in ("r", "c", "gamma", "order"):
+            continue
+        if isinstance(v, Mapping):
+            v = f"{name} = " + ", ".join(f"{a}:{b}" for a, b in v.items())
+        if isinstance(v, str):
+            v = f"${letter(name)}$ = {v}" if re.fullmatch(r"[\d./]+", v) else f"{v} network" if name == "network" else v
+            words[name] = v if len(v) <= 40 else f"{v[:37]}..."
+        elif isinstance(v, Real) and not isinstance(v, bool):
+            words[name] = f"${letter('d' if name == 'dimension' else name)} = {number(float(v), 4)}$"
+    return words
+
+
+def measured_words(size: Any, seeds: int) -> str:
+    """The entry of an experiment: its dimension and its number of seeds, None and 0 where they are not known."""
+    d = "" if size is None else f"$d = {size if isinstance(size, str) else int(size)}$"
+    return ", ".join(filter(None, ("experiment", d, counted(seeds, "seed") if seeds else "")))
 
 
 def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, label: str = "",
@@ -179,8 +227,7 @@ def _tell_apart(ax: Any) -> None:
     differing = [n for n in names if len({told.get(n) for _, _, told in lines}) > 1
                  and not (_ENTRY.fullmatch(n) and any(n not in told for _, _, told in lines))]
     for line, label, told in lines:
-        new = [w for w in dict.fromkeys(told[n] for n in differing if n in told)
-               if not re.search(rf"(?<![\w$]){re.escape(w)}(?!\w)", label)]
+        new = [w for w in dict.fromkeys(told[n] for n in differing if n in told) if not _says(label, w)]
         known = "" if new and label == told.get("theory") else label
         line.set_label(_label(", ".join(filter(None, (*new, known)))))
 
@@ -197,8 +244,9 @@ def _plain_ticks(axis: Any, interval: Sequence[float] | None = None) -> None:
 
 
 def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]], ax: Any = None, *, label: str = "",
-          log: tuple[bool, bool] | None = None, points: Mapping[str, Sequence[float]] | None = None) -> Any:
-    """Columns by name over a parameter, in its order; points are marked where they are few. `points`: see `learning_curve`."""
+          log: tuple[bool, bool] | None = None, points: Mapping[str, Sequence[float]] | None = None,
+          told: Mapping[str, str] | None = None, measured: str = "experiment") -> Any:
+    """Columns by name over a parameter, in its order; points are marked where they are few. For the rest see `learning_curve`."""
     order = sorted(range(len(x)), key=lambda i: x[i])
     line = [float(x[i]) for i in order]
     for quantity, values in columns.items():
@@ -206,7 +254,7 @@ def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]],
         one = len(columns) == 1
         ax = learning_curve(line, [values[i] for i in order], ax, label=said, xlabel=f"${letter(name)}$",
                             ylabel=axis_of(quantity) if one else "", log=log or (is_geometric(line), False), points=points,
-                            measured="experiment")
+                            told=told, measured=measured)
     return ax
 
 
@@ -251,31 +299,59 @@ def heat_map(across: tuple[str, Sequence[float]], up: tuple[str, Sequence[float]
              ax: Any = None, *, log: tuple[bool, bool] | None = None) -> Any:
     """A quantity over two parameters, `table[row of up][column of across]`, darker where it is larger; failed points stay white."""
     ax = new_axes(ax)
-    logs = log or (is_geometric(sorted(across[1])), is_geometric(sorted(up[1])))
-    sides = [_edges(values, log=on and min(values) > 0) for values, on in zip((across[1], up[1]), logs, strict=True)]
-    drawn = ax.pcolormesh(*sides, [_numbers(row) for row in table], cmap="viridis_r", shading="flat", rasterized=True)
-    for on, scale, axis in zip(logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
+    columns, rows = (sorted(range(len(values)), key=values.__getitem__) for _, values in (across, up))
+    x, y = [across[1][j] for j in columns], [up[1][i] for i in rows]
+    logs = log or (_by_ratio(x), _by_ratio(y))
+    sides = [_edges(values, log=on and values[0] > 0) for values, on in zip((x, y), logs, strict=True)]
+    drawn = ax.pcolormesh(*sides, [_numbers([table[i][j] for j in columns]) for i in rows], cmap="viridis_r", shading="flat",
+                          rasterized=True)
+    few = 5  # values that are ticks themselves
+    for values, on, scale, axis in zip((x, y), logs, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")
             _plain_ticks(axis)
+        if len(values) <= few:
+            axis.set_ticks(values, [f"{v:.4g}" for v in values])
+            axis.set_ticks([], minor=True)
     ax.figure.colorbar(drawn, ax=ax, label=axis_of(quantity))
     return _finish(ax, xlabel=f"${letter(across[0])}$", ylabel=f"${letter(up[0])}$", legend=False)
 
 
-def _edges(values: Sequence[float], *, log: bool) -> list[float]:
-    """Ends of the cells around values in order: halfway between neighbours, on a logarithmic axis their geometric mean.
+def _by_ratio(values: Sequence[float]) -> bool:
+    """Whether increasing values span a decade, nearly, and are spaced at least as evenly by ratios as by differences.
 
-    >>> _edges([1, 2, 4], log=False)
-    [0.5, 1.5, 3.0, 5.0]
+    >>> [_by_ratio(v) for v in ([0.1, 2], [0.5, 2], [1e-3, 1e-2, 0.03, 0.1], [0.2, 1.1, 2, 2.9], [0, 1, 10])]
+    [True, False, True, False, False]
+    """
+    if len(values) < 2 or values[0] <= 0 or values[-1] < 9*values[0]:
+        return is_geometric(values)
+    steps = [(b - a, math.log(b/a)) for a, b in itertools.pairwise(values)]
+    plain, ratio = (max(side)/min(side) for side in zip(*steps, strict=True))
+    return ratio <= plain
+
+
+def _edges(values: Sequence[float], *, log: bool) -> list[float]:
+    """Ends of the cells around increasing values: halfway between neighbours, on a logarithmic axis their geometric mean; where no
+    value has the other sign, none beyond 0, where many a parameter ends.
+
+    >>> _edges([1, 2, 4], log=False), _edges([0.5, 2], log=False), _edges([-1, 1], log=False)
+    ([0.5, 1.5, 3.0, 5.0], [0.0, 1.25, 2.75], [-2.0, 0.0, 2.0])
+    >>> _edges([0], log=False), _edges([-2, 0], log=False), _edges([0.1], log=False)
+    ([0.0, 0.5], [-3.0, -1.0, 0.0], [0.0, 0.6])
     >>> [round(v, 3) for v in _edges([1, 10, 100], log=True)]
     [0.316, 3.162, 31.623, 316.228]
     """
     if log:
-        return [math.exp(v) for v in _edges([math.log(v) for v in values], log=False)]
-    if len(values) == 1:
-        return [values[0] - 0.5, values[0] + 0.5]
+        return [math.exp(v) for v in _plain_edges([math.log(v) for v in values])]
+    edges = _plain_edges(values)
+    low, high = (0.0 if values[0] >= 0 else -math.inf), (0.0 if values[-1] <= 0 < -values[0] else math.inf)
+    return [min(max(v, low), high) for v in edges]
+
+
+def _plain_edges(values: Sequence[float]) -> list[float]:
     middles = [(a + b)/2 for a, b in itertools.pairwise(values)]
-    return [2*values[0] - middles[0], *middles, 2*values[-1] - middles[-1]]
+    first, last = (2*values[0] - middles[0], 2*values[-1] - middles[-1]) if middles else (values[0] - 0.5, values[0] + 0.5)
+    return [first, *middles, last]
 
 
 def level_lines(x: Sequence[float], y: Sequence[float], target: Sequence[Sequence[float]],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadInput, UnknownName
-from ..show.columns import Columned, ridge
+from ..show.columns import Columned, ridge, several
 from ..show.escape import cell
 from ..show.files import write_whole
 from .journal import PASSING, Packed, column_to_json, join_column
@@ -107,7 +107,7 @@ class Sweep(Columned):
         quantity : default: the test error, or else the first column that was solved for
         log : (x, y) whether an axis is logarithmic; by default where the values are spaced so
         """
-        from ..show.plots import along, heat_map
+        from ..show.plots import SHARED, along, heat_map, held_words, measured_words
 
         axes = {n: v for n, v in self.axes.items() if len(v) > 1} or dict(self.axes)
         if len(axes) > 2:
@@ -117,7 +117,10 @@ class Sweep(Columned):
         name = quantity or ("test_error" if "test_error" in self.columns else solved[0])
         if len(axes) == 1:
             (line,) = axes
-            return along(line, self[line].tolist(), {name: self[name].tolist()}, ax, log=log, points=self._measured(line, name))
+            held = {n: v[0] for n, v in self.table().items() if n != line and not several(v)}
+            return along(line, self[line].tolist(), {name: self[name].tolist()}, ax, log=log, points=self._measured(line, name),
+                         told=held_words({n: held[n] for n in SHARED if n in held}),
+                         measured=measured_words(held.get("simulated_dimension"), int(held.get("simulated_seeds", 0))))
         first, second = axes
         values = self.on_grid(name).reshape(len(axes[first]), len(axes[second]))
         return heat_map((first, axes[first]), (second, axes[second]), values.T.tolist(), name, ax, log=log)
@@ -126,8 +129,10 @@ class Sweep(Columned):
         """The experiment of a column, as the file of a curve holds it."""
         if (simulated := f"simulated_{name}") not in self.columns:
             return None
+        made = np.isfinite(self[simulated])
         error = self.columns.get(f"{simulated}_se")
-        return {"x": self[line].tolist(), "y": self[simulated].tolist()} | ({} if error is None else {"error": error.tolist()})
+        return {"x": self[line][made].tolist(), "y": self[simulated][made].tolist()} | (
+            {} if error is None else {"error": error[made].tolist()})
 
     def to_csv(self, path: Place | None = None) -> Path | str:
         """The table as CSV text, floats with the digits that give the same bits back; or written to `path`, which is returned.

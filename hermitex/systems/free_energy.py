@@ -41,13 +41,14 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     ----------
     phi : expression or text in the order parameters, their conjugates and parameters, with E(...) nodes and
         `Moreau` envelopes; its overall sign and factor do not matter
-    pairs : {order parameter: its conjugate}
+    pairs : {order parameter: its conjugate}, the conjugate None where it has none: {"q": "r", "m": None}
     parameters, observables, source, and further options : as in `System`
 
     Returns
     -------
     System
-        Stationarity in the conjugates gives the order parameters and the reverse. Conditions in which the unknowns of
+        Stationarity in the conjugates gives the order parameters and the reverse; an order parameter without a conjugate
+        has the condition d phi/dx = 0 of its own. Conditions in which the unknowns of
         their side occur linearly, with coefficients without unknowns, are solved for; others are left implicit, each
         under the unknown it belongs to. ``.derivation`` holds the steps.
 
@@ -77,11 +78,13 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     generic = {s: Dummy(s.name, positive=True) for s in loose}
     back = {d: s for s, d in generic.items()}
     form, couples = given.xreplace(generic), [(generic.get(x, x), generic.get(c, c)) for x, c in couples]
-    order, conjugates = [x for x, _ in couples], [c for _, c in couples]
-    raw = {v: variation(form, v) for v in (*order, *conjugates)}
+    order, conjugates = [x for x, c in couples if c is not None], [c for _, c in couples if c is not None]
+    alone = [x for x, c in couples if c is None]
+    unknowns = {*order, *conjugates, *alone}
+    raw = {v: variation(form, v) for v in (*order, *conjugates, *alone)}
     slopes = {v: shorten_expectations(slope) for v, (slope, _) in raw.items()}
-    equations = {**_solved([slopes[x] for x in order], conjugates, set(order + conjugates)),
-                 **_solved([slopes[c] for c in conjugates], order, set(order + conjugates))}
+    equations = {u: e for of, under in ((order, conjugates), (conjugates, order), (alone, alone))
+                 for u, e in _solved([slopes[v] for v in of], under, unknowns).items()}
     equations = {back.get(u, u): e.xreplace(back) for u, e in equations.items()}
     system = System(equations, parameters=parameters, observables=dict(observables or {}), source=source, **options)
     held = {s for n in form.atoms(Expectation) for s in n.free_symbols}
@@ -90,19 +93,21 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     return system
 
 
-def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[tuple[Symbol, Symbol]]]:
+def _read(phi: Any, pairs: Mapping[Any, Any], letters: Any) -> tuple[Expr, list[tuple[Symbol, Symbol | None]]]:
     if not isinstance(pairs, Mapping):
-        raise BadInput(f"free_energy: pairs are {{order parameter: its conjugate}}, {{'V': 'Vhat'}}, not {brief(pairs)}")
+        raise BadInput("free_energy: pairs are {order parameter: its conjugate, or None}, as {'V': 'Vhat', 'm': None}, "
+                       f"not {brief(pairs)}")
     form = parse(phi, {s.name: s for s in _declared(phi, pairs)} | declared(letters)) if isinstance(phi, str) else expression(
         _sums_kept(phi))
     by_name = {s.name: s for s in form.free_symbols}
-    named = [str(v) for couple in pairs.items() for v in couple]
+    named = [str(v) for x, c in pairs.items() for v in ((x,) if c is None else (x, c))]
     for name in named:
         if name not in by_name:
-            raise BadInput(f"free_energy: phi does not depend on {name}; it holds {', '.join(sorted(by_name))}")
+            raise BadInput(f"free_energy: phi does not depend on {name}; it holds {', '.join(sorted(by_name))}; "
+                           f"leave {name} out of the pairs")
     if len(set(named)) < len(named):
         raise BadInput(f"free_energy: a name occurs in two pairs: {', '.join(named)}")
-    return form, [(by_name[str(x)], by_name[str(c)]) for x, c in pairs.items()]
+    return form, [(by_name[str(x)], None if c is None else by_name[str(c)]) for x, c in pairs.items()]
 
 
 def _sums_kept(phi: Any) -> Any:

@@ -109,7 +109,8 @@ def _numbers(program: CompiledSystem, numbers: Mapping[str, Any]) -> dict[str, n
             raise UnknownName(name, program.names, "parameter")
     missing = [n for n in program.parameters if n not in numbers]
     if missing:
-        raise BadInput(f"solve: {', '.join(missing)} has no value; the parameters are {', '.join(program.parameters)}")
+        one, all_ = missing[0], ", ".join(missing)
+        raise BadInput(f"solve: {all_} {'has' if len(missing) == 1 else 'have'} no value; add {one}=..., or an equation for {one}")
     values = {}
     for name in program.parameters:
         try:

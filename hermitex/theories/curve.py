@@ -15,7 +15,7 @@ from hermitex.errors import BadInput, HermitexError, NotConverged, UnknownName
 from hermitex.hints import Axes, Flag, Value
 from hermitex.show.cite import Cited
 from hermitex.show.columns import Columned, ridge
-from hermitex.show.display import Shown, counted, letter, number, number_table, shorten
+from hermitex.show.display import Shown, letter, number_table, shorten
 from hermitex.solvers.solution import MARGINAL, UNSTABLE
 
 ERRORS = ("test_error", "train_error")
@@ -127,7 +127,7 @@ class Curve(Cited, Columned, Shown):
     # -- data --------------------------------------------------------------------------------------------------------
     def table(self) -> dict[str, list[Any]]:
         """Columns of equal length: the abscissa, every value (and its standard error), residual, stability, converged, the
-        experiment made at the same points, and the parameters that stayed fixed.
+        experiment if it was made at some of the points (nan at the others), and the parameters that stayed fixed.
         """
         columns: dict[str, Any] = {self.axis: self.alpha}
         for name, v in self.values.items():
@@ -137,11 +137,20 @@ class Curve(Cited, Columned, Shown):
         if not self.seeds:
             columns |= {"residual": self.residual, "stability": self.stability, "converged": self._good,
                         "reason": np.asarray(self.reason, dtype=object)}
-        if self.simulation is not None and len(self.simulation) == len(self) and np.allclose(self.simulation.alpha, self.alpha):
-            measured = {*self.simulation.values, *(f"{n}_se" for n in self.simulation.standard_error)}
-            columns |= {f"simulated_{k}": v for k, v in self.simulation.table().items() if k in measured}
+        if (s := self.simulation) is not None and (places := self._places(s.alpha)) is not None:
+            measured = {**s.values, **{f"{n}_se": e for n, e in s.standard_error.items()}}
+            for name, v in measured.items():
+                columns[f"simulated_{name}"] = np.full(self.alpha.shape, np.nan)
+                columns[f"simulated_{name}"][places] = v
+            columns |= {"simulated_seeds": len(s.seeds)}
+            columns |= {"simulated_dimension": s.parameters["dimension"]} if "dimension" in s.parameters else {}
         columns |= {k: v for k, v in self.parameters.items() if k not in columns and (isinstance(v, str) or np.ndim(v) == 0)}
         return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
+
+    def _places(self, points: np.ndarray) -> np.ndarray | None:
+        """Where in the axis these points are; None if one of them is none of its points."""
+        near = np.isclose(points[:, None], self.alpha, rtol=1e-12, atol=0)  # the same number, written and read
+        return near.argmax(axis=1) if near.any(axis=1).all() else None
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `hermitex curve --json`; a failed point is None, and infinity itself."""
@@ -217,6 +226,8 @@ class Curve(Cited, Columned, Shown):
             s = self.simulation
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
+            if told is not None and "dimension" in s.parameters and self.parameters.get("dimension") is None:
+                label = ", ".join(filter(None, (label, r"$d \to \infty$")))
         x, y = np.asarray(self.alpha, dtype=float), np.asarray(self[quantity], dtype=float)
         powers = self.axis in ("n", "samples") and _far(x)
         falls = quantity.endswith("error") and self.axis == "t" and _far(y[np.isfinite(y)])
@@ -239,39 +250,28 @@ class Curve(Cited, Columned, Shown):
         return f"${letter(self.axis)}{said}$"
 
     def _told(self, quantity: str) -> dict[str, str]:
-        """What holds along the curve, in words for a legend; of the spike either what made it or its own numbers."""
-        from hermitex.show.plots import axis_of
+        """What holds along the curve, in words for a legend."""
+        from hermitex.show.plots import axis_of, held_words
 
         known = self.parameters
-        derived = {"status"} | ({"r", "c", "gamma", "order"} if "alpha0" in known or "dimension" in known else set())
+        derived = {"status"}
         if "m0" in known and np.allclose(known["m0"], np.asarray(known.get("dimension") or np.inf, dtype=float)**-0.5, atol=0):
             derived.add("m0")
         if "seed" in known:
             derived |= {n for n in known if n.startswith("start_M")}
         if "gamma_2" in known:
             derived.add("theta")
-        words = {"theory": self.theory, "quantity": axis_of(quantity), "axis": self._abscissa()}
-        for name, v in self.parameters.items():
-            if name in derived or name.endswith("_exponent"):  # these follow from the others
-                continue
-            if isinstance(v, Mapping):
-                v = f"{name} = " + ", ".join(f"{a}:{b}" for a, b in v.items())
-            if isinstance(v, str):
-                v = f"${letter(name)}$ = {v}" if re.fullmatch(r"[\d./]+", v) else v  # an exact number
-                words[name] = v if len(v) <= 40 else f"{v[:37]}..."
-            elif np.ndim(v) == 0 and not isinstance(v, bool):
-                words[name] = f"${letter('d' if name == 'dimension' else name)} = {number(float(v), 4)}$"
-        return words
+        held = {n: v for n, v in known.items() if n not in derived and not n.endswith("_exponent")}  # these follow from the others
+        return {"theory": self.theory, "quantity": axis_of(quantity), "axis": self._abscissa(), **held_words(held)}
 
     def _measured(self, size: Any = None) -> str:
         """The legend of the experiment: its size (of several sizes, the given one) and its seeds."""
+        from hermitex.show.plots import measured_words
+
         s = self.simulation
         if s is None:
             return ""
-        size = s.parameters.get("dimension") if size is None else size
-        d = "" if size is None else f"$d = {size if isinstance(size, str) else int(size)}$"
-        seeds = counted(len(s.seeds), "seed") if s.seeds else ""
-        return ", ".join(filter(None, ("experiment", d, seeds)))
+        return measured_words(s.parameters.get("dimension") if size is None else size, len(s.seeds))
 
     def __repr__(self) -> str:
         return self._line(re.sub(r"\\mathrm\{(\w+)\}", r"\1", self.label).replace("$", "").replace("\\", ""))

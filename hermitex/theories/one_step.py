@@ -94,12 +94,8 @@ class OneStep(OneStepFamily):
         """The curve with its bounds, which are those of rows on the sphere, without a bias, as d -> oo."""
         curve, *others = super().panels(line, numbers)
         if self.rows == "sphere" and not (numbers.get("bias") or numbers.get("dimension") or free_parameters(self.sigma, self.g)):
-            from hermitex.theories.bounds import bounds  # not needed, and so not loaded, where nothing is explored
-
-            r, c, gamma = self._spike_at(line, numbers)
-            found = bounds(self.sigma, self.g, r=r, c=c, gamma=gamma)
-            limits = {"upper bound at the best ridge": found.upper, "lower bound": found.lower}
-            curve = replace(curve, lines={**curve.lines, **{n: (line.tolist(), [float(v)]*line.size) for n, v in limits.items()}})
+            limits = _limits(self.sigma, self.g, *self._spike_at(line, numbers))
+            curve = replace(curve, lines={**curve.lines, **{n: (line.tolist(), [v]*line.size) for n, v in limits.items()}})
         return [curve, *others]
 
     def slow_panels(self, line: np.ndarray, numbers: Mapping[str, float]) -> dict[str, Callable[[], Panel]]:
@@ -124,6 +120,14 @@ class OneStep(OneStepFamily):
         """The numbers checked, with r, c, gamma of the gradient step and epsilon = 1/dimension."""
         made = super().complete(numbers)
         return {**made, "epsilon": 1/made.get("dimension", np.asarray(np.inf))}
+
+
+@lru_cache(maxsize=1)  # a slider of the ridge leaves them alone
+def _limits(sigma: Activation, g: Target, r: float, c: float, gamma: float) -> dict[str, float]:
+    from hermitex.theories.bounds import bounds  # not needed, and so not loaded, where nothing is explored
+
+    found = bounds(sigma, g, r=r, c=c, gamma=gamma)
+    return {"upper bound at the best ridge": float(found.upper), "lower bound": float(found.lower)}
 
 
 @dataclass(frozen=True, repr=False)

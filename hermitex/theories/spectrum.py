@@ -38,8 +38,9 @@ class Spectrum(Cited, Shown):
     """The law of the feature covariance: x, density (arrays), edges [(low, high), ...], mass_at_zero, outlier.
 
     outlier : {"times": "n" or "p", "coefficient": E mu_0^2, "constant": the O(1) term, "value": at `dimension`, or None};
-    None if mu_0 = 0, and with several letters. outliers : the eigenvalues outside of the bulk at `dimension`, the largest first,
-    as zeros of the determinant; () without a dimension. `.stieltjes(z)` is m(z); on the real axis, its limit from above.
+    None if mu_0 = 0, and with several letters. outliers : the eigenvalues outside of the bulk, the largest first, as zeros of the
+    determinant. Unless mu_0 = 0 they grow with n = alpha d: without `dimension=` they are (), and `lacking` and the shown result
+    say so. `.stieltjes(z)` is m(z); on the real axis, its limit from above.
 
     Guarantee: the law of the limit d -> oo; the density of a finite sample fluctuates around it. See docs/promise.md.
 
@@ -63,6 +64,7 @@ class Spectrum(Cited, Shown):
     outlier: dict[str, Any] | None
     notes: tuple[str, ...] = ()
     outliers: tuple[float, ...] = ()
+    lacking: str = ""  # why outliers is () where there are some
     letters: Vocabulary = ONE
     fractions: tuple[float, ...] = (1.0,)
     rows: str = "sphere"
@@ -95,7 +97,8 @@ class Spectrum(Cited, Shown):
     def _summary(self) -> str:
         bulks = ", ".join(f"[{low:.6g}, {high:.6g}]" for low, high in self.edges)
         return (f"{self.sigma.name}, normalisation={self.normalisation}, bulk on {bulks or 'nothing'}, "
-                f"mass at zero {self.mass_at_zero:.6g}")
+                f"mass at zero {self.mass_at_zero:.6g}, "
+                f"outliers: {', '.join(f'{v:.6g}' for v in self.outliers) or self.lacking or 'none'}")
 
     def to_dict(self) -> dict[str, Any]:
         """The keys of ``hermitex spectrum --json``, without `stieltjes`; numbers, lists and texts."""
@@ -123,6 +126,7 @@ class Spectrum(Cited, Shown):
             o = self.outlier
             rows.append((r"\text{outlier}", rf"{o['coefficient']:.8g}\,{o['times']} + {o['constant']:.8g}"))
         rows += [(r"\text{outlier at this } d", f"{v:.10g}") for v in self.outliers]
+        rows += [(r"\text{outliers at finite } d", rf"\text{{{self.lacking}}}")] if self.lacking else []
         return formula_table(rows, title=rf"Spectrum of $\Phi^\top\Phi/{self.normalisation}$, σ = {self.sigma.name}")
 
     def plot(self, ax: Axes | None = None, *, histogram: np.ndarray | Sequence[float] | None = None, bins: int = 60,
@@ -173,7 +177,7 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     r, c : spike and bulk variance of the features (c > 0);   alpha, beta : n/d and p/d, positive
     normalisation : "p" for Phi^T Phi/p, "n" for Phi^T Phi/n
     points : number of points at which the density is given, spread over the bulks, dense at their edges
-    dimension : d, for the outliers: n = alpha d
+    dimension : d, for the values of outliers, which grow with n = alpha d unless mu_0 = 0
     vocabulary, fractions, norms, biases : values u_k of the readout before the step, their shares of the neurons (default equal),
         the squared row norms c_k (default c) and biases b_k (default 0): letter k has the spike r u_k. Norms that fluctuate by
         O(1) are letters with equal u_k
@@ -246,8 +250,11 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     x, density = _density(equations, bulks, points)
     edges = tuple((low*unit, (np.inf if grows and i == len(bulks) - 1 else high*unit)) for i, (low, high) in enumerate(bulks))
     found: tuple[float, ...] = ()
-    if d is not None:
-        functions = [(mu_0, alpha*d*pi), (kappa[:, None]*mu_1, alpha*pi*sizes)]
+    mean = bool(np.any(w @ mu_0**2 > 1e-26*(w @ (mu_0**2 + sizes*mu_1**2 + rest))))  # 1e-26: a mu_0 of roundings is none
+    lacking = "give dimension=, they grow with n = alpha d" if mean and d is None else ""
+    if not lacking:
+        functions = [(mu_0, alpha*d*pi)] if mean and d is not None else []
+        functions.append((kappa[:, None]*mu_1, alpha*pi*sizes))
         if rows == "gaussian":  # d Var |w|^2 = 2 c^2, nu = d mu_0/dc
             nu = [mu(smoothed.activation, 2)(u*kappa + b, r=1.0, c=v)/2 for u, v, b in zip(spikes, sizes, shifts, strict=True)]
             functions.append((np.stack(nu, axis=1), alpha*pi*2*sizes**2))
@@ -255,7 +262,7 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     own = _outlier(known, equations, normalisation, d) if pi.size == 1 else None
     letters = letters._replace(c=tuple(map(float, sizes)))
     return Spectrum(smoothed.activation, r, c, alpha, beta, normalisation, x*unit, density/unit, edges, zero, own, tuple(notes),
-                    found, letters, tuple(map(float, pi)), rows, equations)
+                    found, lacking, letters, tuple(map(float, pi)), rows, equations)
 
 
 def _letters(vocabulary: Any, fractions: Any, norms: Any, biases: Any) -> tuple[Vocabulary, Array]:

@@ -145,6 +145,8 @@ X = '[equations]\nx = "1/(1 + x + alpha)"\n'
 @pytest.mark.parametrize("text, told", [
     ("", "[equations]: a spec has a theory or at least one equation"),
     ("x = ", "not TOML"),
+    ("[equations]\nx = 1/(1 + x)  # mine", 'a formula is a text in quotes, x = "1/(1 + x)"'),
+    ('[theory]\nname = "one-step"', 'on a line above the sections, theory = "..."'),
     ("[equation]\nx = '1'", "[equation]: unknown section 'equation'; did you mean equations"),
     ("equations = 3", "[equations]: it is a section"),
     ("name = 3\n" + X, "name: it is a text"),

@@ -168,6 +168,22 @@ def test_a_legend_says_what_differs_and_says_it_once(make, other, told):
     assert ax.get_legend_handles_labels()[1] == told
 
 
+def test_one_curve_says_what_it_is_of_and_so_does_its_file(tmp_path):
+    """sigma, g and lam over the entries; the experiment, made at 8 of the 9 points, keeps its entry in a file."""
+    theory, at = hx.theories.one_step("tanh", "sin"), dict(alpha=[0.5, 1, 2, 3, 4, 5, 6, 7, 8], lam=0.1, alpha0=2, eta=1)
+    found = hx.curve(theory, simulate={"model": "network", "dimension": 20, "seeds": 2}, **at)
+    ax = found.plot()
+    assert ax.get_legend().get_title().get_text() == r"$\sigma$ = tanh, $g$ = sin, $\lambda = 0.1$"
+    entries = [r"$\alpha_0 = 2$, $\eta = 1$, $d \to \infty$", "experiment, $d = 20$, 2 seeds"]
+    assert ax.get_legend_handles_labels()[1] == entries
+    back = hx.load(found.to_csv(tmp_path/"curve.csv"))
+    read = back.plot()
+    assert read.get_legend_handles_labels()[1] == entries[1:]
+    assert read.get_legend().get_title().get_text() == "$\\sigma$ = tanh, $g$ = sin, $\\lambda = 0.1$\n$\\alpha_0 = 2$, $\\eta = 1$"
+    measured = np.isfinite(back["simulated_test_error"])
+    np.testing.assert_array_equal(back["simulated_test_error"][measured], found.simulation.test_error)
+
+
 def test_a_curve_that_is_read_back_shows_its_experiment(tmp_path):
     (tmp_path/"curve.csv").write_text("alpha,test_error,simulated_test_error,simulated_test_error_se\n1,0.5,0.52,0.01\n2,0.25,0.24,0.02\n")
     ax = hx.load(tmp_path/"curve.csv").plot()

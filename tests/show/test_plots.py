@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 
+import numpy as np
 import pytest
 
 import hermitex as hx
@@ -103,6 +104,18 @@ def test_labels_say_what_differs(told, labels):
     assert [t.get_text() for t in ax.get_legend().get_texts()] == labels
 
 
+def test_the_title_of_a_legend_says_what_all_lines_share():
+    of = plots.held_words({"sigma": "tanh", "target": "tanh", "lam": 0.1, "Delta": 0.0, "alpha0": 2.0, "r": 0.5, "loss": "square"})
+    ax = plots.learning_curve(ALPHA, [1, 2, 3, 4], label="a", told={"theory": "a", **of})
+    assert ax.get_legend().get_title().get_text() == "$\\sigma$ = tanh, $g$ = tanh, $\\lambda = 0.1$\n$\\alpha_0 = 2$"
+    exact = of | plots.held_words({"network": "exact", "sigma": "erf"})
+    ax = plots.learning_curve(ALPHA, [1, 2, 3, 4], ax, label="a", told={"theory": "a", **exact})
+    assert ax.get_legend().get_title().get_text() == "$g$ = tanh, $\\lambda = 0.1$, $\\alpha_0 = 2$"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["tanh", "erf, exact network"]
+    own = plots.learning_curve(ALPHA, [1, 2, 3, 4], ax, label="mine")
+    assert own.get_legend().get_title().get_text() == ""  # nobody knows what holds along a line of the user's own
+
+
 def test_an_experiment_has_one_entry():
     ax = None
     for k in range(2):
@@ -114,6 +127,17 @@ def test_negative_coefficients_are_hollow():
     ax = plots.stem([0, 1, 2], [0.5, -0.25, 0.1], log=True)
     hollow = [line for line in ax.get_lines() if line.get_label() == "negative"]
     assert [list(v) for v in hollow[0].get_data()] == [[1], [0.25]]
+
+
+@pytest.mark.parametrize(("values", "edges", "scale"), [
+    ([0.5, 2], [0, 1.25, 2.75], "linear"), ([0.1, 1e-3, 1e-2], [10**-3.5, 10**-2.5, 10**-1.5, 10**-0.5], "log"),
+    ([0.2, 5], [0.04, 1, 25], "log"), ([0, 0.1], [0, 0.05, 0.15], "linear"), ([-1, 1], [-2, 0, 2], "linear")])
+def test_cells_stay_on_their_side_of_0(values, edges, scale):
+    """Rows in order, whatever order they came in; a row of few values has its ticks at them."""
+    ax = plots.heat_map(("alpha", [1, 2]), ("beta", values), [[v, -v] for v in values], "test_error")
+    mesh = ax.collections[0]
+    assert np.allclose(mesh.get_coordinates()[:, 0, 1], edges) and ax.get_yscale() == scale
+    assert np.allclose(mesh.get_array()[:, 0], sorted(values)) and list(ax.get_yticks()) == sorted(values)
 
 
 def test_a_heat_map_has_a_row_for_each_value_that_goes_up():

@@ -202,6 +202,34 @@ def test_names_that_phi_does_not_hold():
         free_energy(V*Vhat - V, {"t": Vhat})
     with pytest.raises(BadInput, match="two pairs"):
         free_energy(V*Vhat*q, {V: Vhat, q: Vhat})
+    with pytest.raises(BadInput, match="two pairs"):
+        free_energy(V*Vhat, {V: Vhat, Vhat: None})
+    with pytest.raises(BadInput, match="depend on q; it holds V, Vhat; leave q out"):
+        free_energy(V*Vhat, {V: Vhat, q: None})
+
+
+def test_a_letter_alone_is_stationary_beside_pairs():
+    """The Hopfield model: q with r, m alone; the equations of Amit, Gutfreund and Sompolinsky by NumPy, and m's written by hand."""
+    coupled = "alpha*beta*r*(1 - q)/2 + alpha/(2*beta)*(log(1 - beta*(1 - q)) - beta*q/(1 - beta*(1 - q)))"
+    local, letters = "E(log(2*cosh(beta*(m + sqrt(alpha*r)*z))), z)/beta", {"r": "positive"}
+    system = free_energy(f"{coupled} + m**2/2 - {local}", {"q": "r", "m": None}, symbols=letters)
+    found = system.solve(alpha=0.05, beta=5, start={"q": 0.9, "r": 1, "m": 0.95})
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    t = np.tanh(5*(found["m"] + np.sqrt(0.05*found["r"])*x))
+    expected = w @ t/w.sum(), w @ t**2/w.sum(), found["q"]/(1 - 5*(1 - found["q"]))**2
+    np.testing.assert_allclose([found[n] for n in ("m", "q", "r")], expected, rtol=1e-9)
+    pair = free_energy(f"{coupled} - {local}", {"q": "r"}, symbols=letters).equations
+    by_hand = hx.System({**{str(u): e for u, e in pair.items()}, "m": "E(tanh(beta*(m + sqrt(alpha*r)*z)), z)"})
+    again = by_hand.solve(alpha=0.05, beta=5, start={"q": 0.9, "r": 1, "m": 0.95})
+    assert all(abs(again[n] - found[n]) < 1e-12 for n in ("m", "q", "r"))
+
+
+def test_a_letter_alone_has_the_derivative_of_phi():
+    """d/dm of Curie and Weiss's free energy; a field of the wrong sign is another equation."""
+    weiss = {s: free_energy(f"beta*m**2/2 - log(cosh(beta*(m {s} h)))", {"m": None}, symbols={"h": "real"}) for s in "+-"}
+    found = weiss["+"].solve(beta=1.5, h=0.1, start={"m": 0.5})["m"]
+    assert abs(found - np.tanh(1.5*(found + 0.1))) < 1e-12
+    assert abs(weiss["-"].solve(beta=1.5, h=0.1, start={"m": 0.5})["m"] - found) > 0.01
 
 
 def test_public_name_and_text():

@@ -213,6 +213,16 @@ def test_eigenvalues_of_letters_agree_within_three_standard_errors(letters):
     assert np.abs(off).max() < 3 and abs(found["below"] - found["expected"]) < 0.01
 
 
+def test_outliers_without_a_dimension_say_what_they_need_or_need_none():
+    at = dict(r=0.5, c=1, alpha=2, beta=1)
+    plain = spectrum("relu", **at)
+    assert plain.outliers == () and all("give dimension=" in shown for shown in (repr(plain), plain._repr_html_()))
+    known = spectrum("relu", **at, dimension=100)
+    assert f"outliers: {known.outliers[0]:.6g}" in repr(known) and "give" not in known._repr_html_()
+    of_norms = [spectrum("He2", r=0, alpha=20, beta=1, rows="gaussian", dimension=d).outliers for d in (None, 1e3)]
+    assert len(of_norms[0]) == 1 and np.allclose(*of_norms, rtol=1e-12)  # mu_0 = 0: no n enters
+
+
 def test_outliers_are_drawn_and_listed():
     law = spectrum("relu", r=1, alpha=2, beta=0.8, dimension=500, vocabulary=[1, 1], norms=[0.4, 2], points=60)
     ax = law.plot()

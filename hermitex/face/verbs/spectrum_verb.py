@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(output.dumps(found))
         return cli.ANSWERED
-    for line in _lines(found):
+    for line in _lines(found, "give --dimension" if law.lacking else "none"):
         print(line)
     for note in found["notes"]:
         cli.print_err(note)
@@ -75,17 +75,17 @@ def _complex(text: str) -> complex:
         raise cli.BadInput(f"--at: {text[:40]!r} is not a complex number; write 0.5i or 1+0.1i") from None
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
+def _lines(found: dict[str, Any], otherwise: str) -> list[str]:
     lines = [f"bulk          [{low:.10g}, {high:.10g}]" for low, high in found["edges"]]
     lines.append(f"mass at zero  {found['mass_at_zero']:.10g}")
     if found["outlier"]:
         o = found["outlier"]
-        at = f" = {o['value']:.10g}" if o["value"] is not None else ""
+        at = f" = {o['value']:.10g}" if o["value"] is not None else f"; {otherwise} for its value"
         lines.append(f"outlier       {o['coefficient']:.10g} {o['times']} + {o['constant']:.10g}{at}")
-    elif "vocabulary" not in found:
+    elif "vocabulary" not in found and "outliers" not in found:
         lines.append("outlier       none: mu_0 = 0")
-    if "vocabulary" in found:
-        lines.append("outliers      " + (", ".join(f"{v:.10g}" for v in found.get("outliers", ())) or "give --dimension"))
+    else:
+        lines.append("outliers      " + (", ".join(f"{v:.10g}" for v in found.get("outliers", ())) or otherwise))
     lines.append(f"first moment  {found['first_moment']:.10g}")
     if s := found.get("simulation"):
         error = s["standard_error"]

@@ -16,6 +16,7 @@ import numpy as np
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.kernels import quadrature
+from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.budget import checkpoint, effort
 from hermitex.symbols import z
 from hermitex.theories.conditional_coefficients import activation_of, in_floats, mu, mu_star
@@ -92,8 +93,15 @@ class Target:
         """The rows, an average at each node: shape (directions + 2, nodes)."""
         if self.rho == 0:
             return np.stack([self.function(self.gamma*x), np.zeros_like(x), np.zeros_like(x)])
-        at, g = {"r": self.gamma, "c": self.rho}, self.activation
-        return np.stack([mu(g, 0)(x, **at), np.sqrt(self.rho)*mu(g, 1)(x, **at), mu_star(g).squared(x, **at)])
+        return _averages_of(self.activation, self.gamma, x.tobytes())
+
+
+@lru_cache(maxsize=16)  # a slider that moves the spike alone asks for the same averages again, which take half of its time
+def _averages_of(g: Activation, gamma: float, nodes: bytes) -> Array:
+    """h, h_1 and h_star^2, one row each, at nodes given as the bytes of an array."""
+    x, rho = np.frombuffer(nodes), (1 - gamma)*(1 + gamma)
+    at = {"r": gamma, "c": rho}
+    return np.stack([mu(g, 0)(x, **at), np.sqrt(rho)*mu(g, 1)(x, **at), mu_star(g).squared(x, **at)])
 
 
 def project(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Array) -> Projection:
