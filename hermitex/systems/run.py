@@ -117,9 +117,9 @@ class Run:
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
                 resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or is_time_up()
-                lost = [self.rounds >= chances or "runs to" in str(r) for r in found.reason]
+                lost = self.rounds >= chances
                 solved = np.asarray(found.converged)
-                end = end | (~solved & np.array(lost))
+                end = end | (~solved & lost)
                 done = good | resting | end
                 if done.any():
                     error = SolutionError(self, verdict)
