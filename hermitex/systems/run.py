@@ -120,7 +120,8 @@ class Run:
                 lost = self.rounds >= chances
                 solved = np.asarray(found.converged)
                 end = end | (~solved & lost)
-                done = good | resting | end
+                unseen = np.broadcast_to(self.quad.unseen & (not self.quad.far), (self.points,))
+                done = (good | resting | end) & ~unseen
                 if done.any():
                     error = SolutionError(self, verdict)
                     felt = done & error.finite & (solved | ~end)  # elsewhere other nodes say nothing
@@ -133,11 +134,16 @@ class Run:
                 ended = self._finish(found, verdict, error, done, sure) if done.any() else found
             if done.all():
                 return ended
-            # What needs finer rules goes on without the others, and what is not solved without what is.
-            groups = [k for k in (np.flatnonzero(~done & solved), np.flatnonzero(~done & ~solved)) if k.size]
-            self.guess = {u: found[u] for u in self.program.unknowns}
-            if groups[0].size < self.points:
-                parts = [(k, self.part(k).solution()) for k in groups]
+            # What needs finer rules goes on without the others, what is not solved without what is, and where an average was 0 at
+            # all nodes from the beginning, on nodes out to where exp(-x^2/2) underflows.
+            begun = {**dict.fromkeys(self.program.unknowns, np.nan), **self.guess}
+            self.guess = {u: np.where(unseen, begun[u], found[u]) for u in self.program.unknowns}
+            groups = [k for k in map(np.flatnonzero, (unseen, ~(unseen | done) & solved, ~(unseen | done) & ~solved)) if k.size]
+            if unseen.any() or groups[0].size < self.points:
+                rest = [self.part(k) for k in groups]
+                if unseen.any():
+                    rest[0].quad.farther()
+                parts = [(k, one.solution()) for k, one in zip(groups, rest, strict=True)]
                 parts += [(k, select_points(ended, k)) for k in [np.flatnonzero(done)] if k.size]
                 return merge_solutions(parts, self.points, self.program.unknowns, parts[0][1].origin)
 
@@ -146,6 +152,8 @@ class Run:
         verdict: State = {}
         self.used = self.quad.arrays()
         if not found.all_converged or not self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT)):
+            return None
+        if self.quad.axes and any(np.any(np.equal(v, 0.0)) for v in verdict.values()):  # it may lie beyond all nodes
             return None
         error = SolutionError(self, verdict)
         self.drift = error.elsewhere()
