@@ -116,10 +116,8 @@ class Run:
                 last, self.moved = self.moved, self.how_far(self.before, values)
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
-                resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or is_time_up()
-                lost = self.rounds >= chances
-                solved = np.asarray(found.converged)
-                end = end | (~solved & lost)
+                resting, solved = np.maximum(last, self.moved) <= quality, np.asarray(found.converged)
+                end = (self.rounds == _REFINEMENTS or is_time_up()) | (~solved & (self.rounds >= chances))
                 unseen = np.broadcast_to(self.quad.unseen & (not self.quad.far), (self.points,))
                 done = (good | resting | end) & ~unseen
                 if done.any():
@@ -342,7 +340,9 @@ class Run:
         quadrature = np.maximum(self.drift, np.where(held, 0.0, rough))
         worst = error.worst  # before rounding alone is looked at, which names another one
         lost = self._lost(error, ok, done, quadrature)
-        far = np.maximum(quadrature, lost) + error.rounding
+        far = np.maximum(np.maximum(quadrature, lost) + error.rounding, np.finfo(float).eps/2)  # a double is known no better
+        if self.quad.axes and np.any(ok & done):
+            far = far + error.of_sums()
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done & ok], initial=0.0))
