@@ -161,12 +161,13 @@ def blocks(first: int = 2048, order: int = 32) -> Rule:
     >>> bool(abs(rule.weights @ (rule.nodes + 1)**-1.5 - 2.612375348685488) < 1e-14)
     True
     """
-    count = int(np.floor(240 - np.log2(first)))
+    count, n = int(np.floor(240 - np.log2(first))), np.arange(order)
+    slope = np.where(n % 2 == 0, n*(n + 1.0), 0.0)  # P_n'(1) - P_n'(-1) of Legendre polynomials
     nodes, levels = [np.arange(first, dtype=float)], [[np.ones(first)] for _ in range(3)]
     for j in range(count):
         start = first*2.0**j  # as many terms as the number of its first one
         places = np.round((start - 1)*(1 - np.cos(np.pi*(np.arange(order) + 0.5)/order))/2)
-        sums = _block_sums(start, order)
+        sums = np.where(n == 0, start, -slope*2/start/24)  # an integral, and the first term of Euler and Maclaurin
         nodes.append(start + places)
         for k, level in enumerate(levels):
             w, kept = np.zeros(order), slice(2**k//2, None, 2**k)
@@ -180,15 +181,6 @@ def blocks(first: int = 2048, order: int = 32) -> Rule:
 def _on_block(places: np.ndarray, terms: float) -> np.ndarray:
     """Places 0, ..., terms - 1 of a block on (-1, 1), each in the middle of its own part."""
     return (2*places + 1)/terms - 1
-
-
-def _block_sums(terms: float, order: int) -> np.ndarray:
-    """The sums of Legendre polynomials over a block: an integral, and the first term of Euler and Maclaurin where it has many."""
-    if terms <= 2**14:
-        return np.polynomial.legendre.legvander(_on_block(np.arange(terms), terms), order - 1).sum(axis=0)
-    n = np.arange(order)
-    slope = np.where(n % 2 == 0, n*(n + 1.0), 0.0)  # P_n'(1) - P_n'(-1)
-    return np.where(n == 0, terms, -slope*2/terms/24)
 
 
 def _density(x: np.ndarray) -> np.ndarray:
