@@ -214,6 +214,7 @@ class SolutionError:
                 rest = np.where(self.still[k], 0.0, rest)
                 new = x + np.einsum("bij,jb->ib", self.inverse[k], rest)  # NaN without an inverse, but where x = x says nothing
                 new = np.where(self.singular[k] & (rest == 0).all(axis=0), x, new)
+            new = new if exact else new.astype(float)
             s |= {u: v.reshape(self.run.column(0*v).shape) for u, v in zip(block.unknowns, new, strict=True)}
         return s
 

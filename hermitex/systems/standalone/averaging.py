@@ -51,7 +51,8 @@ class Axis:
     @property
     def size(self):
         """The number of its nodes, without further break points."""
-        return {"counting": self.terms + 226*28*(self.terms == MANY), "fields": int(16/self.step)}.get(self.kind, (len(self.base) - 1)*len(self.nodes[False][0]))
+        other = {"counting": self.terms + 226*28*(self.terms == MANY), "fields": int(16/self.step)}
+        return other.get(self.kind, (len(self.base) - 1)*len(self.nodes[False][0]))
 
     def along(self, values):
         """A vector laid along its axis."""
