@@ -373,10 +373,12 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim
             if claim:
                 return e
             raise
-        if done is None or done.has(Sum):
+        if done is None or done.has(Sum, S.ComplexInfinity, S.NaN):  # 1/(k (k + x)) in two parts, neither of which has a sum
             if claim:
                 return e
             done = over_numbers(e)
+        if done.is_infinite and not claim:
+            raise BadInput(f"{e} has no finite value: its terms add up to infinity")
         return _read(done, indices, lengths, claim)
     found = []
     for variable, low, high in e.limits:

@@ -19,6 +19,7 @@ from sympy import Symbol
 
 from hermitex.errors import HermitexError, UnknownName
 from hermitex.kernels.generated_text import Names, comment_text, docstring_text, literal
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.systems.export_template import FILE, FLOW_FILE, PLACES
 from hermitex.systems.export_verification import verify_text
 from hermitex.systems.trajectory import TIME
@@ -183,7 +184,8 @@ def _formulas(system: Any) -> str:
     for title, formulas in (("where", system.where), ("and, of the solution,", system.observables)):
         if formulas:
             parts += [title, "\n".join(line(k.name, v) for k, v in formulas.items())]
-    parts.append("E(f, x, ...) is the mean of f over independent standard normals x, ...")
+    if any(e.has(Expectation) for e in system._all()):
+        parts.append("E(f, x, ...) is the mean of f over independent standard normals x, ...")
     if not flow:
         parts.append("The equations fall into blocks, solved in this order:\n\n" + "\n".join(
             f"    {k}. {b}" for k, b in enumerate(system.blocks, start=1)))

@@ -28,6 +28,7 @@ from hermitex.symbolic.moreau import has_nodes
 from hermitex.symbolic.parsing import expression, parse
 from hermitex.symbolic.text.text_names import declared
 from hermitex.symbols import FIELD, is_normal_name
+from hermitex.systems.alike_terms import joined_sums
 from hermitex.systems.derivatives import derivative
 from hermitex.systems.gaussian_fields import shorten_expectations, variation
 from hermitex.systems.system import System
@@ -115,7 +116,7 @@ def _sums_kept(phi: Any) -> Any:
     if not isinstance(phi, Expr):
         return phi
     outside = phi.replace(lambda e: isinstance(e, Expectation) and e.body.has(Sum), _sums_outside)
-    return outside.replace(lambda e: isinstance(e, Sum) and e.has(Expectation), over_numbers)
+    return joined_sums(outside.replace(lambda e: isinstance(e, Sum) and e.has(Expectation), over_numbers))
 
 
 def _sums_outside(node: Expectation) -> Expr:

@@ -116,11 +116,10 @@ class Run:
                 last, self.moved = self.moved, self.how_far(self.before, values)
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
-                resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or is_time_up()
-                lost = [self.rounds >= chances or "runs to" in str(r) for r in found.reason]
-                solved = np.asarray(found.converged)
-                end = end | (~solved & np.array(lost))
-                done = good | resting | end
+                resting, solved = np.maximum(last, self.moved) <= quality, np.asarray(found.converged)
+                end = (self.rounds == _REFINEMENTS or is_time_up()) | (~solved & (self.rounds >= chances))
+                unseen = np.broadcast_to(self.quad.unseen & (not self.quad.far), (self.points,))
+                done = (good | resting | end) & ~unseen
                 if done.any():
                     error = SolutionError(self, verdict)
                     felt = done & error.finite & (solved | ~end)  # elsewhere other nodes say nothing
@@ -133,11 +132,16 @@ class Run:
                 ended = self._finish(found, verdict, error, done, sure) if done.any() else found
             if done.all():
                 return ended
-            # What needs finer rules goes on without the others, and what is not solved without what is.
-            groups = [k for k in (np.flatnonzero(~done & solved), np.flatnonzero(~done & ~solved)) if k.size]
-            self.guess = {u: found[u] for u in self.program.unknowns}
-            if groups[0].size < self.points:
-                parts = [(k, self.part(k).solution()) for k in groups]
+            # What needs finer rules goes on without the others, what is not solved without what is, and where an average was 0 at
+            # all nodes from the beginning, on nodes out to where exp(-x^2/2) underflows.
+            begun = {**dict.fromkeys(self.program.unknowns, np.nan), **self.guess}
+            self.guess = {u: np.where(unseen, begun[u], found[u]) for u in self.program.unknowns}
+            groups = [k for k in map(np.flatnonzero, (unseen, ~(unseen | done) & solved, ~(unseen | done) & ~solved)) if k.size]
+            if unseen.any() or groups[0].size < self.points:
+                rest = [self.part(k) for k in groups]
+                if unseen.any():
+                    rest[0].quad.farther()
+                parts = [(k, one.solution()) for k, one in zip(groups, rest, strict=True)]
                 parts += [(k, select_points(ended, k)) for k in [np.flatnonzero(done)] if k.size]
                 return merge_solutions(parts, self.points, self.program.unknowns, parts[0][1].origin)
 
@@ -146,6 +150,8 @@ class Run:
         verdict: State = {}
         self.used = self.quad.arrays()
         if not found.all_converged or not self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT)):
+            return None
+        if self.quad.axes and any(np.any(np.equal(v, 0.0)) for v in verdict.values()):  # it may lie beyond all nodes
             return None
         error = SolutionError(self, verdict)
         self.drift = error.elsewhere()
@@ -334,7 +340,9 @@ class Run:
         quadrature = np.maximum(self.drift, np.where(held, 0.0, rough))
         worst = error.worst  # before rounding alone is looked at, which names another one
         lost = self._lost(error, ok, done, quadrature)
-        far = np.maximum(quadrature, lost) + error.rounding
+        far = np.maximum(np.maximum(quadrature, lost) + error.rounding, np.finfo(float).eps/2)  # a double is known no better
+        if self.quad.axes and np.any(ok & done):
+            far = far + error.of_sums()
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done & ok], initial=0.0))

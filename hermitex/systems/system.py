@@ -27,6 +27,7 @@ from hermitex.symbolic.integral_averages import read_integrals
 from hermitex.symbolic.law_constraints import Condition, apart
 from hermitex.symbolic.laws import refuse_loose
 from hermitex.symbolic.parsing import expression, to_text
+from hermitex.systems.alike_terms import joined_sums
 from hermitex.systems.blocks import Block, Equation, find_blocks
 from hermitex.systems.compiled_system import CompiledSystem, DeferredProgram, compile_program
 from hermitex.systems.complex_unknowns import write_by_parts
@@ -136,7 +137,7 @@ class System(Shown):
             put(self, part, found)
         same = symbols.one_name(*(e for part in _FORMULAS for pair in getattr(self, part).items() for e in pair))
         for part in _FORMULAS:
-            put(self, part, {k.xreplace(same): v.xreplace(same) for k, v in getattr(self, part).items()})
+            put(self, part, {k.xreplace(same): joined_sums(v.xreplace(same)) for k, v in getattr(self, part).items()})
         if ends := moving_ends(self.domain, known):
             self._place({u: (lo.xreplace(same), hi.xreplace(same)) for u, (lo, hi) in ends.items()})
         self._take_conditions(same, declared)

@@ -350,12 +350,18 @@ def test_a_sum_over_given_numbers_in_a_file(tmp_path):
 
 
 def test_a_sum_that_cannot_be_added_up_is_refused():
-    """1/(k + q) has no sum, and what falls as k^(-3/2) has no digits after a million terms."""
+    """1/(k + q) has no sum, and what falls as 1/(k log(k)^2) has no digits after 2^240 terms."""
     q, k = Symbol("q", positive=True), Symbol("k", integer=True)
     with pytest.raises((BadInput, NotConverged)):
         hx.System({"x": Sum(1/(k + q), (k, 1, oo))}).solve(q=1)
     with pytest.raises(NotConverged, match="error"):
-        hx.System({"x": Sum(1/(k + q)**Rational(3, 2)/(1 + log(k + q)), (k, 1, oo))}).solve(q=1)
+        hx.System({"x": Sum(1/((k + q)*log(k + q)**2), (k, 1, oo))}).solve(q=1)
+    found = hx.System({"x": Sum(1/(k + q)**Rational(3, 2)/(1 + log(k + q)), (k, 1, oo))}).solve(q=1)
+    with mpmath.workdps(20):
+        half = mpmath.mpf(3)/2
+        rest = mpmath.quad(lambda u: mpmath.exp(-u/2)/(1 + u), [mpmath.log(10_000 + mpmath.mpf(1)/2), 12, 20, 40, 80, 160])
+        total = mpmath.fsum(1/(j**half*(1 + mpmath.log(j))) for j in map(mpmath.mpf, range(2, 10_001))) + rest
+    assert found["x"] == pytest.approx(float(total), rel=1e-12)
 
 
 def test_a_sum_of_numbers_comes_back_as_text():
@@ -363,3 +369,23 @@ def test_a_sum_of_numbers_comes_back_as_text():
     system = hx.System({q: Sum(1/(k + q)**2, (k, 2, 1500))})
     again = hx.System(system.to_dict()["equations"], symbols="q>0")
     assert again.equations[q] == system.equations[q] and str(system.equations[q]) == "Sum((k + q)**(-2), (k, 2, 1500))"
+
+
+@pytest.mark.parametrize(("term", "exact"), [
+    (lambda k, q: 1/(k**2 + q), lambda q: (mpmath.pi*mpmath.sqrt(q)*mpmath.coth(mpmath.pi*mpmath.sqrt(q)) - 1)/(2*q)),
+    (lambda k, q: 1/(k**2*(1 + q/k)), lambda q: mpmath.harmonic(q)/q),
+    (lambda k, q: k**Rational(-13, 10)/(1 + q), lambda q: mpmath.zeta("1.3")/(1 + q)),
+    (lambda k, q: log(1 + q/k**2), lambda q: mpmath.log(mpmath.sinh(mpmath.pi*mpmath.sqrt(q))/(mpmath.pi*mpmath.sqrt(q)))),
+])
+def test_an_endless_power_law_sum(term, exact):
+    """To the digits of doubles in a session, by mpmath's closed forms; what falls more slowly says how far it is off."""
+    q, k = Symbol("q", positive=True), Symbol("k", integer=True, positive=True)
+    found = hx.System({q: Rational(1, 2) + Sum(term(k, q), (k, 1, oo))/10}).solve()
+    left = 0.5 + exact(mpmath.mpf(found["q"]))/10 - found["q"]
+    assert abs(left) < 1e-14 and found.error < 1e-12
+
+
+def test_an_endless_power_law_sum_in_a_file(tmp_path):
+    k, a = Symbol("k", integer=True, positive=True), Symbol("a", positive=True)
+    done = hx.System({q: a + Sum(1/(k**2 + q), (k, 1, oo))/10}).export(tmp_path/"sum.py")
+    assert done.deviation < 1e-13

@@ -318,6 +318,17 @@ def test_a_sum_of_averages_stays_one():
     np.testing.assert_allclose(poisson(*at, 3, 0.5, 0.2, most), at, rtol=1e-10)
 
 
+def test_a_sum_of_averages_that_python_adds_up_is_one():
+    """61 counts took minutes term by term; what is not alike stays as it is written."""
+    def mean(y):
+        return E(exp(y*NU - exp(NU))/factorial(y)*Moreau(exp(F) - y*F, F, OMEGA, V), z1, z2)
+
+    written = free_energy(coupling() - alpha*sum(map(mean, range(61))) - 2*alpha*mean(70), PAIRS)
+    n = Symbol("n", integer=True, nonnegative=True)
+    summed = free_energy(coupling() - alpha*Sum(mean(n), (n, 0, 60)) - 2*alpha*mean(70), PAIRS)
+    assert written.equations[Vhat].has(ArraySum) and written.equations == summed.equations
+
+
 def test_an_average_of_a_sum_is_a_sum_of_averages():
     k = Symbol("k", integer=True, nonnegative=True)
     term = exp(k*NU - exp(NU))/factorial(k)*Moreau(exp(F) - k*F, F, OMEGA, V)
@@ -354,3 +365,43 @@ def test_huber_with_cauchy_noise():
     found = free_energy(coupling() - alpha*E(Moreau(loss, F, OMEGA, V)), PAIRS).solve(alpha=3, lam=0.5, rho=1)
     at = tuple(found[n] for n in ("V", "q", "m"))
     np.testing.assert_allclose(huber_with_cauchy_noise(*at, 3, 0.5), at, rtol=1e-10)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_lasso_as_a_free_energy_from_its_default_start(noise):
+    """Its map runs to infinity from V = qhat = 1: the solution is that of lasso as one fixed point, [bayati2012]'s."""
+    eps, lam, B = Symbol("eps", positive=True), Symbol("lam", positive=True), Symbol("B", real=True)
+
+    def penalty(field):
+        return E((Moreau(lam*Abs(F), F, B/Vhat, 1/Vhat) - B**2/(2*Vhat)).subs(B, field), z1, z2)
+
+    prior = (1 - eps)*penalty(sqrt(qhat)*z1) + eps*penalty(sqrt(qhat)*z1 + mhat*z2)
+    phi = (q*Vhat - V*qhat)/2 - m*mhat - prior - alpha*(eps + Delta - 2*m + q)/(2*(1 + V))
+    found = free_energy(phi, PAIRS).solve(alpha=0.6, lam=0.1, eps=0.2, Delta=noise)
+    Vh, tau = found["Vhat"], math.sqrt(found["qhat"])
+    assert Vh == pytest.approx(0.6/(1 + found["V"]), rel=1e-11)
+
+    def kept(s):  # how often |w + noise| exceeds the threshold, and the mean square of what is left
+        u = 0.1/s
+        return special.erfc(u/math.sqrt(2)), s**2*((1 + u*u)*special.erfc(u/math.sqrt(2)) - u*math.sqrt(2/math.pi)*math.exp(-u*u/2))
+
+    mixed = [0.8*a + 0.2*b for a, b in zip(kept(tau), kept(math.hypot(tau, Vh)), strict=True)]
+    assert found["V"] == pytest.approx(mixed[0]/Vh, rel=1e-10) and found["q"] == pytest.approx(mixed[1]/Vh**2, rel=1e-10)
+    assert found["m"] == pytest.approx(0.2*kept(math.hypot(tau, Vh))[0], rel=1e-10)
+    assert found["qhat"] == pytest.approx(0.6*(0.2 + noise - 2*found["m"] + found["q"])/(1 + found["V"])**2, rel=1e-10)
+
+
+def test_the_bayes_optimal_perceptron_with_many_samples():
+    """Averages that are coarse where the start stands led the solver away, for good: [barbier2019] at alpha = 20."""
+    seen = special_tail(sqrt(q/(1 - q))*z1)
+    system = free_energy(-q*qhat/2 + qhat/2 - log(1 + qhat)/2 + 2*alpha*E(seen*log(seen), z1), {q: qhat})
+    found = system.solve(alpha=20)
+    a = found["qhat"]
+    with mpmath.workdps(20):
+        root = mpmath.sqrt(a)
+        mean = 2*mpmath.quad(lambda v: mpmath.npdf(v)*mpmath.npdf(root*v)**2/mpmath.ncdf(-root*v), [-6, -.3, 0, .3, 1, 6])
+    assert float(20*(1 + a)*mean) == pytest.approx(a, rel=1e-8)
+
+
+def special_tail(w):
+    return (1 - erf(w/sqrt(2)))/2

@@ -6,6 +6,7 @@ import numpy as np
 from hermitex.systems.standalone.solving import Chunk
 
 WATCH: list = []  # while panels are adapted: the function that each average shows its terms to
+MANY = 8192  # terms of a sum, by then nothing that falls like an exponential is left
 FARTHEST = 38.0  # half a window: beyond it exp(-x^2/2) underflows
 
 
@@ -14,6 +15,22 @@ def legendre(count, broken):
     u, w = np.polynomial.legendre.leggauss(count)
     last = (np.polynomial.legendre.legvander(u, count - 1)*(np.arange(count) + 0.5))[:, -2:]
     return (u*(3 - u*u)/2, w*3*(1 - u*u)/2, last) if broken else (u, w, last)
+
+
+def counted(terms):
+    """0, 1, 2, ... and their weights."""
+    return np.arange(terms), np.ones(terms)
+
+
+def blocks(first, order=28):
+    """The same to 2^240, some of each block [a, 2a) with weights that add up polynomials over it: for what falls like a power."""
+    (x, w), n = [[v] for v in counted(first)], np.arange(order)
+    for terms in first*2.0**np.arange(226):
+        places = np.round((terms - 1)*(1 - np.cos(np.pi*(n + 0.5)/order))/2)
+        sums = np.where(n == 0, terms, (n % 2 - 1)*n*(n + 1)/terms/12)  # of Legendre polynomials
+        w.append(np.linalg.solve(np.polynomial.legendre.legvander((2*places + 1)/terms - 1, order - 1).T, sums))
+        x.append(terms + places)
+    return np.concatenate(x), np.concatenate(w)
 
 
 class Axis:
@@ -34,7 +51,8 @@ class Axis:
     @property
     def size(self):
         """The number of its nodes, without further break points."""
-        return {"counting": self.terms, "fields": int(16/self.step)}.get(self.kind, (len(self.base) - 1)*len(self.nodes[False][0]))
+        other = {"counting": self.terms + 226*28*(self.terms == MANY), "fields": int(16/self.step)}
+        return other.get(self.kind, (len(self.base) - 1)*len(self.nodes[False][0]))
 
     def along(self, values):
         """A vector laid along its axis."""
@@ -43,8 +61,8 @@ class Axis:
     def rule(self, other, real):
         """Its entry in `quad`; `other`: nodes of a finer rule on a wider window, to verify with."""
         if self.kind == "counting":
-            x = np.arange(self.terms*(3 if other else 2)//2)
-            return self.along(x.astype(real)), self.along(np.ones(len(x), real))
+            first = self.terms*3//2 if other else self.terms
+            return [self.along(v.astype(real)) for v in (counted if self.terms < MANY else blocks)(first)]
         if self.kind == "fields":  # equally spaced, as what is taken along them asks for
             step, reach = self.step*(0.79 if other else 1), 9 if other else 8
             x = step*np.arange(-int(reach/step), int(reach/step) + 1).astype(real)
@@ -125,7 +143,7 @@ def adapt(axes, run, share, most):
             if axis.name not in found:
                 continue
             if axis.kind == "counting":
-                more = found[axis.name] > 1e-17 and axis.terms < 65536
+                more = found[axis.name] > 1e-17 and axis.terms < MANY
                 axis.terms, changed = axis.terms*(1 + more), changed or more
                 continue
             (tail, mass), base = found[axis.name], axis.base
