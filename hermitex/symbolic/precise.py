@@ -23,7 +23,7 @@ from hermitex.symbolic.conditioning import no_mass, sifted
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
-from hermitex.symbolic.digits.iterated_averages import by_terms, nested, sums_outside, whitened
+from hermitex.symbolic.digits.iterated_averages import nested, sums_outside, whitened
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
 from hermitex.symbolic.gaussian import Expectation, bind
 from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
@@ -131,7 +131,7 @@ def _remembered(node: Expr, prec: int) -> tuple[Any, Any, Any, int]:
 
 # -- formulas ----------------------------------------------------------------------------------------------------------
 def _evaluate(expr: Any, digits: int, subs: Mapping[Any, Any] | None, extra: int = _EXTRA_BITS) -> tuple[Any, Any, Any]:
-    expr = by_terms(sifted(sums_outside(as_averages(_with_values(hooks.expression(expr), subs)))))
+    expr = sifted(sums_outside(as_averages(_with_values(hooks.expression(expr), subs))))
     names: dict[Expectation | ArraySum, Dummy] = {}
     outer = _nodes_named(expr, names)
     bits = goal = _goal(digits)
