@@ -15,8 +15,7 @@ from sympy import Abs, Add, Expr, Max, Min, S, Symbol, eye
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NotConverged
 from hermitex.numbers.average import DOUBLE_DIGITS, Average, average, integral
-from hermitex.numbers.conditional_sampling import sampled_integral
-from hermitex.numbers.lattice_sums import Estimate, lattice_integral
+from hermitex.numbers.lattice_sums import Estimate, lattice_integral, sampled_integral
 from hermitex.numbers.moving_breaks import BreakMarks, Breaks, marks
 from hermitex.numbers.nested_panels import InnermostIntegral, NestedPanels
 from hermitex.numbers.orthants import mean_of_largest, switches_average
