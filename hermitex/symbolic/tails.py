@@ -40,8 +40,8 @@ def tails(expr: Expr) -> Expr:
 
     Ratios of intervals are written by their nearer tail.
 
-    The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u + v > 0 and erfc(-u) - erfc(-v) else. A formula that
-    divides by it or takes its logarithm is written for both cases; elsewhere the chance alone is.
+    The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u + v > 0 and erfc(-u) - erfc(-v) else; a formula that
+    divides by it or takes its logarithm is written for both cases.
     """
     if (cases := _by_sign(expr)) is not None:
         return cases
@@ -107,12 +107,10 @@ def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
             found.append(sign*q*TailErfc(-sign*u))
             for taken in (term, *(sign*p for p in Add.make_args(q))):
                 del left[taken]
-            continue
-        for other, side in ((-q, 1), (q, -1)):  # q erf(u) + q erf(v) = q erf(u) - q erf(-v)
-            if other in alone and alone[other][0] in left and (chance := _chance(q, u, side*alone[other][1], middle)) is not None:
-                found.append(chance)
-                del left[term], left[alone.pop(other)[0]]
-                break
+        elif middle is not None and -q in alone and alone[-q][0] in left and (s := _turn(_middle(u, alone[-q][1]), middle)):
+            other, v = alone.pop(-q)
+            found.append(q*s*(TailErfc(s*v) - TailErfc(s*u)))
+            del left[term], left[other]
         else:
             alone[q] = (term, u)
     for term, q, u in _factors_of(erfc, [*left]):
@@ -122,20 +120,6 @@ def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
     return Add(*left, *found)
 
 
-def _chance(q: Expr, u: Expr, v: Expr, middle: Expr | None) -> Expr | None:
-    """q (erf(u) - erf(v)) by the nearer tail: of a known middle, or for both cases; None of numbers and of another middle."""
-    if q.could_extract_minus_sign():
-        q, u, v = -q, v, u
-    own = _middle(u, v)
-    above, below = TailErfc(v) - TailErfc(u), TailErfc(-u) - TailErfc(-v)
-    if middle is not None:
-        side = _turn(own, middle)
-        return q*above if side > 0 else q*below if side < 0 else None
-    if not own.is_extended_real or not expand(u - v).free_symbols < expand(u + v).free_symbols:  # of unrelated places
-        return None
-    return q*(above if own.is_nonnegative else below if own.is_nonpositive else Piecewise((above, own > 0), (below, True)))
-
-
 def _middles(total: Add) -> list[Expr]:
     """The middle of each q erf(u) - q erf(v) in a sum that holds no q or -q beside."""
     of = {q: u for _, q, u in _factors_of(erf, total.args) if q not in total.args and -q not in total.args}
@@ -143,11 +127,10 @@ def _middles(total: Add) -> list[Expr]:
 
 
 def _middle(u: Expr, v: Expr) -> Expr:
-    """u + v, but for positive factors."""
+    """u + v, but for a positive number."""
     total = factor_terms(expand(u + v))
-    rest = Mul(*(f for f in Mul.make_args(total) if not f.is_positive and not f.is_negative))
-    turned = sum(f.is_negative is True for f in Mul.make_args(total)) % 2
-    return -rest if turned else rest
+    number, rest = total.as_independent(*total.free_symbols, as_Add=False)
+    return rest if number.is_positive else -rest if number.is_negative else total
 
 
 def _turn(one: Expr, other: Expr) -> int:

@@ -74,10 +74,6 @@ FORMS = {
     "an exponential of a modulus": (lambda: E(exp(k*Abs(z))).doit(), lambda x: 2*mpmath.exp(x*x/2)*beyond(-x)),
     "a mean in an interval": (lambda: E(z, (z > k) & (z < k + 1)).doit(), lambda x: interval(x, lambda y: y)),
     "a second moment in an interval": (lambda: E(z**2, (z > k) & (z < k + 1)).doit(), lambda x: interval(x, lambda y: y*y)),
-    "the chance of an interval": (lambda: E(Heaviside(z - k)*Heaviside(k + 1 - z)).doit(),
-                                  lambda x: beyond(abs(x + 0.5) - 0.5) - beyond(abs(x + 0.5) + 0.5)),
-    "relu6": (lambda: E(Max(0, Min(6, k + z))).doit(),
-              lambda x: beyond(-x)*mpmath.quad(lambda t: beyond(t - x)/beyond(-x), [0, *(6*2.**(n - 8) for n in range(9))])),
 }
 
 
