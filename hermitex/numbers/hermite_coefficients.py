@@ -14,13 +14,11 @@ import sympy as sp
 from sympy import Expr, Symbol
 
 from hermitex.errors import BadInput
-from hermitex.numbers.average import Average, average
 from hermitex.numbers.gauss import legendre
 from hermitex.numbers.integrand import Integrand
 from hermitex.numbers.panels import EPSILON, ORDERS, Chart, refined
-from hermitex.symbolic.series.polynomials import He
 
-HIGHEST = 500  # the order to which the panels resolve h_k; He_k is called by name to the same order
+HIGHEST = 500  # the order to which the panels resolve h_k
 
 
 @dataclass(frozen=True)
@@ -76,16 +74,6 @@ def coefficients(f: Expr, z: Symbol, order: int) -> Coefficients:
     # 4 EPSILON: the roundings of the recursion grow like sqrt(k) of a bounded function; 10^-18 of the mass lies outside
     errors = (np.abs(fine - coarse) + 4*EPSILON*(1 + np.sqrt(np.arange(order + 1.0)))*size)*scale
     return _without_forbidden(f, z, Coefficients((fine if not integrand.real or np.any(fine.imag) else fine.real)*scale, errors))
-
-
-def proved_coefficient(f: Expr, z: Symbol, k: int, digits: int = 15) -> Average:
-    """c_k with the error of a ball.
-
-    >>> z = Symbol("z", real=True)
-    >>> proved_coefficient(sp.tanh(z), z, 3).proved
-    True
-    """
-    return average(f*He(k, z)/sp.sqrt(sp.factorial(k)), z, digits, prove=True)
 
 
 def _fine_panels(integrand: Integrand, order: int) -> Iterator[tuple[Chart, np.ndarray]]:

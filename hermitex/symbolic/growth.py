@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from math import ceil
 
 import sympy as sp
@@ -21,7 +20,7 @@ from hermitex.symbolic.bounds.outward import ONE, ZERO, Unbounded, above, exp_ab
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.pieces import pieces
 
-__all__ = ["GrowthTerm", "Majorant", "local_majorant", "majorant", "majorant_tail", "tail_bound"]
+__all__ = ["GrowthTerm", "Majorant", "local_majorant", "majorant", "majorant_tail"]
 
 
 _USELESS = 4000  # an exponent of a bound that is no bound any more
@@ -81,44 +80,27 @@ def local_majorant(expr: Expr, x: Symbol, point: Expr, side: int) -> Majorant | 
         return None
 
 
-def tail_bound(expr: Expr, x: Symbol | Sequence[Symbol], L: Fraction | int, *, weight: int = 0) -> Fraction | None:
-    """A bound on int_{|x| > L} |x|^weight |expr(x)| phi(x) dx, derived from `majorant`; None where there is none.
+def majorant_tail(bound: Majorant, L: Fraction, *, weight: int = 0, plain: bool = False) -> Fraction | None:
+    """A bound on int_L^oo t^weight bound(t) phi(t) dt, without phi where `plain`; None where there is none.
 
     With h(t) = C t^n exp(a t - beta t^2)/sqrt(2 pi) decreasing at the logarithmic rate s(t) = 2 beta t - a - n/t, which
-    grows with t, int_L^oo h <= h(L)/s(L). Several variables: the same on the radial density.
+    grows with t, int_L^oo h <= h(L)/s(L).
 
     Examples
     --------
     >>> from hermitex.symbols import z
-    >>> tail_bound(z**2, z, 10) < Fraction(1, 10**20)
+    >>> majorant_tail(majorant(z**2, z), Fraction(10)) < Fraction(1, 10**20)
     True
     """
-    L = Fraction(L)
-    if isinstance(x, Symbol):
-        sides: list[Majorant | None] = [majorant(expr, x, 1), majorant(expr, x, -1)]
-        dimension = 1
-    else:
-        sides, dimension = [majorant(expr, x)], len(x)
-    total = ZERO
-    for bound in sides:
-        one = None if bound is None else majorant_tail(bound, L, weight=weight, dimension=dimension)
-        if one is None:
-            return None
-        total += one
-    return total
-
-
-def majorant_tail(bound: Majorant, L: Fraction, *, weight: int = 0, dimension: int = 1, plain: bool = False) -> Fraction | None:
-    """int_{t > L} t^weight bound(t) dmu(t): one side for dimension 1, the radial law otherwise; dt alone where `plain`."""
     if bound.start > L or L < 1:
         return None
     total = ZERO
     for term in bound.terms:
-        piece = _term_tail(term._replace(n=term.n + weight + dimension - 1), L, ZERO if plain else Fraction(1, 2))
+        piece = _term_tail(term._replace(n=term.n + weight), L, ZERO if plain else Fraction(1, 2))
         if piece is None:
             return None
         total += piece
-    return total if plain else total * _radial_constant(dimension)
+    return total if plain else total * above(1 / sp.sqrt(2 * sp.pi))
 
 
 def _term_tail(term: GrowthTerm, L: Fraction, half: Fraction) -> Fraction | None:
@@ -138,14 +120,6 @@ def _term_tail(term: GrowthTerm, L: Fraction, half: Fraction) -> Fraction | None
         bits += ceil(exponent * (_LOG2E + Fraction(1 if exponent > 0 else -1, 1000)))
         return Fraction(2) ** max(bits, -_LONG) * power_above(L, term.n) / rate
     return term.C * power_above(L, term.n) * exp_above(exponent) / rate
-
-
-@lru_cache(maxsize=64)
-def _radial_constant(dimension: int) -> Fraction:
-    """1/sqrt(2 pi) for one side of the line; 2^(1 - r/2)/Gamma(r/2) for the radius of r normals; rounded up."""
-    value = (1 / sp.sqrt(2 * sp.pi) if dimension == 1
-             else sp.Integer(2) ** (1 - sp.Rational(dimension, 2)) / sp.gamma(sp.Rational(dimension, 2)))
-    return above(value)
 
 
 # -- switches ----------------------------------------------------------------------------------------------------------

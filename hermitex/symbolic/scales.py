@@ -301,8 +301,6 @@ def _roots(g: Expr, x: Symbol) -> list[Expr]:
     value = -rest / factor
     if type(f) in _INVERSE:
         return roots(f.args[0] - _INVERSE[type(f)](value), x)
-    if isinstance(f, sp.sin | sp.cos) and (inner := linear(f.args[0], x)) is not None:
-        return _of_wave(f, value, inner)
     return []
 
 
@@ -349,20 +347,6 @@ def _of_polynomial(p: sp.Poly) -> list[Expr]:
     if p.free_symbols_in_domain:
         return []
     return [_rational(r) for r in near_roots(p) if abs(sp.im(r)) < 1e-12]
-
-
-def _of_wave(f: Expr, value: Expr, line: tuple[Expr, Expr]) -> list[Expr]:
-    """The roots of sin(k x + b) = value within the window, where k and b are numbers."""
-    k, b = line
-    if not (k.is_number and b.is_number and value.is_number and abs(value) <= 1):
-        return []
-    first = sp.asin(value) if isinstance(f, sp.sin) else sp.acos(value)
-    other = sp.pi - first if isinstance(f, sp.sin) else -first
-    reach = int(abs(k) * _REACH / (2 * sp.pi)) + 1
-    if reach > _MOST:
-        return []
-    every = [(u + 2 * sp.pi * n - b) / k for n in range(-reach, reach + 1) for u in dict.fromkeys((first, other))]
-    return [c for c in every if abs(c) <= _REACH]
 
 
 def size(e: Expr) -> Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from sympy import Expr, Integer, Mul, Rational, erf, erfc
+from sympy import Expr, Integer, erf, erfc
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
@@ -69,7 +69,8 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
         given, expr = even, _normal(even)
     if is_identically_zero(expr):
         return Verdict("zero", Integer(0), None, "exact algebra")
-    if (expr.free_symbols or _several(expr)) and (reason := definite(given)):
+    several = any(len(node.bound) > 1 for node in expr.atoms(Expectation))
+    if (expr.free_symbols or several) and (reason := definite(given)):
         return Verdict("nonzero", None if expr.has(Expectation) else expr, None, reason)
     if expr.free_symbols:
         return Verdict("undetermined", None, None, f"it holds the symbol {min(expr.free_symbols, key=str)}")
@@ -90,8 +91,7 @@ def _without_odd(expr: Expr) -> Expr:
         body = _without_odd(body)
         if _is_odd(body, variables):
             return Integer(0)
-        new = expr.with_body(body, variables)
-        return (_odd_about_a_constant(body, variables, new) if isinstance(new, Expectation) else None) or new
+        return expr.with_body(body, variables)
     if not expr.args or not expr.has(Expectation):
         return expr
     return expr.func(*(_without_odd(a) for a in expr.args))
@@ -107,26 +107,6 @@ def _is_odd(body: Expr, variables: tuple) -> bool:
         return parity(body, variables[0]) in (-1, 0)
     except HermitexError:
         return False
-
-
-def _odd_about_a_constant(body: Expr, variables: tuple, node: Expectation) -> Expr | None:
-    """E[p f] = c E[p] for p an even polynomial and f - c odd: the sigmoid about 1/2, the floor about -1/2."""
-    if len(variables) > 1:
-        return None
-    (z,) = variables
-    factors = Mul.make_args(body)
-    p = Mul(*(f for f in factors if f.is_polynomial(z)))
-    core = Mul(*(f for f in factors if not f.is_polynomial(z)))
-    if core == 1 or core.free_symbols != {z} or p.xreplace({z: -z}).expand() != p.expand():
-        return None
-    try:
-        middle = (core.xreplace({z: Rational(1, 3)}) + core.xreplace({z: -Rational(1, 3)})) / 2
-        c = Rational(middle.evalf(30)).limit_denominator(1000)  # a guess, proved or dropped in the next line
-        if c == 0 or parity(core - c, z) not in (-1, 0):
-            return None
-    except (HermitexError, TypeError, ValueError):
-        return None
-    return c * node.with_body(p, variables)
 
 
 def _normal(expr: Expr) -> Expr:
@@ -160,9 +140,7 @@ def _exact(value: Expr, digits: int) -> Verdict:
 
 def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
     """Refine until zero is excluded or the limit is reached."""
-    rough = 8  # bits: an average over several variables that is far from 0 takes no more
-    # Over several variables a rough pass costs a fraction of a fine one, and most often settles it.
-    bits, found = rough if _several(expr) else 64, None
+    bits, found = 64, None
     limit_of_averages = 400  # bits up to which an enclosure is refined
     limit_of_numbers = 6400  # bits where nothing is left to be integrated: 1 - erf(40) is below 2^-2300
     limit = max(limit_of_averages if expr.has(Expectation) else limit_of_numbers, int(digits * 4))
@@ -179,11 +157,7 @@ def _by_enclosure(expr: Expr, value: Expr | None, digits: int) -> Verdict:
             bound = max(abs(found.low), abs(found.high))
             how = f"{found.how} still contains 0: |value| < {_short(bound)}"
             return Verdict("undetermined", value, _pair(found), how)
-        bits = min(max(2 * bits, 64), limit)
-
-
-def _several(expr: Expr) -> bool:
-    return any(len(node.bound) > 1 for node in expr.atoms(Expectation))
+        bits = min(2 * bits, limit)
 
 
 def _pair(found: Enclosure | None) -> tuple[Fraction, Fraction] | None:

@@ -39,7 +39,7 @@ from hermitex.numbers.integrand import Integrand
 from hermitex.numbers.windows import Window
 from hermitex.symbolic.precise import Enclosure, enclose, evaluate_with_error
 from hermitex.symbolic.special import ImErf, OwenT, ReErf, SignCorrelation
-from hermitex.symbols import z, z1, z2
+from hermitex.symbols import z
 
 TARGETS = [
     exp(3*z), z*tanh(20*z), z**20, Abs(z)**Rational(-1, 2), log(Abs(z)), z*floor(z), z/(1 + exp(-z)), Max(0, z),
@@ -119,22 +119,6 @@ def test_a_kink_that_is_not_solved_for_is_enclosed_all_the_same():
     value, error = evaluate_with_error(E(Abs(cos(z) - z/2), z), 15)
     with mpmath.workdps(30):
         assert found.contains(value) or error > abs(value)*mpmath.mpf(10)**-10
-
-
-def test_several_variables_by_a_rotation():
-    """E tanh(z1 + z2)^2 = E tanh(sqrt(2) z)^2: a box against a line; the planted angle falls outside."""
-    box = enclose(E(tanh(z1 + z2)**2, z1, z2), bits=30)
-    line = enclose(E(tanh(sqrt(2)*z)**2, z), bits=60)
-    assert box.low <= line.low and line.high <= box.high and box.width < Fraction(1, 10**8)
-    planted = enclose(E(tanh(Rational(141, 100)*z)**2, z), bits=60)
-    assert planted.high < box.low
-
-
-def test_kinks_on_the_axes_of_several_variables():
-    """E|z1 z2| tanh|z1 z2| has its kinks on the axes: the same number as the smooth E z1 z2 tanh(z1 z2)."""
-    rough = enclose(E(Abs(z1*z2)*tanh(Abs(z1*z2)), z1, z2), bits=24)
-    smooth = enclose(E(z1*z2*tanh(z1*z2), z1, z2), bits=24)
-    assert max(rough.low, smooth.low) <= min(rough.high, smooth.high) and rough.width < Fraction(1, 10**5)
 
 
 def test_refusals():

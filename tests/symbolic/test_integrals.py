@@ -300,6 +300,14 @@ def test_divergent(body):
         closed_form(E(body, z))
 
 
+@pytest.mark.parametrize(("body", "value"), [(z**2*sp.floor(z), -1), (sp.ceiling(2*z), 1), (sp.frac(z)*exp(-z**2), 1/sqrt(3))])
+def test_steps_are_odd_about_a_constant(body, value):
+    """floor(z) + floor(-z) = -1 almost everywhere; not so for floor(a z) at a = 0."""
+    assert closed_form(E(body, z)) - Rational(1, 2)*value == 0
+    with pytest.raises(NoClosedForm):
+        closed_form(E(body.xreplace({z: Symbol("a", real=True)*z}), z))
+
+
 def test_refusals_say_why():
     a = Symbol("a", real=True)
     with pytest.raises(NoClosedForm, match=r"1 - 2\*a > 0, which is not provable"):
@@ -308,7 +316,7 @@ def test_refusals_say_why():
         closed_form(E(z**2 + tanh(z) ** 2 + Max(0, z), z))
     assert caught.value.integral == E(tanh(z) ** 2, z)
     with pytest.raises(NoClosedForm):
-        closed_form(E(sp.floor(z), z))
+        closed_form(E(sp.floor(z)**2, z))
     with pytest.raises(NoClosedForm):
         closed_form(E(exp(sqrt(1 + z**2)), z))
     positive = Symbol("a", positive=True)

@@ -22,8 +22,6 @@ from hermitex.symbolic.interrupts import heard
 _EXTRA_BITS = 400  # of working precision beyond the goal, before a ball that stays wide is given up
 _GUARD = 40  # bits of working precision beyond those asked for
 _DEEPEST = 10**5  # binary digits of an end point
-_MOST = 512  # integrals over several variables that are remembered
-_remembered: dict[Any, tuple[Any, Fraction]] = {}
 
 
 class Enclosure(NamedTuple):
@@ -61,7 +59,8 @@ def enclose(expr: Any, digits: int = 15, bits: int | None = None) -> Enclosure:
 
     Raises
     ------
-    NoClosedForm : some part cannot be enclosed (no growth bound, a function without a ball, a moving kink).
+    NoClosedForm : some part cannot be enclosed: no growth bound, a function without a ball, several variables that do not
+        reduce to one.
     Divergent : an expectation that does not exist.
 
     Examples
@@ -179,17 +178,7 @@ class _Enclosing:
         if node.free_symbols:
             raise NoClosedForm(node, "an inner expectation that depends on an outer variable has no enclosure here")
         if node not in self.done:
-            # Over several variables one integral takes seconds, and the same one stands in many coefficients.
-            key = (node, self.bits) if len(node.bound) > 1 else None
-            if key not in _remembered:
-                tail, self.tail = self.tail, ZERO
-                self.done[node] = self.integral(node)
-                if key is not None and len(_remembered) < _MOST:
-                    _remembered[key] = self.done[node], self.tail
-                self.tail = max(tail, self.tail)
-            else:
-                self.done[node], tail = _remembered[key]
-                self.tail = max(tail, self.tail)
+            self.done[node] = self.integral(node)
         return self.done[node]
 
     def integral(self, node: Expectation) -> Any:
@@ -198,10 +187,6 @@ class _Enclosing:
         if not isinstance(one, Expectation):
             return self.value(one)
         body, (x,) = one.opened()
-        if any(x in inner.free_symbols for inner in body.atoms(Expectation)):
-            from hermitex.symbolic.digits.boxes import box_integral
-
-            return box_integral(node, self)
         if exists_on_line(one) is False:
             raise Divergent(node, "the integrand is not absolutely integrable")
         return self._on_line(node, self.with_numbers(body), x)
@@ -222,10 +207,3 @@ class _Enclosing:
             raise NoClosedForm(node, f"of its enclosure the {' and the '.join(sorted(found.unproved))} is not proved")
         self.tail = max(self.tail, _dyadic(found.tails, 1))
         return found.ball * self.density
-
-    def add_tail(self, ball: Any, tail: Fraction) -> Any:
-        """The ball widened by what lies outside the window."""
-        from flint import acb, arb, fmpq
-
-        self.tail = max(self.tail, tail)
-        return ball + acb(arb(0, arb(fmpq(tail.numerator, tail.denominator)).upper()))

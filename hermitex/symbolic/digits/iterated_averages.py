@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sympy as sp
-from sympy import Abs, Add, Expr, Heaviside, Max, Min, Mul, S, Symbol, oo, sign
+from sympy import Add, Expr, Mul, Symbol
 
 from hermitex.errors import BudgetExceeded, HermitexError
-from hermitex.symbolic.breaks.interval_ranges import bounds
-from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.conditioning import cholesky
 from hermitex.symbolic.deadline import attempt
-from hermitex.symbolic.existence_check import require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum
-from hermitex.symbolic.terms import factorwise, linear
+from hermitex.symbolic.terms import factorwise
 
 
 @kept(256)
@@ -33,70 +30,6 @@ def nested(node: Expectation) -> Expr:
     for v in rest:
         body = _integrated(Expectation(body, sp.Tuple(v)))
     return Expectation(body, sp.Tuple(first))
-
-
-def by_terms(expr: Expr) -> Expr:
-    """Averages over several variables with a switch of their order, |tanh(z1) - tanh(z2)|, as sums of those of its terms.
-
-    Of each term all variables but one are integrated in closed form. An average of which a term does not exist stays.
-    """
-    def split(node: Expectation) -> Expr:
-        body, variables = node.open()
-        ordered = by_order(body, variables)
-        if ordered == body:
-            return node
-        terms = linear(node.with_body(ordered, variables))
-        try:
-            for term in terms.atoms(Expectation):
-                require_existence(term)
-        except HermitexError:
-            return node
-        return terms
-
-    return expr.replace(lambda e: isinstance(e, Expectation) and len(e.bound) > 1, split)
-
-
-def by_order(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
-    """The body with |G(v) - G(w)| as (G(v) - G(w)) sign(v - w), and sign, Heaviside, Max and Min likewise; G(w) + G(v) for odd G.
-
-    Examples
-    --------
-    >>> from sympy import tanh
-    >>> from hermitex.symbols import z1, z2
-    >>> by_order(Abs(tanh(z1) - tanh(z2)), (z1, z2))
-    (tanh(z1) - tanh(z2))*sign(z1 - z2)
-    """
-    def plain(e: Expr) -> Expr:
-        if isinstance(e, (Max, Min)):
-            a, b = e.args
-            order = _order(a - b, variables)
-            if order is None:
-                return e
-            first = order if isinstance(e, Max) else -order
-            return a*Heaviside(first) + b*Heaviside(-first)
-        order = _order(e.args[0], variables)
-        if order is None:
-            return e
-        return e.args[0]*sign(order) if isinstance(e, Abs) else e.func(order)
-
-    kinds = (Abs, sign, Heaviside, Max, Min)
-    return body.replace(lambda e: isinstance(e, kinds) and (len(e.args) == 2 or isinstance(e, kinds[:3])), plain)
-
-
-def _order(u: Expr, variables: tuple[Symbol, ...]) -> Expr | None:
-    """v - w, or v + w, or minus that, which has the sign of u everywhere; None where no such is seen."""
-    if not isinstance(u, Add) or u.has(*SWITCHES):
-        return None
-    pair = [v for v in variables if v in u.free_symbols]
-    if len(pair) != 2:
-        return None
-    v, w = pair
-    turned = next((s for s in (1, -1) if u.xreplace({v: s*w, w: s*v}) == -u), None)
-    slope = u.diff(v)
-    if turned is None or slope.has(w) or not slope.has(v):  # an affine one is known as such
-        return None
-    low, high = bounds(slope, v, (-oo, oo))
-    return (v - turned*w)*(S.One if low >= 0 else S.NegativeOne) if low >= 0 or high <= 0 else None
 
 
 def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:

@@ -26,9 +26,12 @@ from sympy import (
     Rational,
     S,
     Symbol,
+    ceiling,
     diff,
     exp,
     expand,
+    floor,
+    frac,
     fraction,
     oo,
     pi,
@@ -299,14 +302,22 @@ def parity(body: Expr, x: Symbol) -> Expr | None:
     if operations(body) > DECIDED:
         return None
     even, uneven = sift(Mul.make_args(body), lambda f: f.xreplace({x: -x}) == f, binary=True)
-    total = Add(*(Mul(*uneven).xreplace({x: side}) for side in (x, -x)))
+    total = _stepwise(Add(*(Mul(*uneven).xreplace({x: side}) for side in (x, -x))), x)
+    size = Mul(*(1 + Abs(f.args[0]) if isinstance(f, STEPS) else f for f in Mul.make_args(body)))
     if total.has(x):
         num, den = fraction(together(total))
         num, den = expand(num), expand(den)
         total = S.Zero if num == 0 else num / den
-    if not uneven or depends(total, x) or total.has(S.NaN) or not provably_finite(body, x):
+    if not uneven or depends(total, x) or total.has(S.NaN) or not provably_finite(size, x):
         return None
     return total / 2 * _exact(Mul(*even), x)
+
+
+def _stepwise(f: Expr, x: Symbol) -> Expr:
+    """The steps that move with x by floors of u rather than -u: floor(u) + floor(-u) = -1 almost everywhere."""
+    f = f.replace(frac, lambda u: u - floor(u)).replace(ceiling, lambda u: -floor(-u))
+    return f.replace(lambda e: isinstance(e, floor) and e.free_symbols == {x} and e.args[0].could_extract_minus_sign(),
+                     lambda e: -1 - floor(-e.args[0]))  # floor(a x) is 0 at a = 0
 
 
 RULES: tuple[Rule, ...] = (hermite_orders, canonical, delta, switches, poles, uniform, logarithm, powers, parity)

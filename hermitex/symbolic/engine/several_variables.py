@@ -28,10 +28,14 @@ from sympy import (
     Rational,
     S,
     Symbol,
+    asin,
+    atan2,
     expand,
     eye,
+    factor_terms,
     factorial2,
     fraction,
+    pi,
     sign,
     sqrt,
     together,
@@ -90,7 +94,7 @@ def expectation_of(body: Expr, variables: tuple[Symbol, ...], cov: Any = None) -
         found = _over_forms(*fewer, body)
         if not found.rest:
             return found
-    body = _by_signs(_signs_apart(steps(body, variables), variables), variables)
+    body = _by_signs(_signs_apart(steps(body, variables), variables, cov), variables)
     return summed(_terms(body), lambda term: _product(term, variables, cov), variables, cov)
 
 
@@ -197,7 +201,7 @@ def _terms(body: Expr) -> tuple[Expr, ...]:
     return Add.make_args(grown)
 
 
-def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
+def _signs_apart(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr:
     """sign(u v) = sign(u) sign(v), the same for Abs, and Max, Min, Heaviside of a product through it."""
     def product(e: Expr) -> bool:
         return isinstance(e, Mul) and sum(any(depends(f, v) for v in variables) for f in e.args) > 1
@@ -210,7 +214,8 @@ def _signs_apart(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
                         lambda e: Mul(*(Abs(f) for f in e.args[0].args)))
     body = body.replace(lambda e: isinstance(e, Heaviside) and product(e.args[0]),
                         lambda e: (1 + signs(e.args[0])) / 2)
-    body = body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2 and any(map(product, e.args)), _extreme)
+    body = body.replace(lambda e: isinstance(e, Max | Min) and len(e.args) == 2, lambda e: _larger_size(e, variables, cov) or (
+        _extreme(e) if any(map(product, e.args)) else e))
     return _by_largest(body, variables)
 
 
@@ -244,6 +249,33 @@ def _by_signs(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
     if len(found) < 3 or any(len(e.args) > 1 and e.args[1] != S.Half for e in found):
         return body
     return body.xreplace({e: (1 + sign(e.args[0]))/2 for e in found if isinstance(e, Heaviside)})
+
+
+def _larger_size(e: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | None:
+    """Max(|p|, |q|) = (|p + q| + |p - q|)/2 and Max(p^2, q^2) = (p^2 + q^2 + |p + q| |p - q|)/2 of affine forms, Min likewise.
+
+    Min is the rest of |p| + |q|, which has no digits where one of them is small beside the other: their ratio must be known.
+    """
+    found = [size for a in e.args if (size := _size_of_form(a, variables)) is not None]
+    if len(found) < 2 or found[0][1] != found[1][1]:
+        return None
+    (p, power), (q, _) = found
+    if isinstance(e, Min):
+        one, other = ((Matrix([row])*cov*Matrix(row))[0] for form in (p, q) for row in [[form.diff(v) for v in variables]])
+        if not tidy(one/other).is_number:
+            return None
+    far, near = Abs(p + q), Abs(p - q)
+    largest = (far + near)/2 if power == 1 else (p**2 + q**2 + far*near)/2
+    return largest if isinstance(e, Max) else Add(*e.args) - largest
+
+
+def _size_of_form(e: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, int] | None:
+    """(p, 1) of |p| and (p, 2) of p^2, for an affine form p."""
+    before, f = e.as_independent(*variables, as_Add=False)
+    form, power = (f.args[0], 1) if isinstance(f, Abs) else f.as_base_exp()
+    if power not in (1, 2) or f == form or not before.is_positive or not _is_field(form, variables):
+        return None
+    return before**Rational(1, power)*form, int(power)
 
 
 def _extreme(e: Expr) -> Expr:
@@ -308,6 +340,8 @@ def _connected(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
         return _over_forms(*fewer, body)
     if _odd(body, variables):
         return Answer(S.Zero)
+    if (sizes := _two_sizes(body, variables, cov)) is not None:
+        return Answer(sizes)
     if (apart := waves(body, variables)) is not None:
         return expectation_of(apart, variables, cov)
     if (regressed := _regressed(body, variables, cov)) is not None:
@@ -316,6 +350,24 @@ def _connected(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
         return Answer(*found)
     moved = tilted(body, variables, cov, expectation_of)
     return _conditioned(body, variables, cov) if moved is None else moved
+
+
+def _two_sizes(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | None:
+    """E|u v| = (2/pi) (D + C atan(C/D)), C = E[u v], D^2 = E[u^2] E[v^2] - C^2, of two linear forms.
+
+    Source: Price's theorem, dE/dC = E[sign u sign v].
+    """
+    before, rest = body.as_independent(*variables, as_Add=False)
+    factors = Mul.make_args(rest)
+    rows = [_affine(f.args[0], variables) for f in factors if isinstance(f, Abs)]
+    if len(variables) != 2 or len(factors) != 2 or len(rows) != 2 or any(row is None or row[1] != 0 for row in rows):
+        return None
+    forms = Matrix([row[0] for row in rows if row is not None])
+    law = (forms*cov*forms.T).applyfunc(tidy)
+    C, D = law[0, 1], Abs(tidy(forms.det()))*sqrt(factor_terms(tidy(cov.det())))
+    if law[0, 0] == law[1, 1] == 1:
+        return before*2*sqrt(1 - C**2)/pi + before*2*C*asin(C)/pi
+    return before*2*D/pi + before*2*(C*atan2(C, D) if C != 0 else 0)/pi  # atan2: finite at D = 0
 
 
 # -- linear forms ----------------------------------------------------------------------------------------------------
