@@ -18,7 +18,7 @@ from hermitex.exponents.complexity import RATES, complexity, power
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.label_levels import constant_value, finite_level_sets
-from hermitex.exponents.labels.levelsets import inverse_threshold
+from hermitex.exponents.laws.level_nodes import inverse_threshold
 from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strict_sign
 from hermitex.exponents.stages import Threshold, alpha_text
 from hermitex.numbers.program import Program
@@ -145,7 +145,7 @@ def test_polynomials(coefficients):
 def test_equal_level_sets_have_equal_thresholds(one, other):
     """Labels that are equal but for rounding must be one knot: sin^2 once lost branches at its maxima."""
     first, second = (inverse_threshold(u, z, even=True)[0] for u in (one, other))
-    assert abs(first - second) < mpf("1e-13")*first
+    assert abs(first - second) < 1e-12*first
 
 
 def test_threshold_of_an_interval_by_its_formula():
