@@ -45,17 +45,22 @@ def branches_and_plateaus(f: Expr, x: Symbol, low: float, high: float) -> tuple[
             flat.append((float(evaluate(piece.expr, 20)), ends[0], ends[1]))
         else:
             branches += monotone_branches(piece.expr, x, ends[0], ends[1])
-    # Labels that are equal but for rounding (the maxima of a cosine) are one, or a branch would be missed.
+    return branches, flat
+
+
+def _merged(branches: Sequence[Monotone]) -> list[Monotone]:
+    """Labels at ends that are equal but for rounding (the maxima of a cosine) as one, or a branch would be missed next to them."""
     knots = distinct_sorted(np.array([v for b in branches for v in (b.at_lo, b.at_hi) if np.isfinite(v)]))
 
-    def merged(label: float) -> float:
+    def nearest(label: float) -> float:
         return float(knots[np.argmin(np.abs(knots - label))]) if np.isfinite(label) else label
 
-    return [replace(b, at_lo=merged(b.at_lo), at_hi=merged(b.at_hi)) for b in branches], flat
+    return [replace(b, at_lo=nearest(b.at_lo), at_hi=nearest(b.at_hi)) for b in branches]
 
 
 def level_nodes(branches: Sequence[Monotone], order: int, *, analytic: bool) -> LevelNodes:
     """Nodes on all the branches, `order` on a graded panel; `analytic`: what is averaged is so at the turning points of g."""
+    branches = _merged(branches)
     ends = np.array([v for b in branches for v in (b.at_lo, b.at_hi)])
     critical = np.unique(ends[np.isfinite(ends)])
     parts: list[tuple[Array, ...]] = []
@@ -66,6 +71,7 @@ def level_nodes(branches: Sequence[Monotone], order: int, *, analytic: bool) -> 
         points[:, n] = x
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = np.log(np.abs(b.slope(x)))[:, None] + logs
+        relative[np.isnan(relative)] = -np.inf  # a flat point of two branches, in double precision
         relative[:, n] = 0.0
         parts.append((x, w, np.full(len(x), n), points, relative))
     found = [np.concatenate(v) for v in zip(*parts, strict=True)]
@@ -108,7 +114,7 @@ def _crossings(b: Monotone, branches: Sequence[Monotone]) -> list[Array]:
     found = []
     for other in branches:
         lo, hi = max(b.lo, other.lo), min(b.hi, other.hi)
-        if other is not b and hi > lo:
+        if other is not b and hi - lo > 1e-9:
             scan = np.linspace(lo, hi, 203)[1:-1]
             found.append(np.array(zeros_on([lambda x, o=other: b.f(x) - o.f(x)], scan)))
     return found
@@ -133,11 +139,17 @@ def inverse_threshold(g: Expr, x: Symbol, *, even: bool) -> tuple[float, float]:
     Raises NoClosedForm if the kinks are not found.
     """
     branches, flat = branches_and_plateaus(g, x, 0.0 if even else -WINDOW, WINDOW)
+    value, error = square_of_mean(branches, flat)
+    return (2*value, 2*error) if even else (value, error)
+
+
+def square_of_mean(branches: Sequence[Monotone], flat: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    """(the sum over the branches and plateaus of E[z^2 - 1|y]^2 with its weight, its error)."""
     atoms = sum(moment**2/mass for _, (mass, moment) in merge_atoms([(y, _plateau(a, b)) for y, a, b in flat]) if mass > 0)
     fine, coarse = (_mean_square(level_nodes(branches, order, analytic=True)) if branches else 0.0 for order in (20, 15))
-    value = (2 if even else 1)*float(atoms + fine)
+    value = float(atoms + fine)
     rounding = 1e-14  # of E[z^2|y], of size 1: its square counts, so that a small value is known better (Cauchy)
-    return value, 2*abs(fine - coarse) + 2*rounding*(np.sqrt(2*value) + rounding)
+    return value, abs(fine - coarse) + 2*rounding*(np.sqrt(2*value) + rounding)
 
 
 def _plateau(a: float, b: float) -> Array:
