@@ -45,7 +45,7 @@ def mirror_signs(p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol], n: 
 
 
 def beyond_known(g: Expr, hidden: Sequence[Symbol]) -> Expr:
-    """g(u, v) - g(u, 0), which tells of v what g tells once u is known, and has mirrors that g may lack: f(u + v) + f(u - v), f gelu.
+    """g(u, v) - g(u, 0), which tells of v what g tells once u is known, and has mirrors that g may lack: gelu(u + v) + gelu(u - v).
 
     Examples
     --------
