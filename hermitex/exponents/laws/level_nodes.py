@@ -105,7 +105,7 @@ def _grading(b: Monotone, end: float, width: float) -> tuple[int, int]:
     """
     near, nearer = np.abs(b.slope(end + width*np.array([1e-3, 1e-4])))
     if end not in (b.lo, b.hi) or not near > 2*nearer:
-        return _DEEP, 2
+        return 9, 2
     return 0, 1 if 9*nearer < near < 11*nearer else 2  # a slope that is linear there, or one of higher order
 
 
