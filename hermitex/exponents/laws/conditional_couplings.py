@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import cos, erf, pi, sin, sqrt
 
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Dummy, Expr, Symbol
 
 from hermitex.exponents.channels import NamedChannel
 from hermitex.exponents.labels.label_levels import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
-from hermitex.exponents.laws.coupling_averages import beyond_known, over_all_known
+from hermitex.exponents.laws.coupling_averages import beyond_known, even_part, mirror_signs, over_all_known, over_known
 from hermitex.exponents.laws.density import Index, Law, array_function, exact_point, normal_law
 from hermitex.exponents.laws.discrete import indices, intervals
 from hermitex.exponents.laws.law_table import tabulated
@@ -61,7 +62,39 @@ def _by_structure(g: Expr, law: NamedChannel, spaces: Spaces) -> LabelCouplings:
     given, hidden, drop = spaces
     base = _base(g, given, hidden)
     at = _at(g, law, (given, hidden, drop), base)
+    if len(given) == 2 and law.name in ("deterministic", "random_sign", "multiplicative") and scales(g, given):
+        return _over_angles(at, g, given, hidden)
     return over_all_known(at, beyond_known(g, hidden) if law.name in ("deterministic", "gaussian") else g, given, hidden)
+
+
+def scales(g: Expr, given: Sequence[Symbol]) -> bool:
+    """Is g(c u, v) = c^k g(u, v) for the known u, and g(-u, v) = +-g(u, v)? So their length, being known, tells nothing.
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2, z3
+    >>> scales(z1**2*z2 - 3*z3, (z2, z3)), scales(z1**2*z2 + z3**2, (z2, z3))
+    (True, False)
+    """
+    c = Dummy("c", positive=True)
+    longer = g.xreplace({u: c*u for u in given})
+    turned = g.xreplace({u: -u for u in given})
+    beyond = 7  # degrees of homogeneity 1 to 6 are tried; chosen by trial
+    return ((turned - g).expand() == 0 or (turned + g).expand() == 0) and any(
+        (longer - c**k*g).expand() == 0 for k in range(1, beyond))
+
+
+def _over_angles(at: Callable[[Sequence[float]], LabelCouplings], g: Expr, given: Sequence[Symbol],
+                 hidden: Sequence[Symbol]) -> LabelCouplings:
+    """The average over two known variables on whose length the couplings do not depend: over half a circle."""
+    signs = mirror_signs(g, given, hidden, 1)
+
+    def turned(t: float) -> LabelCouplings:
+        angle = pi*erf(t/sqrt(2))/2
+        found = at((cos(angle), sin(angle)))
+        return found if signs is None else even_part(found, signs)
+
+    return over_known(turned, signs is not None)[0]
 
 
 def _mixed(g: Expr, law: NamedChannel, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
@@ -118,6 +151,8 @@ def _at(g: Expr, law: NamedChannel, spaces: Spaces,
     def general(u: Sequence[float]) -> LabelCouplings:
         checkpoint("averaging over what is known")
         form = g.xreplace({x: exact_point(float(v)) for x, v in zip(given, u, strict=True)})
+        if not form.has(*hidden):  # at a u that rounds to zero
+            return LabelCouplings({}, 0.0)
         return noisy_second(form, law, hidden, sampling=False)
 
     return general

@@ -93,7 +93,8 @@ def _along(b: Monotone, branches: Sequence[Monotone], critical: Array, rule: tup
             t, w = half_template(order, *(_grading(b, end, width) if analytic else (_DEEP, 2)))
             nodes.append((end + width*t, abs(width)*w))
         if hi - lo > 2*side:
-            nodes.append(tuple(v.ravel() for v in legendre_on(split(np.array([lo + side, hi - side]), 0.8), order - 2)))
+            t, w = legendre_on(split(np.array([lo + side, hi - side]), 0.8), order - 2)
+            nodes.append((t.ravel(), w.ravel()))
     x, w = (np.concatenate(v) for v in zip(*nodes, strict=True))
     return x, w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
 
