@@ -48,8 +48,8 @@ class Sections:
 
     def branches(self, u: Sequence[float], cuts: np.ndarray) -> tuple[list[Monotone], list[tuple[float, float, float]]]:
         """The monotone branches of v -> g(u, v) from the first cut to the last, and its plateaus as (label, low, high)."""
-        scan = self.scan[(self.scan > cuts[0]) & (self.scan < cuts[-1])]
-        kinks = zeros_on([lambda v, h=h: h(*u, v) for h in self.switches], scan)
+        scan = self.scan[max(int(np.searchsorted(self.scan, cuts[0])) - 1, 0):]  # from before the first cut: kinks next to it count
+        kinks = [v for v in zeros_on([lambda v, h=h: h(*u, v) for h in self.switches], scan) if v > cuts[0]]
         branches: list[Monotone] = []
         flat: list[tuple[float, float, float]] = []
 
