@@ -151,7 +151,7 @@ def test_equal_level_sets_have_equal_thresholds(one, other):
 @pytest.mark.parametrize(("text", "value", "digits"), [
     ("cos(3*z)", 0.019999790336944705, 11), ("cos(5*z)", 1.7359929831928307e-08, 9),
     ("exp(-z**2/2)*cos(2*z)", 1.2441198705744985, 12), ("z**2*sin(z)", 1.6481366794996082, 12),
-    ("z**3*exp(-z**2/2)*sin(z)", 1.0757132088268266, 10), ("floor(z**2)", 1.919734332068905, 12),
+    ("z**3*exp(-z**2/2)*sin(z)", 1.0757132088268266, 9), ("floor(z**2)", 1.919734332068905, 12),
     ("sin(z)**2*z", 1.0639587003965845, 6)])
 def test_thresholds_beside_twenty_two_digits(text, value, digits):
     """By level sets along one branch in mpmath, adaptively, labels for places: nothing of it is shared with the nodes here."""
