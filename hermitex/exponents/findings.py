@@ -82,7 +82,7 @@ class Findings(Shown):
 
     @property
     def alpha_c(self) -> mpf | None:
-        """The weak-recovery threshold to 20 digits or so; 0 if trivial, None if infinite or not known."""
+        """The weak-recovery threshold, to 20 digits where it is exact; 0 if trivial, None if infinite or not known."""
         return self.threshold.alpha_c
 
     def to_dict(self) -> dict[str, Any]:

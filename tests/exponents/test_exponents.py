@@ -18,8 +18,8 @@ from hermitex.exponents.complexity import RATES, complexity, power
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.label_levels import constant_value, finite_level_sets
-from hermitex.exponents.labels.levelsets import inverse_threshold
 from hermitex.exponents.labels.monotone_labels import injective_in_modulus, strict_sign
+from hermitex.exponents.laws.level_nodes import inverse_threshold
 from hermitex.exponents.stages import Threshold, alpha_text
 from hermitex.numbers.program import Program
 from hermitex.symbols import z
@@ -145,7 +145,19 @@ def test_polynomials(coefficients):
 def test_equal_level_sets_have_equal_thresholds(one, other):
     """Labels that are equal but for rounding must be one knot: sin^2 once lost branches at its maxima."""
     first, second = (inverse_threshold(u, z, even=True)[0] for u in (one, other))
-    assert abs(first - second) < mpf("1e-13")*first
+    assert abs(first - second) < 1e-12*first
+
+
+@pytest.mark.parametrize(("text", "value", "digits"), [
+    ("cos(3*z)", 0.019999790336944705, 11), ("cos(5*z)", 1.7359929831928307e-08, 7),
+    ("exp(-z**2/2)*cos(2*z)", 1.2441198705744985, 12), ("z**2*sin(z)", 1.6481366794996082, 12),
+    ("z**3*exp(-z**2/2)*sin(z)", 1.0757132088268266, 9), ("floor(z**2)", 1.919734332068905, 12),
+    ("sin(z)**2*z", 1.0639587003965845, 6)])
+def test_thresholds_beside_twenty_two_digits(text, value, digits):
+    """By level sets along one branch in mpmath, adaptively, labels for places: nothing of it is shared with the nodes here."""
+    u = hx.parse(text)
+    found, error = inverse_threshold(u, z, even=u.subs(z, -z) == u)
+    assert abs(found - value) <= error and error < 10.0**-digits*value
 
 
 def test_threshold_of_an_interval_by_its_formula():

@@ -30,7 +30,6 @@ from hermitex.exponents.directions.invariant_tensors import (
 )
 from hermitex.exponents.directions.symmetry import Symmetry
 from hermitex.exponents.labels.families import Family
-from hermitex.exponents.labels.hidden_variables import zeros_of_modulus
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.moments import Moments, entry
 from hermitex.symbolic.budget import checkpoint
@@ -91,8 +90,6 @@ class TensorBlock:
         vanishing = {i: oracle.vanishing_orders(seen, i, k) for i in orthogonal}
         self.flips = [s for s in generators if s.flips is not None]
         zero: dict[Index, str] = {}
-        if not twisted and not known.rows:
-            zero |= zeros_of_modulus(seen, oracle.variables, oracle.symmetries(seen), k)
         if not known.rows and (why := branch_identity(tuple(seen), tuple(oracle.variables), k)) is not None:
             zero |= dict.fromkeys(multi_indices(oracle.r, k), why)
         self.space = tensor_space(k, oracle.r, known, group, vanishing, zero=zero)

@@ -7,18 +7,15 @@ a sign, a modulus, a step, or any function with preimages that cancel, such as z
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
-from typing import Any
 
-from sympy import Abs, Dummy, Expr, Piecewise, S, Symbol, sign
+from sympy import Abs, Dummy, Expr, Piecewise, Symbol
 
-from hermitex.exponents.label import revealed, split_products
+from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.exponents.labels.label_levels import finite_level_sets, indicator_moment
 from hermitex.exponents.labels.quantities import own_parts
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.parity import parity
-from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.weak import in_heavisides
 
 
@@ -45,33 +42,6 @@ def vanishing_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, st
         return {n: f"{why}, so E[He_{n}({x}) | its sign] = 0" for n in range(2, most + 1, 2)}
     v = visible_part(seen, x)
     return unless_refused(lambda: _by_modulus(seen, x, most) if v is None or v == x else _by_one_variable(v, x, most)) or {}
-
-
-def zeros_of_modulus(seen: Sequence[Expr], variables: Sequence[Symbol], symmetries: Sequence[Any], k: int) -> dict[tuple, str]:
-    """{a: why}, |a| = k: entries that only |y| could show, in a variable on which |y| does not depend.
-
-    Where a flip takes the label to -y and leaves He_a alone, E[T(Y) He_a] is that of the even part of T, a function of |y|.
-
-    Examples
-    --------
-    >>> from sympy import sign
-    >>> from hermitex.exponents.directions.symmetry import symmetries
-    >>> from hermitex.symbols import z1, z2
-    >>> g = sign(Abs(z1) - 1)*z2
-    >>> sorted(zeros_of_modulus((g,), (z1, z2), symmetries(g, (z1, z2)), 2))
-    [(2, 0)]
-    """
-    flips = [s.flips for s in symmetries if s.flips is not None and s.sign == -1]
-    if len(seen) != 1 or not flips or not seen[0].has(sign):
-        return {}
-
-    size = split_products(Abs(split_products(seen[0]))).replace(
-        lambda e: isinstance(e, Abs) and isinstance(e.args[0], sign), lambda e: S.One)
-    lost = [i for i, v in enumerate(variables) if not size.has(v)]
-    names = ", ".join(str(variables[i]) for i in lost)
-    why = f"a flip reverses the label and leaves He_a alone, and |y| does not depend on {names}"
-    return {a: why for a in multi_indices(len(variables), k) if any(a[i] for i in lost)
-            and any(prod(f**n for f, n in zip(flip, a, strict=True)) == 1 for flip in flips)}
 
 
 def _only_sign(seen: Sequence[Expr], x: Symbol) -> bool:

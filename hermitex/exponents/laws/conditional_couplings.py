@@ -18,15 +18,16 @@ from hermitex.exponents.channels import NamedChannel
 from hermitex.exponents.labels.label_levels import indicator_moment
 from hermitex.exponents.labels.quantities import one_quantity
 from hermitex.exponents.laws.block_laws import law_of, zeros_by_flips
-from hermitex.exponents.laws.coupling_averages import even_part, mirror_signs, over_all_known, over_known
-from hermitex.exponents.laws.density import Index, Law, exact_point, normal_law
+from hermitex.exponents.laws.coupling_averages import beyond_known, even_part, mirror_signs, over_all_known, over_known
+from hermitex.exponents.laws.density import Index, Law, array_function, exact_point, normal_law
 from hermitex.exponents.laws.discrete import indices, intervals
 from hermitex.exponents.laws.law_table import tabulated
-from hermitex.exponents.laws.linearised import LabelCouplings, mix_couplings
+from hermitex.exponents.laws.linearised import LabelCouplings, label_couplings, mix_couplings
 from hermitex.exponents.laws.noisy import apply_channel, noisy_label, noisy_second, prefer_structure
 from hermitex.exponents.laws.scattered_points import Spaces, invariant_forms, scattered
 from hermitex.exponents.laws.sections import Sections
 from hermitex.exponents.laws.strips import Strips, discrete_over_planes
+from hermitex.symbolic.breaks.switches import switch_arguments
 from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.pieces import Piece
 from hermitex.symbolic.precise import evaluate
@@ -63,7 +64,7 @@ def _by_structure(g: Expr, law: NamedChannel, spaces: Spaces) -> LabelCouplings:
     at = _at(g, law, (given, hidden, drop), base)
     if len(given) == 2 and law.name in ("deterministic", "random_sign", "multiplicative") and scales(g, given):
         return _over_angles(at, g, given, hidden)
-    return over_all_known(at, g, given, hidden)
+    return over_all_known(at, beyond_known(g, hidden) if law.name in ("deterministic", "gaussian") else g, given, hidden)
 
 
 def scales(g: Expr, given: Sequence[Symbol]) -> bool:
@@ -129,7 +130,18 @@ def _at(g: Expr, law: NamedChannel, spaces: Spaces,
     given, hidden, drop = spaces
     if base is not None:
         form, v, law_of_v = base
+        if (few := law.labels(form).probabilities) and not switch_arguments(form):  # the nodes of v serve every u
+            kernels = [array_function(p, *given, v) for p in few]
+            return lambda u: label_couplings(law_of_v, kernels=lambda y: (k(*u, y) for k in kernels))
         sections = unless_refused(lambda: Sections(form, given, v, law_of_v, drop))
+        if sections is not None and v in hidden and law.name in ("deterministic", "random_sign"):
+            square = (list(hidden).index(v),)*2
+
+            def of_one(u: Sequence[float]) -> LabelCouplings:
+                value, error = sections.second(u)
+                return LabelCouplings({} if square in drop else {(square, square): value}, error)
+
+            return of_one
         if sections is not None:
             return lambda u: apply_channel(sections.law(u), law)
     if len(hidden) == 2 and (switches := discrete_over_planes(g, hidden)) is not None:
@@ -139,6 +151,8 @@ def _at(g: Expr, law: NamedChannel, spaces: Spaces,
     def general(u: Sequence[float]) -> LabelCouplings:
         checkpoint("averaging over what is known")
         form = g.xreplace({x: exact_point(float(v)) for x, v in zip(given, u, strict=True)})
+        if not form.has(*hidden):  # at a u that rounds to zero
+            return LabelCouplings({}, 0.0)
         return noisy_second(form, law, hidden, sampling=False)
 
     return general

@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.symmetry import sign_flips
@@ -42,6 +42,19 @@ def mirror_signs(p: Expr, known: Sequence[Symbol], hidden: Sequence[Symbol], n: 
             found = dict(zip(inside, s.flips, strict=True))
             return tuple(found.get(x, 1) for x in hidden)
     return None
+
+
+def beyond_known(g: Expr, hidden: Sequence[Symbol]) -> Expr:
+    """g(u, v) - g(u, 0), which tells of v what g tells once u is known, and has mirrors that g may lack: gelu(u + v) + gelu(u - v).
+
+    Examples
+    --------
+    >>> from hermitex.symbols import z1, z2
+    >>> beyond_known(z1 + z1**2*z2, [z2])
+    z1**2*z2
+    """
+    at_zero = g.xreplace({v: S.Zero for v in hidden})
+    return g if at_zero.has(S.NaN, S.Infinity, S.NegativeInfinity, S.ComplexInfinity) else (g - at_zero).expand()
 
 
 def over_known(at: Callable[[float], LabelCouplings], even: bool, *, converged: float = 1e-11) -> tuple[LabelCouplings, float]:

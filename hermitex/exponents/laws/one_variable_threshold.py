@@ -11,6 +11,7 @@ from sympy import Dummy, Expr, Poly, S, Symbol, exp, functions, gammasimp, powde
 from hermitex.errors import HermitexError
 from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.labels.monotone_labels import injective_in_modulus
+from hermitex.exponents.laws.level_nodes import inverse_threshold
 from hermitex.exponents.laws.value import Value, threshold_from_number
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.rational_tidying import compact
@@ -33,9 +34,7 @@ def one_variable(g: Expr, law: NamedChannel | Channel, x: Symbol) -> Value | Non
     elif law.name == "deterministic":
         even = parity(g, x) == 1
         if not even or not injective_in_modulus(g, x):
-            from hermitex.exponents.labels import levelsets
-
-            return threshold_from_number(*levelsets.inverse_threshold(g, x, even=even))._replace(method="one variable: level sets")
+            return threshold_from_number(*inverse_threshold(g, x, even=even))._replace(method="one variable: level sets")
         exact = S.Half
     return None if exact is None else Value(evaluate(exact, 25), exact, mpf(0), method="one variable: closed form")
 

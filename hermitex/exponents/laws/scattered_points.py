@@ -19,7 +19,7 @@ from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, NoClosedForm
 from hermitex.exponents.directions.symmetry import symmetries
-from hermitex.exponents.laws.coupling_averages import even_part, mirror_signs, over_known
+from hermitex.exponents.laws.coupling_averages import beyond_known, even_part, mirror_signs, over_known
 from hermitex.exponents.laws.density import Index, array_function
 from hermitex.exponents.laws.discrete import indices
 from hermitex.exponents.laws.linearised import (
@@ -71,7 +71,7 @@ def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces
     if not given:
         found = sampled.second(())
     elif len(given) == 1:
-        signs = mirror_signs(g, given, hidden)
+        signs = mirror_signs(beyond_known(g, hidden) if kernels is None and not silent else g, given, hidden)
 
         def at(u: float) -> LabelCouplings:
             once = sampled.second((u,), _ONE, next(seed))

@@ -15,8 +15,10 @@ from sympy import DiracDelta, Expr, S, Symbol, diff
 
 from hermitex.errors import NoClosedForm
 from hermitex.exponents.laws.density import WINDOW, Index, Law, Monotone, array_function, mass, merge_atoms, push_through_branches
+from hermitex.exponents.laws.level_nodes import square_of_mean
 from hermitex.kernels.panel_rules import distinct_sorted, zeros_on
 from hermitex.symbolic.breaks.switches import STEPS, switch_arguments
+from hermitex.symbolic.parity import parity
 
 
 class Sections:
@@ -30,14 +32,26 @@ class Sections:
         self.keep = [n for n, a in enumerate(base.indices) if a not in drop]
         self.cuts = distinct_sorted(np.array([base.lo, *[k for k in base.knots if base.lo < k < base.hi], base.hi]))
         self.scan = _scan(base)
+        self.even = parity(g, hidden) == 1
 
     def law(self, u: Sequence[float]) -> Law:
         """The law of g(u, v) given u."""
-        scan = self.scan
-        kinks = zeros_on([lambda v, h=h: h(*u, v) for h in self.switches], scan)
-        edges = distinct_sorted(np.array([*self.cuts, *kinks]))
+        branches, flat = self.branches(u, self.cuts)
+        atoms = [(y, mass(self.base, a, b)[self.keep]) for y, a, b in flat]
+        atoms += [(float(self.g(*u, np.array([p]))[0]), value[self.keep]) for p, value in self.base.atoms]
+        return push_through_branches(self.base, branches, merge_atoms(atoms), self.keep)
+
+    def second(self, u: Sequence[float]) -> tuple[float, float]:
+        """(E[E[v^2 - 1|g(u, v)]^2], its error) of a standard normal v."""
+        value, error = square_of_mean(*self.branches(u, np.append(0.0, self.cuts[self.cuts > 0]) if self.even else self.cuts))
+        return (2*value, 2*error) if self.even else (value, error)
+
+    def branches(self, u: Sequence[float], cuts: np.ndarray) -> tuple[list[Monotone], list[tuple[float, float, float]]]:
+        """The monotone branches of v -> g(u, v) from the first cut to the last, and its plateaus as (label, low, high)."""
+        scan = self.scan[max(int(np.searchsorted(self.scan, cuts[0])) - 1, 0):]  # from before the first cut: kinks next to it count
+        kinks = [v for v in zeros_on([lambda v, h=h: h(*u, v) for h in self.switches], scan) if v > cuts[0]]
         branches: list[Monotone] = []
-        atoms: list[tuple[float, np.ndarray]] = []
+        flat: list[tuple[float, float, float]] = []
 
         def g(v: np.ndarray) -> np.ndarray:
             return self.g(*u, v)
@@ -45,21 +59,18 @@ class Sections:
         def slope(v: np.ndarray) -> np.ndarray:
             return self.slope(*u, v)
 
-        flat = 1e-13  # relative range of values that are equal but for rounding
-        for a, b in pairwise(edges):
+        equal = 1e-13  # relative range of values that are equal but for rounding
+        for a, b in pairwise(distinct_sorted(np.array([*cuts, *kinks]))):
             if b - a < 1e-12:
                 continue
             inside = a + (b - a) * (np.arange(64) + 0.5) / 64
             values = g(inside)
-            if np.ptp(values) <= flat * max(1.0, float(np.max(np.abs(values)))):
-                atoms.append((float(np.median(values)), mass(self.base, a, b)[self.keep]))
+            if np.ptp(values) <= equal * max(1.0, float(np.max(np.abs(values)))):
+                flat.append((float(np.median(values)), a, b))
                 continue
-            steps = scan[(scan > a) & (scan < b)]
-            steps = np.unique(np.concatenate([steps, inside]))
-            for c, d in pairwise([a, *zeros_on([slope], steps), b]):
-                branches.append(_monotone(g, slope, c, d))
-        atoms += [(float(g(np.array([p]))[0]), value[self.keep]) for p, value in self.base.atoms]
-        return push_through_branches(self.base, branches, merge_atoms(atoms), self.keep)
+            steps = np.unique(np.concatenate([scan[(scan > a) & (scan < b)], inside]))
+            branches += [_monotone(g, slope, c, d) for c, d in pairwise([a, *zeros_on([slope], steps), b])]
+        return branches, flat
 
 
 def _scan(base: Law) -> np.ndarray:

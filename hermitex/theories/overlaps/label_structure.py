@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from sympy import Dummy, Expr, Piecewise, Rational, S, Symbol, oo
+from sympy import Dummy, Expr, Piecewise, Rational, S, Symbol
 from sympy.core.relational import Relational
 
-from hermitex.exponents.laws.density import array_function, exact_point, monotone_branches
+from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.discrete import own_parts
 from hermitex.kernels.normals import WINDOW
 from hermitex.symbolic.budget import unless_refused
@@ -125,18 +125,3 @@ def indicator(g: Expr, names: Sequence[Symbol], labels: Array) -> Callable[[Sequ
         return np.stack([nearest == k for k in range(len(labels))]).astype(float)
 
     return law
-
-
-def branches_and_plateaus(f: Expr, x: Symbol, reach: float) -> tuple[list[Any], list[tuple[float, float, float]]]:
-    """(monotone branches, plateaus as (label, lo, hi)) of a function of one variable on [-reach, reach]."""
-    branches: list[Any] = []
-    flat: list[tuple[float, float, float]] = []
-    for piece in pieces(f, x, -oo, oo):
-        a, b = (max(-reach, min(reach, float(evaluate(e, 20)) if e.is_finite else np.sign(float(e))*reach))
-                for e in (piece.lo, piece.hi))
-        if not piece.expr.has(x):
-            ends = [float(e) if not e.is_finite else float(evaluate(e, 20)) for e in (piece.lo, piece.hi)]
-            flat.append((float(evaluate(piece.expr, 20)), ends[0], ends[1]))
-        elif b > a:
-            branches += monotone_branches(piece.expr, x, *(float(exact_point(e)) for e in (a, b)))
-    return branches, flat

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from hermitex.exponents.laws.density import WINDOW
+from hermitex.exponents.laws.level_nodes import LevelNodes, branches_and_plateaus, level_nodes, preimages
 from hermitex.kernels.normals import normal_nodes
-from hermitex.kernels.panel_rules import near_knots, zeros_on
 from hermitex.symbolic.budget import checkpoint
 from hermitex.theories.overlaps.cell_grid import Array, LabelAxis, LabelGrid, contracted
 from hermitex.theories.overlaps.channel import EXP, FiniteOutput, Output, safe_ratio
-from hermitex.theories.overlaps.label_structure import LabelSections, branches_and_plateaus
+from hermitex.theories.overlaps.label_structure import LabelSections
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class LevelOutput(Output):
 
     @cached_property
     def _cut(self) -> list[tuple[list[Any], list[tuple[float, float, float]]]]:
-        return [branches_and_plateaus(p.f, self.structure.x, 9.0) for p in self.structure.patterns]
+        return [branches_and_plateaus(p.f, self.structure.x, -WINDOW, WINDOW) for p in self.structure.patterns]
 
     @cached_property
     def atoms(self) -> FiniteOutput | None:
@@ -68,65 +69,19 @@ class LevelOutput(Output):
         return FiniteOutput(LabelGrid(tuple(axes), lambda _: table), labels, r=self.r)
 
     @cached_property
-    def _nodes(self) -> tuple[Array, Array, Array, Array, Array]:
-        """(x, weight, its pattern, preimages (n, branches), log of their weights relative to its own)."""
-        ends = np.array([v for _, b in self.branches for v in (b.at_lo, b.at_hi)])
-        critical = np.unique(ends[np.isfinite(ends)])
-        parts: list[tuple[Array, ...]] = []
-        for n, (p, b) in enumerate(self.branches):
-            x, w = self._along(b, critical)
-            y, steep = b.f(x), np.abs(b.slope(x))
-            points, weight = self.preimages(y)
-            points[:, n] = x
-            with np.errstate(divide="ignore"):
-                relative = np.log(steep)[:, None] + weight
-            relative[:, n] = 0.0
-            parts.append((x, w, np.full(len(x), p), points, relative))
-        found = [np.concatenate(v) for v in zip(*parts, strict=True)]
-        kept = (found[1] > 1e-16) & np.isfinite(found[0])
-        return tuple(v[kept] for v in found)  # type: ignore[return-value]
+    def _nodes(self) -> LevelNodes:
+        return level_nodes(self._functions, 12, analytic=False)
 
-    def _along(self, b: Any, critical: Array) -> tuple[Array, Array]:
-        """Nodes and weights phi(x) dx on a branch, graded towards its ends and towards points with critical labels."""
-        low, high = sorted((b.at_lo, b.at_hi))
-        inner = critical[(critical > low) & (critical < high)]
-        knots = np.unique(np.concatenate([[b.lo, b.hi], b.preimage(inner), *self._crossings(b)]))
-        knots = knots[np.concatenate([[True], np.diff(knots) > 1e-11])]
-        reach = 7.6  # P(|x| > 7.6) < 3e-14
-        knots = np.clip(knots, -reach, reach)
-        depth = 5  # halvings: deeper a critical label and the preimages next to it are no longer told apart in double precision
-        order = 12  # points of a graded panel
-        plain = 10  # points of another
-        x, w = near_knots(np.unique(knots), 0.6, (order, depth), 0.8, plain)
-        return x, w*np.exp(-x*x/2)/np.sqrt(2*np.pi)
-
-    def _crossings(self, b: Any) -> list[Array]:
-        """Where another pattern takes the same label at the same x."""
-        found = []
-        for _, other in self.branches:
-            lo, hi = max(b.lo, other.lo), min(b.hi, other.hi)
-            if other is not b and hi > lo:
-                scan = np.linspace(lo, hi, 203)[1:-1]
-                found.append(np.array(zeros_on([lambda x, o=other: b.f(x) - o.f(x)], scan)))
-        return found
-
-    def preimages(self, y: Array) -> tuple[Array, Array]:
-        """x_b (n, branches) with g(x_b) = y, and log w_b = -log |g'(x_b)|, -inf where the branch does not reach y."""
-        points = np.zeros((len(y), len(self.branches)))
-        weight = np.full(points.shape, -np.inf)
-        for n, (_, b) in enumerate(self.branches):
-            inside = (y > min(b.at_lo, b.at_hi)) & (y < max(b.at_lo, b.at_hi))
-            if inside.any():
-                points[inside, n] = b.preimage(y[inside])
-                with np.errstate(divide="ignore"):
-                    weight[inside, n] = -np.log(np.abs(b.slope(points[inside, n])))
-        return points, weight
+    @cached_property
+    def _functions(self) -> list[Any]:
+        return [b for _, b in self.branches]
 
     def second(self, M: Array, fineness: float = 1.0) -> Array:
         """F(M) for a diagonal M."""
         k, m = self.structure.place, np.diag(M)
         mx, v = m[k], 1 - m[k]
-        x, w, own, pre, logs = self._nodes
+        x, w, branch, pre, logs = self._nodes
+        own = np.array([p for p, _ in self.branches], dtype=int)[branch]
         total = np.zeros((self.r, self.r)) if self.atoms is None else self.atoms.second(M, fineness)
         if not len(x):
             return total
@@ -205,7 +160,7 @@ class LevelOutput(Output):
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
         """g_out at labels (n,) and fields (n, r); of V only the diagonal counts."""
         y, k, v = np.asarray(y, dtype=float), self.structure.place, np.diag(V)
-        points, logs = self.preimages(y)
+        points, logs = preimages(self._functions, y)
         z, a = self._sums(points, logs, omega[:, k], v[k])
         cells = LabelGrid(self.structure.others, lambda _: np.stack([p.cells for p in self.structure.patterns]))
         chance = cells.at(np.delete(omega, k, axis=1), np.delete(v, k)) if self.structure.others else [np.ones((1, len(y)))]
