@@ -28,6 +28,7 @@ class ScaledIntegrand:
     ----------
     body : integrand in `variables`
     variables : independent standard normals
+    box : (lower, upper) ends where F is an ordinary integrand on a box, without the Gaussian weight (polar coordinates)
 
     Attributes
     ----------
@@ -35,15 +36,22 @@ class ScaledIntegrand:
     evaluations, most : how many values were computed, and how many may be
     """
 
-    def __init__(self, body: Expr, variables: Sequence[Symbol]) -> None:
+    def __init__(self, body: Expr, variables: Sequence[Symbol], box: tuple[Array, Array] | None = None) -> None:
         self._begin(body, variables)
-        self.low, self.high = self._region()
-        self._require_decay()
+        self.weighted = box is None
+        if box is None:
+            self.low, self.high = self._region()
+            self._require_decay()
+        else:
+            self.low, self.high = box
+            self.top = float(np.max(self.level(self._grid(33))[1], initial=-np.inf))
+        if not np.isfinite(self.top):
+            raise NotConverged(None, f"{body} is zero or undefined wherever it was evaluated")
 
     def _begin(self, body: Expr, variables: Sequence[Symbol], names: Sequence[Symbol] = (), most: int = 20_000_000) -> None:
         """Compile the body, in the names if it holds others than the variables; nothing is evaluated yet."""
         self.body, self.variables, self.n = body, tuple(variables), len(variables)
-        self.evaluations, self.most, self.top = 0, most, 0.0
+        self.weighted, self.evaluations, self.most, self.top = True, 0, most, 0.0
         self._moved = self._size = 0.0
         self.program = Program(body, tuple(names) or self.variables)
 
@@ -70,8 +78,8 @@ class ScaledIntegrand:
         with np.errstate(all="ignore"):
             return np.asarray(np.real(m)*np.exp(np.clip(e - self._exponent(points) - self.top, -745, 700)))
 
-    def _exponent(self, points: Array) -> Array:
-        return np.asarray((points*points).sum(axis=1)/2 + self.n*np.log(2*np.pi)/2)
+    def _exponent(self, points: Array) -> Array | float:
+        return (points*points).sum(axis=1)/2 + self.n*np.log(2*np.pi)/2 if self.weighted else 0.0
 
     def _round(self, points: Array, values: Array, weights: Array | float) -> None:
         """Add up what one rounding of each coordinate changes, at some of the points."""
@@ -97,6 +105,10 @@ class ScaledIntegrand:
         return self.most - self.evaluations
 
     # -- where the mass is ---------------------------------------------------------------------------------------------
+    def _grid(self, steps: int) -> Array:
+        axes = [np.linspace(a, b, steps + 2)[1:-1] for a, b in zip(self.low, self.high, strict=True)]
+        return np.stack([g.ravel() for g in np.meshgrid(*axes, indexing="ij")], axis=1)
+
     def _region(self) -> tuple[Array, Array]:
         """The box of the cells with mass above 1e-18 of the largest; sets `top`."""
         points = self._places()

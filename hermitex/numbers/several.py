@@ -19,6 +19,7 @@ from hermitex.numbers.lattice_sums import Estimate, lattice_integral, sampled_in
 from hermitex.numbers.moving_breaks import BreakMarks, Breaks, marks
 from hermitex.numbers.nested_panels import InnermostIntegral, NestedPanels
 from hermitex.numbers.orthants import mean_of_largest, switches_average
+from hermitex.numbers.polar_coordinates import in_polar
 from hermitex.numbers.reductions import (
     Reduced,
     by_conditional_form,
@@ -212,6 +213,13 @@ def _first(body: Expr, variables: Sequence[Symbol]) -> tuple[float, float] | Non
 def _by_panels(body: Expr, variables: Sequence[Symbol], found: BreakMarks, F: ScaledIntegrand, tolerance: float,
                ) -> tuple[Estimate, float]:
     """(estimate, its scale) by nested panels, or in four variables and more by lattice sums or Sobol points and panels."""
+    if len(variables) == 2:
+        reach = float(np.linalg.norm(np.max(np.abs([F.low, F.high]), axis=0)))
+        if (polar := in_polar(body, variables, found, reach)) is not None:
+            P = ScaledIntegrand(polar.body, polar.variables, polar.box)
+            nest = NestedPanels(P, Breaks(marks(P.program), polar.variables), max(tolerance, 1e-14))
+            nest.require_existence()
+            return Estimate(*nest.total()), P.top
     order = inner_last(found, variables)
     G = F if tuple(order) == tuple(variables) else ScaledIntegrand(body, order)
     breaks = Breaks(found, order)
