@@ -52,7 +52,7 @@ class Run:
         self.asked = max(tolerance/3, 1e-15)  # of every average
         self.drift = np.zeros(points)  # of the solution: how far it moves on other nodes
         self.least, self.idle = np.full(points, np.inf), np.zeros(points, dtype=int)
-        self.rounds = 0
+        self.rounds, self.went_far = 0, False
         self.used: Mapping[str, Any] = {}
         self.outputs: dict[int, State] = {}  # of the block functions, at the solution
 
@@ -118,7 +118,7 @@ class Run:
                 self.rounds += 1
                 resting, solved = np.maximum(last, self.moved) <= quality, np.asarray(found.converged)
                 end = (self.rounds == _REFINEMENTS or is_time_up()) | (~solved & (self.rounds >= chances))
-                unseen = np.broadcast_to(self.quad.unseen & (not self.quad.far), (self.points,))
+                unseen = np.broadcast_to(self.quad.unseen & (not (self.went_far or self.quad.far)), (self.points,))
                 done = (good | resting | end) & ~unseen
                 if done.any():
                     error = SolutionError(self, verdict)
@@ -141,6 +141,7 @@ class Run:
                 rest = [self.part(k) for k in groups]
                 if unseen.any():
                     rest[0].quad.farther()
+                    rest[0].went_far = True
                 parts = [(k, one.solution()) for k, one in zip(groups, rest, strict=True)]
                 parts += [(k, select_points(ended, k)) for k in [np.flatnonzero(done)] if k.size]
                 return merge_solutions(parts, self.points, self.program.unknowns, parts[0][1].origin)

@@ -153,7 +153,7 @@ def test_a_coefficient_at_what_is_no_number_is_one_line(ask, sigma):
     (lambda: hx.expand("w*z", order=2, basis="monic"), "give hx.parse(text, symbols={'w': 'real'})"),
     (lambda: hx.compile("E(tanh(w*z))"), "symbols={'w': 'real'}"),
     (lambda: hx.free_energy("w*q**2 - q*qhat", {"q": "qhat"}), "symbols={'w': 'real'}"),
-    (lambda: hx.free_energy("q**2 - q*qhat", ["q"]), "pairs are {order parameter: its conjugate}"),
+    (lambda: hx.free_energy("q**2 - q*qhat", ["q"]), "pairs are {order parameter: its conjugate, or None}"),
     (lambda: hx.System(["q"]), "equations are {unknown: right side}"),
     (lambda: hx.Flow("m = 1"), "equations are {unknown: right side}"),
     (lambda: hx.mu("tanh", "a"), "the order k is an integer"),
