@@ -18,7 +18,7 @@ from hermitex.check.unevaluated import evaluated
 from hermitex.check.values import INTEGRALS, NO_NUMBER, STEPS, Functions, real, reduced, widest
 from hermitex.check.verdict import AGREES, FAILS, OPEN, PROVED, Check, CounterExample
 from hermitex.errors import BadInput, BudgetExceeded, HermitexError
-from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf
+from hermitex.symbolic.arithmetic import fabs, log10, mp, mpf, nstr
 from hermitex.symbolic.budget import checkpoint, work
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.existence_check import exists_for_most
@@ -63,11 +63,11 @@ def approach(left: Any, right: Any, to: Any) -> tuple[Any, Any, AsymptoticClaim 
     orders = {o for side in (left, right) if isinstance(side, Expr) for o in side.atoms(Order)}
     if to is None and not orders:
         return left, right, None
-    if len(orders) > 1 or any(len(o.variables) != 1 for o in orders) or (to and (orders or len(to) != 1)):
+    if len(orders) > 1 or any(len(o.variables) != 1 for o in orders) or (to and (orders or [x.is_Symbol for x in to] != [True])):
         raise BadInput("one letter goes to one place: to={x: 0}, or O(x**2) in a side")
     if to:
         (x, at), = to.items()
-        return left, right, AsymptoticClaim(x, S(at))
+        return left, right, AsymptoticClaim(x, at)
     (o,) = orders
     return left.removeO(), right.removeO(), AsymptoticClaim(o.variables[0], o.point[0], o.expr)
 
@@ -106,7 +106,7 @@ def _tried(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Chec
                 break
             holds, said, shown = _decided(quotients, vanishes=claim.order is None)
             if holds is False:
-                values = [v[0] if (v := _number(e, places[-1], functions)) else mpf("nan") for e in (left, right)]
+                values = [_shown(e, places[-1], functions) for e in (left, right)]
                 chosen = {f.__name__: t.text for f, t in functions.items()}
                 example = CounterExample(chosen, {s.name: v for s, v in places[-1].items()}, *values)
                 what = "their quotient less 1" if claim.order is None else f"their gap over {claim.order}"
@@ -137,14 +137,24 @@ def _exact(expr: Expr, claim: AsymptoticClaim) -> Expr:
     return expand(value.rewrite(erfc)) if claim.at is oo and value.has(erf) else value
 
 
-def _number(expr: Expr, place: Point, functions: Functions) -> tuple[Any, Any] | None:
+def _shown(expr: Expr, place: Point, functions: Functions) -> Any:
+    """The value of a side for a counter-example, with the digits that hold; nan if there is none."""
+    found = _number(expr, place, functions, 30) or _number(expr, place, functions)
+    if found is None or not found[1]:
+        return mpf("nan") if found is None else found[0]
+    with mp.workdps(40):
+        digits = int(log10(fabs(found[0]/found[1]))) if fabs(found[0]) > found[1] else 0
+        return mpf(nstr(found[0], digits)) if digits else found[0]
+
+
+def _number(expr: Expr, place: Point, functions: Functions, digits: int = _DIGITS) -> tuple[Any, Any] | None:
     """(value, error) at a place; None where there is none, or it takes too long."""
     try:
         with work(STEPS):
             concrete = reduced(as_averages(put_at(expr, place, {f: t.build for f, t in functions.items()})))
             if concrete.has(I):
                 return None
-            return real(concrete, _DIGITS if widest(concrete) < 3 else 8, _DEPTH)
+            return real(concrete, digits if widest(concrete) < 3 else 8, _DEPTH)
     except BudgetExceeded:
         checkpoint("following two sides to a limit")   # the caller's own budget
         return None

@@ -56,7 +56,7 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
     symbols : declarations for texts, as in `parse`
     digits : the digits to compare at each point; averages over several variables without a closed form have fewer
     points : the least number of points at which both sides must have a number
-    to : {x: 0} or {x: oo} claims lhs/rhs -> 1 as x goes there. SymPy's O(x**2) in a side claims that the difference over x**2
+    to : {x: 0} or {x: oo}, names or symbols, claims lhs/rhs -> 1 as x goes there. SymPy's O(x**2) in a side claims that the difference over x**2
         has a finite limit.
     budget : CPU seconds, after which the claim is undetermined (None: no bound but the rules' own)
 
@@ -100,9 +100,15 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
         return Check(lhs, rhs, OPEN, f"no verdict within the budget of {budget:g} CPU seconds")
 
 
+_END = {"oo": oo, "-oo": -oo}  # places that are no numbers, as texts
+
+
 def _checked(lhs: Any, rhs: Any, symbols: Any, digits: int, points: int, to: Any) -> Check:
     if isinstance(lhs, MatrixBase | MatrixExpr) or isinstance(rhs, MatrixBase | MatrixExpr):
         return _by_entries(lhs, rhs, digits, points)
+    if to is not None and not isinstance(to, Mapping):
+        raise BadInput(f"to = {brief(to)} does not say which letter goes where; type to={{x: 0}} or to={{x: oo}}")
+    to = to and {_given(x, symbols): _END.get(at) or _given(at, symbols) for x, at in to.items()}
     lhs, rhs, claim = approach(lhs, rhs, to)
     given = _given(lhs, symbols), _given(rhs, symbols)
     left, right, needed = _one_name(*_read(*given))

@@ -2,11 +2,13 @@
 
 import random
 
+import mpmath
 import pytest
 from sympy import Abs, Function, Heaviside, LambertW, O, Rational, Symbol, cos, erf, exp, log, oo, pi, series, sin, sqrt, tanh
 
 from hermitex import Derivative, E, Result, check
 from hermitex.errors import BadInput
+from hermitex.symbolic.arithmetic import nstr
 from hermitex.symbols import z
 
 x, a = Symbol("x", positive=True), Symbol("a", positive=True)
@@ -100,3 +102,18 @@ def test_two_places_are_refused():
         check(t*x, t, to={t: 0, x: 1})
     with pytest.raises(BadInput, match="one letter goes to one place"):
         check(exp(t), 1 + t + O(t**2), to={t: 0})
+
+
+def test_a_place_in_texts():
+    assert check("E(z*tanh(s*z))", "sqrt(2/pi)", to={"s": "oo"}, symbols="s>0")
+    assert check("E(tanh(s*z)**2)", "s**2", to={"s": 0}, symbols="s>0")
+    with pytest.raises(BadInput, match="type to="):
+        check("E(z*tanh(s*z))", "sqrt(2/pi)", to="s", symbols="s>0")
+
+
+def test_the_values_of_a_counter_example_have_the_digits_that_are_shown():
+    """At t = 1e-8 the left side is t - t^3, the right one t - t^3/3."""
+    example = check(E(z*tanh(x*z), z), x - x**3/3 + O(x**5)).counter_example
+    with mpmath.workdps(30):
+        left, right = (mpmath.mpf(nstr(side, 25)) for side in (example.left, example.right))
+        assert abs(left - mpmath.mpf("9.999999999999999e-9")) < 1e-27 and left < right < mpmath.mpf("1e-8")

@@ -72,6 +72,7 @@ def level_nodes(branches: Sequence[Monotone], order: int, *, analytic: bool) -> 
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = np.log(np.abs(b.slope(x)))[:, None] + logs
         relative[np.isnan(relative)] = -np.inf  # a flat point of two branches, in double precision
+        relative = np.minimum(relative, 600.0)  # at the label of another's turning point that branch has all the weight
         relative[:, n] = 0.0
         parts.append((x, w, np.full(len(x), n), points, relative))
     found = [np.concatenate(v) for v in zip(*parts, strict=True)]
