@@ -56,8 +56,8 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
     symbols : declarations for texts, as in `parse`
     digits : the digits to compare at each point; averages over several variables without a closed form have fewer
     points : the least number of points at which both sides must have a number
-    to : {x: 0} or {x: oo}, names or symbols, claims lhs/rhs -> 1 as x goes there. SymPy's O(x**2) in a side claims that the difference over x**2
-        has a finite limit.
+    to : {x: 0} or {x: oo}, names or symbols, claims lhs/rhs -> 1 as x goes there. SymPy's O(x**2) in a side claims that the
+        difference over x**2 has a finite limit.
     budget : CPU seconds, after which the claim is undetermined (None: no bound but the rules' own)
 
     Returns

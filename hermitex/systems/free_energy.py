@@ -153,7 +153,7 @@ def _derivation(phi: Expr, taken: tuple[tuple[Symbol, str, Expr], ...], back: Ma
 
 # -- solving the conditions --------------------------------------------------------------------------------------------
 def _solved(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symbol]) -> dict[Symbol, Any]:
-    """Equations for `unknowns`: all at once if they are linear, else one by one, else implicit."""
+    """Equations for `unknowns`: all at once if they are linear, else one by one, else by their linear terms, else implicit."""
     joint = _linear(conditions, unknowns, everything)
     if joint is not None:
         return joint
@@ -171,7 +171,9 @@ def _solved(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symb
         own = conditions[unknowns.index(u)]
         c = own if own in left else left[0]
         left.remove(c)
-        found[u] = Eq(c, 0, evaluate=False)
+        # d phi/dm = beta J (m - tanh(beta (J m + h))): m by its linear term
+        slope = Add(*(t.coeff(u) for t in Add.make_args(c.expand()) if not (t.coeff(u).free_symbols & everything or has_nodes(t))))
+        found[u] = shortest((u*slope - c).expand()/slope) if slope.is_nonzero else Eq(c, 0, evaluate=False)
     return {u: found[u] for u in unknowns}
 
 
