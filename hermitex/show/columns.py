@@ -48,7 +48,7 @@ def axes_of(columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
     return {first: tuple(columns[first])}
 
 
-def blocks_of(columns: Mapping[str, Sequence[Any]]) -> tuple[tuple[str, ...], str]:
+def blocks_of(columns: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
     """Of a table of curves, one below the other: the columns that differ between the curves, and the abscissa, which is the first
     column that changes in the second row.
 

@@ -132,6 +132,9 @@ class Sweep(Columned):
         """A line over a column for every combination of the values in the columns `each`, with its experiment."""
         from ..show.plots import LIMIT, SHARED, TITLE, abscissa, along, axis_of, best_words, held_words, measured_words, new_axes
 
+        for n in (line, name):
+            if self[n].dtype.kind not in "biuf":
+                raise BadInput(f"plot: the column {n} holds words; a picture needs numbers, take a part of .to_dataframe()")
         ax, columns = new_axes(ax), self.table()
         blocks: dict[tuple[Any, ...], list[int]] = {}
         for i in range(len(self)):

@@ -147,7 +147,8 @@ class Curve(Cited, Columned, Shown):
             columns |= {"simulated_seeds": len(s.seeds)}
             columns |= {f"simulated_{n}": s.parameters[n] for n in ("dimension", "model") if n in s.parameters}
         columns |= {k: v for k, v in self.parameters.items() if k not in columns and (isinstance(v, str) or np.ndim(v) == 0)}
-        columns |= {"theory": self.theory, **{n: v for n, v in (("ratio", self._shown_ratio()), ("optimised", self.optimised)) if v}}
+        about = {"theory": self.theory, "ratio": self._shown_ratio(), "optimised": self.optimised}
+        columns |= {n: v for n, v in about.items() if v}
         return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
 
     def _places(self, points: np.ndarray) -> np.ndarray | None:
@@ -176,7 +177,7 @@ class Curve(Cited, Columned, Shown):
     # -- showing -----------------------------------------------------------------------------------------------------
     @property
     def label(self) -> str:
-        """What a legend says: the title, or what stayed fixed; and which letter has its best value, unless the title is the user's."""
+        """What a legend says: the title, or what stayed fixed; without a title of the user's also the letter that was optimised."""
         from hermitex.show.plots import best_words
 
         return ", ".join(filter(None, (self.title or self.theory, "" if self.named else best_words(self.optimised))))

@@ -192,19 +192,22 @@ def test_a_curve_that_is_read_back_shows_its_experiment(tmp_path):
     assert points.get_ydata().tolist() == [0.52, 0.24] and np.allclose(np.asarray(lower.get_ydata(), dtype=float), [0.51, 0.22])
     assert next(line for line in ax.get_lines() if line.get_linestyle() != "None").get_ydata().tolist() == [0.5, 0.25]
     hx.load(tmp_path/"curve.csv").plot(quantity="simulated_test_error")
+    (tmp_path/"words.csv").write_text("word,q\na,1\nb,2\n")
+    with pytest.raises(BadInput, match="word holds words"):
+        hx.load(tmp_path/"words.csv").plot()
 
 
 def _drawn(ax):
     """What a picture of lines says and shows."""
-    return (ax.get_legend_handles_labels()[1], ax.get_legend().get_title().get_text(), ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale(),
-            [line.get_xydata().tolist() for line in ax.get_lines()])
+    return (ax.get_legend_handles_labels()[1], ax.get_legend().get_title().get_text(), ax.get_xlabel(), ax.get_ylabel(),
+            ax.get_xscale(), [line.get_xydata().tolist() for line in ax.get_lines()])
 
 
 @pytest.mark.parametrize("each, simulate", [
     ({"lam": [0.02, 0.3]}, {"dimension": 20, "seeds": 2, "alpha": [0.5, 1, 2]}),
     ({"lam": [0.02, 0.3]}, False), ({"sigma": ["relu", "tanh"], "lam": [0.1, 1, 2]}, False)])
 def test_curves_that_are_read_back_are_drawn_as_they_were(tmp_path, each, simulate):
-    """Two curves of three points and their experiment were a heat map of two rows without it; curves of two functions no picture."""
+    """Curves of two ridges were a heat map without their experiment; curves of two functions had no picture."""
     given = {"sigma": "tanh", "target": "sin", "gamma": 1, "alpha": [0.5, 1, 2], **each}
     found = hx.curve("random-features", each=list(each), simulate=simulate, **given)
     asked, read = found.plot(), hx.load(found.to_csv(tmp_path/"curves.csv")).plot()

@@ -129,8 +129,8 @@ def test_experiments_of_several_models_are_told_apart():
     for k, model in enumerate(("network", "network", "features", "")):
         ax = plots.learning_curve(ALPHA, [1, 2, 3, 4], ax, label=str(k), model=model, **how)
         said = [t.get_text() for t in ax.get_legend().get_texts()][k + 1:]
-        assert said == (["experiment, $d = 9$"] if k < 2 else ["experiment (network), $d = 9$", "experiment (features), $d = 9$"] + (
-            ["experiment, $d = 9$"] if k == 3 else []))
+        several = ["experiment (network), $d = 9$", "experiment (features), $d = 9$", "experiment, $d = 9$"][:k]
+        assert said == (several if k > 1 else ["experiment, $d = 9$"])
 
 
 def test_negative_coefficients_are_hollow():
