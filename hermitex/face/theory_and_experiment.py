@@ -20,7 +20,7 @@ from hermitex.errors import BadInput, NoValue, UnknownName, brief
 from hermitex.hints import Axes, DataFrame, Numbers, Watched
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, number, number_table, words_table
-from hermitex.show.plots import REFERENCE, name_lines, new_axes
+from hermitex.show.plots import REFERENCE, TITLE, name_lines, new_axes
 from hermitex.show.progress import reporter
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z
@@ -50,7 +50,6 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.on
                                            "batch-reuse": ("hermitex.experiments.batch_reuse_experiment", "simulate"),
                                            "giant-step": ("hermitex.experiments.giant_step_experiment", "simulate")}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
-_TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
 
 
 @overload
@@ -271,7 +270,7 @@ def baselines(theory: str | Theory, alpha: Numbers | None = None, **numbers: Any
     if str(made.loss) != "square":
         raise BadInput(f"{made.name}: the reference lines are those of the square loss")
 
-    step = (*_TITLE, "dimension", *(("optimise", "bounds") if numbers.get("optimise") in _TITLE else ()))
+    step = (*TITLE, "dimension", *(("optimise", "bounds") if numbers.get("optimise") in TITLE else ()))
     kept = {k: v for k, v in numbers.items() if k not in step}
     plain = THEORIES["one-step"](made.sigma, made.g)  # without a spike the vocabulary does not show
     if "optimise" in kept:
@@ -388,7 +387,7 @@ def thin_out(alpha: np.ndarray, most: int = 8) -> np.ndarray:
 
 def _title(numbers: Mapping[str, Any]) -> str:
     names = {"alpha0": r"\alpha_0", "eta": r"\eta", "gamma": r"\gamma"}
-    given = [(n, numbers[n]) for n in _TITLE if numbers.get(n) is not None]
+    given = [(n, numbers[n]) for n in TITLE if numbers.get(n) is not None]
     try:
         said = [f"${names.get(n, n)} = {_number(float(v))}$" for n, v in given]
     except (TypeError, ValueError):

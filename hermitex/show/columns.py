@@ -48,6 +48,18 @@ def axes_of(columns: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
     return {first: tuple(columns[first])}
 
 
+def blocks_of(columns: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    """Of a table of curves, one below the other: the columns that differ between the curves, and the abscissa, which is the first
+    column that changes in the second row.
+
+    >>> blocks_of({"lam": [1, 1, 2, 2], "alpha": [1, 2, 1, 2], "q": [4, 3, 2, 1]}), blocks_of({"alpha": [1, 2], "q": [4, 3]})
+    ((('lam',), 'alpha'), ((), 'alpha'))
+    """
+    names = list(columns)
+    k = next((k for k, n in enumerate(names) if several(columns[n][:2])), 0)
+    return tuple(n for n in names[:k] if several(columns[n])), names[k]
+
+
 class Tabled:
     """A result whose numbers are a table; a subclass has `table`."""
 

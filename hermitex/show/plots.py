@@ -28,6 +28,8 @@ REFERENCE = "reference"  # gid of a line that takes no colour from the curves
 # What all curves of a picture share and no entry of its legend says, in order, with the words before it; "" are numbers.
 SHARED = {"sigma": r"$\sigma$ = ", "target": "$g$ = ", **{n: f"{n} = " for n in ("loss", "labels", "channel")}, "network": "",
           **dict.fromkeys(("lam", "Delta", "alpha0", "eta", "r", "c", "gamma"), "")}
+TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
+LIMIT = r"$d \to \infty$"
 _USUAL = ("square", r"$\Delta = 0$")
 FORMATS = ("pdf", "svg", "png")
 
@@ -117,6 +119,11 @@ def held_words(parameters: Mapping[str, Any]) -> dict[str, str]:
     return words
 
 
+def best_words(name: str) -> str:
+    """The words for a letter that has its best value at every point of a curve; empty where there is none."""
+    return f"best ${letter(name)}$" if name else ""
+
+
 def measured_words(size: Any, seeds: int) -> str:
     """The entry of an experiment: its dimension and its number of seeds, None and 0 where they are not known."""
     d = "" if size is None else f"$d = {size if isinstance(size, str) else int(size)}$"
@@ -172,14 +179,15 @@ def curves(x: Sequence[float], lines: Mapping[str, Sequence[float]], ax: Any = N
 def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, *, label: str = "theory",
                    points: Mapping[str, Sequence[float]] | None = None, xlabel: str = r"$\alpha = n/d$",
                    ylabel: str = "test error", log: tuple[bool, bool] = (False, False), steps: bool = False,
-                   told: Mapping[str, str] | None = None, measured: str = "") -> Any:
+                   told: Mapping[str, str] | None = None, measured: str = "", model: str = "") -> Any:
     """Theory as a line, an experiment as points with error bars, in one colour.
 
-    A point without neighbours is a marker, and so is each of a few that straight lines join.
+    A point of the line without neighbours is a marker; other markers are measured.
 
     Parameters
     ----------
-    points : {"x": .., "y": .., "error": ..}: the experiment and its standard error; `measured` is its entry in the legend.
+    points : {"x": .., "y": .., "error": ..}: the experiment and its standard error; `measured` is its entry in the legend,
+        with its `model` (network, features) where the axes have experiments of several models.
     told : {name: words}, what holds along the line: where several such lines differ in it, their labels say so.
     log : (x, y) whether an axis is logarithmic. A failed point (None or nan) leaves a gap in the line.
     steps : whether the line keeps each value up to the next point, as a function with plateaus does.
@@ -188,8 +196,7 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     taken = len([line for line in ax.get_lines() if not line.get_label().startswith("_") and line.get_gid() != REFERENCE])
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
     y = _numbers(theory)
-    few = 8  # points of a line that are marked: it is bent between them
-    alone = list(range(len(y))) if len(y) <= few and not (points or steps) else _isolated_places(y)
+    alone = _isolated_places(y)
     (drawn,) = ax.plot(x, y, color=colour, linestyle=style, linewidth=1.5, label=_label(label), markersize=4.5,
                        marker=MARKERS[0] if alone else None, markevery=alone or None,
                        drawstyle="steps-post" if steps else "default")
@@ -197,10 +204,10 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
         drawn.hermitex_told = (label, dict(told))
         _tell_apart(ax)
     if points:
-        shown = ax.get_legend_handles_labels()[1]
-        ax.errorbar(points["x"], _numbers(points["y"]), yerr=points.get("error"), color=colour, linestyle="none",
-                    marker=MARKERS[taken % len(MARKERS)], markersize=4, capsize=2, elinewidth=1,
-                    label=_label(measured if measured and _label(measured) not in shown else f"_{label} experiment"))
+        bars = ax.errorbar(points["x"], _numbers(points["y"]), yerr=points.get("error"), color=colour, linestyle="none",
+                           marker=MARKERS[taken % len(MARKERS)], markersize=4, capsize=2, elinewidth=1)
+        bars.hermitex_measured = (measured, model)
+        _name_experiments(ax)
     for on, scale, axis in zip(log, (ax.set_xscale, ax.set_yscale), (ax.xaxis, ax.yaxis), strict=True):
         if on:
             scale("log")
@@ -232,6 +239,17 @@ def _tell_apart(ax: Any) -> None:
         line.set_label(_label(", ".join(filter(None, (*new, known)))))
 
 
+def _name_experiments(ax: Any) -> None:
+    """One entry of the legend for experiments alike, with their model where several models are drawn."""
+    made = [(bars, *bars.hermitex_measured) for bars in ax.containers if hasattr(bars, "hermitex_measured")]
+    several_models, known = len({model for _, _, model in made}) > 1, {""}
+    for bars, words, model in made:
+        first, *rest = words.split(", ")
+        said = ", ".join((f"{first} ({model})", *rest)) if several_models and model and words else words
+        bars.set_label("_experiment" if said in known else _label(said))
+        known.add(said)
+
+
 def _plain_ticks(axis: Any, interval: Sequence[float] | None = None) -> None:
     """0.2, 0.5, 1, 2 on a short logarithmic axis, where matplotlib would write 2 x 10^-1 over its neighbour."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -245,17 +263,42 @@ def _plain_ticks(axis: Any, interval: Sequence[float] | None = None) -> None:
 
 def along(name: str, x: Sequence[float], columns: Mapping[str, Sequence[float]], ax: Any = None, *, label: str = "",
           log: tuple[bool, bool] | None = None, points: Mapping[str, Sequence[float]] | None = None,
-          told: Mapping[str, str] | None = None, measured: str = "experiment") -> Any:
-    """Columns by name over a parameter, in its order; points are marked where they are few. For the rest see `learning_curve`."""
+          told: Mapping[str, str] | None = None, measured: str = "experiment", model: str = "", ratio: str = "") -> Any:
+    """Columns by name over a parameter, in its order; `ratio` says what the parameter is. For the rest see `learning_curve`."""
     order = sorted(range(len(x)), key=lambda i: x[i])
     line = [float(x[i]) for i in order]
     for quantity, values in columns.items():
         said = ", ".join(filter(None, (label, f"${letter(quantity)}$" if len(columns) > 1 else "")))
         one = len(columns) == 1
-        ax = learning_curve(line, [values[i] for i in order], ax, label=said, xlabel=f"${letter(name)}$",
-                            ylabel=axis_of(quantity) if one else "", log=log or (is_geometric(line), False), points=points,
-                            told=told, measured=measured)
+        y = [values[i] for i in order]
+        ax = learning_curve(line, y, ax, label=said, xlabel=abscissa(name, ratio), ylabel=axis_of(quantity) if one else "",
+                            log=log or usual_scales(name, quantity, line, _numbers(y)), points=points, steps=name == "kappa",
+                            told=told, measured=measured, model=model)
     return ax
+
+
+def abscissa(axis: str, ratio: str) -> str:
+    """The letter of an axis, and the ratio that it is.
+
+    >>> abscissa("alpha", "n/p"), abscissa("t", "")
+    ('$\\\\alpha = n/p$', '$t$')
+    """
+    return f"${letter(axis)}{f' = {ratio}' if ratio else ''}$"
+
+
+def usual_scales(axis: str, quantity: str, x: Sequence[float], y: Sequence[float]) -> tuple[bool, bool]:
+    """Whether x and y are drawn logarithmically, if nobody says so: geometric x, numbers of samples over a decade and a half, and
+    errors that fall by as much, as powers of n or in time.
+    """
+    finite = [v for v in y if math.isfinite(v)]
+    powers = axis in ("n", "samples") and _far(x)
+    falls = quantity.endswith("error") and axis == "t" and _far(finite)
+    return powers or is_geometric(x), falls or (powers and axis == "n" and all(v > 0 for v in finite))
+
+
+def _far(v: Sequence[float]) -> bool:
+    """Whether positive numbers span a decade and a half."""
+    return len(v) > 1 and 0 < 30*min(v) <= max(v)
 
 
 def axis_of(quantity: str) -> str:

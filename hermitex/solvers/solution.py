@@ -228,7 +228,7 @@ class Solution(Columned):
         return {k: v for k, v in self.parameters.items() if np.shape(v) in ((), (1,), (rows,)) and k not in self.value}
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str = "") -> Axes:
-        """A quantity over the parameter that has several values, as a line with its points -> axes.
+        """A quantity over the parameter that has several values, as a line -> axes.
 
         quantity : default: the test error, or else every unknown
         """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadInput, UnknownName
-from ..show.columns import Columned, ridge, several
+from ..show.columns import Columned, blocks_of, ridge, several
 from ..show.escape import cell
 from ..show.files import write_whole
 from .journal import PASSING, Packed, column_to_json, join_column
@@ -104,35 +104,55 @@ class Sweep(Columned):
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None, log: tuple[bool, bool] | None = None) -> Axes:
         """One swept parameter: a line. Two: a heat map, or with `quantity` in lines where one has at most six values -> axes.
 
+        A file of several curves has a line for each. An experiment is drawn as points next to its line.
+
         quantity : default: the test error, or else the first column that was solved for
         log : (x, y) whether an axis is logarithmic; by default where the values are spaced so
         """
-        from ..show.plots import SHARED, along, heat_map, held_words, measured_words
+        from ..show.plots import heat_map
 
+        each, line = blocks_of(self.columns)
         axes = {n: v for n, v in self.axes.items() if len(v) > 1} or dict(self.axes)
-        if len(axes) > 2:
+        if not each and len(axes) > 2:
             raise BadInput(f"plot: {len(axes)} parameters were swept; a picture has two: sweep fewer, or take a part of "
                            ".to_dataframe()")
-        solved = [n for n in self.columns if n not in self.axes and n not in _ENDS]
+        solved = [n for n in self.columns if n not in (*self.axes, *each, line, *_ENDS)]
         name = quantity or ("test_error" if "test_error" in self.columns else solved[0])
-        if len(axes) == 1:
-            (line,) = axes
-            held = {n: v[0] for n, v in self.table().items() if n != line and not several(v)}
-            return along(line, self[line].tolist(), {name: self[name].tolist()}, ax, log=log, points=self._measured(line, name),
-                         told=held_words({n: held[n] for n in SHARED if n in held}),
-                         measured=measured_words(held.get("simulated_dimension"), int(held.get("simulated_seeds", 0))))
+        if each:
+            return self._lines(each, line, name, ax, log)
+        few = 6  # lines that are told apart in one picture
+        line, *rest = sorted(axes, key=lambda n: -len(axes[n]))
+        if not rest or (quantity is not None and len(axes[rest[0]]) <= few):
+            return self._lines(tuple(rest), line, name, ax, log)
         first, second = axes
         values = self.on_grid(name).reshape(len(axes[first]), len(axes[second]))
         return heat_map((first, axes[first]), (second, axes[second]), values.T.tolist(), name, ax, log=log)
 
-    def _measured(self, line: str, name: str) -> dict[str, list[float]] | None:
-        """The experiment of a column, as the file of a curve holds it."""
-        if (simulated := f"simulated_{name}") not in self.columns:
-            return None
-        made = np.isfinite(self[simulated])
-        error = self.columns.get(f"{simulated}_se")
-        return {"x": self[line][made].tolist(), "y": self[simulated][made].tolist()} | (
-            {} if error is None else {"error": error[made].tolist()})
+    def _lines(self, each: tuple[str, ...], line: str, name: str, ax: Axes | None, log: tuple[bool, bool] | None) -> Axes:
+        """A line over a column for every combination of the values in the columns `each`, with its experiment."""
+        from ..show.plots import LIMIT, SHARED, TITLE, abscissa, along, axis_of, best_words, held_words, measured_words, new_axes
+
+        for n in (line, name):
+            if self[n].dtype.kind not in "biuf":
+                raise BadInput(f"plot: the column {n} holds words; a picture needs numbers, take a part of .to_dataframe()")
+        ax, columns = new_axes(ax), self.table()
+        blocks: dict[tuple[Any, ...], list[int]] = {}
+        for i in range(len(self)):
+            blocks.setdefault(tuple(columns[n][i] for n in each), []).append(i)
+        for rows in blocks.values():
+            own = {n: [v[i] for i in rows] for n, v in columns.items()}
+            held = {n: v[0] for n, v in own.items() if n != line and not several(v)}
+            points = _measured(own, line, name)
+            theory, ratio = held.get("theory") or ("theory" if points else ""), held.get("ratio") or ""
+            title = list(held_words({n: held[n] for n in TITLE if n in held}).values())[:3]
+            limit = LIMIT if points and "simulated_dimension" in held and held.get("dimension") is None else ""
+            said = ", ".join(filter(None, (*(title or [theory]), best_words(held.get("optimised") or ""), limit)))
+            told = {"theory": theory, "quantity": axis_of(name), "axis": abscissa(line, ratio),
+                    **held_words({n: held[n] for n in (*SHARED, *each) if n in held})}
+            ax = along(line, own[line], {name: own[name]}, ax, label=said, log=log, points=points, told=told, ratio=ratio,
+                       measured=measured_words(held.get("simulated_dimension"), int(held.get("simulated_seeds") or 0)),
+                       model=str(held.get("simulated_model") or ""))
+        return ax
 
     def to_csv(self, path: Place | None = None) -> Path | str:
         """The table as CSV text, floats with the digits that give the same bits back; or written to `path`, which is returned.
@@ -160,6 +180,15 @@ class Sweep(Columned):
             return self._shown_table(names, repr(self), {"converged": "converged"})
         except Exception:  # a notebook cell must never fail because its result could not be drawn
             return f"<code>{escape(object.__repr__(self))}</code>"
+
+
+def _measured(columns: Mapping[str, list[Any]], line: str, name: str) -> dict[str, list[float]] | None:
+    """The experiment of a column, as the file of a curve holds it."""
+    if (simulated := f"simulated_{name}") not in columns:
+        return None
+    made = np.isfinite(np.array(columns[simulated], dtype=float))
+    kept = {"x": line, "y": simulated, "error": f"{simulated}_se"}
+    return {k: np.array(columns[n], dtype=float)[made].tolist() for k, n in kept.items() if n in columns}
 
 
 def assemble_sweep(points: Grid, done: Mapping[int, Packed]) -> Sweep:

@@ -66,6 +66,7 @@ class Curve(Cited, Columned, Shown):
     ratio: str = "n/d"
     sources: tuple[str, ...] = ()
     named: bool = False  # whether the title is the user's own
+    optimised: str = ""  # the letter that has its best value at every point
     lacking: Mapping[str, str] = field(default_factory=dict)  # what it does not hold: the letter that brings it
 
     def __getitem__(self, name: str) -> Any:
@@ -127,7 +128,8 @@ class Curve(Cited, Columned, Shown):
     # -- data --------------------------------------------------------------------------------------------------------
     def table(self) -> dict[str, list[Any]]:
         """Columns of equal length: the abscissa, every value (and its standard error), residual, stability, converged, the
-        experiment if it was made at some of the points (nan at the others), and the parameters that stayed fixed.
+        experiment if it was made at some of the points (nan at the others), the parameters that stayed fixed, the theory's name,
+        the ratio that the abscissa is, and the letter that was optimised.
         """
         columns: dict[str, Any] = {self.axis: self.alpha}
         for name, v in self.values.items():
@@ -143,8 +145,10 @@ class Curve(Cited, Columned, Shown):
                 columns[f"simulated_{name}"] = np.full(self.alpha.shape, np.nan)
                 columns[f"simulated_{name}"][places] = v
             columns |= {"simulated_seeds": len(s.seeds)}
-            columns |= {"simulated_dimension": s.parameters["dimension"]} if "dimension" in s.parameters else {}
+            columns |= {f"simulated_{n}": s.parameters[n] for n in ("dimension", "model") if n in s.parameters}
         columns |= {k: v for k, v in self.parameters.items() if k not in columns and (isinstance(v, str) or np.ndim(v) == 0)}
+        about = {"theory": self.theory, "ratio": self._shown_ratio(), "optimised": self.optimised}
+        columns |= {n: v for n, v in about.items() if v}
         return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
 
     def _places(self, points: np.ndarray) -> np.ndarray | None:
@@ -173,8 +177,10 @@ class Curve(Cited, Columned, Shown):
     # -- showing -----------------------------------------------------------------------------------------------------
     @property
     def label(self) -> str:
-        """What a legend says: the title, or what stayed fixed."""
-        return self.title or self.theory
+        """What a legend says: the title, or what stayed fixed; without a title of the user's also the letter that was optimised."""
+        from hermitex.show.plots import best_words
+
+        return ", ".join(filter(None, (self.title or self.theory, "" if self.named else best_words(self.optimised))))
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str | None = None,
              log: tuple[bool, bool] | None = None) -> Axes:
@@ -215,7 +221,7 @@ class Curve(Cited, Columned, Shown):
 
     def _drawn(self, ax: Any, quantity: str, label: str, told: Mapping[str, str] | None, log: tuple[bool, bool] | None) -> Any:
         """One quantity on the axes; `told`: see `learning_curve`."""
-        from hermitex.show.plots import axis_of, beside, is_geometric, learning_curve
+        from hermitex.show.plots import LIMIT, axis_of, beside, learning_curve, usual_scales
 
         ylabel = axis_of(quantity)
         xlabel = self._abscissa()
@@ -227,14 +233,11 @@ class Curve(Cited, Columned, Shown):
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
             if told is not None and "dimension" in s.parameters and self.parameters.get("dimension") is None:
-                label = ", ".join(filter(None, (label, r"$d \to \infty$")))
-        x, y = np.asarray(self.alpha, dtype=float), np.asarray(self[quantity], dtype=float)
-        powers = self.axis in ("n", "samples") and _far(x)
-        falls = quantity.endswith("error") and self.axis == "t" and _far(y[np.isfinite(y)])
-        log = log or (powers or is_geometric(self.alpha.tolist()),
-                      falls or bool(powers and self.axis == "n" and np.all(y[np.isfinite(y)] > 0)))
-        ax = learning_curve(self.alpha.tolist(), self[quantity].tolist(), ax, label=label, points=points, xlabel=xlabel,
-                            ylabel=ylabel, log=log, steps=self.axis == "kappa", told=told, measured=self._measured())
+                label = ", ".join(filter(None, (label, LIMIT)))
+        x, y = (np.asarray(v, dtype=float).tolist() for v in (self.alpha, self[quantity]))
+        ax = learning_curve(x, y, ax, label=label, points=points, xlabel=xlabel, ylabel=ylabel, steps=self.axis == "kappa",
+                            log=log or usual_scales(self.axis, quantity, x, y), told=told, measured=self._measured(),
+                            model="" if self.simulation is None else str(self.simulation.parameters.get("model", "")))
         if points is None and self.simulation is not None:
             s = self.simulation
             sizes = {n: n.removeprefix("test_error").lstrip("_") for n in s.values if n.startswith("test_error")}
@@ -246,8 +249,13 @@ class Curve(Cited, Columned, Shown):
 
     def _abscissa(self) -> str:
         """The letter of the axis, and the ratio that it is."""
-        said = f" = {self.ratio}" if self.ratio and (self.axis == "alpha" or self.ratio != "n/d") else ""
-        return f"${letter(self.axis)}{said}$"
+        from hermitex.show.plots import abscissa
+
+        return abscissa(self.axis, self._shown_ratio())
+
+    def _shown_ratio(self) -> str:
+        """The ratio that the axis is, empty where it is none: n/d is alpha alone."""
+        return self.ratio if self.axis == "alpha" or self.ratio != "n/d" else ""
 
     def _told(self, quantity: str) -> dict[str, str]:
         """What holds along the curve, in words for a legend."""
@@ -301,11 +309,6 @@ class Curve(Cited, Columned, Shown):
         words = {**_AXES, **{f"simulated_{n}": f"{w} measured" for n, w in _AXES.items()}}
         table = number_table({k: columns[k] for k in (self.axis, *shown, *beside)}, words=words)
         return f"{picture}<p>{escape(title)}</p><details><summary>numbers</summary>{table}</details>"
-
-
-def _far(v: np.ndarray) -> bool:
-    """Whether positive numbers span a decade and a half."""
-    return v.size > 1 and bool(0 < 30*v.min() <= v.max())
 
 
 def _range(v: np.ndarray) -> str:

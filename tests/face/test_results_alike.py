@@ -178,8 +178,8 @@ def test_one_curve_says_what_it_is_of_and_so_does_its_file(tmp_path):
     assert ax.get_legend_handles_labels()[1] == entries
     back = hx.load(found.to_csv(tmp_path/"curve.csv"))
     read = back.plot()
-    assert read.get_legend_handles_labels()[1] == entries[1:]
-    assert read.get_legend().get_title().get_text() == "$\\sigma$ = tanh, $g$ = sin, $\\lambda = 0.1$\n$\\alpha_0 = 2$, $\\eta = 1$"
+    assert read.get_legend_handles_labels()[1] == entries and read.get_xlabel() == ax.get_xlabel()
+    assert read.get_legend().get_title().get_text() == ax.get_legend().get_title().get_text()
     measured = np.isfinite(back["simulated_test_error"])
     np.testing.assert_array_equal(back["simulated_test_error"][measured], found.simulation.test_error)
 
@@ -187,11 +187,55 @@ def test_one_curve_says_what_it_is_of_and_so_does_its_file(tmp_path):
 def test_a_curve_that_is_read_back_shows_its_experiment(tmp_path):
     (tmp_path/"curve.csv").write_text("alpha,test_error,simulated_test_error,simulated_test_error_se\n1,0.5,0.52,0.01\n2,0.25,0.24,0.02\n")
     ax = hx.load(tmp_path/"curve.csv").plot()
-    assert ax.get_legend_handles_labels()[1] == ["experiment"]
+    assert ax.get_legend_handles_labels()[1] == ["theory", "experiment"] and ax.get_xlabel() == r"$\alpha$"
     points, (lower, _), _ = ax.containers[0]
     assert points.get_ydata().tolist() == [0.52, 0.24] and np.allclose(np.asarray(lower.get_ydata(), dtype=float), [0.51, 0.22])
     assert next(line for line in ax.get_lines() if line.get_linestyle() != "None").get_ydata().tolist() == [0.5, 0.25]
     hx.load(tmp_path/"curve.csv").plot(quantity="simulated_test_error")
+    (tmp_path/"words.csv").write_text("word,q\na,1\nb,2\n")
+    with pytest.raises(BadInput, match="word holds words"):
+        hx.load(tmp_path/"words.csv").plot()
+
+
+def _drawn(ax):
+    """What a picture of lines says and shows."""
+    return (ax.get_legend_handles_labels()[1], ax.get_legend().get_title().get_text(), ax.get_xlabel(), ax.get_ylabel(),
+            ax.get_xscale(), [line.get_xydata().tolist() for line in ax.get_lines()])
+
+
+@pytest.mark.parametrize("each, simulate", [
+    ({"lam": [0.02, 0.3]}, {"dimension": 20, "seeds": 2, "alpha": [0.5, 1, 2]}),
+    ({"lam": [0.02, 0.3]}, False), ({"sigma": ["relu", "tanh"], "lam": [0.1, 1, 2]}, False)])
+def test_curves_that_are_read_back_are_drawn_as_they_were(tmp_path, each, simulate):
+    """Curves of two ridges were a heat map without their experiment; curves of two functions had no picture."""
+    given = {"sigma": "tanh", "target": "sin", "gamma": 1, "alpha": [0.5, 1, 2], **each}
+    found = hx.curve("random-features", each=list(each), simulate=simulate, **given)
+    asked, read = found.plot(), hx.load(found.to_csv(tmp_path/"curves.csv")).plot()
+    assert _drawn(read) == _drawn(asked) and read.get_xlabel() == r"$\alpha = n/p$"
+    assert len(read.containers) == (2 if simulate else 0) and not read.collections[2*bool(simulate):]
+
+
+def test_a_sweep_is_drawn_in_lines_if_a_quantity_is_named(tmp_path):
+    for grid in ({"alpha": np.linspace(0.5, 3, 8), "lam": [0.1, 1]}, {"lam": [0.1, 1], "alpha": np.linspace(0.5, 3, 8)}):
+        made = hx.sweep(GLM, grid)
+        for table in (made, hx.load(made.to_csv(tmp_path/"sweep.csv"))):
+            assert table.plot().collections and not table.plot().get_lines()
+            ax = table.plot(quantity="test_error")
+            assert ax.get_legend_handles_labels()[1] == [r"$\lambda = 0.1$", r"$\lambda = 1$"] and ax.get_xlabel() == r"$\alpha$"
+            for line, lam in zip(ax.get_lines(), grid["lam"], strict=True):
+                np.testing.assert_array_equal(line.get_ydata(), made.test_error[made["lam"] == lam])
+    assert hx.sweep(GLM, {"alpha": np.linspace(0.5, 3, 7), "lam": np.geomspace(0.1, 1, 7)}).plot(quantity="test_error").collections
+
+
+def test_the_legend_names_the_letter_that_was_optimised(tmp_path):
+    theory, at = hx.theories.glm(), {"alpha": [0.5, 1, 2], "Delta": 0.25}
+    best = hx.curve(theory, optimise="lam", **at)
+    for one in (best, theory.curve(optimise="lamda", **at), hx.load(best.to_csv(tmp_path/"best.csv"))):
+        assert one.plot().get_legend_handles_labels()[1][0].endswith(r"best $\lambda$")
+    assert "best lambda" in repr(best) and "best" not in repr(hx.curve(theory, lam=1, **at))
+    ax = hx.curve(theory, lam=1, **at).plot(best.plot())
+    assert ["best" in label for label in ax.get_legend_handles_labels()[1]] == [True, False]
+    assert hx.curve(theory, optimise="lam", title="mine", **at).plot().get_legend_handles_labels()[1] == ["mine"]
 
 
 def test_exponents_and_coefficients_have_pictures():
