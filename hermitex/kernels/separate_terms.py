@@ -1,4 +1,4 @@
-"""E[z (f(z) - g(m z + s z1))] -> E z f(z) - E z g(m z + s z1): terms that need fewer variables, or have a closed form, by themselves.
+"""E[z (f(z) - g(m z + s z1))] -> E z f(z) - E z g(m z + s z1): by themselves what needs fewer variables or has a closed form.
 
 The value of such an average may pass through 0, where no nodes hold it relative to itself; its terms do not. What may cancel at
 every point stays whole: a square, and 1 - tanh(u)^2, which is exp(-2 u) far out.
@@ -12,12 +12,12 @@ from math import prod
 
 from sympy import Add, Expr, Mul, Symbol
 
-from hermitex.symbolic.existence_check import exists_for_most
+from hermitex.symbolic.bounds.integrability import tempered
 from hermitex.symbolic.gaussian import Expectation, bind
 
 
 def separate_terms(node: Expectation, is_closed: Callable[[Expectation], bool]) -> list[Expr]:
-    """The averages of an integrand's terms, those that need all of its variables and no less as one; none where there is no gain.
+    """The averages of an integrand's terms, what needs all of its variables as one; none where there is no gain.
 
     Parameters
     ----------
@@ -37,16 +37,14 @@ def separate_terms(node: Expectation, is_closed: Callable[[Expectation], bool]) 
     if len(node.bound) < 2:
         return []
     body, variables = node.open()
-    terms = _multiplied_out(body, set(variables))
     groups: dict[object, list[Expr]] = {}
-    for t in terms:
-        own = bind(t, variables, None)
-        through_all = isinstance(own, Expectation) and len(own.bound) == len(variables)
-        key = t if through_all and is_closed(own) else frozenset(t.free_symbols & set(variables))
+    for t in _multiplied_out(body, set(variables)):
+        own = frozenset(t.free_symbols & set(variables))
+        key: object = None  # what needs all of the variables, and what may exist only together with other terms
+        if all(tempered(t, v) for v in own):
+            key = own if len(own) < len(variables) else t if is_closed(bind(t, variables, None)) else None
         groups.setdefault(key, []).append(t)
-    found = [bind(Add(*group), variables, None) for group in groups.values()]
-    alone = all(not isinstance(e, Expectation) or exists_for_most(e) for e in found)
-    return found if len(found) > 1 and alone else []
+    return [bind(Add(*group), variables, None) for group in groups.values()] if len(groups) > 1 else []
 
 
 def _multiplied_out(body: Expr, variables: set[Symbol]) -> list[Expr]:
