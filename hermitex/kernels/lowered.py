@@ -67,7 +67,7 @@ class Lowered:
     axes: tuple[NodeAxis, ...]
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, Callable[[], str]] = field(default_factory=dict)
-    closed: bool = False  # whether closed forms whose terms may cancel stand in it
+    closed: bool = False  # whether what may cancel stands in it: closed forms, or averages taken term by term
     divided: bool = False  # whether closed forms that divide by what may be 0 do
     entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
 

@@ -38,6 +38,7 @@ from hermitex.kernels.correlated_fields import Conditioned, correlated
 from hermitex.kernels.far_modes import around_modes
 from hermitex.kernels.lowered import Lowered, NodeAxis, Statement, topological_order
 from hermitex.kernels.recognition import recognise
+from hermitex.kernels.separate_terms import separate_terms
 from hermitex.kernels.singular import behind_switches, through_powers
 from hermitex.kernels.squares import drawn_wider
 from hermitex.kernels.temperature import move_temperature_inward
@@ -62,7 +63,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     names : sub-expressions that keep their name in the generated code ({Q: 1/(1 + V)}), fully expanded
     taken : names of parameters and unknowns, which no axis may bear
     exact : try closed forms first
-    cancelling : take closed forms whose terms may cancel; else what they are the closed form of is integrated
+    cancelling : take closed forms whose terms may cancel, and averages term by term; else the whole is integrated
     """
     names, taken = {s: _take_exact_parts(e) for s, e in (names or {}).items()}, frozenset(taken)
     exprs = [_take_exact_parts(e) for e in exprs]
@@ -74,7 +75,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
     named = {s: base ** Rational(1, 2) for base, s in roots.items()}
     named |= {s: work.definition(_without(e, roots)) for s, e in names.items()}
     outputs = [work.flat(_without(e, roots), ()) for e in exprs]
-    return replace(work.schedule(outputs, named), closed=bool(work.forms), divided=work.divided)
+    return replace(work.schedule(outputs, named), closed=bool(work.forms) or work.parted, divided=work.divided)
 
 
 def _take_exact_parts(expr: Expr) -> Expr:
@@ -139,6 +140,7 @@ class _Lowering:
         self.cancelling = True  # whether such closed forms are taken
         self.forms: dict[Symbol, Expr] = {}  # {a symbol: such a closed form}: they are written out when all is flat
         self.form_symbols: dict[Expr, Symbol] = {}
+        self.parted = False  # whether an average is taken term by term
         self.divided = False  # whether a closed form divides by what may be 0
         self.letters: dict[Symbol, Symbol] = {}  # an entry of an array, or an index -> the symbol of its array along the axis
 
@@ -242,6 +244,10 @@ class _Lowering:
                 return self._form(done)
         if not node.free_symbols & self.hiding and not node.body.has(ArraySum) and (short := over_fewer(node)) is not None:
             return self.flat(short, outer)
+        if self.exact and self.cancelling and not node.free_symbols & self.hiding and not node.body.has(
+                Expectation, ArraySum) and (apart := separate_terms(node, self._has_form)):
+            self.parted = True
+            return Add(*(self.flat(e, outer) for e in apart))
         if not outer and not given.free_symbols & self.hiding and (product := correlated(given)) is not None:
             before, factors = product
             axis = self._axis("u", 1, fields=len(factors.functions) - 1)
@@ -282,6 +288,9 @@ class _Lowering:
             if done is None or all(square.free_symbols <= done.free_symbols for square in told.values()):
                 return done
         return exact_or_none(node)
+
+    def _has_form(self, term: Expectation) -> bool:
+        return may_have_closed_form(term.body, set(term.bound)) and self._closed(term) is not None
 
     def _along(self, node: Expectation) -> tuple[str, ...]:
         """The indices of arrays along which an average varies: its nodes serve no average that does not."""

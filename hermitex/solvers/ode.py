@@ -69,9 +69,9 @@ class Trajectory(Solution):
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None, label: str = "",
              quantities: Sequence[str] | None = None) -> Axes:
-        """Every unknown over time as a line, or the quantities named -> axes; `label` precedes their letters."""
+        """Every unknown over time as a line, or the quantities named -> axes; `label` precedes their letters. Events are dotted."""
         from ..show.display import letter
-        from ..show.plots import curves
+        from ..show.plots import curves, mark_critical
 
         times = np.size(self["t"])
         if times == 1:
@@ -84,7 +84,11 @@ class Trajectory(Solution):
                 words = label, f"${letter(n)}$", *(f"${letter(k)} = {v[j]:g}$" for k, v in given.items())
                 lines[", ".join(filter(None, words))] = row.tolist()
         said = f"${letter(names[0])}$" if len(names) == 1 else "overlap"
-        return curves(np.ravel(self["t"]).tolist(), lines, ax, xlabel="time $t$", ylabel=said)
+        axes = curves(np.ravel(self["t"]).tolist(), lines, ax, xlabel="time $t$", ylabel=said)
+        for name, crossings in self.events.items():
+            for at in np.ravel(crossings["t"]).tolist():
+                mark_critical(axes, at, name)
+        return axes
 
 
 def integrate(
@@ -110,7 +114,8 @@ def integrate(
     ----------
     rate : f(t, x, p) -> (n,) for x of shape (n,)
     t : (t0, t1) for the integrator's own steps, or an increasing or decreasing array of times to report
-    events : {name: function of (t, x, p) whose zeros are recorded}; those named in `terminal` end the integration
+    events : {name: function of (t, x, p) whose zeros are recorded}; those named in `terminal` end the integration, and are
+        its last row
     method : of scipy.integrate.solve_ivp: DOP853 for smooth flows, LSODA or Radau for stiff ones
     rtol, atol : error of a step; atol one number, or one for each variable
     most : evaluations of the rate after which `TooManySteps` is raised
@@ -185,10 +190,16 @@ def integrate(
         name: {"t": run.t_events[i], **dict(zip(names, np.reshape(run.y_events[i], (-1, len(names))).T, strict=True))}
         for i, name in enumerate(hooks)
     }
+    times, path = run.t, run.y
+    if run.status == 1 and not clock.is_up:  # between two of the times to report a terminal event is the last row
+        end, at = max(((abs(s - run.t[0]), s), y) for i, name in enumerate(hooks) if name in terminal
+                      for s, y in zip(run.t_events[i], run.y_events[i].tolist(), strict=True))
+        if end[0] > abs(run.t[-1] - run.t[0]):
+            times, path = np.append(run.t, end[1]), np.column_stack([run.y, at])
     last = run.y[:, -1] if run.y.size else x
     ok = bool(run.status >= 0) and bool(np.isfinite(run.y).all()) and not clock.is_up
     found = Trajectory(
-        {"t": run.t, **dict(zip(names, run.y, strict=True))},
+        {"t": times, **dict(zip(names, path, strict=True))},
         residual=float("nan"),
         converged=ok,
         iterations=int(run.nfev),

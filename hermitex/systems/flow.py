@@ -149,7 +149,7 @@ class Flow(System):
             steps must give the same (a variable counts as no smaller than a thousandth of its largest value)
         method : of scipy.integrate.solve_ivp; "auto" is DOP853, and Radau where that takes too many steps
         events : {name: expression in variables, observables, parameters and t}: `.events[name]` is where it passes through 0
-            (a touch is not seen); those named in `terminal` end the integration
+            (a touch is not seen); those named in `terminal` end the integration, and are its last row
         budget : CPU seconds; a flow that is not done by then has not converged, and says so
         numbers, keywords : parameters; arrays broadcast, and the times are then the last axis of every value
 

@@ -16,7 +16,7 @@ import pytest
 from sympy import Eq, Rational, Symbol, cos
 from written import CATALOGUE, written
 
-from hermitex import System
+from hermitex import Flow, System
 from hermitex.errors import BadInput, HermitexError, NotConverged
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import V, Vhat, alpha
@@ -239,6 +239,22 @@ def test_what_is_no_point_of_a_self_test_is_one_line(how, said, tmp_path):
     with pytest.raises(BadInput, match=said):
         System({x: c*cos(x)}).export(tmp_path/"file.py", **how)
     assert not list(tmp_path.iterdir())
+
+
+def test_rows_that_are_solved_are_printed_beside_one_that_is_not(tmp_path):
+    x, c = Symbol("x", real=True), Symbol("c", real=True)
+    System({x: x**2 + c}, start={x: 0}).export(tmp_path/"file.py", reference={"c": -1})  # two real roots below c = 1/4
+    done = run(tmp_path/"file.py", "--c=-2,1,0.1")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert done.returncode == 1 and "1 of 3 points did not converge, the first at c = 1" in done.stderr
+    assert rows[0][:2] == ["c", "x"] and [r[1] for r in rows[1:]] == ["-1", "nan", "0.11270167"]
+    listed = run(tmp_path/"file.py", "--c=-2,1,0.1", "--json")
+    assert listed.returncode == 1 and json.loads(listed.stdout)["x"] == pytest.approx([-1, None, 0.5 - 0.15**0.5])
+    assert (none := run(tmp_path/"file.py", "--c=1,2")).returncode == 1 and not none.stdout and "2 of 2 points" in none.stderr
+    y = Symbol("y", real=True)
+    Flow({y: y**2 + c}, start={y: 1}).export(tmp_path/"flow.py", reference={"c": -1, "t": 1})
+    path = run(tmp_path/"flow.py", "--c=-1,3", "--t", "0,0.5,2", "--json")  # the second one runs off before t = 2
+    assert path.returncode == 1 and json.loads(path.stdout)["y"] == pytest.approx([1, 1, 1, None, None, None])
 
 
 def test_a_start_and_a_tolerance_on_the_command_line_of_a_file(tmp_path):

@@ -206,6 +206,32 @@ def test_events_are_zeros_of_any_expression():
     assert flow.solve(t=50, a=1, events={"escape": "square - 1/4"}, terminal="escape")["m"] == pytest.approx(0.5, abs=1e-8)
 
 
+def test_a_terminal_event_is_the_last_row_and_events_are_marked_in_the_picture():
+    flow = hx.Flow({m: a*m}, observables={"square": m**2}, start={m: 0.1})
+    asked = {"a": 1, "events": {"early": m - 0.2, "escape": "square - 1/4"}, "terminal": ["escape"]}
+    end = np.log(5)
+    for t in ([0, 0.5, 1, 1.5, 2, 3], [0, 2, 3], [0, 0.5, 1, end, 3]):  # the second one has no time before it
+        found = flow.solve(t=t, **asked)
+        assert found["t"][:-1].tolist() == [v for v in t if v < end - 1e-6] and found["t"][-1] == pytest.approx(end, abs=1e-8)
+        assert found["m"][-1] == pytest.approx(0.5, abs=1e-8) and found["square"][-1] == pytest.approx(0.25, abs=1e-8)
+        assert found.at(found["t"][-1])["m"] == pytest.approx(0.5, abs=1e-8) and found.table()["t"][-1] == found["t"][-1]
+    back = hx.Flow({m: a*m}, start={m: 1}).solve(t=[0, -1, -2, -3], a=1, events={"half": m - 0.5}, terminal="half")
+    assert back["t"].tolist()[:-1] == [0] and back["t"][-1] == pytest.approx(-np.log(2), abs=1e-8)
+    axes = found.plot()
+    assert axes.get_legend_handles_labels()[1] == ["$m$", "early", "escape"]
+    assert [line.get_xdata()[0] for line in axes.lines[1:]] == pytest.approx([np.log(2), end], abs=1e-8)
+
+
+def test_terms_of_an_average_are_taken_by_themselves_where_their_sum_passes_through_0():
+    def path(drift):
+        flow = hx.Flow({"m": drift, "s": "-s*m**2/4"}, symbols="s>0", domain={"m": (-1, 1)}, start={"m": 0.02, "s": 1})
+        return flow.solve(t=np.linspace(0, 6, 50))
+
+    whole = path("E(z*(tanh(2*z) - erf(m*z + s*z1)))*(1 - m**2)")
+    apart = path("(E(z*tanh(2*z)) - E(z*erf(m*z + s*z1)))*(1 - m**2)")
+    assert np.abs(whole["m"] - apart["m"]).max() < 1e-8 and list(whole.origin["nodes"]) == ["z"]
+
+
 def test_a_flow_that_ends_or_leaves_its_domain_says_when():
     with pytest.raises(NotConverged, match=r"stopped at t = (1:|0\.9999)") as caught:
         hx.Flow({m: m**2}, start={m: 1}).solve(t=[0, 0.5, 2])

@@ -45,8 +45,22 @@ def deviation(solve, reference):
                          for given, expected in reference for found in [solve(**given)] for n, v in expected.items()]))
 
 
+def solved_or_nan(solve, given):
+    """0 and the values; where some points failed, 1 and nan at these, and what failed is said; where all did, NotSolved."""
+    try:
+        return 0, solve(**given)
+    except NotSolved as error:
+        good = np.asarray(error.converged)
+        if not good.any():
+            raise
+        print(error, file=sys.stderr)
+        shown = {n: np.where(good.reshape(good.shape + (1,)*(v.ndim - good.ndim)), v, np.nan) for n, v in error.values.items()
+                 if n not in ("t", "error", "converged")}
+        return 1, {n: shown.get(n, v) for n, v in error.values.items()}
+
+
 def command(solve, code, reference, doc, argv=None):
-    """Print the self-test or a table; exit 0, 1 if something failed, or 2 for what is no input."""
+    """Print the self-test or a table, what failed as nan; exit 0, 1 if something failed, or 2 for what is no input."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0].replace("%", "%%"), conflict_handler="resolve",
                                      allow_abbrev=False)
     every, defaults = solve.__code__, solve.__kwdefaults__
@@ -82,7 +96,7 @@ def command(solve, code, reference, doc, argv=None):
             v = given[words[n]]
             points[n] = np.tile(np.repeat(v, total//(before*v.size)), before)
             before *= v.size
-        found = solve(**given | {words[n]: v for n, v in points.items()})
+        status, found = solved_or_nan(solve, given | {words[n]: v for n, v in points.items()})
     except NotSolved as error:
         print(f"selftest: {len(reference)} points: FAILED, {error}" if selftest else error, file=None if selftest else sys.stderr)
         return 1
@@ -92,12 +106,12 @@ def command(solve, code, reference, doc, argv=None):
     found = {n: np.repeat(v, times) for n, v in points.items()} | {n: np.tile(v, total) if n == "t" else np.ravel(v) if
              np.size(v) == total*times else np.repeat(v, times) for n, v in found.items()}
     if as_json:
-        print(json.dumps({n: [v if v == v else None for v in np.atleast_1d(v).tolist()] for n, v in found.items()}))
-        return 0
+        print(json.dumps({n: [v if np.isfinite(v) else None for v in np.atleast_1d(v).tolist()] for n, v in found.items()}))
+        return status
     table = [list(found), *([f"{v:.8g}" for v in row] for row in zip(*map(np.atleast_1d, found.values())))]
     widths = [max(map(len, column)) for column in zip(*table)]
     print("\n".join("  ".join(v.rjust(w) for v, w in zip(row, widths)) for row in table))
-    return 0
+    return status
 
 
 def run(main):
