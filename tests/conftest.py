@@ -29,6 +29,7 @@ settings.load_profile("repeatable")
 LISTS = {name: (Path(__file__).parent/f"{name}.txt").read_text(encoding="utf-8").splitlines()
          for name in ("slow", "thorough", "beyond")}
 QUICK_CASES = 3  # of one test, in the README's command: some 3,500 cases in two minutes on two cores; CI runs the others
+SLOW_CASES = 6  # of one test, beside those that slow.txt names, in CI: 20 minutes on two cores; the others are thorough
 OWN_CHOICE = "tests/golden/"  # the frozen answers say themselves which of them are quick
 
 
@@ -67,23 +68,26 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("thorough"):
             item.add_marker(pytest.mark.slow)
-    for item in further_cases(items):
+    further = list(spread(items, QUICK_CASES))
+    for item in further:
         item.add_marker(pytest.mark.slow)
+    for item in spread(further, SLOW_CASES, every=True):
+        item.add_marker(pytest.mark.thorough)
     if config.getoption("draws"):
         kept = [item for item in items if "seed" in getattr(getattr(item, "callspec", None), "params", ())]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
 
 
-def further_cases(items):
-    """The quick cases of a test but for QUICK_CASES of them, which are spread over all: CI runs them with the slow ones."""
+def spread(items, most, *, every=False):
+    """The cases of each test but for `most` of them, which are spread over all; of unmarked cases alone, if not of `every` one."""
     cases = defaultdict(list)
     for item in items:
-        if not any(item.get_closest_marker(mark) for mark in LISTS) and not item.nodeid.startswith(OWN_CHOICE):
+        if every or not (any(item.get_closest_marker(mark) for mark in LISTS) or item.nodeid.startswith(OWN_CHOICE)):
             cases[item.nodeid.partition("[")[0]].append(item)
     for found in cases.values():
-        step = max(1, (len(found) - 1)/(QUICK_CASES - 1))
-        taken = {round(k*step) for k in range(QUICK_CASES)}
+        step = max(1, (len(found) - 1)/(most - 1))
+        taken = {round(k*step) for k in range(most)}
         yield from (item for place, item in enumerate(found) if place not in taken)
 
 
