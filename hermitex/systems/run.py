@@ -117,7 +117,8 @@ class Run:
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
                 resting, solved = np.maximum(last, self.moved) <= quality, np.asarray(found.converged)
-                end = (self.rounds == _REFINEMENTS or is_time_up()) | (~solved & (self.rounds >= chances))
+                lost = np.array([self.rounds >= chances or "runs to" in str(r) for r in found.reason])
+                end = (self.rounds == _REFINEMENTS or is_time_up()) | (~solved & lost)
                 unseen = np.broadcast_to(self.quad.unseen & (not (self.went_far or self.quad.far)), (self.points,))
                 done = (good | resting | end) & ~unseen
                 if done.any():
