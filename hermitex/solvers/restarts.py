@@ -119,6 +119,8 @@ def solve_robustly(
         grown, far = np.zeros(x.shape, dtype=bool), 30.0  # times the start
         for begin in _policy(q) if restarts else ():
             k = np.flatnonzero(~np.asarray(found.converged))
+            off = np.array(["runs to" in str(found.reason[i]) for i in k], dtype=bool)
+            k = k[~(grown[:, k].any(axis=0) & (off | rows.all()))]  # no further start for what runs off
             if not k.size or is_time_up():
                 break
             y = begin(x[:, k], take_points(p, k))
@@ -148,9 +150,8 @@ def _better(found: Solution, k: Array, second: Solution, every: Array) -> Soluti
     use = np.flatnonzero(np.asarray(second.converged) | nearer)
     spent = np.array(found.iterations)
     spent[k] += second.iterations
-    notes = second.notes if use.size == every.size else None  # of starts that led nowhere nothing is said
     found = merge_solutions([(every, found), (k[use], select_points(second, use))], every.size, found.unknowns)
-    return replace(found, iterations=spent, notes=found.notes if notes is None else notes)
+    return replace(found, iterations=spent)
 
 
 def _policy(q: Problem) -> Iterator[Any]:
@@ -162,24 +163,11 @@ def _policy(q: Problem) -> Iterator[Any]:
             yield partial(_bracketed, q, rank)
     for size in (0.5, 0.1, 0.9, 2.0, 0.01, 10.0):
         for sign in (1.0,) if q.positive.all() else (1.0, -1.0):
-            yield partial(_resized, q, np.full((len(q.names), 1), sign*size))
-    if (n := len(q.names)) > 1:
-        for k in range(1, 13):
-            yield partial(_resized, q, _sizes(n, k))
+            yield partial(_resized, q, size, sign)
 
 
-def _resized(q: Problem, sizes: Array, x0: Array, p: Params) -> Array:
-    return np.where(q.positive[:, None], x0*np.abs(sizes), x0 + sizes*np.maximum(np.abs(x0), 1.0))
-
-
-def _sizes(n: int, k: int) -> Array:
-    """Sizes of n unknowns that are not alike, of both signs, 1e-3 to 10: the k-th point of Roberts' additive recurrence."""
-    ratio = 2.0
-    for _ in range(60):  # ratio^(n + 1) = ratio + 1, of slope 1/(n + 1) at most
-        ratio = (1 + ratio)**(1/(n + 1))
-    part = (0.5 + k*ratio**-np.arange(1.0, n + 1)) % 1.0
-    fine = (2*part) % 1.0
-    return np.where(part < 0.5, -1.0, 1.0)[:, None]*10.0**(4*fine - 3)[:, None]
+def _resized(q: Problem, size: float, sign: float, x0: Array, p: Params) -> Array:
+    return np.where(q.positive[:, None], x0*size, x0 + sign*size*np.maximum(np.abs(x0), 1.0))
 
 
 def _iterated(q: Problem, x0: Array, p: Params) -> Array:
