@@ -52,7 +52,7 @@ class Run:
         self.asked = max(tolerance/3, 1e-15)  # of every average
         self.drift = np.zeros(points)  # of the solution: how far it moves on other nodes
         self.least, self.idle = np.full(points, np.inf), np.zeros(points, dtype=int)
-        self.rounds, self.went_far = 0, False
+        self.rounds = 0
         self.used: Mapping[str, Any] = {}
         self.outputs: dict[int, State] = {}  # of the block functions, at the solution
 
@@ -116,11 +116,11 @@ class Run:
                 last, self.moved = self.moved, self.how_far(self.before, values)
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
-                resting, solved = np.maximum(last, self.moved) <= quality, np.asarray(found.converged)
-                lost = np.array([self.rounds >= chances or "runs to" in str(r) for r in found.reason])
-                end = (self.rounds == _REFINEMENTS or is_time_up()) | (~solved & lost)
-                unseen = np.broadcast_to(self.quad.unseen & (not (self.went_far or self.quad.far)), (self.points,))
-                done = (good | resting | end) & ~unseen
+                resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or is_time_up()
+                lost = [self.rounds >= chances or "runs to" in str(r) for r in found.reason]
+                solved = np.asarray(found.converged)
+                end = end | (~solved & np.array(lost))
+                done = good | resting | end
                 if done.any():
                     error = SolutionError(self, verdict)
                     felt = done & error.finite & (solved | ~end)  # elsewhere other nodes say nothing
@@ -133,17 +133,11 @@ class Run:
                 ended = self._finish(found, verdict, error, done, sure) if done.any() else found
             if done.all():
                 return ended
-            # What needs finer rules goes on without the others, what is not solved without what is, and where an average was 0 at
-            # all nodes from the beginning, on nodes out to where exp(-x^2/2) underflows.
-            begun = {**dict.fromkeys(self.program.unknowns, np.nan), **self.guess}
-            self.guess = {u: np.where(unseen, begun[u], found[u]) for u in self.program.unknowns}
-            groups = [k for k in map(np.flatnonzero, (unseen, ~(unseen | done) & solved, ~(unseen | done) & ~solved)) if k.size]
-            if unseen.any() or groups[0].size < self.points:
-                rest = [self.part(k) for k in groups]
-                if unseen.any():
-                    rest[0].quad.farther()
-                    rest[0].went_far = True
-                parts = [(k, one.solution()) for k, one in zip(groups, rest, strict=True)]
+            # What needs finer rules goes on without the others, and what is not solved without what is.
+            groups = [k for k in (np.flatnonzero(~done & solved), np.flatnonzero(~done & ~solved)) if k.size]
+            self.guess = {u: found[u] for u in self.program.unknowns}
+            if groups[0].size < self.points:
+                parts = [(k, self.part(k).solution()) for k in groups]
                 parts += [(k, select_points(ended, k)) for k in [np.flatnonzero(done)] if k.size]
                 return merge_solutions(parts, self.points, self.program.unknowns, parts[0][1].origin)
 
@@ -152,8 +146,6 @@ class Run:
         verdict: State = {}
         self.used = self.quad.arrays()
         if not found.all_converged or not self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT)):
-            return None
-        if self.quad.axes and any(np.any(np.equal(v, 0.0)) for v in verdict.values()):  # it may lie beyond all nodes
             return None
         error = SolutionError(self, verdict)
         self.drift = error.elsewhere()
@@ -342,9 +334,7 @@ class Run:
         quadrature = np.maximum(self.drift, np.where(held, 0.0, rough))
         worst = error.worst  # before rounding alone is looked at, which names another one
         lost = self._lost(error, ok, done, quadrature)
-        far = np.maximum(np.maximum(quadrature, lost) + error.rounding, np.finfo(float).eps/2)  # a double is known no better
-        if self.quad.axes and np.any(ok & done):
-            far = far + error.of_sums()
+        far = np.maximum(quadrature, lost) + error.rounding
         radius, why = stability(self.program.blocks, self.outputs, self.points, self._beside)
         worst_quadrature = 1e-9  # an error no better than that leaves no point converged
         reached, poor = max(1e3 * self.tolerance, worst_quadrature), float(np.max(far[done & ok], initial=0.0))

@@ -1,10 +1,10 @@
 """The one error of a solution: how far it is from a solution of its equations, relative to itself.
 
-    |M^-1 F'|  +  2 eps |M^-1| T,     M = dF/dx of each block,   T the sum of the |terms| of F, those of averages included
+    max( |M^-1 F'|,  2 eps |M^-1| T ),     M = dF/dx of each block,   T the sum of the |terms| of F
 
 F' are the equations on nodes that are not among those of the solution, in a wider window, evaluated in extended precision: a
-coarse rule, a truncated window and terms that cancel all move them. The second part is what rounding leaves, much of it where
-M is nearly singular, as at a double root, and where the mass of an average lies far out.
+coarse rule, a truncated window and terms that cancel all move them. The second part is what rounding leaves where M is
+nearly singular, as at a double root.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from hermitex.kernels.axis_records import contracted
-from hermitex.kernels.extended_precision import GOLDEN
 from hermitex.solvers.linear import dead_rows, solve
 from hermitex.systems.compiled_system import BlockCode, State
 from hermitex.systems.newton_step import FLOOR, SMALL, matrix_of
@@ -117,31 +115,6 @@ class SolutionError:
             far = self._far(there, gaps, self._noise_of())
         return far
 
-    def of_sums(self) -> np.ndarray:
-        """How far it moves where every term of an average is off by its rounding, all to one side, and its weight by that of z^2.
-
-        Two evaluations that rounding moves may agree by chance; this bound does not.
-        """
-        averages, off_by = 0, 2.0**-40  # many times what rounding is, and so little that everything moves in proportion
-
-        def average(values: Any, weights: np.ndarray, axis: int, floor: float = 0.0, table: Any = None) -> np.ndarray:
-            nonlocal averages
-            mean = contracted(values, weights, axis, table)
-            if np.ndim(values) == 0 or np.shape(values)[axis] == 1:
-                return mean
-            part, averages = off_by*(1 + averages*GOLDEN % 1), averages + 1  # no difference of two stands still
-            light = np.where(weights > 0, 1 - np.log(weights/weights.max()), 1.0)  # of exp(-z^2/2) about z^2/2
-            return mean + part*contracted(np.abs(values), weights*light, axis, None if table is None else np.abs(table))
-
-        moved: State = {}
-        with np.errstate(all="ignore"):
-            self.run._again(moved, average)
-        gaps = self._gaps(moved, self.run.used, average)
-        parts = [self._part(u, gaps[u], 0*gaps[u]) for u in self.x]
-        parts += [gaps[o]/np.maximum(np.abs(self.here[o]), FLOOR) for o in self.program.observables]
-        far = np.nan_to_num(np.max(parts, axis=0), nan=0.0).astype(float)
-        return np.asarray(2*_ROUNDED/off_by*far)  # the other nodes are stirred by as much
-
     def of_rounding(self) -> np.ndarray:
         """The distance to the same equations on the same nodes, in extended precision."""
         if not self.finite.any():
@@ -155,15 +128,15 @@ class SolutionError:
             self.noise = self._gaps(self.exact, self.run.used)
         return self.noise
 
-    def _gaps(self, there: Mapping[str, Any], nodes: Mapping[str, Any], average: Any = None) -> dict[str, np.ndarray]:
-        """How far each unknown moves, and each observable with them and the `nodes`; in doubles with an `average` of its own."""
+    def _gaps(self, there: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """How far each unknown moves, and each observable with them and the `nodes`."""
         shift = {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float)
                  for n, v in self.here.items() if n.startswith("rhs/")}
         with np.errstate(all="ignore"):
-            s = self._moved(shift, exact=average is None)
+            s = self._moved(shift)
             gaps = {u: np.abs(self.row(s[u]) - x) for u, x in self.x.items()}
             if self.program.observables:
-                seen = self.run.ask("observables", {**s, **there}, nodes, average, extended=average is None)
+                seen = self.run.ask("observables", {**s, **there}, nodes, extended=True)
                 gaps |= {o: np.abs(self.row(seen[o]) - self.here[o]) for o in self.program.observables}
         return gaps
 
@@ -188,12 +161,11 @@ class SolutionError:
             self.worst = [names[k] for k in np.argmax(np.nan_to_num(parts[:len(names)], nan=np.inf), axis=0)] if names else []
             return 2*far  # a step is a slope times a difference: twice that holds what is of second order, and its own rounding
 
-    def _moved(self, shift: Mapping[str, np.ndarray], *, exact: bool = True) -> State:
+    def _moved(self, shift: Mapping[str, np.ndarray]) -> State:
         """The state after one step of Newton's method of every block in order, each formula off by its `shift`."""
         s, implicit = dict(self.run.s), self.program.implicit
         for k, block in enumerate(self.program.blocks):
-            # a step of less than a rounding is lost in doubles, and felt where they cancel
-            fine = exact and block.kind == "explicit"
+            fine = block.kind == "explicit"  # a step of less than a rounding is lost in doubles, and felt where they cancel
             here = s if fine else {n: v.astype(float) if np.asarray(v).dtype == np.longdouble else v for n, v in s.items()}
             out = self.run.outputs[k] if k == 0 and not fine and k in self.run.outputs else self.run.ask(
                 f"block_{k + 1}", here, self.run.used, extended=fine)
@@ -214,7 +186,6 @@ class SolutionError:
                 rest = np.where(self.still[k], 0.0, rest)
                 new = x + np.einsum("bij,jb->ib", self.inverse[k], rest)  # NaN without an inverse, but where x = x says nothing
                 new = np.where(self.singular[k] & (rest == 0).all(axis=0), x, new)
-            new = new if exact else new.astype(float)
             s |= {u: v.reshape(self.run.column(0*v).shape) for u, v in zip(block.unknowns, new, strict=True)}
         return s
 
