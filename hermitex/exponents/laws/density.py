@@ -270,8 +270,8 @@ def _branches_of(expr: Expr, x: Symbol, lo: float, hi: float) -> tuple[Monotone,
         cuts = [lo, *[p for p in inner if lo < p < hi], hi]
         bend = array_function(diff(steep, x), x)
         ends = [*cuts, *(p for a, b in pairwise(cuts) for p in _critical_points(slope, bend, a, b))]
-    cuts = distinct_sorted(np.array(ends))
-    turns = cuts if closed is not None or len(cuts) == 2 else _turning(steep, x, cuts)
+    places = distinct_sorted(np.array(ends))
+    turns = places if closed is not None or len(places) == 2 else _turning(steep, x, places)
     return tuple(_branch(f, slope, a, b, closed) for a, b in pairwise(turns))
 
 
