@@ -29,7 +29,7 @@ settings.load_profile("repeatable")
 LISTS = {name: (Path(__file__).parent/f"{name}.txt").read_text(encoding="utf-8").splitlines()
          for name in ("slow", "thorough", "beyond")}
 QUICK_CASES = 3  # of one test, in the README's command: some 3,500 cases in two minutes on two cores; CI runs the others
-SLOW_CASES = 6  # of one test, beside those that slow.txt names, in CI: 20 minutes on two cores; the others are thorough
+SLOW_CASES = 6  # further ones of one test, in CI, next to those that slow.txt names; the others are thorough
 OWN_CHOICE = "tests/golden/"  # the frozen answers say themselves which of them are quick
 
 
@@ -68,10 +68,12 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("thorough"):
             item.add_marker(pytest.mark.slow)
-    further = list(spread(items, QUICK_CASES))
+    unmarked = [item for item in items if not any(item.get_closest_marker(mark) for mark in LISTS)
+                and not item.nodeid.startswith(OWN_CHOICE)]
+    further = list(beyond_some(unmarked, QUICK_CASES))
     for item in further:
         item.add_marker(pytest.mark.slow)
-    for item in spread(further, SLOW_CASES, every=True):
+    for item in beyond_some(further, SLOW_CASES):
         item.add_marker(pytest.mark.thorough)
     if config.getoption("draws"):
         kept = [item for item in items if "seed" in getattr(getattr(item, "callspec", None), "params", ())]
@@ -79,12 +81,11 @@ def pytest_collection_modifyitems(config, items):
         items[:] = kept
 
 
-def spread(items, most, *, every=False):
-    """The cases of each test but for `most` of them, which are spread over all; of unmarked cases alone, if not of `every` one."""
+def beyond_some(items, most):
+    """The cases of each test but for `most` of them, which are spread over all."""
     cases = defaultdict(list)
     for item in items:
-        if every or not (any(item.get_closest_marker(mark) for mark in LISTS) or item.nodeid.startswith(OWN_CHOICE)):
-            cases[item.nodeid.partition("[")[0]].append(item)
+        cases[item.nodeid.partition("[")[0]].append(item)
     for found in cases.values():
         step = max(1, (len(found) - 1)/(most - 1))
         taken = {round(k*step) for k in range(most)}

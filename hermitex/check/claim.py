@@ -37,6 +37,8 @@ from hermitex.symbolic.undefined import one_function, put, tidy
 
 __all__ = ["AGREES", "FAILS", "OPEN", "PROVED", "Check", "CounterExample", "check"]
 
+_ENDS = {"oo": oo, "-oo": -oo}  # a text that a letter may go to; no side may hold it
+
 
 def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits: int = 30, points: int = 4,
           to: Mapping[Any, Any] | None = None, budget: float | None = None) -> Check:
@@ -100,15 +102,13 @@ def check(lhs: Formula, rhs: Formula, *, symbols: Letters | None = None, digits:
         return Check(lhs, rhs, OPEN, f"no verdict within the budget of {budget:g} CPU seconds")
 
 
-_END = {"oo": oo, "-oo": -oo}  # places that are no numbers, as texts
-
-
 def _checked(lhs: Any, rhs: Any, symbols: Any, digits: int, points: int, to: Any) -> Check:
     if isinstance(lhs, MatrixBase | MatrixExpr) or isinstance(rhs, MatrixBase | MatrixExpr):
         return _by_entries(lhs, rhs, digits, points)
     if to is not None and not isinstance(to, Mapping):
         raise BadInput(f"to = {brief(to)} does not say which letter goes where; type to={{x: 0}} or to={{x: oo}}")
-    to = to and {_given(x, symbols): _END.get(at) or _given(at, symbols) for x, at in to.items()}
+    to = to and {_given(x, symbols): _ENDS[at] if isinstance(at, str) and at in _ENDS else _given(at, symbols)
+                 for x, at in to.items()}
     lhs, rhs, claim = approach(lhs, rhs, to)
     given = _given(lhs, symbols), _given(rhs, symbols)
     left, right, needed = _one_name(*_read(*given))

@@ -19,7 +19,7 @@ import numpy as np
 from hermitex.errors import BadInput, NoValue, UnknownName, brief
 from hermitex.hints import Axes, DataFrame, Numbers, Watched
 from hermitex.show.columns import ridge
-from hermitex.show.display import Shown, number, number_table, words_table
+from hermitex.show.display import Shown, letter, number, number_table, words_table
 from hermitex.show.plots import REFERENCE, TITLE, name_lines, new_axes
 from hermitex.show.progress import reporter
 from hermitex.symbolic.gaussian import E
@@ -386,17 +386,12 @@ def thin_out(alpha: np.ndarray, most: int = 8) -> np.ndarray:
 
 
 def _title(numbers: Mapping[str, Any]) -> str:
-    names = {"alpha0": r"\alpha_0", "eta": r"\eta", "gamma": r"\gamma"}
     given = [(n, numbers[n]) for n in TITLE if numbers.get(n) is not None]
     try:
-        said = [f"${names.get(n, n)} = {_number(float(v))}$" for n, v in given]
+        said = [f"${letter(n)} = {number(float(v), 4)}$" for n, v in given]
     except (TypeError, ValueError):
         return ""  # the theory says what is wrong with it
     return ", ".join(said[:3])
-
-
-def _number(v: float) -> str:
-    return r"\infty" if np.isinf(v) else f"{v:.4g}"
 
 
 def _progress(progress: Any) -> Callable[[int, int], None] | None:

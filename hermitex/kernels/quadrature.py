@@ -61,7 +61,9 @@ class Rule:
         """A finer rule. Trapezoid: half the step (then panels); panels: those in `suspects` (a mask) are halved; more terms."""
         if self.kind == "counting":  # what falls like a power is seen to the end in blocks; what is not smooth is counted on
             each = 8192  # terms, by then nothing that falls like an exponential is left
-            return counting(2 * each) if self.edges is not None else blocks() if len(self) == each else counting(2 * len(self))
+            if self.edges is not None:
+                return counting(2 * each)
+            return blocks() if len(self) == each else counting(2 * len(self))
         finest = 1 / 64  # step of a trapezoid rule, which has 1,281 nodes on the window; panels adapt better from there on
         nodes = 10  # of a trapezoid rule that is given up for panels
         if self.kind == "trapezoid":
@@ -97,11 +99,8 @@ class Rule:
         Trapezoid: shifted, with a shorter step. Panels: each in two unequal parts, so that no symmetry about 0 is left
         (an odd pole must not cancel).
         """
-        if self.kind == "counting" and self.edges is not None:
-            more = blocks(3001, 28)
-            return more.nodes.astype(np.longdouble), more.weights.astype(np.longdouble)
-        if self.kind == "counting":  # further terms
-            more = counting(len(self) + len(self) // 2 + 7)
+        if self.kind == "counting":  # further terms, or other blocks
+            more = counting(len(self) + len(self) // 2 + 7) if self.edges is None else blocks(3001, 28)
             return more.nodes.astype(np.longdouble), more.weights.astype(np.longdouble)
         ratio = 0.786151377757423  # in no simple relation to the other step: the root of the golden section
         if self.kind == "trapezoid":

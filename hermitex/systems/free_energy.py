@@ -50,8 +50,8 @@ def free_energy(phi: Formula, pairs: Mapping[Any, Any], *, parameters: Iterable[
     System
         Stationarity in the conjugates gives the order parameters and the reverse; an order parameter without a conjugate
         has the condition d phi/dx = 0 of its own. Conditions in which the unknowns of
-        their side occur linearly, with coefficients without unknowns, are solved for; others are left implicit, each
-        under the unknown it belongs to. ``.derivation`` holds the steps.
+        their side occur linearly, with coefficients without unknowns, are solved for; others by the linear term of the
+        unknown they belong to, or, if they have none, are left implicit under it. ``.derivation`` holds the steps.
 
     Raises
     ------
@@ -172,7 +172,8 @@ def _solved(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symb
         c = own if own in left else left[0]
         left.remove(c)
         # d phi/dm = beta J (m - tanh(beta (J m + h))): m by its linear term
-        slope = Add(*(t.coeff(u) for t in Add.make_args(c.expand()) if not (t.coeff(u).free_symbols & everything or has_nodes(t))))
+        factors = [t.coeff(u) for t in Add.make_args(c.expand()) if not has_nodes(t)]
+        slope = Add(*(a for a in factors if not a.free_symbols & everything))
         found[u] = shortest((u*slope - c).expand()/slope) if slope.is_nonzero else Eq(c, 0, evaluate=False)
     return {u: found[u] for u in unknowns}
 

@@ -7,6 +7,7 @@ from hermitex.systems.standalone.solving import Chunk
 
 WATCH: list = []  # while panels are adapted: the function that each average shows its terms to
 MANY = 8192  # terms of a sum, by then nothing that falls like an exponential is left
+IN_BLOCKS = 226, 28  # how many blocks of terms beyond, each twice as long as the one before, to 2^240; nodes of each
 FARTHEST = 38.0  # half a window: beyond it exp(-x^2/2) underflows
 
 
@@ -22,10 +23,11 @@ def counted(terms):
     return np.arange(terms), np.ones(terms)
 
 
-def blocks(first, order=28):
+def blocks(first):
     """The same to 2^240, some of each block [a, 2a) with weights that add up polynomials over it: for what falls like a power."""
+    count, order = IN_BLOCKS
     (x, w), n = [[v] for v in counted(first)], np.arange(order)
-    for terms in first*2.0**np.arange(226):
+    for terms in first*2.0**np.arange(count):
         places = np.round((terms - 1)*(1 - np.cos(np.pi*(n + 0.5)/order))/2)
         sums = np.where(n == 0, terms, (n % 2 - 1)*n*(n + 1)/terms/12)  # of Legendre polynomials
         w.append(np.linalg.solve(np.polynomial.legendre.legvander((2*places + 1)/terms - 1, order - 1).T, sums))
@@ -51,7 +53,7 @@ class Axis:
     @property
     def size(self):
         """The number of its nodes, without further break points."""
-        other = {"counting": self.terms + 226*28*(self.terms == MANY), "fields": int(16/self.step)}
+        other = {"counting": self.terms + IN_BLOCKS[0]*IN_BLOCKS[1]*(self.terms == MANY), "fields": int(16/self.step)}
         return other.get(self.kind, (len(self.base) - 1)*len(self.nodes[False][0]))
 
     def along(self, values):
