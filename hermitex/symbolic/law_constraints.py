@@ -1,6 +1,6 @@
 """Conditions on the parameters of a law, kept with its reduced form:  value, where low <= parameter <= high.
 
-A sum or an integral in the parameters of a law may have a value where the law does not exist: (1 - b) f(0) + b f(1), b = 3/2. If the
+A sum or an integral in the parameters may have a value where the law does not exist: (1 - b) f(0) + b f(1), b = 3/2. If the
 assumptions of the parameters do not prove the conditions, `E` keeps them in a node around the value; a `System` takes them off
 again and holds every point against them.
 """
