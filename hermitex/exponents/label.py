@@ -117,8 +117,8 @@ def _peel_power(u: Expr, base: Expr, power: Rational) -> Expr:
 def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
     """A simpler label with the same level sets in the hidden variables, whatever the others are: exp(z1 z2) tells z1 z2.
 
-    Parts that the others determine are dropped, and injective outer functions: affine maps, exp, tanh, odd powers, roots; even powers
-    become a square.
+    Parts that the others determine are dropped, and injective outer functions: affine maps, exp, tanh, odd powers, roots; an even
+    power becomes a square.
 
     >>> from hermitex.symbols import z, z1, z2
     >>> revealed(1/(1 + exp(-3*z**3)), (z,)), revealed(exp(z1*z2), (z1, z2)), revealed(sign(z1)*sign(z2)*exp(-z1**2), (z1, z2))
