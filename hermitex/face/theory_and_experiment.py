@@ -79,7 +79,8 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     progress : called with (seeds done, seeds in all); True writes a line on stderr
     title : what a legend says (default: the numbers given, alpha0 and eta first)
     numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; a list is the axis if alpha is one
-        number, and otherwise runs along with alpha; optimise="lam", bounds=(1e-6, 1e3): lam takes its best value at every point;
+        number, and otherwise runs along with alpha; optimise="lam", bounds=(1e-6, 1e3): lam has its best value at every point, or
+        optimise=["lam", "eta"], bounds={"lam": (1e-4, 10), "eta": (0.1, 30)};
         refine=100: up to 100 points more where the curve bends
 
     Returns
@@ -270,11 +271,12 @@ def baselines(theory: str | Theory, alpha: Numbers | None = None, **numbers: Any
     if str(made.loss) != "square":
         raise BadInput(f"{made.name}: the reference lines are those of the square loss")
 
-    step = (*TITLE, "dimension", *(("optimise", "bounds") if numbers.get("optimise") in TITLE else ()))
-    kept = {k: v for k, v in numbers.items() if k not in step}
+    kept = {k: v for k, v in numbers.items() if k not in (*TITLE, "dimension", "optimise", "bounds")}
+    best = numbers.get("optimise") or ()
+    best = [n for n in ([best] if isinstance(best, str) else best) if n not in TITLE]  # the step's letters it has not
     plain = THEORIES["one-step"](made.sigma, made.g)  # without a spike the vocabulary does not show
-    if "optimise" in kept:
-        kept["lam"] = _best_ridge(made, alpha, kept.pop("optimise"), kept.pop("bounds", (1e-6, 1e3)), kept)
+    if best:
+        kept["lam"] = _best_ridge(made, alpha, best[0], numbers.get("bounds", (1e-6, 1e3)), kept)
     line = plain.curve(alpha, title="random features", r=0, c=1, gamma=0, **kept)
     return Baselines(line, best_linear(made.g, kept))
 

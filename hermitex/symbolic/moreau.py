@@ -15,6 +15,7 @@ from sympy import Basic, Dummy, Expr, Float, Function, Piecewise, S, Symbol, oo,
 from sympy.core.function import ArgumentIndexError
 
 from hermitex.errors import BadInput, NoClosedForm, NotConverged
+from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.losses import VARIABLE, Loss, bind, inner, labels, put, require_convex
@@ -221,9 +222,7 @@ class Moreau(_Minimisation):
 # -- reading what the user gave ----------------------------------------------------------------------------------------
 def _expression(given: Any) -> Expr:
     if isinstance(given, str):
-        from hermitex.symbolic.parsing import expression
-
-        return expression(given)
+        return hooks.expression(given)  # type: ignore[no-any-return]
     return sympify(given, strict=True)
 
 

@@ -66,7 +66,7 @@ class Curve(Cited, Columned, Shown):
     ratio: str = "n/d"
     sources: tuple[str, ...] = ()
     named: bool = False  # whether the title is the user's own
-    optimised: str = ""  # the letter that has its best value at every point
+    optimised: str = ""  # the letters that have their best values at every point, "lam, eta"
     lacking: Mapping[str, str] = field(default_factory=dict)  # what it does not hold: the letter that brings it
 
     def __getitem__(self, name: str) -> Any:
@@ -129,7 +129,7 @@ class Curve(Cited, Columned, Shown):
     def table(self) -> dict[str, list[Any]]:
         """Columns of equal length: the abscissa, every value (and its standard error), residual, stability, converged, the
         experiment if it was made at some of the points (nan at the others), the parameters that stayed fixed, the theory's name,
-        the ratio that the abscissa is, and the letter that was optimised.
+        the ratio that the abscissa is, and the letters that were optimised.
         """
         columns: dict[str, Any] = {self.axis: self.alpha}
         for name, v in self.values.items():
@@ -177,7 +177,7 @@ class Curve(Cited, Columned, Shown):
     # -- showing -----------------------------------------------------------------------------------------------------
     @property
     def label(self) -> str:
-        """What a legend says: the title, or what stayed fixed; without a title of the user's also the letter that was optimised."""
+        """What a legend says: the title, or what stayed fixed; without a title of the user's also what was optimised."""
         from hermitex.show.plots import best_words
 
         return ", ".join(filter(None, (self.title or self.theory, "" if self.named else best_words(self.optimised))))
