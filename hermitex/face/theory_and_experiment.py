@@ -17,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 
 from hermitex.errors import BadInput, NoValue, UnknownName, brief
+from hermitex.experiments.own_experiment import solved_along
 from hermitex.hints import Axes, DataFrame, Numbers, Watched
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, letter, number, number_table, words_table
@@ -24,6 +25,7 @@ from hermitex.show.plots import REFERENCE, TITLE, name_lines, new_axes
 from hermitex.show.progress import reporter
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z
+from hermitex.systems.system import System
 from hermitex.theories import THEORIES
 from hermitex.theories.curve import Curve
 from hermitex.theories.curves import Curves
@@ -53,13 +55,13 @@ OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 
 
 @overload
-def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: None = None, simulate: bool | Mapping[str, Any] = False,
+def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: None = None, simulate: bool | Mapping[str, Any] = False,
           progress: Watched = None, title: str | None = None, **numbers: Any) -> Curve: ...
 @overload
-def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Sequence[str],
+def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: str | Sequence[str],
           simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
           **numbers: Any) -> Curves: ...
-def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Sequence[str] | None = None,
+def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: str | Sequence[str] | None = None,
           simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
           **numbers: Any) -> Curve | Curves:
     r"""The learning curve of a theory along alpha, with the experiment on request.
@@ -67,7 +69,7 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     Parameters
     ----------
     theory : a theory (``hx.theories.one_step(tanh, sin)``), or its name ("one-step") with its functions and structure as
-        further keywords (sigma=, target=, loss=, ...)
+        further keywords (sigma=, target=, loss=, ...); or a `System`, which is solved along the list among its parameters
     alpha : numbers, the abscissa (the flow of SGD runs along t instead: t=[0, 1, 2])
     each : one name or several whose values each make a curve: each="lam", lam=[0.01, 0.1, 1]; if the theory is given by name,
         also a function: each="sigma", sigma=["relu", "tanh"]
@@ -107,6 +109,10 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     """
     if each is not None:
         return _of_each(theory, alpha, each, numbers, simulate=simulate, progress=progress, title=title)
+    if isinstance(theory, System):
+        if simulate:
+            raise BadInput("curve: the experiment of a System is yours: hx.experiment(system, sample, alpha=[0.5, 1, 2])")
+        return solved_along(theory, "curve", title=title or "", **numbers, **({} if alpha is None else {"alpha": alpha}))
     made, numbers = _theory(theory, numbers)
     axis = getattr(made, "axis", "alpha")
     if axis == "alpha":
@@ -316,7 +322,7 @@ def _theory(theory: Any, numbers: Mapping[str, Any]) -> tuple[Any, dict[str, Any
     """A theory object, and the numbers that are left for it."""
     if not isinstance(theory, str):
         if not hasattr(theory, "curve"):
-            raise BadInput(f"curve: a theory is needed, or its name with its functions, not {type(theory).__name__}")
+            raise BadInput(f"curve: a theory is needed, its name with its functions, or a System, not {type(theory).__name__}")
         _of_theory(theory, numbers)
         return theory, dict(numbers)
 

@@ -29,7 +29,7 @@ class _Minimisation(Function):
     analytic_on_the_line = True  # of its smooth branches; a kinked loss is resolved before that is asked
 
     def __new__(cls, *args: Any, domain: tuple[Any, Any] = (-oo, oo)) -> Expr:
-        if not isinstance(args[0], Loss):
+        if not args or not isinstance(args[0], Loss):
             if len(args) != 4:
                 raise BadInput(f"{cls.__name__}(loss, f, omega, V) takes four arguments, not {len(args)}")
             loss, values = bind(_expression(args[0]), _variable(args[1], _expression(args[0])), domain)

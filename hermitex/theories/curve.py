@@ -211,7 +211,9 @@ class Curve(Cited, Columned, Shown):
                 differs = {**self._told(name), "quantity": shown, **({"theory": text} if alone else {})}
                 ax = self._drawn(ax, name, text, None if label is not None or self.named else differs, log)
             others = [n for n in self.order_parameters if "_" in n or n == "theta"]
-            ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "order parameters" if others else "overlap")
+            letters = ", ".join(f"${letter(n)}$" for n in self.order_parameters)
+            ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "order parameters" if others else
+                          "overlap" if self.ratio else letters)  # of a system of one's own the letters, whatever they are
             for at in sorted({float(v) for v in self[place] if np.isfinite(v)})[:1] if place else ():
                 mark_critical(ax, at, f"${letter(place)}$")
             return ax
