@@ -168,13 +168,14 @@ def _outermost(function: Callable[..., Any], name: str = "") -> Callable[..., An
                 raise
             from inspect import signature
 
-            takes = {p.name: p for p in signature(function).parameters.values()
+            takes = {n: p for n, p in signature(function).parameters.items()
                      if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
             strange = [n for n in keywords if n not in takes]
             free = [n for n in list(takes)[len(values):] if n not in keywords]
             needed = [n for n, p in takes.items() if p.default is p.empty and n != "self"]
             if not strange and (missing := [n for n in needed if n in free]):
-                raise BadInput(f"{name} needs {' and '.join(missing)}: {name}({', '.join([*needed, '...'][:len(takes)])})") from None
+                call = ", ".join([*needed, "..."][:len(takes)])
+                raise BadInput(f"{name} needs {' and '.join(missing)}: {name}({call})") from None
             if not strange:
                 raise
         if (told := _ELSEWHERE.get((name, strange[0]))) is not None:

@@ -106,7 +106,8 @@ def _writer(system: Any, p: Symbol) -> tuple[Any, KeptNames]:
 def _moved_by(p: Symbol, system: Any, unknowns: Mapping[Symbol, Expr]) -> set[Symbol]:
     """The names that p enters and no unknown: their slopes are taken once. None, where a switch moves under an average of them."""
     found = {k for k in depends_on(system.where, {p}) if k not in unknowns}
-    nodes = {n for e in (*system.equations.values(), *system.observables.values(), *system.where.values()) for n in e.atoms(Expectation)}
+    formulas = (*system.equations.values(), *system.observables.values(), *system.where.values())
+    nodes = {n for e in formulas for n in e.atoms(Expectation)}
     moved = {n for n in nodes if any(s.free_symbols & {p, *found} for s in n.body.atoms(*SWITCHES))}
     return set() if any(n.free_symbols & found for n in moved) else found
 

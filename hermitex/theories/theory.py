@@ -379,7 +379,8 @@ class Theory(Cited, Shown):
         found = self.run(at, raise_on_failure=False, start=start, tolerance=tolerance)
         found = replace(found, converged=np.asarray(found.converged) & done,
                         reason=np.where(done, np.asarray(found.reason, dtype=object), why))
-        return replace(self._curve(found, axis, line, at, title, dict(zip(letters, best, strict=True))), optimised=", ".join(letters))
+        made = self._curve(found, axis, line, at, title, dict(zip(letters, best, strict=True)))
+        return replace(made, optimised=", ".join(letters))
 
     def checked(self, numbers: Mapping[str, np.ndarray], **ranges: str) -> dict[str, np.ndarray]:
         """The numbers, each there and in its range: "> 0", ">= 0", or "" for any; infinity only where the range ends in "inf".

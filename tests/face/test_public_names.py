@@ -86,7 +86,8 @@ def test_a_keyword_that_is_not_there_suggests_the_one_that_is(call, words):
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: hx.exponents(), r"exponents needs target: exponents\(target, ...\)"), (lambda: hx.load(), r"load needs path: load\(path\)"),
+    (lambda: hx.exponents(), r"exponents needs target: exponents\(target, ...\)"),
+    (lambda: hx.load(), r"load needs path: load\(path\)"),
     (lambda: hx.theories.one_step(), r"one_step needs sigma and g: one_step\(sigma, g, ...\)"),
     (lambda: hx.System(), r"System needs equations: System\(equations, ...\)"),
     (lambda: hx.System({"q": "1"}).minimise("q"), r"minimise needs over: minimise\(objective, over, ...\)")])

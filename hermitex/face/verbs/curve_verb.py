@@ -43,10 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         else:
             model.add_argument(f"--{name}", metavar=metavar, help=line)
     model.add_argument("--tolerance", metavar="T", help="relative, of every solve (default: of the theory, most have 1e-11)")
-    model.add_argument("--optimise", metavar="LETTERS", type=_letters, help="numbers that have their best values at every point, for instance "
-                       "lam or lam,eta; they are sought --within bounds")
-    model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks them (default: 1e-6:1e3), one for all "
-                       "or one for each, 1e-4:10,0.1:30; a message reports a best value at one of them")
+    model.add_argument("--optimise", metavar="LETTERS", type=_letters, help="numbers that have their best values at every "
+                       "point, for instance lam or lam,eta; they are sought --within bounds")
+    model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks them (default: 1e-6:1e3), "
+                       "one for all or one for each, 1e-4:10,0.1:30; a message reports a best value at one of them")
     model.add_argument("--refine", type=int, metavar="N", help="add up to N points where the curve bends, as at a peak")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 points")

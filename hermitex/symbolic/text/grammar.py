@@ -25,7 +25,6 @@ from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Element, Index, most_written, over_numbers, read_sums
 from hermitex.symbolic.integral_averages import read_integrals
 from hermitex.symbolic.laws import is_random
-from hermitex.symbolic.moreau import Moreau, Prox
 from hermitex.symbolic.text import bounded_powers
 from hermitex.symbolic.text.lexical import Source, excerpt
 from hermitex.symbolic.text.text_derivatives import MAX_ORDER, derivative, substituted
@@ -35,7 +34,7 @@ from hermitex.symbolic.undefined import prime
 MAX_EXPECTATIONS = 6  # one within another: six normals are as many as `tensor` takes
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SLOPES = {"Derivative": derivative, "Subs": substituted}
-_MINIMISATIONS = {"Moreau": Moreau, "Prox": Prox}
+_MINIMISATIONS = ("Moreau", "Prox")
 _SPECIAL = ("E", "Sum", "Integral", "Moreau", "Prox", "Piecewise", "Eq", "Ne", "CRootOf")
 _INDICATORS = ("indicator", "Indicator", "ind", "step", "theta")
 _CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
@@ -239,7 +238,7 @@ class Reader:
         if name == "Integral":
             return self._integral(node, depth)
         if name in _MINIMISATIONS and name not in self.scopes[0]:
-            return self._minimisation(_MINIMISATIONS[name], node, depth)
+            return self._minimisation(name, node, depth)
         if name in _SLOPES and name not in self.scopes[0]:
             return _SLOPES[name](self, node, depth)
         function = self.scopes[0].get(name)
@@ -346,17 +345,19 @@ class Reader:
         finally:
             self.scopes.pop()
 
-    def _minimisation(self, kind: type[Moreau | Prox], node: ast.Call, depth: int) -> Any:
+    def _minimisation(self, name: str, node: ast.Call, depth: int) -> Any:
         """Moreau(abs(y - f), f, omega, V): the loss binds f."""
+        from hermitex.symbolic import moreau  # few formulas need it
+
         if len(node.args) != 4 or node.keywords or not isinstance(f := node.args[1], ast.Name):
-            self.fail(node, f"{kind.__name__} takes a loss, its variable, a place and a width: {kind.__name__}(abs(y - f), f, omega, V)")
+            self.fail(node, f"{name} takes a loss, its variable, a place and a width: {name}(abs(y - f), f, omega, V)")
         bound = Symbol(f.id, real=True)
         self.scopes.append({f.id: bound})
         try:
             loss = self.expr(node.args[0], depth)
         finally:
             self.scopes.pop()
-        return kind(loss, bound, *(self.expr(a, depth) for a in node.args[2:]))
+        return getattr(moreau, name)(loss, bound, *(self.expr(a, depth) for a in node.args[2:]))
 
     def _subscript(self, node: ast.Subscript, depth: int) -> Any:
         """eta[k], A[i, j]: entries of arrays, real or as declared."""
