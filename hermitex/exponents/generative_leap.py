@@ -222,7 +222,7 @@ class GenerativeOracle:
         """That all is charged; of one direction the label map says so itself."""
         why = _reasons(blocks)
         shown = "moments" if self.letter == "C" else "label maps"
-        how = f"the {shown} above show every direction" + (f" that its symmetries allow: {why}" if why else "")
+        how = f"the {shown} above show every direction" + (f" that the symmetries allow: {why}" if why else "")
         return [Certificate(name, k, "nonzero", how)] if self.r > 1 else []
 
     def _undetermined(self, found: ChargedDirections, name: str, k: int) -> Evidence:

@@ -56,7 +56,8 @@ OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 
 @overload
 def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: None = None,
-          simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None, **numbers: Any) -> Curve: ...
+          simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
+          **numbers: Any) -> Curve: ...
 @overload
 def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: str | Sequence[str],
           simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,

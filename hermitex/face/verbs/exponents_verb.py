@@ -127,7 +127,7 @@ def _sheet(answer: Any) -> str:
     width = max(len(name) for name, _ in lines)
     text = [f"{name:<{width}}  {value}" for name, value in lines]
     if answer.certificates:
-        text += ["certificates", *(f"  {c}" for c in answer.certificates)]
+        text += ["certificates: c, C of E[Y He_k(z)]; lambda, Lambda of E[He_k(z) | Y]", *(f"  {c}" for c in answer.certificates)]
     if found["notes"]:
         text += ["notes", *(f"  {n}" for n in found["notes"])]
     return "\n".join(text)
