@@ -130,7 +130,7 @@ def no_attribute(owner: str, name: str, known: Iterable[str], within: Mapping[st
 
 
 def public(made: Any, room: str, name: str) -> Any:
-    """A function or class under its public name; an unknown keyword is an error that suggests known ones.
+    """A function or class under its public name; an unknown keyword and a missing argument are errors that say what to type.
 
     >>> public(close_matches, "hermitex.errors", "close_matches")("a", knwon=["b"])
     Traceback (most recent call last):
@@ -141,7 +141,7 @@ def public(made: Any, room: str, name: str) -> Any:
             made.__init__ = _outermost(start, name)  # type: ignore[misc]
             for method, function in list(vars(made).items()):
                 if isinstance(function, FunctionType) and not method.startswith("_") and not hasattr(function, "__wrapped__"):
-                    setattr(made, method, _outermost(function))
+                    setattr(made, method, _outermost(function, method))
         return made
     if isinstance(made, FunctionType):
         made = _outermost(made, name)
@@ -155,7 +155,7 @@ def _at_once(interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
 
 
 def _outermost(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """A public function: interrupts have a short traceback, and an unknown keyword suggests a known one."""
+    """A public function: interrupts have a short traceback, an unknown keyword or a missing argument is one line."""
     @wraps(function)
     def called(*values: Any, **keywords: Any) -> Any:
         __tracebackhide__ = True
@@ -168,9 +168,14 @@ def _outermost(function: Callable[..., Any], name: str = "") -> Callable[..., An
                 raise
             from inspect import signature
 
-            takes = [p.name for p in signature(function).parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+            takes = {n: p for n, p in signature(function).parameters.items()
+                     if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
             strange = [n for n in keywords if n not in takes]
-            free = [n for n in takes[len(values):] if n not in keywords]
+            free = [n for n in list(takes)[len(values):] if n not in keywords]
+            needed = [n for n, p in takes.items() if p.default is p.empty and n != "self"]
+            if not strange and (missing := [n for n in needed if n in free]):
+                call = ", ".join([*needed, "..."][:len(takes)])
+                raise BadInput(f"{name} needs {' and '.join(missing)}: {name}({call})") from None
             if not strange:
                 raise
         if (told := _ELSEWHERE.get((name, strange[0]))) is not None:

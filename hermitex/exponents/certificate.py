@@ -25,7 +25,8 @@ Status = Literal["zero", "nonzero", "undetermined"]
 class Certificate(Shown):
     """One statement and its proof.
 
-    Attributes: `quantity` (c_3 or lambda_1 in the letters of the field), `order` k, `status`, `how` the proof in words,
+    Attributes: `quantity` (c_k = E[Y He_k(z)], C_k the same as a tensor of several variables; lambda_k^2 = E[E[h_k(z)|Y]^2],
+    Lambda_k its tensor; E[T(Y) He_a] of a label map T), `order` k, `status`, `how` the proof in words,
     `value` the exact value where it is known, `enclosure` a pair (low, high) of exact numbers that contains it.
     """
 

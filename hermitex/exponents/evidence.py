@@ -81,7 +81,8 @@ class TensorsOfMean:
         if fact.found.directions is None:
             how = "; ".join(dict.fromkeys(c.how for c in fact.found.certificates))
             return Evidence("zero", certificates=(Certificate.zero(name, k, f"{_TWO}, and E[Y He_{k}] = 0: {how}"),))
-        stage = [Certificate(name, k, "nonzero", f"{_TWO}: it charges what E[Y He_{k}] does")] if known.cols > 1 else []
+        how = f"{_TWO}: it shows the directions that E[Y He_{k}] does"
+        stage = [Certificate(name, k, "nonzero", how)] if known.cols > 1 else []
         return Evidence("nonzero", self._inside(fact), (*self._proofs(fact, name, k), *stage))
 
     def shown(self, name: str, known: Matrix, k: int) -> tuple[Matrix, tuple[Certificate, ...]]:

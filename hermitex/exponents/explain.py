@@ -27,7 +27,7 @@ _ONE = (
     ("information exponent", "information_exponent", "l = min{k >= 1: c_k != 0}, c_k = E[Y He_k(z)]", "asks for E[Y|z] in L2",
      ("benarous2021",)),
     ("generative exponent", "generative_exponent",
-     "k* = min{k >= 1: E[E[h_k(z)|Y]^2] != 0} = least information exponent of T(Y) over label maps T",
+     "k* = min{k >= 1: lambda_k != 0}, lambda_k^2 = E[E[h_k(z)|Y]^2]; the least information exponent of T(Y) over label maps T",
      "no moment of Y is asked for", ("damian2024",)),
 )
 _SEVERAL = (
@@ -40,7 +40,8 @@ _SEVERAL = (
      "min over orderings of max_i of the weight of a_i outside the supports before it, over all a with c_a != 0",
      "depends on the basis; irrelevant variables left out", ("abbe2023",)),
     ("generative leap", "generative_exponent",
-     "the same recursion for E[He_k(P z) | Y, U]: what any label map T(Y) can show", "no moment of Y is asked for",
+     "the same recursion for zeta_k = E[He_k(P z) | Y, U], Lambda_k = E[zeta_k (x) zeta_k]: what any label map T(Y) can show",
+     "no moment of Y is asked for",
      ("damian2025",)),
 )
 

@@ -203,7 +203,7 @@ class GenerativeOracle:
         if not charged:
             proof = f"E[T(Y) He_a | u] = 0, |a| = {k}, for every label map: exact values"
             return Evidence("zero", None, (Certificate.zero(name, k, proof),))
-        proof = "the tensors of all the label maps, entry by entry, charge these directions and no others"
+        proof = "the tensors of all the label maps, entry by entry, show these directions and no others"
         return Evidence("nonzero", span(stack(*charged)), (*found.certificates, Certificate(name, k, "nonzero", proof)))
 
     def _regression(self, mean: Expr) -> Regression:
@@ -216,18 +216,18 @@ class GenerativeOracle:
                 for block in blocks:
                     block.show(found, name)
         except BudgetExceeded:
-            checkpoint(f"looking for label maps that charge {name}")
+            checkpoint(f"looking for label maps that show {name}")
 
     def _stage(self, name: str, k: int, blocks: Sequence[TensorBlock]) -> list[Certificate]:
         """That all is charged; of one direction the label map says so itself."""
         why = _reasons(blocks)
         shown = "moments" if self.letter == "C" else "label maps"
-        how = f"the {shown} above charge every direction that is allowed" + (f": {why}" if why else ", which is every one")
+        how = f"the {shown} above show every direction" + (f" that the symmetries allow: {why}" if why else "")
         return [Certificate(name, k, "nonzero", how)] if self.r > 1 else []
 
     def _undetermined(self, found: ChargedDirections, name: str, k: int) -> Evidence:
         shown, allowed = len(found.rank), found.allowed.rows
-        note = (f"{name} charges {'at least ' + str(shown) if shown else 'perhaps none'} of {allowed} "
+        note = (f"{name} shows {'at least ' + str(shown) if shown else 'perhaps none'} of {allowed} "
                 f"direction{'s' if allowed > 1 else ''} that its symmetries allow, and no label map tried shows the others")
         certificate = Certificate(name, k, "undetermined", note)
         return Evidence("undetermined", None, (*found.certificates, certificate), note)

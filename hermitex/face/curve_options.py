@@ -85,7 +85,8 @@ OPTIONS: dict[str, tuple[str, str, str]] = {
              "and train_error its mean); sgd: correlation (default) or square; batch-reuse: square or "
              "correlation"),
     "network": (TEXT, "srf|exact", "equivalent spiked features (default), or the trained network itself"),
-    "channel": (TEXT, "C", "bayes-amp, spectral: law of the label, gaussian:1/4, flip:1/10, ... (default: deterministic)"),
+    "channel": (TEXT, "C", "bayes-amp, spectral: law of the label, gaussian:V with noise of variance V, flip:P with a sign flipped "
+                "with probability P, or another of `hermitex exponents --help` (default: deterministic)"),
     "branch": (TEXT, "uninformed|informed", "bayes-amp: from no overlap (default), or from perfect overlap"),
     "vocabulary": (LIST, "u1,u2", "values of the readout at initialisation"),
     "fractions": (LIST, "p1,p2", "their shares of the neurons (default: equal)"),

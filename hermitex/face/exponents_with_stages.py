@@ -47,8 +47,9 @@ def exponents(target: Formula | Sequence[Formula], channel: str | Channel | None
     ----------
     target : expression or text in standard normals: z, or z1, z2, ... (at most 6); a function of SymPy symbols
         (``lambda x, y: x*y``: its arguments are z1, z2), a Lambda; or a list of targets
-    channel : how the label is drawn given g(z): None (y = g), "gaussian:1/4", "flip:1/10", "sign:1", "random_sign",
-        "poisson", "bernoulli", "multiplicative", or a `Channel`, the law P(y|z) itself, which contains g
+    channel : how the label is drawn given g(z): None (y = g), "gaussian:1/4" (noise of variance 1/4), "flip:1/10" (a sign
+        flipped with that probability), "sign:1" (the sign of g with noise of that variance), "random_sign", "poisson", "bernoulli",
+        "multiplicative", or a `Channel`, the law P(y|z) itself, which contains g
     variables : names that count as variables though the target may not depend on them
     covariance : of the variables, where they are not standard: a matrix in their order, {("z1", "z2"): "1/2"} (the others stay as
         they are), a number for one variable; floats are read to 15 digits. The answer is that of g(L w), L lower triangular and

@@ -131,8 +131,8 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
     ----------
     sigma : activation: a name, a text or an expression in z; or a list of them, which are compared
     g : target: likewise, or in z1, z2, ... (then what is known of one direction only says so)
-    channel : how the label is drawn (a text, as `hx.exponents` takes it): "gaussian:1/4" is Delta = 1/4 in every part; any other is
-        for the exponents and coefficients alone
+    channel : how the label is drawn (a text, as `hx.exponents` takes it): "gaussian:1/4" is noise of variance Delta = 1/4 in every
+        part; any other is for the exponents and coefficients alone
     alpha : the abscissa of the learning curve, n/d (default: 0.1 to 5)
     simulate : True also trains networks, about a minute for each activation; or {"dimension": 200, "seeds": 4}
     numbers : beta = 1, lam = 0.1, Delta = 0, alpha0 = 5, eta = 1, as of `hx.theories.one_step`

@@ -17,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 
 from hermitex.errors import BadInput, NoValue, UnknownName, brief
+from hermitex.experiments.own_experiment import solved_along
 from hermitex.hints import Axes, DataFrame, Numbers, Watched
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, letter, number, number_table, words_table
@@ -24,6 +25,7 @@ from hermitex.show.plots import REFERENCE, TITLE, name_lines, new_axes
 from hermitex.show.progress import reporter
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import z
+from hermitex.systems.system import System
 from hermitex.theories import THEORIES
 from hermitex.theories.curve import Curve
 from hermitex.theories.curves import Curves
@@ -53,13 +55,14 @@ OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 
 
 @overload
-def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: None = None, simulate: bool | Mapping[str, Any] = False,
-          progress: Watched = None, title: str | None = None, **numbers: Any) -> Curve: ...
+def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: None = None,
+          simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
+          **numbers: Any) -> Curve: ...
 @overload
-def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Sequence[str],
+def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: str | Sequence[str],
           simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
           **numbers: Any) -> Curves: ...
-def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Sequence[str] | None = None,
+def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: str | Sequence[str] | None = None,
           simulate: bool | Mapping[str, Any] = False, progress: Watched = None, title: str | None = None,
           **numbers: Any) -> Curve | Curves:
     r"""The learning curve of a theory along alpha, with the experiment on request.
@@ -67,7 +70,7 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     Parameters
     ----------
     theory : a theory (``hx.theories.one_step(tanh, sin)``), or its name ("one-step") with its functions and structure as
-        further keywords (sigma=, target=, loss=, ...)
+        further keywords (sigma=, target=, loss=, ...); or a `System`, which is solved along the list among its parameters
     alpha : numbers, the abscissa (the flow of SGD runs along t instead: t=[0, 1, 2])
     each : one name or several whose values each make a curve: each="lam", lam=[0.01, 0.1, 1]; if the theory is given by name,
         also a function: each="sigma", sigma=["relu", "tanh"]
@@ -79,7 +82,8 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     progress : called with (seeds done, seeds in all); True writes a line on stderr
     title : what a legend says (default: the numbers given, alpha0 and eta first)
     numbers : those of ``theory.curve``: beta, lam, Delta, alpha0 and eta or r, c, gamma, ...; a list is the axis if alpha is one
-        number, and otherwise runs along with alpha; optimise="lam", bounds=(1e-6, 1e3): lam takes its best value at every point;
+        number, and otherwise runs along with alpha; optimise="lam", bounds=(1e-6, 1e3): lam has its best value at every point, or
+        optimise=["lam", "eta"], bounds={"lam": (1e-4, 10), "eta": (0.1, 30)};
         refine=100: up to 100 points more where the curve bends
 
     Returns
@@ -106,6 +110,10 @@ def curve(theory: str | Theory, alpha: Numbers | None = None, *, each: str | Seq
     """
     if each is not None:
         return _of_each(theory, alpha, each, numbers, simulate=simulate, progress=progress, title=title)
+    if isinstance(theory, System):
+        if simulate:
+            raise BadInput("curve: the experiment of a System is yours: hx.experiment(system, sample, alpha=[0.5, 1, 2])")
+        return solved_along(theory, "curve", title=title or "", **numbers, **({} if alpha is None else {"alpha": alpha}))
     made, numbers = _theory(theory, numbers)
     axis = getattr(made, "axis", "alpha")
     if axis == "alpha":
@@ -270,11 +278,12 @@ def baselines(theory: str | Theory, alpha: Numbers | None = None, **numbers: Any
     if str(made.loss) != "square":
         raise BadInput(f"{made.name}: the reference lines are those of the square loss")
 
-    step = (*TITLE, "dimension", *(("optimise", "bounds") if numbers.get("optimise") in TITLE else ()))
-    kept = {k: v for k, v in numbers.items() if k not in step}
+    kept = {k: v for k, v in numbers.items() if k not in (*TITLE, "dimension", "optimise", "bounds")}
+    best = numbers.get("optimise") or ()
+    best = [n for n in ([best] if isinstance(best, str) else best) if n not in TITLE]  # the step's letters it has not
     plain = THEORIES["one-step"](made.sigma, made.g)  # without a spike the vocabulary does not show
-    if "optimise" in kept:
-        kept["lam"] = _best_ridge(made, alpha, kept.pop("optimise"), kept.pop("bounds", (1e-6, 1e3)), kept)
+    if best:
+        kept["lam"] = _best_ridge(made, alpha, best[0], numbers.get("bounds", (1e-6, 1e3)), kept)
     line = plain.curve(alpha, title="random features", r=0, c=1, gamma=0, **kept)
     return Baselines(line, best_linear(made.g, kept))
 
@@ -314,7 +323,7 @@ def _theory(theory: Any, numbers: Mapping[str, Any]) -> tuple[Any, dict[str, Any
     """A theory object, and the numbers that are left for it."""
     if not isinstance(theory, str):
         if not hasattr(theory, "curve"):
-            raise BadInput(f"curve: a theory is needed, or its name with its functions, not {type(theory).__name__}")
+            raise BadInput(f"curve: a theory is needed, its name with its functions, or a System, not {type(theory).__name__}")
         _of_theory(theory, numbers)
         return theory, dict(numbers)
 

@@ -119,9 +119,9 @@ def held_words(parameters: Mapping[str, Any]) -> dict[str, str]:
     return words
 
 
-def best_words(name: str) -> str:
-    """The words for a letter that has its best value at every point of a curve; empty where there is none."""
-    return f"best ${letter(name)}$" if name else ""
+def best_words(names: str) -> str:
+    """The words for the letters that have their best values at every point of a curve, "lam, eta"; empty where there is none."""
+    return f"best {' and '.join(f'${letter(n)}$' for n in names.split(', '))}" if names else ""
 
 
 def measured_words(size: Any, seeds: int) -> str:

@@ -83,7 +83,7 @@ class Trajectory(Solution):
             for j, row in enumerate(np.reshape(self[n], (-1, times))):
                 words = label, f"${letter(n)}$", *(f"${letter(k)} = {v[j]:g}$" for k, v in given.items())
                 lines[", ".join(filter(None, words))] = row.tolist()
-        said = f"${letter(names[0])}$" if len(names) == 1 else "overlap"
+        said = ", ".join(f"${letter(n)}$" for n in names) if len(names) <= 4 else "order parameters"
         axes = curves(np.ravel(self["t"]).tolist(), lines, ax, xlabel="time $t$", ylabel=said)
         for name, crossings in self.events.items():
             for at in np.ravel(crossings["t"]).tolist():

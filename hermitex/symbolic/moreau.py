@@ -15,6 +15,7 @@ from sympy import Basic, Dummy, Expr, Float, Function, Piecewise, S, Symbol, oo,
 from sympy.core.function import ArgumentIndexError
 
 from hermitex.errors import BadInput, NoClosedForm, NotConverged
+from hermitex.symbolic import hooks
 from hermitex.symbolic.arithmetic import mp, mpf
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.losses import VARIABLE, Loss, bind, inner, labels, put, require_convex
@@ -28,7 +29,7 @@ class _Minimisation(Function):
     analytic_on_the_line = True  # of its smooth branches; a kinked loss is resolved beforehand
 
     def __new__(cls, *args: Any, domain: tuple[Any, Any] = (-oo, oo)) -> Expr:
-        if not isinstance(args[0], Loss):
+        if not args or not isinstance(args[0], Loss):
             if len(args) != 4:
                 raise BadInput(f"{cls.__name__}(loss, f, omega, V) takes four arguments, not {len(args)}")
             loss, values = bind(_expression(args[0]), _variable(args[1], _expression(args[0])), domain)
@@ -221,9 +222,7 @@ class Moreau(_Minimisation):
 # -- reading what the user gave ----------------------------------------------------------------------------------------
 def _expression(given: Any) -> Expr:
     if isinstance(given, str):
-        from hermitex.symbolic.parsing import expression
-
-        return expression(given)
+        return hooks.expression(given)  # type: ignore[no-any-return]
     return sympify(given, strict=True)
 
 

@@ -106,6 +106,8 @@ def _of_node(node: Node, v: Symbol, names: KeptNames, missing: list[str] | None)
         return ArraySum(through_names(node.body, v, names, missing), node.index)
     bound = {b.name for b in node.bound}
     inner = {n: names.slope(n, v) for n in names.within(node, v)}
+    if not inner:
+        return _node_derivative(node, v, KeptNames(hides=names.hides), missing)
     if not any(bound & (names.hidden(slope) | names.hidden(n)) for n, slope in inner.items()):
         # factors that do not depend on the variables of the node go before it, so that unknowns share its averages
         return names.partial(node, v, missing) + Add(*(names.partial(node, n, missing) * slope for n, slope in inner.items()))

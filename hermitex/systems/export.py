@@ -277,7 +277,7 @@ def _check_equations(system: Any, point: Point) -> str:
     except BudgetExceeded:
         pass
     except (NoClosedForm, NotConverged) as error:
-        return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(system.unknowns)} equations ({str(error)[:40]})"
+        return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(system.unknowns)} equations ({str(error).partition(' for ')[0]})"
     return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(system.unknowns)} equations"
 
 
@@ -303,7 +303,7 @@ def _checked_rates(flow: Any, numbers: Mapping[str, float], values: Mapping[str,
     except BudgetExceeded:
         pass
     except NotConverged as error:
-        return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(flow.unknowns)} rates ({str(error)[:40]})"
+        return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(flow.unknowns)} rates ({str(error).partition(' for ')[0]})"
     return f"mpmath, {_CHECK_DIGITS} digits, {done} of {len(flow.unknowns)} rates"
 
 

@@ -16,6 +16,8 @@ from hermitex.errors import BadInput, UnknownName
 from hermitex.show.columns import ridge
 from hermitex.solvers.linear import least_singular_value
 from hermitex.solvers.linear import solve as solve_linear
+from hermitex.symbolic.breaks.switches import SWITCHES
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.systems.blocks import Block, Equation
 from hermitex.systems.compiled_system import compile_program
 from hermitex.systems.derivatives import KeptNames, partials
@@ -91,7 +93,7 @@ def compiled_slopes(system: Any, parameter: str) -> Slopes:
 def _writer(system: Any, p: Symbol) -> tuple[Any, KeptNames]:
     """e -> e with every name written out that an unknown or the parameter enters, but for the kept ones."""
     unknowns = depends_on(system.where, set(system.equations))
-    kept = {k for k in system.kept if k in unknowns}
+    kept = {k for k in system.kept if k in unknowns} | _moved_by(p, system, unknowns)
     moving = {k: v for k, v in depends_on(system.where, {*system.equations, p}).items() if k not in kept}
     letters = {s.name: s for v in system.where.values() for s in v.free_symbols if isinstance(s, Symbol)}
 
@@ -99,6 +101,15 @@ def _writer(system: Any, p: Symbol) -> tuple[Any, KeptNames]:
         return written_out(e, moving, letters)
 
     return write, KeptNames({k: write(system.where[k]) for k in kept}, system._names.hides)
+
+
+def _moved_by(p: Symbol, system: Any, unknowns: Mapping[Symbol, Expr]) -> set[Symbol]:
+    """The names that p enters and no unknown: their slopes are taken once. None, where a switch moves under an average of them."""
+    found = {k for k in depends_on(system.where, {p}) if k not in unknowns}
+    formulas = (*system.equations.values(), *system.observables.values(), *system.where.values())
+    nodes = {n for e in formulas for n in e.atoms(Expectation)}
+    moved = {n for n in nodes if any(s.free_symbols & {p, *found} for s in n.body.atoms(*SWITCHES))}
+    return set() if any(n.free_symbols & found for n in moved) else found
 
 
 def parameter_of(system: Any, name: str) -> str:

@@ -66,7 +66,7 @@ class Curve(Cited, Columned, Shown):
     ratio: str = "n/d"
     sources: tuple[str, ...] = ()
     named: bool = False  # whether the title is the user's own
-    optimised: str = ""  # the letter that has its best value at every point
+    optimised: str = ""  # the letters that have their best values at every point, "lam, eta"
     lacking: Mapping[str, str] = field(default_factory=dict)  # what it does not hold: the letter that brings it
 
     def __getitem__(self, name: str) -> Any:
@@ -129,7 +129,7 @@ class Curve(Cited, Columned, Shown):
     def table(self) -> dict[str, list[Any]]:
         """Columns of equal length: the abscissa, every value (and its standard error), residual, stability, converged, the
         experiment if it was made at some of the points (nan at the others), the parameters that stayed fixed, the theory's name,
-        the ratio that the abscissa is, and the letter that was optimised.
+        the ratio that the abscissa is, and the letters that were optimised.
         """
         columns: dict[str, Any] = {self.axis: self.alpha}
         for name, v in self.values.items():
@@ -177,7 +177,7 @@ class Curve(Cited, Columned, Shown):
     # -- showing -----------------------------------------------------------------------------------------------------
     @property
     def label(self) -> str:
-        """What a legend says: the title, or what stayed fixed; without a title of the user's also the letter that was optimised."""
+        """What a legend says: the title, or what stayed fixed; without a title of the user's also what was optimised."""
         from hermitex.show.plots import best_words
 
         return ", ".join(filter(None, (self.title or self.theory, "" if self.named else best_words(self.optimised))))
@@ -211,7 +211,9 @@ class Curve(Cited, Columned, Shown):
                 differs = {**self._told(name), "quantity": shown, **({"theory": text} if alone else {})}
                 ax = self._drawn(ax, name, text, None if label is not None or self.named else differs, log)
             others = [n for n in self.order_parameters if "_" in n or n == "theta"]
-            ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "order parameters" if others else "overlap")
+            letters = ", ".join(f"${letter(n)}$" for n in self.order_parameters)
+            ax.set_ylabel(axis_of(name) if alone and len(name) > 3 else "order parameters" if others else
+                          "overlap" if self.ratio else letters)  # of a system of one's own the letters, whatever they are
             for at in sorted({float(v) for v in self[place] if np.isfinite(v)})[:1] if place else ():
                 mark_critical(ax, at, f"${letter(place)}$")
             return ax

@@ -391,7 +391,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
     Parameters
     ----------
     g : text or expression in z or z1, z2, z3
-    channel : a channel's name ("gaussian:1/4", "flip:1/10", ...) or `Channel`; default y = g(z)
+    channel : a channel's name ("gaussian:1/4", noise of variance 1/4; "flip:1/10", ...) or `Channel`; default y = g(z)
     branch : "uninformed" (from M = eps 1) or "informed" (from M near 1)
 
     Returns

@@ -211,7 +211,7 @@ def spectral(g: Formula, channel: str | Channel | None = None, *, T: Formula | N
     Parameters
     ----------
     g : text or expression in z or z1, z2, z3
-    channel : a channel's name ("gaussian:1/4", "flip:1/10", ...) or `Channel`; default y = g(z)
+    channel : a channel's name ("gaussian:1/4", noise of variance 1/4; "flip:1/10", ...) or `Channel`; default y = g(z)
     T : a label map of one's own, in y, of a target of one direction; default the optimal one
 
     Returns

@@ -272,22 +272,23 @@ class Theory(Cited, Shown):
         return line
 
     def curve(self, alpha: Numbers | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-              title: str = "", optimise: str | None = None, bounds: Sequence[float] = (1e-6, 1e3), refine: int = 0,
+              title: str = "", optimise: str | Sequence[str] | None = None,
+              bounds: Sequence[float] | Mapping[str, Sequence[float]] = (1e-6, 1e3), refine: int = 0,
               **numbers: Any) -> Curve:
         """The learning curve along `alpha`, or along whichever letter is given as a list: `.curve(alpha=2, lam=[0.1, 1])`.
 
         Several lists are broadcast: they run along the curve together, the first of them is its axis. A point that did not
         converge is nan, with its reason (`.require()` raises).
 
-        optimise : a letter that takes its best value between `bounds` at every point, which the curve then holds too: the one
-            at which the first of `errors` is least
+        optimise : a letter, or several, with the best values between `bounds` at every point, which the curve then holds too:
+            those at which the first of `errors` is least
         refine : add up to so many points where the first of `errors` bends: the peak of a double descent is found
 
         Guarantee: as of `solve` at each point; a point that does not converge is NaN, with its reason. See docs/promise.md.
         """
         given = by_name(self.name, numbers if alpha is None else {self.axis: alpha, **numbers}, parameters=self.letters())
-        optimise = None if optimise is None else ridge(optimise, self.letters())
-        required = [n for n, d in self.letters().items() if d is self.REQUIRED and n not in given and n != optimise]
+        best = [ridge(str(n), self.letters()) for n in ([optimise] if isinstance(optimise, str) else optimise or ())]
+        required = [n for n, d in self.letters().items() if d is self.REQUIRED and n not in given and n not in best]
         if self.axis in required or (not given and not required):
             raise NoValue(self.name, self.axis, "[0.5, 1, 2]")
         rest = self.given(given)
@@ -309,13 +310,13 @@ class Theory(Cited, Shown):
         line = np.array(rest[axis], dtype=float)
         if not isinstance(refine, int) or refine < 0:
             raise BadInput(f"{self.name}: refine is a number of points to add, 0 or more, not {brief(refine)}")
-        if (refine or optimise is not None) and not self.errors:
+        if (refine or best) and not self.errors:
             raise BadInput(f"{self.name}: its curve contains no error; leave {'refine' if refine else 'optimise'} out")
-        if refine and (len(lists) != 1 or optimise is not None):
+        if refine and (len(lists) != 1 or best):
             raise BadInput(f"{self.name}: refine adds points along one list of numbers, without optimise; give it alone")
-        if optimise is not None:
+        if best:
             own = {n: v for n, v in rest.items() if n in given}
-            return self._best_along(axis, line, own, optimise, bounds, start, tolerance, title)
+            return self._best_along(axis, line, own, best, bounds, start, tolerance, title)
         numbers_now = self.complete(rest)
         found = self.run(numbers_now, raise_on_failure=False, start=start, tolerance=tolerance)
         if refine:
@@ -360,23 +361,26 @@ class Theory(Cited, Shown):
         """The legend of a curve without a title: its difference from others; empty for the theory's name."""
         return ""
 
-    def _best_along(self, axis: str, line: np.ndarray, given: Mapping[str, Any], letter: str, bounds: Any,
+    def _best_along(self, axis: str, line: np.ndarray, given: Mapping[str, Any], letters: list[str], bounds: Any,
                     start: Mapping[str, Any] | None, tolerance: float, title: str) -> Curve:
-        """The curve on which a letter has its best value at every point."""
-        best = np.full(line.shape, np.nan)
+        """The curve on which letters have their best values at every point."""
+        best = np.full((len(letters), *line.shape), np.nan)
         why = np.full(line.shape, "", dtype=object)
         for k in range(line.size):
             here = {n: v if n in self.arrays else float(v[k]) if v.ndim else float(v) for n, v in given.items()}
             try:
-                best[k] = self.minimise(self.errors[0], letter, bounds, start=start, tolerance=tolerance, **here)[letter]
+                here = self.minimise(self.errors[0], letters, bounds, start=start, tolerance=tolerance, **here)
+                best[:, k] = [here[n] for n in letters]
             except NotConverged as error:
                 why[k] = str(error)
-        done = np.isfinite(best)
-        at = self.complete(self.given({**given, letter: np.where(done, best, bounds[0])}))
+        done = np.isfinite(best).all(axis=0)
+        inside = {n: bounds[n][0] if isinstance(bounds, Mapping) else bounds[0] for n in letters}
+        at = self.complete(self.given({**given, **{n: np.where(done, v, inside[n]) for n, v in zip(letters, best, strict=True)}}))
         found = self.run(at, raise_on_failure=False, start=start, tolerance=tolerance)
         found = replace(found, converged=np.asarray(found.converged) & done,
                         reason=np.where(done, np.asarray(found.reason, dtype=object), why))
-        return replace(self._curve(found, axis, line, at, title, {letter: best}), optimised=letter)
+        made = self._curve(found, axis, line, at, title, dict(zip(letters, best, strict=True)))
+        return replace(made, optimised=", ".join(letters))
 
     def checked(self, numbers: Mapping[str, np.ndarray], **ranges: str) -> dict[str, np.ndarray]:
         """The numbers, each there and in its range: "> 0", ">= 0", or "" for any; infinity only where the range ends in "inf".

@@ -36,6 +36,16 @@ def test_a_function_of_samples_beside_a_system():
     assert again.simulation.alpha.tolist() == [1.0] and np.isnan(again.simulation.standard_error["V"][0])
 
 
+def test_a_system_has_curves_along_the_list_among_its_parameters():
+    curves = hx.curve(SYSTEM, alpha=[0.5, 1.0], each="lamda", lamda=[0.1, 0.3])
+    assert curves[1]["V"] == pytest.approx([SYSTEM.solve(alpha=a, lam=0.3)["V"] for a in (0.5, 1.0)])
+    assert curves.plot(quantity="V").get_legend_handles_labels()[1] == [r"$\lambda = 0.1$", r"$\lambda = 0.3$"]
+    assert hx.curve(SYSTEM, alpha=2, lam=[0.1, 0.3]).axis == "lam"
+    for way, word in ((dict(alpha=1), "not none"), (dict(alpha=[1], simulate=True), "hx.experiment")):
+        with pytest.raises(BadInput, match=word):
+            hx.curve(SYSTEM, lam=0.3, **way)
+
+
 @pytest.mark.parametrize("sample, numbers, word", [
     (resolvent, {"alpha": 1.0, "lam": 0.1}, "not none"), (resolvent, {"alpha": [1.0], "lam": [0.1]}, "not alpha, lam"),
     (lambda rng, **at: 3.0, {"alpha": [1.0], "lam": 0.1}, "names with numbers"),

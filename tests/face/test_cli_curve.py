@@ -99,6 +99,17 @@ def test_reference_lines_beside_the_best_ridge_have_their_own(capsys, tmp_path, 
         assert known - 1e-3 < lines.random_features.test_error[i] <= known + 1e-12
 
 
+def test_several_letters_have_their_best_values(capsys):
+    argv = ["curve", "random-features", "--sigma", "tanh", "--target", "sin", "--alpha", "2", "--Delta", "0.2", "--json"]
+    assert cli.main([*argv, "--optimise", "lam,gamma", "--within", "1e-3:10,0.2:2"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    bounds = {"lam": (1e-3, 10), "gamma": (0.2, 2)}
+    best = hx.theories.random_features("tanh", "sin").minimise("test_error", ["lam", "gamma"], bounds, alpha=2, Delta=0.2)
+    assert [found[n][0] for n in ("lam", "gamma", "test_error")] == [best[n] for n in ("lam", "gamma", "test_error")]
+    assert cli.main([*argv, "--optimise", "lam,gamma", "--within", "1:2,1:2,1:2"]) == 2
+    assert "one for each letter" in capsys.readouterr().err
+
+
 def test_the_files(capsys, tmp_path):
     picture, table, papers = tmp_path/"f.svg", tmp_path/"f.csv", tmp_path/"f.bib"
     files = ["--plot", str(picture), "--csv", str(table), "--bib", str(papers)]

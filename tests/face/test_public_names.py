@@ -85,6 +85,17 @@ def test_a_keyword_that_is_not_there_suggests_the_one_that_is(call, words):
         call()
 
 
+@pytest.mark.parametrize("call, words", [
+    (lambda: hx.exponents(), r"exponents needs target: exponents\(target, ...\)"),
+    (lambda: hx.load(), r"load needs path: load\(path\)"),
+    (lambda: hx.theories.one_step(), r"one_step needs sigma and g: one_step\(sigma, g, ...\)"),
+    (lambda: hx.System(), r"System needs equations: System\(equations, ...\)"),
+    (lambda: hx.System({"q": "1"}).minimise("q"), r"minimise needs over: minimise\(objective, over, ...\)")])
+def test_a_missing_argument_is_one_line(call, words):
+    with pytest.raises(hx.errors.BadInput, match=words):
+        call()
+
+
 def test_an_error_from_within_a_function_stays_what_it_is():
     with pytest.raises(TypeError, match="unsupported operand"):
         hx.errors.public(lambda x: x + "1", "room", "name")(x=1)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Abs, Max, Piecewise, Rational, Symbol, cosh, exp, latex, log, sin
 
-from hermitex import E, Moreau, Prox
+from hermitex import E, Moreau, Prox, parse
 from hermitex.errors import BadInput
 from hermitex.symbolic.moreau import resolve
 from hermitex.symbols import V, m, y, z
@@ -35,6 +35,21 @@ LOSSES = {
 rationals = st.fractions(min_value=-4, max_value=4, max_denominator=50).map(lambda r: Rational(r.numerator, r.denominator))
 positive = st.fractions(min_value=Rational(1, 20), max_value=30, max_denominator=20).map(
     lambda r: Rational(r.numerator, r.denominator))
+
+
+@pytest.mark.parametrize("kind", [Moreau, Prox])
+@pytest.mark.parametrize("loss", [log(1 + exp(-y*F)), Abs(y - F)])
+def test_a_text_reads_what_a_node_prints(kind, loss):
+    node = kind(loss, F, W*y, V)
+    assert parse(str(node), symbols=[W, V, y]) == node
+
+
+@pytest.mark.parametrize("text, says", [
+    ("Moreau(abs(f), f, z)", "takes a loss, its variable, a place and a width"), ("Prox(abs(f), 2, z, 1)", "its variable"),
+    ("Moreau(-f**2, f, z, 1)", "not convex"), ("Moreau(abs(f), g, z, 1)", "unknown name 'f'")])
+def test_a_text_that_is_no_minimisation_is_one_line(text, says):
+    with pytest.raises(BadInput, match=says):
+        parse(text)
 
 
 def at(expr, w, v, label):

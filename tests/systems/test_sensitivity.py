@@ -34,6 +34,17 @@ def test_an_unknown_that_is_zero_up_to_rounding_has_no_size_of_its_own():
     assert slope == pytest.approx(-0.5483517, rel=1e-5)  # by differences, +-1e-4: -0.5483522
 
 
+@pytest.mark.parametrize("by", ["a", "b"])
+@pytest.mark.parametrize("equation, where", [
+    ("E(mu*tanh(mu*q + kappa), kappa)/2 + 1/4", {"mu": "E(sign(a*kappa + z + b), z)"}),  # a switch moves in the name alone
+    ("E(nu*tanh(mu*q + kappa), kappa)/2 + 1/4", {"mu": "a*b**2 + 1", "nu": "E(relu(mu*kappa + a*z)*mu, z) + mu"}),
+    ("E(mu*Heaviside(kappa - mu), kappa)/4 + q/3", {"mu": "a*b**2 + 1"})])  # a switch moves with the name
+def test_derivatives_are_taken_through_the_names_that_a_parameter_moves(equation, where, by):
+    system, at, h = hx.System({"q": equation}, where=where, symbols="a>0, b>0"), {"a": 0.7, "b": 1.3}, 1e-3
+    moved = system.solve(**{**at, by: at[by] + h*np.array([-2, -1, 1, 2])})["q"] @ [1, -8, 8, -1]/(12*h)
+    assert system.solve(**at).derivative(by)["q"] == pytest.approx(moved, rel=1e-8)
+
+
 @pytest.mark.parametrize("law", [Exponential("y", width), Laplace("y", 0, width), Logistic("y", 0, width)])
 def test_a_law_beside_a_normal_has_derivatives_by_its_parameter(law):
     """An average over z alone is poor far out in y, where it has no weight: what the average over both feels is asked of it."""

@@ -117,7 +117,7 @@ class Regression:
             return self._charged(given, k, live, known)
         name = self._tensor_name(known, k)
         return Evidence("undetermined", certificates=(*proofs, Certificate(name, k, "undetermined", why)),
-                        note=f"what {name} charges: {why}")
+                        note=f"what {name} shows: {why}")
 
     def _by_blocks(self, known: Matrix, k: int) -> Evidence:
         """A subspace known through integrals only: blocks of C_n, n >= k, k slots outside U; they prove non-zeros."""

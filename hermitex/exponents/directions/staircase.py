@@ -145,7 +145,7 @@ def _beyond(known: Matrix, directions: Matrix) -> Matrix:
         return span(directions)
     whole = span(stack(known, directions))
     if whole.rows == known.rows:
-        raise HermitexError("a tensor that is not zero charges nothing new")
+        raise HermitexError("a tensor that is not zero shows nothing new")
     if whole.rows == whole.cols:
         return complement(known)
     return complement(stack(known, complement(whole)))

@@ -43,10 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         else:
             model.add_argument(f"--{name}", metavar=metavar, help=line)
     model.add_argument("--tolerance", metavar="T", help="relative, of every solve (default: of the theory, most have 1e-11)")
-    model.add_argument("--optimise", metavar="LETTER", help="a number that takes its best value at every point, for instance lam; "
-                       "it is sought --within bounds")
-    model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks it (default: 1e-6:1e3); "
-                       "a message reports a best value at one of them")
+    model.add_argument("--optimise", metavar="LETTERS", type=_letters, help="numbers that have their best values at every "
+                       "point, for instance lam or lam,eta; they are sought --within bounds")
+    model.add_argument("--within", metavar="LO:HI", help="the bounds between which --optimise seeks them (default: 1e-6:1e3), "
+                       "one for all or one for each, 1e-4:10,0.1:30; a message reports a best value at one of them")
     model.add_argument("--refine", type=int, metavar="N", help="add up to N points where the curve bends, as at a peak")
     experiment = parser.add_argument_group("the experiment")
     experiment.add_argument("--simulate", action="store_true", help="measure at finite size too, at no more than 8 points")
@@ -154,7 +154,7 @@ def _run(args: argparse.Namespace) -> int:
         if args.optimise:
             member["optimise"] = args.optimise
         if args.within is not None:
-            member["bounds"] = _bounds(args.within)
+            member["bounds"] = _bounds(args.within, member["optimise"])
         if args.refine is not None:
             member["refine"] = args.refine
         with guard.deadline(args.budget):
@@ -181,7 +181,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.json:
         print(output.dumps(found[0].to_dict() if len(found) == 1 else [one.to_dict() for one in found]))
     else:
-        texts = [_text(one, entry, args.optimise) for one in found]
+        texts = [_text(one, entry) for one in found]
         print("\n\n".join(f"{head}\n{text}" if head else text for head, text in zip(_heads(members), texts, strict=True)))
     for one in found:
         if one.all_converged:
@@ -273,8 +273,8 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
         raise BadInput(f"{args.theory}: --{entry.axis} is needed, for instance --{entry.axis} {_example(entry.axis, args.theory)}")
     if args.optimise is not None and not entry.numbers:
         raise BadInput(f"--optimise is not an option of {args.theory}, whose only number is --{entry.axis}; leave it out")
-    if args.optimise is not None and args.optimise not in entry.numbers:
-        raise UnknownName(args.optimise[:60], entry.numbers, f"number of {args.theory} to optimise")
+    if strangers := [n for n in args.optimise or () if n not in entry.numbers]:
+        raise UnknownName(strangers[0][:60], entry.numbers, f"number of {args.theory} to optimise")
     if args.within is not None and args.optimise is None:
         raise BadInput("--within gives the bounds of what --optimise names; give both")
     as_words = {*entry.words, *(("labels",) if given.get("labels") in WORDS_OF_LABELS else ())}
@@ -298,13 +298,16 @@ def _example(axis: str, theory: str) -> str:
     return own_words(AXES[axis][2], theory) if axis in AXES else "0.5:5:50"
 
 
-def _bounds(text: str) -> tuple[float, float]:
-    """LO:HI."""
-    parts = text.split(":")
-    if len(parts) != 2:
-        raise BadInput(f"--within is LO:HI, for instance 1e-4:10, not {text[:60]!r}")
-    lo, hi = (_number("within", part) for part in parts)
-    return lo, hi
+def _letters(text: str) -> list[str]:
+    return [n.strip() for n in text.split(",")]
+
+
+def _bounds(text: str, letters: list[str]) -> dict[str, list[float]]:
+    """LO:HI of all letters, or LO:HI,LO:HI of each."""
+    pairs = [[_number("within", end) for end in part.split(":")] for part in text.split(",")]
+    if any(len(pair) != 2 for pair in pairs) or len(pairs) not in (1, len(letters)):
+        raise BadInput(f"--within is LO:HI, for instance 1e-4:10, or one for each letter of --optimise, not {text[:60]!r}")
+    return dict(zip(letters, pairs*len(letters) if len(pairs) == 1 else pairs, strict=True))
 
 
 def _numbers(name: str, text: str) -> float | list[float]:
@@ -361,13 +364,13 @@ def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:
         write_whole(args.bib, found.bibtex())
 
 
-def _text(found: Any, entry: CurveEntry, best: str | None) -> str:
-    """The errors, those of the experiment, the main order parameters, and the optimised number."""
+def _text(found: Any, entry: CurveEntry) -> str:
+    """The errors, those of the experiment, the main order parameters, and the optimised numbers."""
     from hermitex.show.tables import text_table
 
     table = found.table()
     errors = ("test_error", "train_error", "test_loss")
-    own = [k for k in found.values if k in errors or k in entry.shown or k == best]
+    own = [k for k in found.values if k in errors or k in entry.shown or k in found.optimised.split(", ")]
     text = _rows(text_table, table, [found.axis, *own])
     if found.simulation is None:
         return text

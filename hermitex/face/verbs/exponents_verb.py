@@ -12,8 +12,9 @@ from hermitex.face import cli, guard, output
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="expression in z, or in z1, z2, ...")
-    parser.add_argument("--channel", metavar="C", help="law of the label given g(z): deterministic (default), gaussian:1/4, "
-                        "flip:1/10, sign:1, random_sign, poisson, bernoulli, multiplicative")
+    parser.add_argument("--channel", metavar="C", help="law of the label given g(z): deterministic (default); gaussian:V, "
+                        "noise of variance V; flip:P, a sign flipped with probability P; sign:V, the sign of g(z) with noise of "
+                        "variance V; random_sign, poisson, bernoulli, multiplicative")
     parser.add_argument("--variables", metavar="z1,z2", help="all variables, if the target does not contain some of them")
     parser.add_argument("--cov", metavar="COVARIANCES", help="covariances of variables that are not standard: "
                         '"z1,z2=1/2; z1,z1=2"; the others stay as they are')
@@ -126,7 +127,7 @@ def _sheet(answer: Any) -> str:
     width = max(len(name) for name, _ in lines)
     text = [f"{name:<{width}}  {value}" for name, value in lines]
     if answer.certificates:
-        text += ["certificates", *(f"  {c}" for c in answer.certificates)]
+        text += ["certificates: c, C of E[Y He_k(z)]; lambda, Lambda of E[He_k(z) | Y]", *(f"  {c}" for c in answer.certificates)]
     if found["notes"]:
         text += ["notes", *(f"  {n}" for n in found["notes"])]
     return "\n".join(text)

@@ -17,8 +17,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--sigma", required=True, metavar="S", help="activation: a name (tanh) or an expression in z; several: relu,tanh")
     add("--target", required=True, metavar="G", help="target: a name (sin) or an expression in z, or in z1, z2, ...")
     add("-o", "--output", metavar="FILE", help="where the sheet is written; its ending says how: .html, .ipynb, .md, .tex")
-    add("--channel", metavar="C", help="law of the label given g(z): gaussian:1/4 is noise in every part, any other (flip:1/10) "
-        "is for the exponents and coefficients alone")
+    add("--channel", metavar="C", help="law of the label given g(z): gaussian:V is noise of variance V in every part, "
+        "any other (flip:1/10) is for the exponents and coefficients alone")
     add("--alpha", metavar="A", help="samples n/d of the learning curve: 0.2,0.9,3 or 0.2:3:50 (default: 0.1:5:50)")
     add("--alpha0", metavar="A", help="batch of the gradient step, n/d; inf is allowed (default: 5)")
     add("--eta", metavar="H", help="rate of the gradient step over d (default: 1)")

@@ -1,7 +1,7 @@
 """syntax tree -> expression: the grammar of `parse`, one method a kind of node; what has no method is refused.
 
 expr = number | name | expr (+ - * / **) expr | name(expr, ...) | Piecewise(...) | E(expr, ...) | Sum(expr, index)
-     | Integral(expr, (x, a, b))
+     | Integral(expr, (x, a, b)) | Moreau(expr, f, expr, expr) | Prox(expr, f, expr, expr)
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from hermitex.symbolic.undefined import prime
 MAX_EXPECTATIONS = 6  # one within another: six normals are as many as `tensor` takes
 _RELATIONS = {ast.Lt: Lt, ast.LtE: Le, ast.Gt: Gt, ast.GtE: Ge, ast.Eq: Eq, ast.NotEq: Ne}
 _SLOPES = {"Derivative": derivative, "Subs": substituted}
-_SPECIAL = ("E", "Sum", "Integral", "Piecewise", "Eq", "Ne", "CRootOf")
+_MINIMISATIONS = ("Moreau", "Prox")
+_SPECIAL = ("E", "Sum", "Integral", "Moreau", "Prox", "Piecewise", "Eq", "Ne", "CRootOf")
 _INDICATORS = ("indicator", "Indicator", "ind", "step", "theta")
 _CONDITION = "a condition is not a number; write Heaviside(z) or Piecewise((1, z > 0), (0, True))"
 _MISSING = "an operator or operand is missing here; write * for a product"
@@ -236,6 +237,8 @@ class Reader:
             return self._sum(node, depth)
         if name == "Integral":
             return self._integral(node, depth)
+        if name in _MINIMISATIONS and name not in self.scopes[0]:
+            return self._minimisation(name, node, depth)
         if name in _SLOPES and name not in self.scopes[0]:
             return _SLOPES[name](self, node, depth)
         function = self.scopes[0].get(name)
@@ -341,6 +344,20 @@ class Reader:
             return read_integrals(Integral(self.expr(node.args[0], depth), (x, low, high)))
         finally:
             self.scopes.pop()
+
+    def _minimisation(self, name: str, node: ast.Call, depth: int) -> Any:
+        """Moreau(abs(y - f), f, omega, V): the loss binds f."""
+        from hermitex.symbolic import moreau  # few formulas need it
+
+        if len(node.args) != 4 or node.keywords or not isinstance(f := node.args[1], ast.Name):
+            self.fail(node, f"{name} takes a loss, its variable, a place and a width: {name}(abs(y - f), f, omega, V)")
+        bound = Symbol(f.id, real=True)
+        self.scopes.append({f.id: bound})
+        try:
+            loss = self.expr(node.args[0], depth)
+        finally:
+            self.scopes.pop()
+        return getattr(moreau, name)(loss, bound, *(self.expr(a, depth) for a in node.args[2:]))
 
     def _subscript(self, node: ast.Subscript, depth: int) -> Any:
         """eta[k], A[i, j]: entries of arrays, real or as declared."""
