@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sympy import Abs, Add, Expr, Ge, Mul, Piecewise, Pow, S, erf, erfc, expand, factor_terms, log, sign
+from sympy import Abs, Add, And, Expr, Ge, Max, Mul, Piecewise, S, erf, erfc, expand, log, sign, sqrt
+from sympy.codegen.cfunctions import log1p
 
 from hermitex.symbolic.subexpressions import at_numbers
 
@@ -31,30 +32,30 @@ TailErfc.__name__ = "erfc"  # to the printers of SymPy
 
 
 def as_erf(expr: Expr) -> Expr:
-    """The expression with 1 - erf(u) for each `TailErfc`: what is averaged again is read as it would be in SymPy's form."""
-    return expr.replace(TailErfc, lambda u: 1 - erf(u)) if expr.has(TailErfc) else expr
+    """The expression in SymPy's form: 1 - erf(u) for each `TailErfc`, and one formula for cases that are equal with it."""
+    if not expr.has(TailErfc):
+        return expr
+    whole = expr.replace(TailErfc, lambda u: 1 - erf(u)).replace(log1p, lambda u: log(1 + u))
+    cases = {p: expand(p.args[0].expr) for p in whole.atoms(Piecewise) - expr.atoms(Piecewise)}
+    return whole.xreplace({p: first for p, first in cases.items() if all(expand(e) == first for e, _ in p.args[1:])})
 
 
 def tails(expr: Expr) -> Expr:
     """The expression with q + q erf(u) and 2 q - q erfc(u) as q erfc(-u), q - q erf(u) as q erfc(u).
 
-    Ratios of intervals are written by their nearer tail.
-
-    The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u + v > 0 and erfc(-u) - erfc(-v) else; a formula that
-    divides by it or takes its logarithm is written for both cases.
+    The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u and v are in the upper tail, and erfc(-u) - erfc(-v)
+    where they are in the lower one. The logarithm of a probability near 1 is log1p(-erfc(u)/2). Averages that are left stay.
     """
     if (cases := _by_sign(expr)) is not None:
         return cases
-    if not expr.has(erf, erfc):
+    done = isinstance(expr, Piecewise) and not isinstance(as_erf(expr), Piecewise)
+    if done or not expr.has(erf, erfc) or hasattr(expr, "bound"):
         return expr
-    divided = [p.args[0] for p in expr.atoms(Pow, log) if p.has(erf) and (p.func is log or p.exp.is_negative)]
-    middles = {m for d in divided for total in d.atoms(Add) for m in _middles(total)}
-    if len(middles) != 1 or any(m.is_extended_real is False for m in middles):
-        return _rewritten(expr, None)
-    (middle,) = middles
-    if middle.is_nonnegative or middle.is_nonpositive:
-        return _rewritten(expr, middle if middle.is_nonnegative else -middle)
-    return Piecewise((_rewritten(expr, middle), middle > 0), (_rewritten(expr, -middle), True))
+    args = [tails(a) for a in expr.args]
+    rebuilt = expr.func(*args) if args != list(expr.args) else expr  # terms that became equal are added here
+    if isinstance(rebuilt, log) and isinstance(tail := 2*rebuilt.args[0], TailErfc) and (u := tail.args[0]).is_extended_real:
+        return Piecewise((log(tail/2), sqrt(2)*u > 0), (log1p(-TailErfc(-u)/2), True))
+    return _paired(rebuilt.args) if isinstance(rebuilt, Add) else rebuilt
 
 
 def _by_sign(expr: Expr) -> Expr | None:
@@ -83,17 +84,8 @@ def _signs_of_tails(term: Expr) -> list[Expr]:
     return [k for k in letters if any(isinstance(f, erf) and f.has(Abs(k)) for f in factors)]
 
 
-def _rewritten(expr: Expr, middle: Expr | None) -> Expr:
-    """The expression by tails, and by intervals of this middle from the tail at which it is positive."""
-    if not expr.has(erf, erfc):
-        return expr
-    args = [_rewritten(a, middle) for a in expr.args]
-    rebuilt = expr.func(*args) if args != list(expr.args) else expr  # terms that became equal are added here
-    return _paired(rebuilt.args, middle) if isinstance(rebuilt, Add) else rebuilt
-
-
-def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
-    """The sum of the terms, those together that are q and +-q erf(u), 2 q and -q erfc(u), or q erf(u) and -q erf(v).
+def _paired(terms: Sequence[Expr]) -> Expr:
+    """The sum of the terms, those together that are q and +-q erf(u), 2 q and -q erfc(u), or q erf(u) and +-q erf(v).
 
     In the first case q may be a sum.
     """
@@ -107,10 +99,12 @@ def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
             found.append(sign*q*TailErfc(-sign*u))
             for taken in (term, *(sign*p for p in Add.make_args(q))):
                 del left[taken]
-        elif middle is not None and -q in alone and alone[-q][0] in left and (s := _turn(_middle(u, alone[-q][1]), middle)):
-            other, v = alone.pop(-q)
-            found.append(q*s*(TailErfc(s*v) - TailErfc(s*u)))
-            del left[term], left[other]
+            continue
+        for other, side in ((-q, 1), (q, -1)):  # q erf(u) + q erf(v) = q erf(u) - q erf(-v)
+            if other in alone and alone[other][0] in left and (chance := _chance(q, u, side*alone[other][1], side < 0)) is not None:
+                found.append(chance)
+                del left[term], left[alone.pop(other)[0]]
+                break
         else:
             alone[q] = (term, u)
     for term, q, u in _factors_of(erfc, [*left]):
@@ -120,22 +114,35 @@ def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
     return Add(*left, *found)
 
 
-def _middles(total: Add) -> list[Expr]:
-    """The middle of each q erf(u) - q erf(v) in a sum that holds no q or -q beside."""
-    of = {q: u for _, q, u in _factors_of(erf, total.args) if q not in total.args and -q not in total.args}
-    return [_middle(u, of[-q]) for q, u in of.items() if q.could_extract_minus_sign() and -q in of]
+def _chance(q: Expr, u: Expr, v: Expr, turned: bool) -> Expr | None:
+    """q (erf(u) - erf(v)) by the tail in which both are; None where it is not known that they are real.
+
+    None also of erf(u) + erf(w), w = -v turned, that is no interval: its width depends on a letter that its middle does not have.
+    Between the tails, |u| < 1/sqrt(2), erf loses no digit that erfc keeps: P(|z| > 1) = .32.
+    """
+    width, twice = _width(u, v), expand(u + v)
+    if not (u.is_extended_real and v.is_extended_real):
+        return None
+    ordered = width.is_nonnegative or width.is_nonpositive
+    if turned and not (ordered or width.free_symbols < twice.free_symbols):
+        return None
+    if width.is_nonpositive or (not ordered and width.could_extract_minus_sign()):
+        q, u, v = -q, v, u
+    above = [sqrt(2)*e > 1 for e in ((v,) if ordered else (u, v))] if not twice.is_nonpositive else [False]
+    below = [sqrt(2)*e < -1 for e in ((u,) if ordered else (u, v))] if not twice.is_nonnegative else [False]
+    upper, lower = TailErfc(v) - TailErfc(u), TailErfc(-u) - TailErfc(-v)
+    return q*Piecewise((upper, And(*above)), (lower, And(*below)), (erf(u) - erf(v), True))
 
 
-def _middle(u: Expr, v: Expr) -> Expr:
-    """u + v, but for a positive number."""
-    total = factor_terms(expand(u + v))
-    number, rest = total.as_independent(*total.free_symbols, as_Add=False)
-    return rest if number.is_positive else -rest if number.is_negative else total
-
-
-def _turn(one: Expr, other: Expr) -> int:
-    """1 if both are equal, -1 if they are opposite, else 0."""
-    return 1 if one == other else -1 if one == -other else 0
+def _width(u: Expr, v: Expr) -> Expr:
+    """u - v; of Max(a, b) and a it is Max(0, b - a)."""
+    width = expand(u - v)
+    for larger in width.atoms(Max):
+        for a in larger.args:
+            rest = expand(width.xreplace({larger: a + Max(*(b - a for b in larger.args))}))
+            if rest.is_nonnegative or rest.is_nonpositive:
+                return rest
+    return width
 
 
 def _factors_of(function: type[Expr], terms: Iterable[Expr]) -> list[tuple[Expr, Expr, Expr]]:
