@@ -120,6 +120,27 @@ def test_an_interval_with_ends_in_letters():
     assert f(2., 1.) == 0 and chance.subs({a: 2, b: 1}) == 0
 
 
+def test_a_sum_of_many_tails_is_written_from_where_it_vanishes():
+    """A triangle, a soft threshold and what is cut off on both sides: their coefficients add up to 0 beside the normal."""
+    for body, letter, places in ((Max(0, 1 - Abs(z - k)), k, (-9., 9.)), (1 - Max(-1, Min(1, k + z)), k, (9.,)),
+                                 (Max(0, Abs(z) - s)**2, s, (7.,)), (Max(-s, Min(s + Rational(1, 8), z)), s, (6.,))):
+        form = E(body).doit()
+        for x in places:
+            true = float(form.subs(letter, int(x)).evalf(20))
+            assert lambdify(letter, form, "scipy")(x) == pytest.approx(true, rel=1e-10)  # x^4 roundings
+
+
+def test_the_slope_of_a_leaky_unit_is_a_letter():
+    form = E(Max(mu + z, k*(mu + z))).doit()
+    for x, m in ((Rational(1, 3), -2), (3, 1), (-2, 1), (1, 5)):
+        assert abs(form.subs({k: x, mu: m}).evalf(20) - E(Max(m + z, x*(m + z))).evalf(20)) < 1e-17
+
+
+def test_scipy_has_the_functions_of_two_error_functions():
+    form = E(Heaviside(mu + z)*erf(z)).doit()
+    assert lambdify(mu, form, "scipy")(1.5) == pytest.approx(float(form.subs(mu, Rational(3, 2)).evalf(20)), rel=1e-13)
+
+
 def test_the_square_of_a_rectified_normal():
     """A tail times a sum: (k^2 + s^2) P(z > -k/s) + k s phi(k/s), whose terms cancel to 1/x^4 of themselves at x = k/s."""
     f = lambdify((k, s), E(Max(0, k + s*z)**2).doit(), "scipy")
