@@ -20,7 +20,7 @@ TOGETHER = {room: group for group in ({"errors", "symbols"}, {"symbolic", "numbe
 # The floors of symbolic: the longest name that fits tells a file's floor, which may use any before it, and its own.
 FLOORS = (
     ("hooks", "budget", "deadline", "interrupts", "arithmetic", "special", "subexpressions"),
-    ("gaussian", "covariance", "law_constraints", "laws", "mellin", "weighted_laws", "densities", "density_pieces", "terms",
+    ("gaussian", "covariance", "law_constraints", "laws", "weighted_laws", "densities", "density_pieces", "terms",
      "tails", "conditioning", "conditional_expectation", "formula_size", "indexed_sums", "integral_averages", "series.polynomials",
      "engine.rational_tidying"),
     ("breaks", "pieces", "square_roots", "surfaces", "weak", "undefined", "named_functions", "parity", "scales"),

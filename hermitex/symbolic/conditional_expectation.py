@@ -233,7 +233,7 @@ def _drawn(x: Any) -> _LawOfLabel:
 
 def _with_a_chance(above: Expr, below: Expr) -> Expr:
     """above/below, nan in those cases of the letters in which the condition has no chance."""
-    cases = piecewise_fold(below).args if below.has(Piecewise) else ()
+    cases = piecewise_fold(below).args if below.has(Piecewise) and not below.has(Expectation) else ()
     if not any(v == 0 for v, _ in cases):
         return above/below
 

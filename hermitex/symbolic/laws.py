@@ -6,7 +6,6 @@
     countable     E f(n) = sum_n p_n f(n), as many terms as the digits need           Poisson, Geometric, NegativeBinomial
     any other     from its density, or from its probabilities: `densities`          ContinuousRV, WignerSemicircle, DiscreteRV, ...
     polynomials   E x^n by the moments of the law               where they have a formula, of Gamma and Poisson too
-    powers        E x^s log(x)^j exp(-c x)                      of positive laws, s not whole: `mellin`
 
 Parameters of a law enter the probabilities, or what is averaged; so they are differentiated like everything else.
 """
@@ -45,7 +44,7 @@ from sympy import (
 from sympy.functions.combinatorial.numbers import stirling
 
 from hermitex.errors import BadInput
-from hermitex.symbolic import densities, mellin
+from hermitex.symbolic import densities
 from hermitex.symbolic.formula_size import MANY
 from hermitex.symbolic.indexed_sums import ArraySum, Index
 from hermitex.symbolic.law_constraints import Condition, conditions
@@ -219,8 +218,6 @@ def _over(e: Expr, x: Any) -> list[Term]:
         return [(p, e.xreplace({x: v}), ()) for v, p in values]
     e = e.xreplace({Abs(x): x}) if law.set.inf.is_nonnegative else e
     moments = _by_moments(e, x, law)
-    if moments is None:
-        moments = mellin.average(e, x, law)
     if moments is not None:
         return [(S.One, moments, ())]
     z = Dummy(x.name, real=True)

@@ -1,7 +1,7 @@
 """T(h, a) = int_0^a exp(-h^2 (1 + x^2)/2) / (1 + x^2) dx / (2 pi): Owen's T, and the law of two signs that needs it.
 
 Two error functions of one normal, or one on a half line, are the correlation of two signs of shifted normals; with
-shifts that is Owen's T. To N digits both evaluate through mpmath.
+shifts that is Owen's T. To N digits both evaluate through mpmath; `sympy.lambdify` writes SciPy's functions for them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from sympy import (
     sqrt,
 )
 from sympy.core.function import ArgumentIndexError
+from sympy.printing.numpy import SciPyPrinter
 
 from hermitex.symbolic.arithmetic import mp, mpf
 
@@ -87,6 +88,13 @@ class _OfRealNumbers(Function):
     """A real function of real numbers; `mpmath_value` is its value at numbers of mpmath."""
 
     mpmath_value: Any
+    scipy_form = ""  # of its arguments, where SciPy has the function
+
+    def _numpycode(self, printer: Any, **settings: Any) -> str:
+        """What `sympy.lambdify` writes for SciPy; the printers of this package have functions of their own."""
+        if type(printer) is SciPyPrinter and self.scipy_form:
+            return self.scipy_form.format(*map(printer._print, self.args))
+        return str(getattr(printer, f"_print_{type(self).__name__}", printer._print_Function)(self))
 
     def _eval_is_extended_real(self) -> bool | None:
         return True if all(a.is_extended_real for a in self.args) else None
@@ -116,6 +124,7 @@ class OwenT(_OfRealNumbers):
 
     nargs = 2
     mpmath_value = staticmethod(owen_t)
+    scipy_form = "owens_t({}, {})"
 
     @classmethod
     def eval(cls, h: Expr, a: Expr) -> Expr | None:
@@ -259,6 +268,7 @@ class ReErf(_OfRealNumbers):
 
     nargs = 2
     mpmath_value = staticmethod(lambda x, y: complex_erf(x, y).real)
+    scipy_form = "erf({} + 1j*({})).real"
 
     @classmethod
     def eval(cls, x: Expr, y: Expr) -> Expr | None:
@@ -290,6 +300,7 @@ class ImErf(_OfRealNumbers):
 
     nargs = 2
     mpmath_value = staticmethod(lambda x, y: complex_erf(x, y).imag)
+    scipy_form = "erf({} + 1j*({})).imag"
 
     @classmethod
     def eval(cls, x: Expr, y: Expr) -> Expr | None:

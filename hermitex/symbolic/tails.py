@@ -6,9 +6,31 @@ that rule. It prints, differentiates, evaluates and becomes code as SymPy's does
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import product
 
-from sympy import Abs, Add, Expr, Ge, Mul, Piecewise, Pow, S, erf, erfc, expand, factor_terms, log, sign
+from sympy import (
+    Abs,
+    Add,
+    And,
+    Dummy,
+    Expr,
+    Ge,
+    Max,
+    Mul,
+    Piecewise,
+    S,
+    erf,
+    erfc,
+    expand,
+    expand_mul,
+    factor_terms,
+    log,
+    sign,
+    sqrt,
+)
+from sympy.codegen.cfunctions import log1p
+from sympy.logic.boolalg import Boolean
 
 from hermitex.symbolic.subexpressions import at_numbers
 
@@ -31,30 +53,30 @@ TailErfc.__name__ = "erfc"  # to the printers of SymPy
 
 
 def as_erf(expr: Expr) -> Expr:
-    """The expression with 1 - erf(u) for each `TailErfc`: what is averaged again is read as it would be in SymPy's form."""
-    return expr.replace(TailErfc, lambda u: 1 - erf(u)) if expr.has(TailErfc) else expr
+    """The expression in SymPy's form: 1 - erf(u) for each `TailErfc`, and one formula for cases that are equal with it."""
+    if not expr.has(TailErfc):
+        return expr
+    whole = expr.replace(TailErfc, lambda u: 1 - erf(u)).replace(log1p, lambda u: log(1 + u))
+    cases = {p: expand(p.args[0].expr) for p in whole.atoms(Piecewise) - expr.atoms(Piecewise)}
+    return whole.xreplace({p: first for p, first in cases.items() if all(expand(e) == first for e, _ in p.args[1:])})
 
 
 def tails(expr: Expr) -> Expr:
-    """The expression with q + q erf(u) and 2 q - q erfc(u) as q erfc(-u), q - q erf(u) as q erfc(u).
+    """The expression with c_0 + sum_j c_j erf(u_j), where c_0 + sum_j s_j c_j = 0, as -sum_j s_j c_j erfc(s_j u_j): signs s_j.
 
-    Ratios of intervals are written by their nearer tail.
-
-    The chance of an interval, erf(u) - erf(v), is erfc(v) - erfc(u) where u + v > 0 and erfc(-u) - erfc(-v) else; a formula that
-    divides by it or takes its logarithm is written for both cases.
+    q + q erf(u) is q erfc(-u). The chance of an interval, erf(u) - erf(v), has two such forms: for u and v in the upper tail, and
+    in the lower one. The logarithm of a probability near 1 is log1p(-erfc(u)/2). Averages that are left stay.
     """
     if (cases := _by_sign(expr)) is not None:
         return cases
-    if not expr.has(erf, erfc):
+    done = isinstance(expr, Piecewise) and not isinstance(as_erf(expr), Piecewise)
+    if done or not expr.has(erf, erfc) or hasattr(expr, "bound"):
         return expr
-    divided = [p.args[0] for p in expr.atoms(Pow, log) if p.has(erf) and (p.func is log or p.exp.is_negative)]
-    middles = {m for d in divided for total in d.atoms(Add) for m in _middles(total)}
-    if len(middles) != 1 or any(m.is_extended_real is False for m in middles):
-        return _rewritten(expr, None)
-    (middle,) = middles
-    if middle.is_nonnegative or middle.is_nonpositive:
-        return _rewritten(expr, middle if middle.is_nonnegative else -middle)
-    return Piecewise((_rewritten(expr, middle), middle > 0), (_rewritten(expr, -middle), True))
+    args = [tails(a) for a in expr.args]
+    rebuilt = expr.func(*args) if args != list(expr.args) else expr  # terms that became equal are added here
+    if isinstance(rebuilt, log) and isinstance(tail := 2*rebuilt.args[0], TailErfc) and (u := tail.args[0]).is_extended_real:
+        return Piecewise((log(tail/2), sqrt(2)*u > 0), (log1p(-TailErfc(-u)/2), True))
+    return _of_sum(rebuilt) if isinstance(rebuilt, Add) else rebuilt
 
 
 def _by_sign(expr: Expr) -> Expr | None:
@@ -83,61 +105,144 @@ def _signs_of_tails(term: Expr) -> list[Expr]:
     return [k for k in letters if any(isinstance(f, erf) and f.has(Abs(k)) for f in factors)]
 
 
-def _rewritten(expr: Expr, middle: Expr | None) -> Expr:
-    """The expression by tails, and by intervals of this middle from the tail at which it is positive."""
-    if not expr.has(erf, erfc):
-        return expr
-    args = [_rewritten(a, middle) for a in expr.args]
-    rebuilt = expr.func(*args) if args != list(expr.args) else expr  # terms that became equal are added here
-    return _paired(rebuilt.args, middle) if isinstance(rebuilt, Add) else rebuilt
-
-
-def _paired(terms: Sequence[Expr], middle: Expr | None) -> Expr:
-    """The sum of the terms, those together that are q and +-q erf(u), 2 q and -q erfc(u), or q erf(u) and -q erf(v).
-
-    In the first case q may be a sum.
-    """
-    left = dict.fromkeys(terms)
+def _of_sum(total: Add) -> Expr:
+    """A sum by its tails; of erf(u) erf(v) one of them is part of a coefficient."""
+    total = _of_products(total)
+    terms = {term: _linear(term) for term in Add.make_args(total)}
+    weights: dict[Expr, dict[Expr, Expr]] = {}  # of each monomial: its coefficient in c_0, at ONE, and in c_j, at u_j
+    for parts in terms.values():
+        for u, r, core in _monomials(parts):
+            row = weights.setdefault(core, {})
+            row[u] = row.get(u, S.Zero) + r
     found = []
-    alone: dict[Expr, tuple[Expr, Expr]] = {}  # q -> q erf(u), u
-    for term, q, u in _factors_of(erf, terms):
-        if term not in left:  # erf(u) erf(v), paired by the other
-            continue
-        if (sign := next((s for s in (S.One, S.NegativeOne) if all(s*p in left for p in Add.make_args(q))), None)) is not None:
-            found.append(sign*q*TailErfc(-sign*u))
-            for taken in (term, *(sign*p for p in Add.make_args(q))):
-                del left[taken]
-        elif middle is not None and -q in alone and alone[-q][0] in left and (s := _turn(_middle(u, alone[-q][1]), middle)):
-            other, v = alone.pop(-q)
-            found.append(q*s*(TailErfc(s*v) - TailErfc(s*u)))
-            del left[term], left[other]
-        else:
-            alone[q] = (term, u)
-    for term, q, u in _factors_of(erfc, [*left]):
-        if term in left and -2*q in left:
-            found.append(-q*TailErfc(-u))
-            del left[term], left[-2*q]
+    for cores in _connected({core: row for core, row in weights.items() if row.keys() - {S.One}}):
+        cancelled, signs = _cancelling([(core, weights[core]) for core in cores])
+        if cancelled and (tail := _tail({core: weights[core] for core in cancelled}, signs)) is not None:
+            found.append(tail)
+            for core in cancelled:
+                del weights[core]
+    if not found:
+        return total
+    touched = {t for t, parts in terms.items() if any(core not in weights for _, _, core in _monomials(parts))}
+    rest = [r*core*(erf(u) if u is not S.One else 1) for t in touched for u, r, core in _monomials(terms[t]) if core in weights]
+    return Add(*(t for t in terms if t not in touched), *rest, *found)
+
+
+def _of_products(total: Add) -> Expr:
+    """q erf(u) erf(v) + q erf(v) as q erf(v) erfc(-u)."""
+    left = dict.fromkeys(total.args)
+    found = []
+    for term in total.args:
+        for f in [f for f in Mul.make_args(term) if isinstance(f, erf)] if _linear(term) == [(S.One, term)] else ():
+            for side in (S.One, S.NegativeOne):
+                if term in left and side*term/f in left:
+                    found.append(side*term/f*TailErfc(-side*f.args[0]))
+                    del left[term], left[side*term/f]
     return Add(*left, *found)
 
 
-def _middles(total: Add) -> list[Expr]:
-    """The middle of each q erf(u) - q erf(v) in a sum that holds no q or -q beside."""
-    of = {q: u for _, q, u in _factors_of(erf, total.args) if q not in total.args and -q not in total.args}
-    return [_middle(u, of[-q]) for q, u in of.items() if q.could_extract_minus_sign() and -q in of]
+def _linear(term: Expr) -> list[tuple[Expr, Expr]]:
+    """The term as q, at ONE, or q erf(u), at u; erfc(u) is 1 - erf(u), and erf(-u) is -erf(u). A product of two is q."""
+    special = [f for f in Mul.make_args(term) if isinstance(f, erf | erfc)]
+    if len(special) != 1:
+        return [(S.One, term)]
+    q, u = term/special[0], special[0].args[0]
+    side = -1 if expand(u).could_extract_minus_sign() else 1
+    return [(side*u, side*q)] if isinstance(special[0], erf) else [(S.One, q), (side*u, -side*q)]
 
 
-def _middle(u: Expr, v: Expr) -> Expr:
-    """u + v, but for a positive number."""
-    total = factor_terms(expand(u + v))
-    number, rest = total.as_independent(*total.free_symbols, as_Add=False)
-    return rest if number.is_positive else -rest if number.is_negative else total
+def _monomials(parts: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr, Expr]]:
+    """Each u with the terms r m of its q: r a number, m a monomial."""
+    return [(u, *p.as_coeff_Mul()) for u, q in parts for p in Add.make_args(expand_mul(q))]
 
 
-def _turn(one: Expr, other: Expr) -> int:
-    """1 if both are equal, -1 if they are opposite, else 0."""
-    return 1 if one == other else -1 if one == -other else 0
+def _connected(rows: dict[Expr, dict[Expr, Expr]]) -> list[list[Expr]]:
+    """The monomials in groups that share no u; those with a constant part first in each."""
+    groups: list[tuple[set[Expr], list[Expr]]] = []
+    for core in sorted(rows, key=lambda core: rows[core].get(S.One, 0) == 0):
+        us, cores = rows[core].keys() - {S.One}, [core]
+        for group in [g for g in groups if g[0] & us]:
+            groups.remove(group)
+            us, cores = us | group[0], group[1] + cores
+        groups.append((us, cores))
+    return [sorted(cores, key=lambda core: rows[core].get(S.One, 0) == 0) for _, cores in groups]
 
 
-def _factors_of(function: type[Expr], terms: Iterable[Expr]) -> list[tuple[Expr, Expr, Expr]]:
-    """Terms q erf(u), or q erfc(u), each with q and u."""
-    return [(t, t/f, f.args[0]) for t in terms for f in Mul.make_args(t) if isinstance(f, function)]
+def _cancelling(rows: list[tuple[Expr, dict[Expr, Expr]]]) -> tuple[list[Expr], list[dict[Expr, int]]]:
+    """Monomials whose coefficients cancel where each erf(u) is one of +-1, and the signs for which they do."""
+    cancelled, signs = [], [dict[Expr, int]()]
+    for core, row in rows:
+        new = [u for u in row if u is not S.One and u not in signs[0]]
+        most = 6  # error functions of one monomial: there are 2^n signs
+        if len(new) > most:
+            continue
+        both = [{**known, **dict(zip(new, chosen, strict=True))} for known in signs for chosen in product((1, -1), repeat=len(new))]
+        if some := [s for s in both if sum(r*s.get(u, 1) for u, r in row.items()) == 0]:
+            cancelled.append(core)
+            signs = some
+    return cancelled, signs
+
+
+def _tail(rows: dict[Expr, dict[Expr, Expr]], signs: list[dict[Expr, int]]) -> Expr | None:
+    """-sum_j s_j c_j erfc(s_j u_j): as it is if the signs are known, for either tail if they may be turned together, or None.
+
+    Between the tails, |u| < 1/sqrt(2), erf loses no digit that erfc keeps: P(|z| > 1) = .32.
+    """
+    s = next((s for s in signs if len(set(s.values())) == 1), signs[0])
+    weight = {u: factor_terms(Add(*(row.get(u, 0)*core for core, row in rows.items()))) for u in s}
+    both = {u: -side for u, side in s.items()} in signs
+    weight, s = ({_of_the_same(u, s): given[u] for u in s} for given in (weight, s))
+
+    def written(side: int) -> Expr:
+        return Add(*(-side*s[u]*c*TailErfc(side*s[u]*u) for u, c in weight.items()))
+
+    if not both:
+        return written(1)
+    turned = len(set(s.values())) > 1
+    if not all(u.is_extended_real for u in s) or (turned and (len(signs) > 2 or not _together([s[u]*u for u in s]))):
+        return None
+    common = next((c for c in weight.values() if not c.could_extract_minus_sign()), next(iter(weight.values())))
+    if not all((c/common).is_Rational for c in weight.values()):
+        common = S.One
+    weight = {u: c/common for u, c in weight.items()}
+    plain = Add(*(c*erf(u) for u, c in weight.items()))
+    return common*Piecewise((written(1), _beyond([s[u]*u for u in s])), (written(-1), _beyond([-s[u]*u for u in s])), (plain, True))
+
+
+def _together(places: list[Expr]) -> bool:
+    """Is there a letter with which all of them rise?"""
+    return any(all(u.diff(x).is_positive for u in places) or all(u.diff(x).is_negative for u in places)
+               for x in set.intersection(*(u.free_symbols for u in places)))
+
+
+def _beyond(places: list[Expr]) -> Boolean:
+    """Is each of them above 1/sqrt(2)? Of two whose order is known the lower one is asked."""
+    gaps = {(u, v): _gap(u, v) for u in places for v in places if u != v}
+    if any(expand(u + v).is_nonpositive for u, v in gaps):
+        return S.false
+    lowest: list[Expr] = []
+    for u in places:
+        if not any(gaps[u, v].is_nonnegative and (v in lowest or not gaps[v, u].is_nonnegative) for v in places if v != u):
+            lowest.append(u)
+    return And(*(sqrt(2)*u > 1 if not expand(u).could_extract_minus_sign() else -sqrt(2)*u < -1 for u in lowest))
+
+
+def _of_the_same(u: Expr, places: Iterable[Expr]) -> Expr:
+    """c Max(a, b) as Max(c a, c b), c > 0, where c a is another place: both round alike, and are equal where c a is the larger."""
+    for larger in u.atoms(Max):
+        x = Dummy()
+        scaled = [u.xreplace({larger: a}) for a in larger.args]
+        if u.xreplace({larger: x}).diff(x).is_positive and not set(scaled).isdisjoint(places):
+            return Max(*scaled)
+    return u
+
+
+def _gap(u: Expr, v: Expr) -> Expr:
+    """u - v; of Max(a, b) and a it is Max(0, b - a)."""
+    gap = expand(u - v)
+    for larger in gap.atoms(Max):
+        for a in larger.args:
+            rest = expand(gap.xreplace({larger: a + Max(*(b - a for b in larger.args))}))
+            if rest.is_nonnegative or rest.is_nonpositive:
+                return rest
+    return gap

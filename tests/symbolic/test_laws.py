@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-import mpmath
 import numpy as np
 import pytest
 import scipy.stats as numeric
@@ -328,26 +327,6 @@ def test_a_quantile_beyond_all_digits_has_its_tail():
     """P(X > 100) = exp(-200) is exact; 1 - exp(-200) rounds to 1, where no place of a kink is known."""
     x = stats.Exponential("x", 2)
     assert hx.E(Heaviside(x - 100)).doit() == exp(-200)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_powers_logarithms_and_exponentials_of_positive_laws(seed):
-    """Against quadrature over the density, which knows nothing of Mellin transforms."""
-    r = random.Random(seed)
-    one = lambda low, high: Rational(r.randint(low, high), 4)  # noqa: E731
-    x = r.choice([stats.Gamma("x", one(3, 12), one(2, 9)), stats.Exponential("x", one(2, 9)), stats.Uniform("x", 0, one(1, 9)),
-                  stats.Beta("x", one(3, 12), one(3, 12)), stats.Weibull("x", one(2, 9), one(3, 9)),
-                  stats.Rayleigh("x", one(2, 9))])
-    drawn = x.pspace.distribution
-    tilt = one(1, 5) if type(drawn).__name__ in ("GammaDistribution", "ExponentialDistribution") else 0
-    body = x**one(-1, 7)*log(x)**r.randint(0, 2)*exp(-tilt*x)
-    t = Symbol("t", positive=True)
-    f = lambdify(t, (body*drawn.pdf(x)).xreplace({x: t}), "mpmath")
-    end = mpmath.mpf(str(drawn.set.sup.evalf(30))) if drawn.set.sup.is_finite else mpmath.inf
-    with mpmath.workdps(30):
-        value = mpmath.quad(f, [0, end/8, end/2, end] if end < mpmath.inf else [0, 0.1, 1, 5, 40, mpmath.inf])
-    exact = hx.E(body, x).doit()
-    assert exact.is_number and not exact.atoms(Expectation) and abs(float(exact) - float(value)) < 1e-9*abs(float(value))
 
 
 @pytest.mark.parametrize("at", [Rational(1, 3), 2, 11])

@@ -33,7 +33,8 @@ from sympy import (
 
 from hermitex import E, Expectation, check
 from hermitex.errors import HermitexError
-from hermitex.symbolic.tails import TailErfc, tails
+from hermitex.symbolic.integrals import closed_form
+from hermitex.symbolic.tails import TailErfc, as_erf, tails
 
 z, z1, z2, z3 = symbols("z z1 z2 z3", real=True)
 mu, k, t, w, rho = symbols("mu k t w rho", real=True)
@@ -74,6 +75,10 @@ FORMS = {
     "an exponential of a modulus": (lambda: E(exp(k*Abs(z))).doit(), lambda x: 2*mpmath.exp(x*x/2)*beyond(-x)),
     "a mean in an interval": (lambda: E(z, (z > k) & (z < k + 1)).doit(), lambda x: interval(x, lambda y: y)),
     "a second moment in an interval": (lambda: E(z**2, (z > k) & (z < k + 1)).doit(), lambda x: interval(x, lambda y: y*y)),
+    "the chance of an interval": (lambda: E(Heaviside(z - k)*Heaviside(k + 1 - z)).doit(),
+                                  lambda x: beyond(abs(x + 0.5) - 0.5) - beyond(abs(x + 0.5) + 0.5)),
+    "relu6": (lambda: E(Max(0, Min(6, k + z))).doit(),
+              lambda x: beyond(-x)*mpmath.quad(lambda t: beyond(t - x)/beyond(-x), [0, *(6*2.**(n - 8) for n in range(9))])),
 }
 
 
@@ -103,6 +108,39 @@ def test_the_form_of_sympy_does_not_hold_there():
         assert not abs(worse(9.)/9.10852310500293767 - 1) < 1e-3
 
 
+def test_an_interval_with_ends_in_letters():
+    """P(a < z < b), 0 for b <= a, and E[z | a < z < b], in either tail and between them."""
+    a, b = symbols("a b", real=True)
+    chance, mean = E(Heaviside(z - a)*Heaviside(b - z)).doit(), E(z, (z > a) & (z < b)).doit()
+    f, g = (lambdify((a, b), e, "scipy") for e in (chance, mean))
+    for x, y in ((9., 10.), (-10., -9.), (0.1, 0.3), (-3., 1e10), (-30., -29.), (2.5, 7.)):
+        with mpmath.workdps(300), np.errstate(all="ignore"):
+            true = beyond(mpmath.mpf(x)) - beyond(mpmath.mpf(y))
+            assert abs(f(x, y)/true - 1) < 1e-12 and abs(g(x, y)*true/(density(mpmath.mpf(x)) - density(mpmath.mpf(y))) - 1) < 1e-12
+    assert f(2., 1.) == 0 and chance.subs({a: 2, b: 1}) == 0
+
+
+def test_a_sum_of_many_tails_is_written_from_where_it_vanishes():
+    """A triangle, a soft threshold and what is cut off on both sides: their coefficients add up to 0 beside the normal."""
+    for body, letter, places in ((Max(0, 1 - Abs(z - k)), k, (-9., 9.)), (1 - Max(-1, Min(1, k + z)), k, (9.,)),
+                                 (Max(0, Abs(z) - s)**2, s, (7.,)), (Max(-s, Min(s + Rational(1, 8), z)), s, (6.,))):
+        form = E(body).doit()
+        for x in places:
+            true = float(form.subs(letter, int(x)).evalf(20))
+            assert lambdify(letter, form, "scipy")(x) == pytest.approx(true, rel=1e-10)  # x^4 roundings
+
+
+def test_the_slope_of_a_leaky_unit_is_a_letter():
+    form = E(Max(mu + z, k*(mu + z))).doit()
+    for x, m in ((Rational(1, 3), -2), (3, 1), (-2, 1), (1, 5)):
+        assert abs(form.subs({k: x, mu: m}).evalf(20) - E(Max(m + z, x*(m + z))).evalf(20)) < 1e-17
+
+
+def test_scipy_has_the_functions_of_two_error_functions():
+    form = E(Heaviside(mu + z)*erf(z)).doit()
+    assert lambdify(mu, form, "scipy")(1.5) == pytest.approx(float(form.subs(mu, Rational(3, 2)).evalf(20)), rel=1e-13)
+
+
 def test_the_square_of_a_rectified_normal():
     """A tail times a sum: (k^2 + s^2) P(z > -k/s) + k s phi(k/s), whose terms cancel to 1/x^4 of themselves at x = k/s."""
     f = lambdify((k, s), E(Max(0, k + s*z)**2).doit(), "scipy")
@@ -110,10 +148,15 @@ def test_the_square_of_a_rectified_normal():
         assert f(2.*x, 2.) == pytest.approx(float(4*((x*x + 1)*beyond(-x) + x*density(x))), rel=1e-11)
 
 
-def test_the_logarithm_of_a_small_probability():
-    f = lambdify(k, tails(log(Rational(1, 2) + erf(k/sqrt(2))/2)), "scipy")
-    for x in range(-25, 0):
-        assert f(float(x)) == pytest.approx(float(mpmath.log(beyond(-x))), rel=1e-13)
+def test_the_logarithm_of_a_probability():
+    form = tails(log(Rational(1, 2) + erf(k/sqrt(2))/2))
+    f = lambdify(k, form, "scipy")
+    for x in range(-25, 26):
+        true = mpmath.log(beyond(-x)) if x < 0 else mpmath.log1p(-beyond(x))
+        assert f(float(x)) == pytest.approx(float(true), rel=1e-13)
+        assert float(form.subs(k, x).evalf(20)) == pytest.approx(float(true), rel=1e-15)
+    assert closed_form(log(E(Heaviside(z + k)))) == form and tails(form) == form
+    assert as_erf(form) == log(Rational(1, 2) + erf(k/sqrt(2))/2)
 
 
 def test_mu_is_a_mean_of_sixteen_digits():
@@ -145,11 +188,13 @@ def test_it_is_equal_to_that_of_sympy():
 
 
 def test_what_stands_alone_stays():
-    for e in (erf(k), 3 - erf(k), k + erf(mu), erf(k) - erf(mu), 1/(2 + erf(k))):
+    for e in (erf(k), 3 - erf(k), k + erf(mu), erf(k) + erf(mu), 1/(2 + erf(k))):
         assert tails(e) == e
-    assert tails(1/(erf(k + 1) - erf(k))).func is Piecewise
+    for e in (erf(k + 1) - erf(k), 1/(erf(k + 1) - erf(k)), erf(k) - erf(mu)):
+        cases = tails(e)
+        assert cases.func is Piecewise and tails(cases) == cases and as_erf(cases) == e
     p = Symbol("p", positive=True)
-    assert tails(1/(erf(p + 1) - erf(p))) == 1/(TailErfc(p) - TailErfc(p + 1))
+    assert tails(erf(p + 2) - erf(p + 1)) == TailErfc(p + 1) - TailErfc(p + 2)
 
 
 def drawn(rng, depth=2):
@@ -175,6 +220,11 @@ def test_what_is_rewritten_is_equal(seed):
 def test_terms_that_become_equal_are_added():
     half = Rational(1, 2)
     assert tails(mu*(half - erf(k)/2) + mu*erfc(k)/2) == mu*erfc(k)
+
+
+def test_an_average_that_is_left_stays():
+    left = E(log(2 + erf(z + 1) - erf(z)))
+    assert left.doit() == left
 
 
 def test_an_average_of_a_tail_is_one_of_its_error_function():

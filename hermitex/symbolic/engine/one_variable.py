@@ -49,6 +49,7 @@ from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical import Diverges, Refusal, integrate
 from hermitex.symbolic.engine.canonical_reading import NotCanonical, read
 from hermitex.symbolic.engine.hermite_orders import hermite_orders
+from hermitex.symbolic.engine.indicators import steps
 from hermitex.symbolic.engine.rational_tidying import depends, hold_made, multiplied_out, tidy
 from hermitex.symbolic.engine.transforms import logarithm, poles, uniform
 from hermitex.symbolic.engine.unordered_switches import unordered
@@ -276,7 +277,7 @@ def switches(body: Expr, x: Symbol) -> Expr | None:
     try:
         cut = pieces(Mul(*apart[0]), x)
     except (NoClosedForm, AssumptionNeeded):  # the order of two places is not known, or a sign between them
-        value = unordered(body, x, _on_interval)
+        value = unordered(steps(body, (x,)), x, _on_interval)
         if value is None:
             raise
         return value

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import NamedTuple
 
-from sympy import Abs, Add, Basic, Expr, Heaviside, Max, Min, Piecewise, S, Symbol, oo, sign
+from sympy import Abs, Add, Basic, Expr, Heaviside, Max, Min, Piecewise, S, Symbol, cancel, expand, fraction, oo, sign
 from sympy.core.relational import GreaterThan, LessThan, StrictGreaterThan, StrictLessThan
 
 from hermitex.symbolic.engine.canonical import Diverges, Refusal
@@ -73,10 +73,16 @@ def unordered(body: Expr, x: Symbol, on_interval: Callable[[Expr, Symbol, Span],
 
 
 def _grouped(e: Basic, x: Symbol) -> Basic:
-    """Max(x, a, b) = Max(x, Max(a, b)): what does not move is one argument."""
+    """Max(x, a, b) = Max(x, Max(a, b)): what does not move is one argument. Max(x, c x) is ((1 + c) x + |1 - c| |x|)/2."""
     if not e.args or isinstance(e, Expectation) or x not in e.free_symbols:
         return e
     args = [_grouped(a, x) for a in e.args]
+    if isinstance(e, Max | Min) and len(args) == 2 and (gap := expand(args[0] - args[1])).is_polynomial(x):
+        slope = gap.coeff(x)
+        if slope.is_extended_real and slope.is_extended_nonnegative is None and slope.is_extended_nonpositive is None:
+            moving = x + cancel(gap.coeff(x, 0)/slope)
+            if expand(slope*moving - gap) == 0 and not fraction(moving)[1].free_symbols:
+                return (args[0] + args[1] + (1 if isinstance(e, Max) else -1)*Abs(slope)*Abs(moving))/2
     if not isinstance(e, Max | Min) or len(args) < 3:
         return e if tuple(args) == e.args else e.func(*args)
     still, moving = [a for a in args if not depends(a, x)], [a for a in args if depends(a, x)]

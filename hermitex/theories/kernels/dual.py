@@ -22,6 +22,7 @@ from hermitex.symbolic.activations import Activation, activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.series.expansion import expand
+from hermitex.symbolic.tails import as_erf, tails
 from hermitex.symbols import z, z1, z2
 from hermitex.theories.kernels import harmonics
 from hermitex.theories.kernels.half_angles import SINE, THETA, P, Q, in_half_angles, t
@@ -61,13 +62,13 @@ class DualKernel(InnerKernel):
         """E[sigma(r_1 u) sigma(r_2 v)], corr(u, v) = t, in closed form, r = |x|/sqrt(d); None where no rule applies."""
         if self._raw is None:
             return None
-        return _short(_short(self._raw.subs(SINE, sqrt(1 - t**2))).replace(
-            lambda e: isinstance(e, atan), lambda e: asin(t) if e.args[0] == t/sqrt(1 - t**2) else e))
+        return tails(_short(_short(self._raw.subs(SINE, sqrt(1 - t**2))).replace(
+            lambda e: isinstance(e, atan), lambda e: asin(t) if e.args[0] == t/sqrt(1 - t**2) else e)))
 
     @cached_property
     def _function(self) -> Callable[..., Array]:
         """The closed form as a function of arrays t, p, q, theta, r_1, r_2."""
-        return lambdify((t, P, Q, THETA, _U, _V), in_half_angles(self._raw), ["scipy", "numpy"])
+        return lambdify((t, P, Q, THETA, _U, _V), tails(in_half_angles(self._raw)), ["scipy", "numpy"])
 
     @cached_property
     def formula(self) -> Expr | None:
@@ -182,7 +183,7 @@ class DualKernel(InnerKernel):
 
 def _mean_product(f: Activation) -> Expr:
     """E[f(r_1 u) f(r_2 v)], corr(u, v) = t."""
-    return closed_form(E(f(_U*z1)*f(_V*(t*z1 + SINE*z2)), z1, z2))
+    return as_erf(closed_form(E(f(_U*z1)*f(_V*(t*z1 + SINE*z2)), z1, z2)))  # half-angles are read from this form
 
 
 def _short(e: Expr) -> Expr:
