@@ -305,7 +305,7 @@ def _of_value(value: np.ndarray, off: np.ndarray, times: Any) -> np.ndarray:
     """|off - value| `times` something, as a relative error of what `value` stands for: 1 of 0, inf of what has no digit left."""
     gap = np.abs(np.broadcast_to(off, value.shape) - value)*times/np.abs(value)
     gap = np.where(gap < 1, gap/(1 - gap), np.inf)
-    return np.where(np.equal(off, value), 0.0, np.where(value == 0, 1.0, gap))
+    return np.where(np.equal(off, value) & np.isfinite(value), 0.0, np.where(value == 0, 1.0, gap))
 
 
 def _number(name: str, value: Any) -> np.ndarray:
