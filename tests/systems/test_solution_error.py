@@ -16,10 +16,10 @@ FLOOR = {"x": 1e-6, "y": 1e-6, "p": 0.0}  # an unknown that is not positive coun
 
 
 def held(found, name, true):
-    """No point is converged with an error below the true one; two roundings are everybody's. Returns how many converged."""
+    """No point is converged with an error below the true one. Returns how many converged."""
     value, good = np.ravel(found[name]), np.ravel(found.converged)
     off = np.abs(value - true)/np.maximum(np.abs(true), FLOOR[name])
-    bad = good & (off > np.ravel(found.error) + 5e-16)
+    bad = good & (off > np.ravel(found.error))
     assert not bad.any(), [(k, off[k], found.error[k], value[k], true[k]) for k in np.flatnonzero(bad)[:3]]
     return int(good.sum())
 
@@ -95,7 +95,7 @@ def test_a_fast_integrand():
                    fast, phase)
     clear = np.abs(true) > 1e-12
     off = np.abs(found["x"] - true)/np.where(clear, np.maximum(np.abs(true), 1e-6), 1e-3)
-    assert np.all(off <= found.error + 5e-16) and found.converged.sum() > 250
+    assert np.all(off <= found.error) and found.converged.sum() > 250
 
 
 def test_whatever_branch_is_found_its_error_holds():
@@ -140,6 +140,13 @@ def test_a_rare_event_has_its_digits(formula, f):
     np.testing.assert_allclose(kernel(b=far[:-1]), 1 + true, rtol=1e-12)
     above = hx.System({p: hx.E(formula*Heaviside(z - 12))}).solve()
     assert above["p"] == pytest.approx(float(true[0]*mp.ncdf(-12)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("formula", "f"), [(tanh(z), mp.tanh), (z**2, lambda u: u*u)], ids=["integrated", "closed"])
+def test_the_rounding_of_rare_events(formula, f):
+    low = np.random.default_rng(7).uniform(0.3, 37, size=DRAWS)
+    found = hx.System({x: hx.E(formula, z > b)}).solve(b=low, raise_on_failure=False)
+    assert held(found, "x", exactly(lambda u: beyond(f, u), low)) == DRAWS
 
 
 def test_an_event_of_two_normals_that_is_rare():
