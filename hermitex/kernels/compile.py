@@ -30,7 +30,7 @@ from hermitex.solvers.solve_limits import require_tolerance
 from hermitex.solvers.sweep_grid import real_array
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.divergence import needed_far_out
-from hermitex.symbolic.existence_check import require_existence
+from hermitex.symbolic.existence_check import may_have_pole, require_existence
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import arrays, unsummed
 from hermitex.symbolic.law_constraints import apart
@@ -305,7 +305,7 @@ def _of_value(value: np.ndarray, off: np.ndarray, times: Any) -> np.ndarray:
     """|off - value| `times` a factor, relative to `value`: 1 if the value is 0, inf if it has no digit left."""
     gap = np.abs(np.broadcast_to(off, value.shape) - value)*times/np.abs(value)
     gap = np.where(gap < 1, gap/(1 - gap), np.inf)
-    return np.where(np.equal(off, value), 0.0, np.where(value == 0, 1.0, gap))
+    return np.where(np.equal(off, value) & np.isfinite(value), 0.0, np.where(value == 0, 1.0, gap))
 
 
 def _number(name: str, value: Any) -> np.ndarray:
@@ -353,7 +353,8 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
         raise BadInput(f"compile: {loose[0]} occurs outside of every sum over its index")
     arrays(formula)  # one name is one array
     for node in formula.atoms(Expectation):
-        if not node.free_symbols:  # (a - cos z)/z^2 has an average at a = 1
+        # (a - cos z)/z^2 has an average at a = 1; that over a variable beside a pole may hide it
+        if not node.free_symbols or (len(node.bound) > 1 and may_have_pole(node.body, node.bound)):
             require_existence(node)
     free = sorted(given.free_symbols, key=lambda s: s.name)
     names = [str(p) for p in parameters] or [s.name for s in free]

@@ -79,14 +79,15 @@ def _wide(v: Any) -> Any:
 
 
 def _moved(function: Callable[..., Any]) -> Callable[..., Any]:
-    """f in doubles, its value off by two to four roundings and its arguments by one: it shows how rounding moves both."""
+    """f in doubles, its value and its arguments off by two to four roundings: by so much more than rounding moves either that
+    the difference to what rounding has moved is no less than that."""
     calls = 0
 
     def moved(*arguments: Any) -> Any:
         nonlocal calls
         calls += 1
         part = (1 + calls*GOLDEN % 1)*_EPS
-        value = function(*(_narrow(a, part if isinstance(function, np.ufunc) else 0.0) for a in arguments))
+        value = function(*(_narrow(a, 2*part if isinstance(function, np.ufunc) else 0.0) for a in arguments))
         return value*(1 - np.longdouble(2*part)) if isinstance(value, np.ndarray | float) else value
 
     return moved

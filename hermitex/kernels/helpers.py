@@ -119,8 +119,10 @@ def spread(rule, kinks, narrow, fast):
     from the nearer end, those beyond 1/2 as t - 1: next to a break point at 0 they keep their digits; next to others they stay
     some digits away. They are stirred by some such part of themselves, each otherwise, and so are the break points, which are
     rounded, too: what stands between two that are close feels it in its weight. Between two break points in one place there
-    is nothing to see, and the integrand may be 0/0 in it: the nodes, of weight 0, stand elsewhere. What is narrow (k, c) and how
-    fast it oscillates is noted in its last entry, if that is a list.
+    is nothing to see, and the integrand may be 0/0 in it: the nodes, of weight 0, stand elsewhere. Each interval is seen to where
+    the density has fallen as far below its largest value there as it does from 0 to the window: E[f; z > b] has its digits at
+    b = 30, too. Break points where it underflows are none. What is narrow (k, c) and how fast it oscillates is noted in its last
+    entry, if that is a list.
     """
     x, w, window, grades, stir, notes = rule
     if notes is not None:
@@ -133,13 +135,16 @@ def spread(rule, kinks, narrow, fast):
         marks += [c + np.divide(end, k) for k, c in narrow for j in range(grades) for end in (-4.0**j, 4.0**j)]
         marks += [c for _, c in narrow]
     axis = x.shape.index(x.size) if x.size > 1 else x.ndim - 1
-    ends = np.broadcast_arrays(*(np.clip(np.where(np.isnan(m), window, m), -window, window) + 0.0*x.take([0], axis) for m in marks))
+    widest = max(window, 38.6)
+    ends = np.broadcast_arrays(*(np.where(np.abs(m) < widest, m, 0.0) + 0.0*x.take([0], axis) for m in marks))
     inner = np.sort(np.concatenate(ends, axis=axis), axis=axis)
-    first, last = np.full_like(inner.take([0], axis), -window), np.full_like(inner.take([0], axis), window)
-    edges = np.concatenate([first, inner, last], axis=axis)
+    last = np.full_like(inner.take([0], axis), widest)
+    edges = np.concatenate([-last, inner, last], axis=axis)
     nodes, weights = [], []
     for k in range(edges.shape[axis] - 1):
         low, high = edges.take([k], axis), edges.take([k + 1], axis)
+        reach = np.hypot(window, np.maximum(np.maximum(low, -high), 0.0))
+        low, high = np.maximum(low, -reach), np.minimum(high, reach)
         z = np.where(x < 0, high, low) + (high - low)*x
         z = z*(1 + stir*np.cos((np.arange(z.size).reshape(z.shape) + 2.0**49*stir)**2)) if stir else z
         z = np.where(low < high, np.clip(z, low + 1e-15*np.abs(low), high - 1e-15*np.abs(high)), 0.786151377757423*x)

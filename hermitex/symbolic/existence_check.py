@@ -148,7 +148,7 @@ def kept_together(terms: Sequence[Expr], variables: tuple[Symbol, ...], cov: Any
         return list(terms)
     alone = {t: _exists_alone(t, variables, cov) for t in terms}
     lost = False in alone.values()  # then whatever is not proved to exist may be what it cancels against
-    joined = [t for t in terms if not alone[t] and (lost or _may_have_pole(t, variables))]
+    joined = [t for t in terms if not alone[t] and (lost or may_have_pole(t, variables))]
     return list(terms) if len(joined) < 2 else [*(t for t in terms if t not in joined), Add(*joined)]
 
 
@@ -160,6 +160,6 @@ def _exists_alone(term: Expr, variables: tuple[Symbol, ...], cov: Any) -> bool |
     return exists_for_most(node) if isinstance(node, Expectation) else True
 
 
-def _may_have_pole(term: Expr, variables: tuple[Symbol, ...]) -> bool:
+def may_have_pole(term: Expr, variables: tuple[Symbol, ...]) -> bool:
     """Not those of logarithms: they are integrable where they become infinite, if the other factors are bounded."""
     return bool(dangers(term.replace(log, lambda u: u), variables))

@@ -326,7 +326,10 @@ def _done(e: Sum) -> Expr | None:
         raise BadInput(f"a term of {e} is divided by zero")
     if many and not e.function.is_polynomial(*e.variables):
         return None
-    value = e.doit()
+    try:
+        value = e.doit()
+    except TypeError:  # SymPy's partial fractions know no decimal numbers
+        return None
     if (fails := _where_it_fails(e, value)) is not None:
         raise BadInput(f"SymPy's value of {e}, {value}, does not hold at {fails}; write what it is there")
     return value

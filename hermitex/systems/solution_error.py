@@ -54,6 +54,8 @@ class SolutionError:
             for k, block in enumerate(self.program.blocks):
                 if block.kind != "explicit":
                     self._invert(k, block)
+                else:
+                    self.rounding = self._worst(self.rounding, k, block, np.abs([self.x[u] for u in block.unknowns]))
                 terms = np.array([self.here.get(f"terms/{u}", np.zeros(run.points))*(u not in self.program.implicit)
                                   for u in block.unknowns])
                 self.lost = self._worst(self.lost, k, block, terms)

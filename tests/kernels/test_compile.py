@@ -146,6 +146,8 @@ def test_divergence_is_named():
         compile(E(exp(z**2), z))
     with pytest.raises(NotConverged, match=r"no finite value at a = 0\.7"):
         compile(E(exp(a*z**2)*tanh(z)**2, z))(a=0.7)
+    with pytest.raises(Divergent, match="not absolutely integrable"):  # though that over z1 alone has no pole
+        compile(E((tanh(z) - erf(a*z + b*z1))/z, z, z1))
 
 
 def test_a_formula_with_more_letters_than_parameters():

@@ -336,6 +336,26 @@ def test_a_sum_over_given_numbers_is_one_over_an_array():
     assert found["tail"][0] == pytest.approx(float(mpmath.fsum(v/(k + mpmath.mpf(v))**2 for k in range(3, 2001))), rel=1e-13)
 
 
+def test_decimal_numbers_in_the_terms_of_a_sum():
+    x, k = Symbol("x", positive=True), Symbol("k", integer=True)
+    found = hx.System({x: Sum(0.5/(k**2 + 1.5*x), (k, 1, 100))}).solve()["x"]
+    assert found == pytest.approx(sum(0.5/(j**2 + 1.5*found) for j in range(1, 101)), rel=1e-13)
+
+
+def test_sums_that_python_adds_up_are_sums():
+    """The numbers of the terms are formulas of one; a first and a last term that look otherwise are among them."""
+    x, w, n = Symbol("x", real=True), Symbol("w", real=True), Symbol("n", integer=True, nonnegative=True)
+
+    def read(total):
+        return hx.System({x: total}).equations[x]
+
+    for term, ends in ((lambda k: hx.E(tanh(x*z*k/30)**2, z), (1, 30)), (lambda k: hx.E(tanh(w + x*z*k), z)/k**2, (1, 12)),
+                       (lambda k: w**k*hx.E(tanh(x + z*k), z), (1, 9)), (lambda k: (-1)**k*hx.E(tanh(x + z*k), z)/3, (1, 9))):
+        assert read(sum(term(k) for k in range(ends[0], ends[1] + 1))) == read(Sum(term(n), (n, *ends)))
+    apart = sum(w**k*hx.E(tanh(x + z*(k**3 % 11)), z) for k in range(9))
+    assert not read(apart).has(Sum) and read(apart) == apart
+
+
 def test_a_sum_over_given_numbers_in_a_file(tmp_path):
     """The file adds them up, too, and passes its test; so does a sum on and on whose terms fall fast."""
     q, a, k = Symbol("q", positive=True), Symbol("a", positive=True), Symbol("k", integer=True)
