@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hermitex.kernels.generated_text import literal
+from hermitex.kernels.parameter_conditions import LAW
+from hermitex.kernels.sign_conditions import sign_of
 from hermitex.kernels.source import read_lines, return_line
 
 
@@ -70,9 +72,15 @@ class _Function:
 
 
 def _is_read(label: str, value: ast.expr) -> bool:
-    """Whether a solver reads a result: not the sizes of its terms, and not the zeros of a matrix."""
-    zero = isinstance(value, ast.Constant) and value.value == 0
-    return not label.startswith("terms/") and not (zero and label.startswith(("matrix/", "constant/", "d/")))
+    """Whether a solver reads a result: not the sizes of its terms, the zeros of a matrix, and signs, which it has as numbers."""
+    zero = isinstance(value, ast.Constant) and value.value == 0 and label.startswith(("matrix/", "constant/", "d/"))
+    return not (zero or label.startswith("terms/") or sign_of(label.removeprefix(LAW)))
+
+
+def signs_of(lawful: str) -> dict[str, int]:
+    """{parameter: 1 or -1} of those that are to be positive, or negative, in the function that says what is asked of them."""
+    labels = (n.value for n in ast.walk(ast.parse(lawful)) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    return {name: sign for label in labels for name, sign in sign_of(label.removeprefix(LAW)).items()}
 
 
 def _read(line: ast.stmt) -> dict[str, str]:

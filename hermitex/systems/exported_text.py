@@ -19,10 +19,11 @@ from sympy import Symbol
 
 from hermitex.errors import HermitexError, UnknownName
 from hermitex.kernels.generated_text import Names, comment_text, docstring_text, literal
+from hermitex.kernels.parameter_conditions import LAW
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.systems.export_template import FILE, FLOW_FILE, PLACES
 from hermitex.systems.export_verification import verify_text
-from hermitex.systems.exported_functions import shortened
+from hermitex.systems.exported_functions import shortened, signs_of
 from hermitex.systems.trajectory import TIME
 
 _DRIVER = ("solving", "averaging", "integrating", "command")  # modules of systems.standalone, in the order of the file
@@ -38,15 +39,16 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     from hermitex import __version__
 
     program, parameters, flow = _program(system), parameters_of(system), system.is_flow
-    imports, helpers, functions = _split_module(program, flow=flow)
+    imports, helpers, functions, signs = _split_module(program, flow=flow)
     named = {n.strip().rpartition(" as ")[2] for line in imports if "scipy.special" in line
              for n in line.partition(" import ")[2].split(",")}
     special = sorted(named & _names_in("\n\n".join([*helpers, *functions])))
     imports = ["import numpy as np", *([f"from scipy.special import {', '.join(special)}"] if special else [])]
     template = FLOW_FILE if flow else FILE
-    equations = f"EQUATIONS = Equations(\n    globals(),\n{_code(program, flow=flow)})\n"
+    equations = f"EQUATIONS = Equations(\n    globals(),\n{_code(program, signs, flow=flow)})\n"
     kinds = {_KINDS[b.kind] for b in program.blocks}
-    has = {"axes": bool(program.axes), "arrays": program.arrays is not None, "flow": flow, "laws": program.lawful,
+    has = {"axes": bool(program.axes), "arrays": program.arrays is not None, "flow": flow, "signs": bool(signs),
+           "laws": any(f.startswith("def lawful") for f in functions), "late": any(map(_has_laws, functions)),
            "nonlinear": "nonlinear" in kinds, "linear": "linear" in kinds, "counting": any(a.counting for a in program.axes),
            "fields": any(a.fields > 1 for a in program.axes), "marks": any(map(_has_marks, functions))}
     needed = {*_names_in(equations), *re.findall(r"\w+(?=\()", template.text), *(["extended"] if special else []),
@@ -129,6 +131,12 @@ def _has_marks(text: str) -> bool:
                for n in ast.walk(ast.parse(text)))
 
 
+def _has_laws(text: str) -> bool:
+    """Whether the observables hold what a law asks of the unknowns."""
+    return text.startswith("def observables") and any(isinstance(n, ast.Constant) and str(n.value).startswith(LAW)
+                                                      for n in ast.walk(ast.parse(text)))
+
+
 def _names_in(text: str) -> set[str]:
     """The names that a text of Python reads."""
     return {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
@@ -156,8 +164,8 @@ def _taken_names(own: str) -> frozenset[str]:
     return frozenset(used | options - {"lam"} | {"help"})
 
 
-def _split_module(program: Any, *, flow: bool) -> tuple[list[str], list[str], list[str]]:
-    """Import lines, the helpers that are used at any remove, and the functions of a generated module that a file needs."""
+def _split_module(program: Any, *, flow: bool) -> tuple[list[str], list[str], list[str], dict[str, int]]:
+    """Import lines, the helpers that are used at any remove, the functions of a generated module that a file needs, and signs."""
     tree, lines = ast.parse(program.source), program.source.split("\n")
     texts: dict[str, str] = {}
     for node in tree.body:
@@ -173,7 +181,7 @@ def _split_module(program: Any, *, flow: bool) -> tuple[list[str], list[str], li
         used |= found
         left += [texts[n] for n in found]
     own = used - {"average", "spread"}  # which are those of the driver
-    return imports, [texts[n] for n in texts if n in own], list(functions.values())
+    return imports, [texts[n] for n in texts if n in own], list(functions.values()), signs_of(texts.get("lawful", ""))
 
 
 def _merge_imports(lines: Sequence[str]) -> list[str]:
@@ -262,7 +270,7 @@ def _tuple(names: Iterable[Any]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def _code(program: Any, *, flow: bool) -> str:
+def _code(program: Any, signs: Mapping[str, int], *, flow: bool) -> str:
     """The fields of `Equations`."""
     def block(b: Any) -> str:
         kind, members = _KINDS[b.kind], _members(b)
@@ -274,6 +282,7 @@ def _code(program: Any, *, flow: bool) -> str:
     fields = [f"    {_tuple(program.parameters)},\n    {_tuple(program.unknowns)},\n",
               f"    (\n{''.join(map(block, program.blocks))}    ),\n" if program.blocks and not flow else "",
               f"    implicit={_tuple(sorted(program.implicit))},\n" if program.implicit else "",
+              f"    signs={{{', '.join(f'{literal(n)}: {v}' for n, v in signs.items())}}},\n" if signs else "",
               f"    axes=({axes.rstrip()}),\n" if axes else "",
               f"    ends={_domain(ends)},\n" if ends else "",
               f"    start={{{_values(program.start)}}},\n" if program.start else ""]

@@ -102,20 +102,17 @@ def command(solve, code, reference, doc, argv=None):
 def run(main):
     """`main` and its exit status; what keeps it from its end is said in one line."""
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    status, said = 2, "standard output: it is closed\n"
     try:
-        if sys.stdout is None:
-            raise OSError("it is closed")
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal has not
-        status = main()
-        sys.stdout.flush()
-        return status
+        if sys.stdout is not None:
+            sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal has not
+            status, said = main(), ""
+            sys.stdout.flush()
     except KeyboardInterrupt:
         status, said = 130, "interrupted\n"
-    except BrokenPipeError:  # the reader has what it wanted
-        status, said = 0, ""
-    except OSError as error:
-        status, said = 2, f"standard output: {error.strerror or error}\n"
-    if sys.stdout:
+    except OSError as error:  # of a pipe: the reader has what it wanted
+        status, said = (0, "") if isinstance(error, BrokenPipeError) else (2, f"standard output: {error.strerror or error}\n")
+    if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to be written
     sys.stderr.write(said)
     return status

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from hermitex.systems.standalone.solving import SECONDS, Chunk, answered, nothing, read_points
+from hermitex.systems.standalone.solving import SECONDS, Chunk, answered, nothing, read_points, violated
 
 SUBSTEPS = np.array([2, 4, 6, 8, 10, 12, 14, 16])  # of the midpoint rule: order 16 in the step
 
@@ -74,6 +74,9 @@ def flow_points(code, numbers, start, t, tolerance, budget=None):
                 values = dict(zip(names, runs[-1])) | {n: np.ravel([np.ravel(o[n])[0] for o in seen]) for n in seen[0]}
                 size = np.maximum(np.abs(runs[-1]), 1e-6)
                 error[i], level = np.max(np.nan_to_num(np.abs(runs[-1] - runs[-2])/size, nan=np.inf)), level + 1
+        laws = violated({n: values.pop(n) for n in list(values) if n.startswith("law [")}, times)  # if late
+        if np.any(laws != ""):  # if late
+            error[i], why[i] = np.inf, laws[laws != ""][0]
         for n, v in values.items():
             found.setdefault(n, np.full((len(why), len(times)), np.nan))[i] = v
     why = np.where((why == "") & ~(error <= tolerance), [f"its error is {e:.1e}" for e in error], why)

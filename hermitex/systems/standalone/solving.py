@@ -9,8 +9,8 @@ import numpy as np
 EVERYWHERE = (-np.inf, np.inf)
 SECONDS = time.process_time
 Block = namedtuple("Block", "kind torn members", defaults=[()])
-Equations = namedtuple("Equations", "functions parameters unknowns blocks implicit axes ends start arrays",
-                       defaults=[(), (), (), {}, {}, ()])
+Equations = namedtuple("Equations", "functions parameters unknowns blocks implicit signs axes ends start arrays",
+                       defaults=[(), (), {}, (), {}, {}, ()])
 
 
 class NotSolved(ArithmeticError):
@@ -122,6 +122,8 @@ class Solver(Chunk):
         other = (np.abs(x - begin) > 1e-5*np.maximum(np.abs(begin), 1e-6)).any(0) & (damping is not None)
         beyond = ((x < lo) | (x > hi)).any(0)
         error, why = np.where(other | beyond, np.inf, error), np.where(beyond, "the solution lies outside of its domain", self.why)
+        broken = violated({n: new.pop(n) for n in list(new) if n.startswith("law [")}, why)  # if late
+        error, why = np.where(broken == "", error, np.inf), np.where(broken == "", why, broken)  # if late
         self.why = np.where((why == "") & ~(error <= tolerance), [f"its error is {e:.1e}" for e in error], why)
         return new, error, self.stability()
 
@@ -322,6 +324,17 @@ def lay_out(code, numbers, ndim):
     return laid
 
 
+def violated(laws, points):
+    """Of each point a law that does not hold there, in words; laws: {"law [0.0, inf] words": what is to lie in between}."""
+    why = np.full(len(points), "", dtype=object)
+    for law, value in laws.items():
+        low, high, words = law[4:].split(" ", 2)
+        x, a, b = np.broadcast_to(np.ravel(value), len(why)), float(low[1:-1]), float(high[:-1])
+        bad = (x < a) | (x > b) | ((x == a) & (low[0] == "(")) | ((x == b) & (high[-1] == ")"))
+        why = np.where(bad & (why == ""), [f"{words}, not {v:.6g}" for v in x], why)
+    return why
+
+
 def read_points(code, numbers, start):
     """The parameters and first guesses as vectors over the points, why some points are refused, and their shape."""
     given = {}
@@ -346,11 +359,11 @@ def read_points(code, numbers, start):
     except ValueError:
         raise ValueError("solve: the parameters, or the starts, do not broadcast") from None
     why = np.full(int(np.prod(shape)), "", dtype=object)
-    for law, value in code.functions.get("lawful", nothing)(given, {}).items():  # if laws: "law [0.0, inf] words"
-        low, high, words = law[4:].split(" ", 2)
-        x, a, b = np.broadcast_to(np.ravel(value), len(why)), float(low[1:-1]), float(high[:-1])
-        bad = (x < a) | (x > b) | ((x == a) & (low[0] == "(")) | ((x == b) & (high[-1] == ")"))
-        why = np.where(bad & (why == ""), [f"{words}, not {v:.6g}" for v in x], why)
+    for n, sign in code.signs.items():  # if signs
+        words = f"{n} stands for a {'positive' if sign > 0 else 'negative'} number"
+        x = np.broadcast_to(given[n], len(why))
+        why = np.where((sign*x < 0) & (why == ""), [f"{words}, not {v:.6g}" for v in x], why)
+    why = np.where(why == "", violated(code.functions["lawful"](given, {}), why), why)  # if laws
     if np.all(why != ""):
         raise ValueError(f"solve: {why[0]}")
     return {n: given[n] for n in numbers}, {u: given[f"start {u}"] for u in start}, why, shape
