@@ -39,13 +39,7 @@ def first_guess(text):
         raise argparse.ArgumentTypeError(f"{text[:60]!r}: a start is UNKNOWN=NUMBER,UNKNOWN=NUMBER") from None
 
 
-def deviation(solve, reference):
-    """The largest deviation from the reference points, relative; values below 1e-6 count as 1e-6."""
-    return float(np.max([0.0 if str(found[n]) == str(v) else abs(found[n] - v)/max(abs(v), 1e-6)
-                         for given, expected in reference for found in [solve(**given)] for n, v in expected.items()]))
-
-
-def command(solve, code, reference, doc, argv=None):
+def command(solve, selftest, points, code, doc, argv=None):
     """Print the self-test or a table, what failed as nan; exit 0, 1 if something failed, or 2 for what is no input."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0].replace("%", "%%"), conflict_handler="resolve",
                                      allow_abbrev=False)
@@ -60,11 +54,11 @@ def command(solve, code, reference, doc, argv=None):
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
-    selftest, as_json, status = given.pop("selftest"), given.pop("json"), 0
+    testing, as_json, status = given.pop("selftest"), given.pop("json"), 0
     try:
-        if selftest:
-            worst = deviation(solve, reference)
-            print(f"selftest: {len(reference)} points, largest deviation {worst:.1e}: {'passed' if worst <= 1e-9 else 'FAILED'}")
+        if testing:
+            worst = selftest()
+            print(f"selftest: {points} points, largest deviation {worst:.1e}: {'passed' if worst <= 1e-9 else 'FAILED'}")
             return 0 if worst <= 1e-9 else 1
         if missing := [f"--{w}" for w in words.values() if given[w] is None]:
             raise ValueError(f"give a value for {', '.join(missing)}, or --selftest")
@@ -74,12 +68,12 @@ def command(solve, code, reference, doc, argv=None):
         columns = [given[words[n]] for n in code.parameters]
         if (total := np.prod([float(v.size) for v in columns])) > MOST:
             raise ValueError(f"the grid has {total:.0f} points, at most {MOST} fit")
-        points = dict(zip(code.parameters, map(np.ravel, np.meshgrid(*columns, indexing="ij"))))  # the last one runs first
-        found = solve(**given | {words[n]: v for n, v in points.items()})
+        grid = dict(zip(code.parameters, map(np.ravel, np.meshgrid(*columns, indexing="ij"))))  # the last one runs first
+        found = solve(**given | {words[n]: v for n, v in grid.items()})
     except NotSolved as error:
         good, status = np.asarray(error.converged), 1
-        if selftest or not good.any():
-            print(f"selftest: {len(reference)} points: FAILED, {error}" if selftest else error, file=None if selftest else sys.stderr)
+        if testing or not good.any():
+            print(f"selftest: {points} points: FAILED, {error}" if testing else error, file=None if testing else sys.stderr)
             return 1
         print(error, file=sys.stderr)
         whole = {"error", "converged"}
@@ -88,8 +82,8 @@ def command(solve, code, reference, doc, argv=None):
     except ValueError as error:
         parser.error(str(error))
     times, found["t"] = np.size(found["t"]), np.tile(found["t"], int(total))  # if flow
-    found = {n: v if np.size(v) == total*times else np.repeat(v, times) for n, v in (points | found).items()}  # if flow
-    found = {n: np.ravel(v).tolist() for n, v in (points | found).items()}
+    found = {n: v if np.size(v) == total*times else np.repeat(v, times) for n, v in (grid | found).items()}  # if flow
+    found = {n: np.ravel(v).tolist() for n, v in (grid | found).items()}
     if as_json:
         print(json.dumps({n: [v if np.isfinite(v) else None for v in column] for n, column in found.items()}))
         return status

@@ -157,19 +157,18 @@ class Solver(Chunk):
         J = J.transpose(2, 0, 1).astype(float)
         return names, x, F, -J if linear else J - np.diag(self.explicit(names)[:, 0])
 
-    def changes(self, k, s, names, x):
-        """rhs(x) - x of the torn unknowns of a block, or of all unknowns."""
-        s, found = self.put(s, names, x), {}
-        for j in range(len(self.code.blocks)) if k is None else [k]:
-            own, _, F, _ = self.linearised(j, s, self.quad, k is None)
-            found |= zip(own, F)
-        return np.array([found[u] for u in names])
-
     def iterated(self, k, s, names, x, damping, steps, tolerance, least, frozen=False):
-        """x after steps x + damping (rhs(x) - x) inside of the intervals, what is frozen apart; and where it has settled."""
+        """x after steps x + damping (rhs(x) - x) inside of the intervals, but for what is frozen; and where it has settled.
+
+        Of the torn unknowns of a block, or if that is None of all unknowns, at a full state.
+        """
         lo, hi = self.ends(names)
         for _ in range(steps):
-            F = self.changes(k, s, names, x)
+            here, found = self.put(s, names, x), {}
+            for j in range(len(self.code.blocks)) if k is None else [k]:
+                own, _, F, _ = self.linearised(j, here, self.quad, k is None)
+                found |= zip(own, F)
+            F = np.array([found[u] for u in names])
             good = (np.abs(F) <= tolerance*np.maximum(np.where(frozen, 0, np.abs(x)), least)).all(0)
             left = ~((x + damping*F > lo) & (x + damping*F < hi)) & ~np.array(frozen)
             if np.all(good | left.any(0)) or SECONDS() > self.until:
