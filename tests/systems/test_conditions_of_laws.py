@@ -135,7 +135,7 @@ def test_a_file_judges_a_law_in_an_unknown(tmp_path: Path) -> None:
     assert done.returncode == 1 and "Bernoulli needs 0 <= 2*q <= 1, not 1.3" in done.stderr
     assert [row.split()[1] for row in done.stdout.splitlines()] == ["q", "0.21484579", "nan"]
     hx.Flow({q: hx.E(tanh(law)) - a}, start={q: 0.1}).export(tmp_path / "f.py", a=0.2, t=0.1)
-    path = subprocess.run([sys.executable, tmp_path / "f.py", "--a", "0.2", "--t", "3"], capture_output=True, text=True, check=False)
+    path = subprocess.run([sys.executable, tmp_path / "f.py", "--a=0.2", "--t=3"], capture_output=True, text=True, check=False)
     assert path.returncode == 1 and "Bernoulli needs 0 <= 2*q <= 1" in path.stderr and "law" not in path.stdout
 
 

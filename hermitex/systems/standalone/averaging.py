@@ -140,7 +140,7 @@ def average(values, weights, axis, table=None):
 def follow(c, state, level):
     """Nodes for the integrands at a state, looked at in some of the points; False if they are the same as before."""
     some, numbers, points = np.unique(np.linspace(0, c.points - 1, 8).astype(int)), c.numbers, c.points
-    named = ("right_hand_sides", "observables", *(f"block_{k + 1}" for k in range(len(c.code.blocks))))
+    named = {"right_hand_sides", "observables", *(f"block_{k + 1}" for k in range(len(c.code.blocks)))}
     before = [(a.terms, a.step, *a.base) for a in c.axes]
     share, most = 10.0**(-8 - 1.5*level), 400 if len(c.axes) == 1 else 30*2**level  # panels: some averages are rounding alone
     c.numbers = {n: v[some] if np.ndim(v) and len(v) == points > 1 else v for n, v in numbers.items()}
@@ -155,8 +155,8 @@ def follow(c, state, level):
                 axis.found = None
             s, quad = c.begin()
             s = c.put(s, c.code.unknowns, state[:, some])
-            for name in named:
-                c.code.functions.get(name, nothing)(s, quad)
+            for name in named & set(c.code.functions):
+                c.code.functions[name](s, quad)
             if not any([a.refined(share, most) for a in c.axes]):
                 break
     finally:

@@ -64,7 +64,7 @@ def flow_points(code, numbers, start, t, tolerance, budget=None):
                 for other in (False, True):
                     s, quad = c.begin(other)
 
-                    def rate(t, x, c=c, s=s, quad=quad):
+                    def rate(t, x, c=c, s=s, quad=quad, ends=ends):
                         state = c.put(s, (*names, "t"), [*np.clip(x, ends[:, :1], ends[:, 1:]), [t]])
                         return c.row(code.functions["right_hand_sides"](state, quad), names, "rhs/")
 

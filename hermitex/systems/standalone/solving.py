@@ -6,6 +6,8 @@ from collections import namedtuple
 
 import numpy as np
 
+from hermitex.systems.standalone.averaging import Axis
+
 EVERYWHERE = (-np.inf, np.inf)
 SECONDS = time.process_time
 Block = namedtuple("Block", "kind torn members", defaults=[()])
@@ -32,7 +34,8 @@ def outside(y, lo, hi):
     """x of its coordinate, and dx/dy."""
     e, near = np.exp(np.clip(np.where(lo > -np.inf, y, -y), -700, 700)), np.exp(-np.abs(y))
     part, kinds = (hi - lo)*near/(1 + near), [np.isfinite(lo + hi), lo > -np.inf, hi < np.inf]
-    return np.select(kinds, [np.where(y < 0, lo + part, hi - part), lo + e, hi - e], y), np.select(kinds, [part/(1 + near), e, e], 1.0)
+    x = np.select(kinds, [np.where(y < 0, lo + part, hi - part), lo + e, hi - e], y)
+    return x, np.select(kinds, [part/(1 + near), e, e], 1.0)
 
 
 def solved(A, b, singular_too=True):
@@ -211,16 +214,17 @@ class Solver(Chunk):
         return r, J, torn
 
     def nonlinear(self, k, s):  # if nonlinear
-        """Newton's method from the start, from where the map leads, and from other starts; 0 where that is a solution."""
+        """Newton's method from the start, from where the map leads, then from other sizes; 0 where that is a solution."""
         names, done = self.code.blocks[k].torn, np.zeros(self.points, dtype=bool)
         (lo, hi), explicit = self.ends(names), self.explicit(names).all()
         x = begin = self.row(s, names)
         if any(m in self.guess for m in self.code.blocks[k].members) and not any(u in self.guess for u in names):
-            own, here, F, _ = self.linearised(k, s, self.quad, True)
-            x = begin = (here + F)[:len(names)]
-        for trial in range(11):
-            start = begin if trial == 0 else self.another(k, begin, s, trial - 2) if trial > 1 else self.iterated(
-                k, s, names, begin, 0.5, 300, 1e-13, 1e-3)[0]
+            _, x, F, _ = self.linearised(k, s, self.quad, True)
+            x = begin = (x + F)[:len(names)]
+        free = (hi == np.inf) & [[u not in self.guess] for u in names]  # of these other sizes are tried, else of all
+        for trial, size in enumerate((1, 1, 0.5, 0.1, 0.9, 2, 0.01, 10, -1, 30, 1e-3)):
+            start = np.where(free, size, begin) if free.any() else begin*size
+            start = begin if trial == 0 else self.iterated(k, s, names, begin, 0.5, 300, 1e-13, 1e-3)[0] if trial == 1 else start
             open_ = np.isfinite(start).all(0) & ~done
             new, good = self.newton(k, inside(np.where(open_, start, begin), lo, hi), s, open_)
             x, done = np.where(good & ~done, new, x), done | good
@@ -253,27 +257,6 @@ class Solver(Chunk):
             if not todo.any() or SECONDS() > self.until:
                 break
         return x, good & np.isfinite(x).all(0)
-
-    def another(self, k, x, s, trial):  # if nonlinear
-        """A further start: where the residual of one unknown changes its sign, then other sizes of what was given no start."""
-        lo, hi = self.ends(self.code.blocks[k].torn)
-        if trial > 1 or len(x) > 1:
-            free = (hi == np.inf) & [[u not in self.guess] for u in self.code.blocks[k].torn]
-            size = (0.5, 0.1, 0.9, 2.0, 0.01, 10.0, -1.0, 30.0, 1e-3)[trial]
-            return np.where(free, size, x) if free.any() else x*size
-        place = np.arange(146) - 72.5
-        far = place*0.4 if np.isfinite([lo, hi]).any() else np.sign(place)*10.0**(np.abs(place)/4 - 9)
-        grid = inside(x, lo, hi) + far[:, None]
-        r = np.array([self.in_coordinates(k, v[None], s)[0][0] for v in grid])
-        change = np.isfinite(r[:-1] + r[1:]) & ((r[:-1] > 0) != (r[1:] > 0))
-        rank = np.abs(np.arange(145) - 72)[:, None] + np.where(r[:-1] > 0, 0, 1e3)
-        at, each = np.argsort(np.where(change, rank, np.inf), axis=0)[trial], np.arange(self.points)
-        low, high, sign = grid[at, each], grid[at + 1, each], r[at, each] > 0
-        for _ in range(40):
-            middle = (low + high)/2
-            left = (self.in_coordinates(k, middle[None], s)[0][0] > 0) == sign
-            low, high = np.where(left, middle, low), np.where(left, high, middle)
-        return np.where(change[at, each], outside(middle[None], lo, hi)[0], np.nan)
 
     def verified(self, s):
         """The state after a step on finer nodes in extended precision, and how far that moves it: its error."""
@@ -343,7 +326,7 @@ def read_points(code, numbers, start):
         except (TypeError, ValueError):
             raise ValueError(f"solve: {name} is not a number or an array of numbers") from None
         if not v.size or not np.isfinite(v).all():
-            raise ValueError(f"solve: {name} holds {v[~np.isfinite(v)][0] if v.size else 'nothing'}; every parameter must be finite")
+            raise ValueError(f"solve: {name} holds {v[~np.isfinite(v)][0] if v.size else None}; every parameter must be finite")
         given[name] = v
     for u, v in start.items():
         lo, hi = code.ends.get(u, EVERYWHERE)
