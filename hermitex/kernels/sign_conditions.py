@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,16 @@ from hermitex.symbolic.covariance import correlations
 from hermitex.symbolic.gaussian import Expectation
 
 _STANDS = "stands for a ? number (declare it real for others)"
+
+
+def sign_of(condition: str) -> dict[str, int]:
+    """{name: 1 or -1} of a condition that `signs` wrote, nothing of another.
+
+    >>> sign_of("[0.0, inf] a stands for a positive number (declare it real for others)"), sign_of("[0.0, 1.0] b is a chance")
+    ({'a': 1}, {})
+    """
+    found = re.fullmatch(rf"\[.*?\] (.*) {re.escape(_STANDS)}".replace(r"\?", "(positive|negative)"), condition)
+    return {found[1]: 1 if found[2] == "positive" else -1} if found else {}
 
 
 def signs(parameters: Iterable[Any], formulas: Iterable[Basic] = ()) -> dict[str, Any]:

@@ -113,10 +113,10 @@ class Writer:
         marks = {a: self._there(self.marks[a.identifier], absent) if a.identifier in self.marks else Marks() for a in used}
         reads |= {v for m in marks.values() for v in m.needs}
         given = sorted(reads - made - set(mine), key=lambda v: v.name)
-        lines = _read({self.names(v): literal(v.name) for v in given})
+        lines = read_lines({self.names(v): literal(v.name) for v in given})
         known = set(reads) - made - set(mine)
         lines += self._lines(statements, set(results.values()), known, marks, clipped=name == "tables")
-        lines.append(_returned({label: self._text(e) for label, e in results.items()}))
+        lines.append(return_line({label: self._text(e) for label, e in results.items()}))
         self.docs[name] = doc.replace("\n", "\n    ")
         head = f"def {name}(s, quad):\n" + (f'    """{docstring_text(self.docs[name])}"""\n' if doc else "")
         self.functions.append(head + textwrap.indent("\n".join(lines), "    "))
@@ -314,28 +314,35 @@ def _tuple(parts: Iterable[str]) -> str:
     return f"({inside},)" if inside else "()"
 
 
-def _read(names: Mapping[str, str]) -> list[str]:
-    """The lines by which a function reads `s`: one a line, or as many as fit on a line if they are many."""
+def read_lines(names: Mapping[str, str]) -> list[str]:
+    """The lines by which a function reads `s`, {name: key}: as many on a line as fit.
+
+    >>> read_lines({"q": '"q"', "m": '"m"'})
+    ['q, m = s["q"], s["m"]']
+    """
     parts = list(names.items())
-    reads = 20  # names that a function reads, from which on a line holds as many as fit
-    size = 1 if len(parts) <= reads else (_WIDTH - 4)//max(len(f"{n}, s[{key}], ") for n, key in parts)
-    lines = [parts[k:k + max(1, size)] for k in range(0, len(parts), max(1, size))]
+    size = max(1, (_WIDTH - 4)//max([1, *(len(f"{n}, s[{key}], ") for n, key in parts)]))
+    lines = [parts[k:k + size] for k in range(0, len(parts), size)]
     return [", ".join(n for n, _ in line) + " = " + ", ".join(f"s[{key}]" for _, key in line) for line in lines]
 
 
-def _returned(items: Mapping[str, str]) -> str:
-    """The return statement: one line, or one line for each formula and as many names as fit on a line; many are all packed."""
-    parts = [f"{literal(label)}: {text}" for label, text in items.items()]
+def return_line(items: Mapping[str, str]) -> str:
+    """The return statement: one line, or as many names as fit on a line, and as many formulas of one equation.
+
+    >>> print(return_line({"rhs/q": "t1", "d/q/m": "t2"}))
+    return {"rhs/q": t1, "d/q/m": t2}
+    """
+    parts = {literal(label) + ": " + text: "" if text.isidentifier() and "/" not in label else label.split("/")[1:2] or label
+             for label, text in items.items()}
     line = f"return {{{', '.join(parts)}}}"
     if len(line) <= _WIDTH - 4:
         return line
-    packed_from = 100  # formulas in one return statement, from which on a line holds as many as fit
-    packed = len(parts) > packed_from or all(text.isidentifier() for text in items.values())
-    lines = [""]
-    for part in parts:
+    lines, before = [""], None
+    for part, equation in parts.items():
         together = f"{lines[-1]}, {part}" if lines[-1] else part
-        fits = packed and len(together) <= _WIDTH - 8
+        fits = equation == before and len(together) <= _WIDTH - 8
         lines[-1:] = [together] if fits or not lines[-1] else [lines[-1], part]
+        before = equation
     return "return {\n" + "".join(f"    {line},\n" for line in lines) + "}"
 
 

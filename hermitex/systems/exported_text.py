@@ -19,13 +19,15 @@ from sympy import Symbol
 
 from hermitex.errors import HermitexError, UnknownName
 from hermitex.kernels.generated_text import Names, comment_text, docstring_text, literal
+from hermitex.kernels.parameter_conditions import LAW
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.systems.export_template import FILE, FLOW_FILE, PLACES
 from hermitex.systems.export_verification import verify_text
+from hermitex.systems.exported_functions import shortened, signs_of
 from hermitex.systems.trajectory import TIME
 
 _DRIVER = ("solving", "averaging", "integrating", "command")  # modules of systems.standalone, in the order of the file
-_FORMULAS = ("tables", "right_hand_sides", "observables", "lawful")  # beside block_1, block_2, ...
+_KINDS = {"explicit": "explicit", "linear": "linear", "nonlinear": "nonlinear", "root": "nonlinear"}  # of a block, in a file
 _WIDTH = 116  # characters of a line, so that it fits on a page of code
 
 Numbers = Mapping[str, Any]
@@ -37,15 +39,21 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
     from hermitex import __version__
 
     program, parameters, flow = _program(system), parameters_of(system), system.is_flow
-    imports, helpers, functions = _split_module(program.source)
-    # what returns nothing the driver does not miss, and rates need no blocks
-    functions = [f for f in functions if not f.endswith("return {}") and not (flow and f.startswith("def block_"))]
-    special = sorted({n.strip().rpartition(" as ")[2] for line in imports if "scipy.special" in line
-                      for n in line.partition(" import ")[2].split(",")})
+    imports, helpers, functions, signs = _split_module(program, flow=flow)
+    named = {n.strip().rpartition(" as ")[2] for line in imports if "scipy.special" in line
+             for n in line.partition(" import ")[2].split(",")}
+    special = sorted(named & _names_in("\n\n".join([*helpers, *functions])))
+    imports = ["import numpy as np", *([f"from scipy.special import {', '.join(special)}"] if special else [])]
     template = FLOW_FILE if flow else FILE
-    equations = f"EQUATIONS = Equations(\n    globals(),\n{_code(program, flow=flow)})\n"
-    needed = {*_names_in(equations), *re.findall(r"\w+(?=\()", template.text), *(["extended"] if special else [])}
-    below, driver = driver_text(needed | ({"average", "spread"} if "Averaged" in needed else set()))
+    equations = f"EQUATIONS = Equations(\n    globals(),\n{_code(program, signs, flow=flow)})\n"
+    kinds = {_KINDS[b.kind] for b in program.blocks}
+    has = {"axes": bool(program.axes), "arrays": program.arrays is not None, "flow": flow, "signs": bool(signs),
+           "laws": any(f.startswith("def lawful") for f in functions), "late": any(map(_has_laws, functions)),
+           "nonlinear": "nonlinear" in kinds, "linear": "linear" in kinds, "counting": any(a.counting for a in program.axes),
+           "fields": any(a.fields > 1 for a in program.axes), "marks": any(map(_has_marks, functions))}
+    needed = {*_names_in(equations), *re.findall(r"\w+(?=\()", template.text), *(["extended"] if special else []),
+              *(["average", "spread", "follow"] if any(not a.summed for a in program.axes) else [])}
+    below, driver = driver_text(needed, has)
     wrapped = f"\n\n\n{', '.join(special)}{','*(len(special) == 1)} = map(extended, ({', '.join(special)},))" if special else ""
     own_page = {
         **dict.fromkeys(PLACES, ""), "start": "{}", "imports": "\n".join(_merge_imports([*below, *imports])),
@@ -71,8 +79,8 @@ def render(system: Any, points: Sequence[Point], *, start: Numbers | None = None
 
 
 @lru_cache(maxsize=32)
-def _statements() -> tuple[tuple[str, ...], dict[str, str]]:
-    """The import lines of the driver, and the text of each of its definitions."""
+def _statements(has: frozenset[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The import lines of the driver, and the text of each of its definitions, without what is marked for files of another kind."""
     imports, texts = [], {}
     for module in _DRIVER:
         spec = find_spec(f"hermitex.systems.standalone.{module}")
@@ -80,33 +88,53 @@ def _statements() -> tuple[tuple[str, ...], dict[str, str]]:
         source = get(spec.name) if spec is not None and get else None
         if source is None:
             raise HermitexError(f"export: the source of the driver ({module}) is not installed, and a file is made from it")
-        lines = source.split("\n")
+        lines = dict(enumerate(source.split("\n"), start=1))
+        for node in ast.walk(ast.parse(source)):
+            mark = isinstance(node, ast.stmt) and re.search(r"  # if (\w+)(.*)", lines.get(node.lineno, ""))
+            for k in range(node.lineno, node.end_lineno + 1) if mark and mark[1] not in has else ():
+                lines.pop(k, None)
+        lines = {k: re.sub(r"  # if \w+(: )?", lambda m: "  # " if m[1] else "", line) for k, line in lines.items()}
         for node in ast.parse(source).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 imports += [ast.unparse(node)] if "hermitex" not in ast.unparse(node) else []
             elif not isinstance(node, ast.Expr):
                 target = getattr(node, "target", None) or getattr(node, "targets", [None])[0]
                 name = getattr(node, "name", "") or getattr(target, "id", "")
-                texts[name] = "\n".join(lines[node.lineno - 1:node.end_lineno])
+                texts[name] = "\n".join(lines[k] for k in range(node.lineno, node.end_lineno + 1) if k in lines)
     return tuple(imports), texts
 
 
-def driver_text(needed: Iterable[str]) -> tuple[list[str], str]:
+def driver_text(needed: Iterable[str], has: Mapping[str, bool]) -> tuple[list[str], str]:
     """(import lines, text) of the definitions of the driver that are needed, directly or by another.
 
-    >>> driver_text({"nothing"})[1].splitlines()[0]
-    'def nothing(s, quad):'
+    A statement of the driver that ends with a comment "if WORD" is only in files that have that: {word: whether}.
+
+    >>> driver_text({"nothing"}, {})[1].splitlines()[0]
+    'def nothing(*given):'
     """
-    imports, texts = _statements()
+    imports, texts = _statements(frozenset(word for word, found in has.items() if found))
     words = {name: _names_in(text) for name, text in texts.items()}
     taken, left = set[str](), set(needed) & set(texts)
     while left:
         taken |= left
         left = set().union(*(words[n] for n in left)) & set(texts) - taken
-    text = "\n\n\n".join(t for n, t in texts.items() if n in taken)
+    first = [t for n, t in texts.items() if n in taken and not t.startswith(("def ", "class "))]
+    text = "\n\n\n".join(["\n".join(first), *(t for n, t in texts.items() if n in taken and t not in first)])
     used = set(re.findall(r"\w+", text)) | {"sys"}
     lines = [line for line in imports if set(re.findall(r"\w+", line.rpartition("import ")[2])) & {*used, "np"}]
-    return lines, re.sub(r"  # (type: ignore|noqa)[^\n]*", "", text)
+    return lines, re.sub(r"  # (type: ignore|noqa)[^\n]*", "", text).strip("\n")
+
+
+def _has_marks(text: str) -> bool:
+    """Whether break points or narrow places of an average shape its nodes."""
+    return any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "spread" and (n.args[1].elts or n.args[2].elts)
+               for n in ast.walk(ast.parse(text)))
+
+
+def _has_laws(text: str) -> bool:
+    """Whether the observables hold what a law asks of the unknowns."""
+    return text.startswith("def observables") and any(isinstance(n, ast.Constant) and str(n.value).startswith(LAW)
+                                                      for n in ast.walk(ast.parse(text)))
 
 
 def _names_in(text: str) -> set[str]:
@@ -136,23 +164,24 @@ def _taken_names(own: str) -> frozenset[str]:
     return frozenset(used | options - {"lam"} | {"help"})
 
 
-def _split_module(source: str) -> tuple[list[str], list[str], list[str]]:
-    """Import lines, the helpers that are used at any remove, and the functions of a generated module."""
-    tree, lines = ast.parse(source), source.split("\n")
+def _split_module(program: Any, *, flow: bool) -> tuple[list[str], list[str], list[str], dict[str, int]]:
+    """Import lines, the helpers that are used at any remove, the functions of a generated module that a file needs, and signs."""
+    tree, lines = ast.parse(program.source), program.source.split("\n")
     texts: dict[str, str] = {}
     for node in tree.body:
         names = [getattr(node, "name", ""), *(getattr(t, "id", "") for t in getattr(node, "targets", ()))]
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-        texts |= {n: "\n".join(lines[first - 1:node.end_lineno]) for n in names if n}
+        texts |= {n: "\n".join(lines[node.lineno - 1:node.end_lineno]) for n in names if n}
     imports = [ast.unparse(n) for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
-    results = [n for n in texts if n in _FORMULAS or n.startswith("block_")]
-    used, left = set(results), list(results)
+    blocks = {f"block_{k}": _members(b) for k, b in enumerate(program.blocks, start=1)}
+    wanted = {"tables", "lawful", "observables", *(["right_hand_sides"] if flow else blocks)}  # the blocks are the map, too
+    functions = shortened({n: t for n, t in texts.items() if n in wanted}, blocks)
+    used, left = set[str](), list(functions.values())
     while left:
-        found = _names_in(texts[left.pop()]) & set(texts) - used
+        found = _names_in(left.pop()) & set(texts) - used
         used |= found
-        left += found
-    own = used - set(results) - {"average", "spread"}  # which are those of the driver
-    return imports, [texts[n] for n in texts if n in own], [texts[n] for n in results]
+        left += [texts[n] for n in found]
+    own = used - {"average", "spread"}  # which are those of the driver
+    return imports, [texts[n] for n in texts if n in own], list(functions.values()), signs_of(texts.get("lawful", ""))
 
 
 def _merge_imports(lines: Sequence[str]) -> list[str]:
@@ -241,29 +270,33 @@ def _tuple(names: Iterable[Any]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def _code(program: Any, *, flow: bool) -> str:
+def _code(program: Any, signs: Mapping[str, int], *, flow: bool) -> str:
     """The fields of `Equations`."""
     def block(b: Any) -> str:
-        kind = "nonlinear" if b.kind == "root" else b.kind
-        torn = b.torn if kind == "nonlinear" else b.unknowns
-        fields = [f'"{kind}"', _tuple(torn), _tuple(u not in program.implicit for u in torn)]
-        return f"        Block({', '.join(fields + ([_tuple(b.members)] if kind == 'nonlinear' and b.members else []))}),\n"
+        kind, members = _KINDS[b.kind], _members(b)
+        fields = [f'"{kind}"', _tuple(b.torn if kind == "nonlinear" else b.unknowns), *([_tuple(members)] if members else [])]
+        return f"        Block({', '.join(fields)}),\n"
 
     ends = dict.fromkeys(program.positive, (0.0, np.inf)) | dict(program.domain)
     axes = "".join(f"({literal(a.identifier)}, {literal(_kind(program, a))}), " for a in program.axes)
     fields = [f"    {_tuple(program.parameters)},\n    {_tuple(program.unknowns)},\n",
               f"    (\n{''.join(map(block, program.blocks))}    ),\n" if program.blocks and not flow else "",
-              "    roots=nonlinear,\n" if any(b.kind in ("nonlinear", "root") for b in program.blocks) else "",
-              f"    axes=({axes.rstrip()}),\n    chunk=Averaged,\n" if axes else "",
+              f"    implicit={_tuple(sorted(program.implicit))},\n" if program.implicit else "",
+              f"    signs={{{', '.join(f'{literal(n)}: {v}' for n, v in signs.items())}}},\n" if signs else "",
+              f"    axes=({axes.rstrip()}),\n" if axes else "",
               f"    ends={_domain(ends)},\n" if ends else "",
-              f"    start={{{_values(program.start)}}},\n" if program.start else "",
-              f"    notes=(\n{''.join(f'        {literal(n)},' + chr(10) for n in program.notes)}    ),\n" if program.notes else ""]
+              f"    start={{{_values(program.start)}}},\n" if program.start else ""]
     if program.arrays is not None:
         rows = ((literal(e.letter), literal(e.array), _tuple(e.places), _tuple(e.indices), str(e.first), str(e.terms))
                 for e in program.arrays.entries)
         entries = "".join(f"        ({', '.join(row)}),\n" for row in rows)
-        fields += [f"    arrays=(\n{entries}    ),\n    lay_out=lay_out,\n"]
+        fields += [f"    arrays=(\n{entries}    ),\n"]
     return "".join(fields)
+
+
+def _members(block: Any) -> tuple[str, ...]:
+    """The unknowns that a block eliminates."""
+    return block.members if _KINDS[block.kind] == "nonlinear" else ()
 
 
 def _kind(program: Any, axis: Any) -> str:

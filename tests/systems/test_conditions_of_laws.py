@@ -127,6 +127,18 @@ def test_one_point_beyond_the_range_leaves_the_others_of_a_file(tmp_path: Path) 
         system.export(tmp_path / "s.py", reference={"b": 1.5})
 
 
+def test_a_file_judges_a_law_in_an_unknown(tmp_path: Path) -> None:
+    """Beyond the range of the law there is no solution, and the law is no column of the table."""
+    a, law = Symbol("a", positive=True), Bernoulli("w", 2*q)
+    hx.System({q: a/(4 + 2*hx.E(tanh(law)))}).export(tmp_path / "s.py", a=1)
+    done = subprocess.run([sys.executable, tmp_path / "s.py", "--a", "1,4"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "Bernoulli needs 0 <= 2*q <= 1, not 1.3" in done.stderr
+    assert [row.split()[1] for row in done.stdout.splitlines()] == ["q", "0.21484579", "nan"]
+    hx.Flow({q: hx.E(tanh(law)) - a}, start={q: 0.1}).export(tmp_path / "f.py", a=0.2, t=0.1)
+    path = subprocess.run([sys.executable, tmp_path / "f.py", "--a=0.2", "--t=3"], capture_output=True, text=True, check=False)
+    assert path.returncode == 1 and "Bernoulli needs 0 <= 2*q <= 1" in path.stderr and "law" not in path.stdout
+
+
 def test_a_geometric_law_at_the_end_of_its_range() -> None:
     kernel = hx.compile(hx.E(tanh(Geometric("x", b))), tolerance=1e-10)
     assert kernel(b=1) == pytest.approx(np.tanh(1), rel=1e-15)

@@ -119,7 +119,7 @@ def test_a_file_that_fails_its_own_self_test_is_not_written(tmp_path, monkeypatc
     system, points = written("ridge")
     (tmp_path / "solver.py").write_text("old")
     right = export.render
-    for before, after in [("V = 1/t0", "V = 1.0001/t0"), ("def block_1", "import hermitex\n\n\ndef block_1")]:
+    for before, after in [("V_again = 1/t0", "V_again = 1.0001/t0"), ("def block_1", "import hermitex\n\n\ndef block_1")]:
         monkeypatch.setattr(export, "render", lambda *a, b=before, c=after, **k: right(*a, **k).replace(b, c))
         with pytest.raises(HermitexError, match=r"^export: the file fails its own self-test, nothing was written: .*$"):
             system.export(tmp_path / "solver.py", reference=points)
@@ -169,7 +169,7 @@ def test_an_interrupt_is_one_line(ridge_file):
 
 def test_a_planted_error_fails_the_self_test(ridge_file, tmp_path):
     text = ridge_file.read_text()
-    for before, after in [("V = 1/t0", "V = 1.0001/t0"), ('mhat = s["mhat"]', 'mhat = s["m"]')]:
+    for before, after in [("V_again = 1/t0", "V_again = 1.0001/t0"), ('s["mhat"]', 's["m"]')]:
         assert before in text
         (tmp_path / "wrong.py").write_text(text.replace(before, after))
         done = run(tmp_path / "wrong.py", "--selftest")

@@ -39,76 +39,55 @@ def first_guess(text):
         raise argparse.ArgumentTypeError(f"{text[:60]!r}: a start is UNKNOWN=NUMBER,UNKNOWN=NUMBER") from None
 
 
-def deviation(solve, reference):
-    """The largest deviation from the reference points, relative; values below 1e-6 count as 1e-6."""
-    return float(np.max([0.0 if str(found[n]) == str(v) else abs(found[n] - v)/max(abs(v), 1e-6)
-                         for given, expected in reference for found in [solve(**given)] for n, v in expected.items()]))
-
-
-def solved_or_nan(solve, given):
-    """0 and the values; where some points failed, 1 and nan at these, and what failed is said; where all did, NotSolved."""
-    try:
-        return 0, solve(**given)
-    except NotSolved as error:
-        good = np.asarray(error.converged)
-        if not good.any():
-            raise
-        print(error, file=sys.stderr)
-        shown = {n: np.where(good.reshape(good.shape + (1,)*(v.ndim - good.ndim)), v, np.nan) for n, v in error.values.items()
-                 if n not in ("t", "error", "converged")}
-        return 1, {n: shown.get(n, v) for n, v in error.values.items()}
-
-
-def command(solve, code, reference, doc, argv=None):
+def command(solve, selftest, points, code, doc, argv=None):
     """Print the self-test or a table, what failed as nan; exit 0, 1 if something failed, or 2 for what is no input."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0].replace("%", "%%"), conflict_handler="resolve",
                                      allow_abbrev=False)
-    every, defaults = solve.__code__, solve.__kwdefaults__
-    timed = "t" in every.co_varnames[:every.co_argcount + every.co_kwonlyargcount]
-    words = dict(zip([*code.parameters, *dict.fromkeys(e[1] for e in code.arrays if e[1])], every.co_varnames))
+    words = dict(zip([*code.parameters, *dict.fromkeys(e[1] for e in code.arrays if e[1])], solve.__code__.co_varnames))
+    words["t"] = "t"  # if flow
     for name, word in words.items():  # the options are the keywords of `solve`
         also = ["--lam"] if name == "lamda" and "lam" not in words else []
         parser.add_argument(f"--{word}", *also, dest=word, type=values, action="append", metavar="VALUES")
-    for name, kind, told in (("t", values, "times to report; or one, to reach"), ("start", first_guess, "UNKNOWN=NUMBER,..."),
-                             ("tolerance", float, "relative"), ("budget", float, "CPU seconds"),
-                             ("method", str, "newton, or iterate: the map itself"), ("damping", float, "of iterate")):
-        if name in defaults or (name == "t" and timed):
-            parser.add_argument(f"--{name}", type=kind, default=defaults.get(name), help=told)
+    for name, default in solve.__kwdefaults__.items():
+        kind = {"start": first_guess, "method": str}.get(name, float)
+        parser.add_argument(f"--{name}", type=kind, default=default, help="UNKNOWN=NUMBER,..." if name == "start" else f"{default}")
     parser.add_argument("--selftest", action="store_true", help="solve the reference points and compare")
     parser.add_argument("--json", action="store_true", help="print JSON, a list for each quantity")
     given = vars(parser.parse_args(argv))
-    selftest, as_json = given.pop("selftest"), given.pop("json")
+    testing, as_json, status = given.pop("selftest"), given.pop("json"), 0
     try:
-        if selftest:
-            worst = deviation(solve, reference)
-            print(f"selftest: {len(reference)} points, largest deviation {worst:.1e}: {'passed' if worst <= 1e-9 else 'FAILED'}")
+        if testing:
+            worst = selftest()
+            print(f"selftest: {points} points, largest deviation {worst:.1e}: {'passed' if worst <= 1e-9 else 'FAILED'}")
             return 0 if worst <= 1e-9 else 1
-        missing = [word for word in [*words.values(), *["t"]*timed] if given[word] is None]
-        if missing or any(len(given[word]) > 1 for word in words.values()):
-            raise ValueError(f"give a value for {', '.join('--' + n for n in missing)}, or --selftest" if missing else
-                             f"--{next(w for w in words.values() if len(given[w]) > 1)} has two values; give it once")
-        given |= {word: given[word][0] for word in words.values()}
-        total = int(np.prod([float(given[words[n]].size) for n in code.parameters]))
-        if total > MOST:
-            raise ValueError(f"the grid has {total} points, at most {MOST} fit")
-        points, before = {}, 1
-        for n in code.parameters:  # the last one runs first
-            v = given[words[n]]
-            points[n] = np.tile(np.repeat(v, total//(before*v.size)), before)
-            before *= v.size
-        status, found = solved_or_nan(solve, given | {words[n]: v for n, v in points.items()})
+        if missing := [f"--{w}" for w in words.values() if given[w] is None]:
+            raise ValueError(f"give a value for {', '.join(missing)}, or --selftest")
+        if twice := [f"--{w}" for w in words.values() if len(given[w]) > 1]:
+            raise ValueError(f"{twice[0]} has two values; give it once")
+        given |= {w: given[w][0] for w in words.values()}
+        columns = [given[words[n]] for n in code.parameters]
+        if (total := np.prod([float(v.size) for v in columns])) > MOST:
+            raise ValueError(f"the grid has {total:.0f} points, at most {MOST} fit")
+        grid = dict(zip(code.parameters, map(np.ravel, np.meshgrid(*columns, indexing="ij"))))  # the last one runs first
+        found = solve(**given | {words[n]: v for n, v in grid.items()})
     except NotSolved as error:
-        print(f"selftest: {len(reference)} points: FAILED, {error}" if selftest else error, file=None if selftest else sys.stderr)
-        return 1
+        good, status = np.asarray(error.converged), 1
+        if testing or not good.any():
+            print(f"selftest: {points} points: FAILED, {error}" if testing else error, file=None if testing else sys.stderr)
+            return 1
+        print(error, file=sys.stderr)
+        whole = {"error", "converged"}
+        whole.add("t")  # if flow
+        found = {n: v if n in whole else np.where(good.T, np.transpose(v), np.nan).T for n, v in error.values.items()}
     except ValueError as error:
         parser.error(str(error))
-    times = np.size(found.get("t", 0))
-    found = {n: np.repeat(v, times) for n, v in points.items()} | {n: np.tile(v, total) if n == "t" else np.ravel(v) if
-             np.size(v) == total*times else np.repeat(v, times) for n, v in found.items()}
+    times, found["t"] = np.size(found["t"]), np.tile(found["t"], int(total))  # if flow
+    found = {n: v if np.size(v) == total*times else np.repeat(v, times) for n, v in (grid | found).items()}  # if flow
+    found = {n: np.ravel(v).tolist() for n, v in (grid | found).items()}
     if as_json:
-        print(json.dumps({n: [v if np.isfinite(v) else None for v in np.atleast_1d(v).tolist()] for n, v in found.items()}))
+        print(json.dumps({n: [v if np.isfinite(v) else None for v in column] for n, column in found.items()}))
         return status
-    table = [list(found), *([f"{v:.8g}" for v in row] for row in zip(*map(np.atleast_1d, found.values())))]
+    table = [list(found), *([f"{v:.8g}" for v in row] for row in zip(*found.values()))]
     widths = [max(map(len, column)) for column in zip(*table)]
     print("\n".join("  ".join(v.rjust(w) for v, w in zip(row, widths)) for row in table))
     return status
@@ -117,18 +96,17 @@ def command(solve, code, reference, doc, argv=None):
 def run(main):
     """`main` and its exit status; what keeps it from its end is said in one line."""
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    status, said = 2, "standard output: it is closed\n"
     try:
-        if sys.stdout is None:
-            raise OSError("it is closed")
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal has not
-        status = main()
-        sys.stdout.flush()
-        return status
-    except (KeyboardInterrupt, OSError) as error:
-        silent = isinstance(error, BrokenPipeError)  # the reader has what it wanted
-        if sys.stdout:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to be written
-        interrupted = isinstance(error, KeyboardInterrupt)
-        print("" if silent else "interrupted" if interrupted else f"standard output: {getattr(error, 'strerror', 0) or error}",
-              end="\n"*(not silent), file=sys.stderr)
-        return 0 if silent else 130 if interrupted else 2
+        if sys.stdout is not None:
+            sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal has not
+            status, said = main(), ""
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        status, said = 130, "interrupted\n"
+    except OSError as error:  # of a pipe: the reader has what it wanted
+        status, said = (0, "") if isinstance(error, BrokenPipeError) else (2, f"standard output: {error.strerror or error}\n")
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to be written
+    sys.stderr.write(said)
+    return status

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from hermitex.systems.standalone.solving import EVERYWHERE, SECONDS, Chunk, answered, nothing, read_points
+from hermitex.systems.standalone.solving import SECONDS, Chunk, answered, nothing, read_points, violated
 
 SUBSTEPS = np.array([2, 4, 6, 8, 10, 12, 14, 16])  # of the midpoint rule: order 16 in the step
 
@@ -51,32 +51,32 @@ def flow_points(code, numbers, start, t, tolerance, budget=None):
     if missing := [u for u in names if u not in start]:
         raise ValueError(f"solve: where does {', '.join(missing)} start? Give --start {missing[0]}=NUMBER")
     numbers, guess, why, shape = read_points(code, numbers, start)
-    until, ends = SECONDS() + (np.inf if budget is None else budget), np.array([code.ends.get(u, EVERYWHERE) for u in names])
-    found, error = {}, np.full(len(why), np.inf)
+    until, found, error = SECONDS() + (np.inf if budget is None else budget), {}, np.full(len(why), np.inf)
+    look, renew = (code.functions.get(name, nothing) for name in ("observables", "follow"))
     for i in np.flatnonzero(why == ""):
-        one, runs = ({n: v[i:i + 1] if v.shape == (len(why),) and n in (*code.parameters, *names) else v for n, v in given.items()}
-                     for given in (numbers, guess)), []
         with np.errstate(all="ignore"):
-            chunk = (code.chunk or Chunk)(code, *one, 1, until)
-            begin = np.array([np.ravel(chunk.first(u)) for u in names])
-            path, level = np.array([begin]), 0
+            c = Chunk(code, numbers, guess, [i], len(why), until)
+            begin, ends, level, runs = c.first(names), np.concatenate(c.ends(names), 1), 0, []
+            path = np.array([begin])
             while level < 5 and not error[i] <= tolerance:
                 for x, s in zip(path[[0, -1]], times[[0, -1]]):  # the nodes suit where the flow starts and where it ends
-                    chunk.follow(np.array([x[names.index(u)] if u in names else [s] for u in code.unknowns]), level)
+                    renew(c, np.array([x[names.index(u)] if u in names else [s] for u in code.unknowns]), level)
                 for other in (False, True):
-                    s, quad = chunk.begin(other)
+                    s, quad = c.begin(other)
 
-                    def rate(t, x, chunk=chunk, s=s, quad=quad):
-                        state = chunk.put(s, (*names, "t"), [*np.clip(x, ends[:, :1], ends[:, 1:]), [t]])
-                        return chunk.row(code.functions["right_hand_sides"](state, quad), "rhs/", names)
+                    def rate(t, x, c=c, s=s, quad=quad, ends=ends):
+                        state = c.put(s, (*names, "t"), [*np.clip(x, ends[:, :1], ends[:, 1:]), [t]])
+                        return c.row(code.functions["right_hand_sides"](state, quad), names, "rhs/")
 
                     path, why[i] = integrated(rate, times, begin, ends, max(tolerance/(300 if other else 30), 1e-15), until)
-                    look = code.functions.get("observables", nothing)
-                    seen = [look(chunk.put(s, (*names, "t"), [*x, [t]]), quad) for t, x in zip(times, path)]
+                    seen = [look(c.put(s, (*names, "t"), [*x, [t]]), quad) for t, x in zip(times, path)]
                     runs.append(path[..., 0].T)
-                    values = dict(zip(names, path[..., 0].T)) | {n: np.ravel([np.ravel(o[n])[0] for o in seen]) for n in seen[0]}
+                values = dict(zip(names, runs[-1])) | {n: np.ravel([np.ravel(o[n])[0] for o in seen]) for n in seen[0]}
                 size = np.maximum(np.abs(runs[-1]), 1e-6)
                 error[i], level = np.max(np.nan_to_num(np.abs(runs[-1] - runs[-2])/size, nan=np.inf)), level + 1
+        laws = violated({n: values.pop(n) for n in list(values) if n.startswith("law [")}, times)  # if late
+        if np.any(laws != ""):  # if late
+            error[i], why[i] = np.inf, laws[laws != ""][0]
         for n, v in values.items():
             found.setdefault(n, np.full((len(why), len(times)), np.nan))[i] = v
     why = np.where((why == "") & ~(error <= tolerance), [f"its error is {e:.1e}" for e in error], why)
