@@ -38,11 +38,14 @@ _MEANS = np.array([NODE[:, None]**np.arange(3) @ np.linalg.inv([[1, k, k*k + 1/1
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """For each bin the cells that meet it and P(bin | cell): bin k is below edge k, the last above all edges; sides of the grid."""
+    """P(bin | cell), a row for each bin and cell of all axes but the last, the last axis along the columns; sides of the grid.
+
+    Bin k is below edge k, the last above all edges.
+    """
 
     sides: tuple[Array, ...]
     edges: Array
-    bins: tuple[tuple[Array, Array], ...]
+    table: csr_array
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,15 +57,15 @@ class Histogram:
         """The width of the cells along each axis."""
         return np.array([x[1] - x[0] for x in self.sides])
 
-    def sparse(self, k: int) -> csr_array:
-        """P(bin k | cell) over the grid, the last axis along the columns."""
-        cells, chance = self.bins[k]
-        rows, columns = np.divmod(cells, self.shape[-1])
-        return csr_array((chance, (rows, columns)), shape=(int(np.prod(self.shape[:-1])), self.shape[-1]))
+    def rows(self, bins: range) -> csr_array:
+        """The part of the table of some bins that follow each other."""
+        each = int(np.prod(self.shape[:-1]))
+        return self.table[each*bins.start:each*bins.stop]
 
     def centres(self, k: int) -> Array:
         """The centres of the cells that meet bin k, (n, r)."""
-        places = np.unravel_index(self.bins[k][0], self.shape)
+        row, column = self.rows(range(k, k + 1)).tocoo().coords
+        places = np.unravel_index(row*self.shape[-1] + column, self.shape)
         return np.stack([x[i] for x, i in zip(self.sides, places, strict=True)], axis=1)
 
 
@@ -138,8 +141,7 @@ def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[
               folded: Sequence[int] = ()) -> Histogram:
     """The histogram of g(R u) over cells of u, those with u_i > 0 where g is even in u_i along the `folded` axes."""
     found = cell_planes(g, R, widths, folded, edges)
-    cells = int(np.prod([len(x) for x in found.sides]))
-    return Histogram(found.sides, edges, _sorted(_bin_chances(found, edges), cells, len(edges) + 1))
+    return Histogram(found.sides, edges, _table(_bin_chances(found, edges), [len(x) for x in found.sides], len(edges) + 1))
 
 
 def cell_planes(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float] | Array, folded: Sequence[int] = (),
@@ -240,13 +242,14 @@ def uniform_sums(x: Array, widths: Array) -> Array:
     return np.asarray(np.clip(total/(factorial(r)*np.prod(widths, axis=0)), 0.0, 1.0))
 
 
-def _sorted(shared: tuple[Array, Array, Array], cells: int, bins: int) -> tuple[tuple[Array, Array], ...]:
+def _table(shared: tuple[Array, Array, Array], shape: Sequence[int], bins: int) -> csr_array:
     """Bin by bin, what falls together summed."""
     cell, k, chance = shared
-    key, back = np.unique(k.astype(np.int64)*cells + cell, return_inverse=True)
+    *first, last = shape
+    rows = bins*int(np.prod(first))
+    key, back = np.unique(k.astype(np.int64)*int(np.prod(shape)) + cell, return_inverse=True)
     chance = np.bincount(back, weights=chance, minlength=len(key))
-    cut = np.searchsorted(key, cells*np.arange(bins + 1))
-    return tuple((key[a:b] % cells, chance[a:b]) for a, b in pairwise(cut))
+    return csr_array((chance, key % last, np.searchsorted(key, last*np.arange(rows + 1))), shape=(rows, last))
 
 
 def cell_weights(x: Array, h: float) -> csr_array:

@@ -30,6 +30,7 @@ _BINS, _COARSE = {2: 200, 3: 64}, {2: 1.7, 3: 1.0}  # of F; how much wider the c
 _DEAR = {2: 12.0, 3: 25.0}  # prod_i V_i^(-1/2) above which the nodes become coarser
 _LEVELS, _RUN = 3, 4  # of Romberg's rule, which takes 2^2 bins together on its last
 _SHARED = 1e-9  # symmetries hold to the rounding of their products
+_ENTRIES = 200_000  # of an array of bins: 1.6 MB, which a cache of a processor holds
 _SEEN, _NEAREST = 12.0, {2: 1e-3, 3: 2e-2}  # sqrt(V) from a field; the least V of cells for single fields
 
 
@@ -123,10 +124,11 @@ class BinnedOutput(Output):
 
     def table(self, frame: Frame, v: Array, fineness: float, count: int) -> Histogram:
         """The histogram over cells of this frame; its width changes by steps, so that it can be kept."""
-        h = _CELL[self.r]*fineness**(4 - self.r)*scale_rung(np.sqrt(v))  # cells of a plane are cheap against bins and fields
+        beside = 0.999  # what is hardly known, V = 1 - 2e-4, and what is unknown share their cells: one table serves slopes at zero
+        h = _CELL[self.r]*fineness**(4 - self.r)*scale_rung(beside*np.sqrt(v))  # cells of a plane are cheap against bins and fields
         half = bool(frame.odd)
         folded = [i for i in range(self.r) if tuple(-1 if i == j else 1 for j in range(self.r)) in frame.even]
-        key = (np.round(frame.R, 9).tobytes(), h.tobytes(), count, half, *folded)
+        key = ((np.round(frame.R, 9) + 0.0).tobytes(), h.tobytes(), count, half, *folded)  # -0.0 + 0.0 is 0.0
         if key not in self._kept:
             for old in [k for k in self._kept if isinstance(k[0], bytes)][:-3]:
                 del self._kept[old]
@@ -178,31 +180,28 @@ class BinnedOutput(Output):
         shared = [G for G in (*self.even, *self.odd) if np.abs(G @ M - M @ G).max() < _SHARED]
         return np.mean([G @ F @ G.T for G in shared], axis=0) if shared else F
 
-    def _runs(self, count: int, half: bool) -> Iterator[list[int]]:
+    def _runs(self, count: int, half: bool) -> Iterator[range]:
         """Places of bins that belong together; the parts beyond the first edge and the last are alone."""
         lengths = [len(run) - 1 for run in self.edges(count, half)]
         at = 1
         if not half:
-            yield [0]
+            yield range(1)
         for n in lengths:
-            yield list(range(at, at + n))
+            yield range(at, at + n)
             at += n
-        yield [at]
+        yield range(at, at + 1)
 
     @staticmethod
-    def _grouped(moments: _BinMoments, run: list[int], weight: Array) -> Iterator[tuple[int, Array]]:
-        """(0, F of each bin), (1, F of each pair), (2, F of each quadruple); of a bin that is alone all agree."""
-        sums: list[Any] = [0.0]*_LEVELS
+    def _grouped(moments: _BinMoments, run: range, weight: Array) -> Iterator[tuple[int, Array]]:
+        """(0, F of each bin), (1, F of each pair), (2, F of each quadruple), summed; of a bin that is alone all agree."""
         least = 1e-11  # a bin with less probability at a field adds nothing to F
-        for n, k in enumerate(run):
-            part = moments.of(k)
-            F = sum_outer_products(part[1:], part[0], weight, least)
-            yield 0, F
-            for level in range(1, _LEVELS):
-                sums[level] = sums[level] + part
-                if len(run) == 1 or (n + 1) % 2**level == 0:
-                    yield level, F if len(run) == 1 else sum_outer_products(sums[level][1:], sums[level][0], weight, least)
-                    sums[level] = 0.0
+        step = 2**(_LEVELS - 1)*max(1, moments.at_once//2**(_LEVELS - 1))
+        for start in range(run.start, run.stop, step):
+            part = moments.of(range(start, min(start + step, run.stop)))
+            for level in range(_LEVELS):
+                if level and len(run) > 1:
+                    part = part.reshape(len(part), -1, 2, *part.shape[2:]).sum(axis=2)
+                yield level, sum_outer_products(part[1:], part[0], weight, least)
 
     # -- samples --------------------------------------------------------------------------------------------------------
     def g_out(self, y: Array, omega: Array, V: Array) -> Array:
@@ -236,9 +235,13 @@ class _BinMoments:
                 p, slope = p + part, slope + part*t/s
             self.factors.append(((p @ B).T, (slope @ B).T))
 
-    def of(self, k: int) -> Array:
-        """(P_k, dP_k/domega_1, ...), as the first axis."""
+    @property
+    def at_once(self) -> int:
+        """How many bins fit into one array."""
+        return _ENTRIES//(int(np.prod(self.table.shape[:-1]))*self.factors[-1][0].shape[1])
+
+    def of(self, bins: range) -> Array:
+        """(P_k, dP_k/domega_1, ...), as the first axis, and the bins as the second."""
         *first, (last, _) = self.factors
-        checkpoint("iterating the state evolution", 2*len(self.factors)*last.shape[1]*sum(p.size for p, _ in first))
-        found = contracted(self.table.sparse(k), (1, *self.table.shape[:-1]), self.factors)  # a bin meets few of the cells
-        return np.array([part[0] for part in found])
+        checkpoint("iterating the state evolution", 2*len(bins)*len(self.factors)*last.shape[1]*sum(p.size for p, _ in first))
+        return np.array(contracted(self.table.rows(bins), (len(bins), *self.table.shape[:-1]), self.factors))
