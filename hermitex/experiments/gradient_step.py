@@ -2,8 +2,8 @@ r"""W <- W + (eta/p) u_i (1/n_B) sum_mu R_mu sigma'(w_i.x_mu) x_mu: one or more 
 
 The network is f(x) = a.sigma(Wx)/sqrt(p) with a = u/sqrt(p), eta = eta_tilde d, and R = y - f its residual. The result is
 read as spiked features: v along (1/n_B) sum R x (after several steps along sum_i u_i times the change of row i), r the mean of
-the rows along u v^T, c the mean square of what is left. After several steps of K letters the spike of each is the mean of its rows in the
-span of the letters' mean changes.
+the rows along u v^T, c the mean square of what is left. After several steps of K letters the spike of each is the mean of its
+rows in the span of the letters' mean changes.
 """
 
 from __future__ import annotations

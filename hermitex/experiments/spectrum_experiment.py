@@ -52,7 +52,8 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     rows, measured = [], []
     for seed in chosen:
         rng = np.random.default_rng(seed)
-        layer = Layer(law.r*np.array(law.letters.u)[:, None], np.zeros((1, 1)), law.letters.c or [law.c]*len(law.letters.u))
+        norms = np.array(law.letters.c or [law.c]*len(law.letters.u))
+        layer = Layer(law.r*np.array(law.letters.u)[:, None], np.zeros((1, 1)), norms)
         features = spiked(values_of, layer, d=d, p=p, rng=rng, kind=law.rows, fractions=law.fractions, biases=law.letters.b)
         phi = features(rng.standard_normal((n, d)))  # already over sqrt(p)
         values = np.linalg.svd(phi, compute_uv=False)**2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -189,7 +188,7 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
 
         if vocabulary is None:
             return SeveralSteps(*pair, steps)
-        return replace(StepsOfLetters.of(*pair, vocabulary, fractions, norms, biases=biases), steps=steps)
+        return StepsOfLetters.taken(steps, *pair, vocabulary, fractions, norms, biases=biases)
     if vocabulary is not None:
         from hermitex.theories.vocabulary import VocabularyOneStep
 

@@ -51,13 +51,14 @@ class LettersInSpan(VocabularyOneStep):
         def table(names: list[str]) -> Array:
             return np.stack([np.broadcast_to(numbers[n], shape) for n in names], axis=-1)
 
-        return Layer(*(np.stack([table(row) for row in rows], axis=-2) for rows in (U, overlaps)), table(c))
+        spikes, along = (np.stack([table(row) for row in rows], axis=-2) for rows in (U, overlaps))
+        return Layer(spikes, along, table(c))
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """As of a vocabulary, without the numbers that say the layer."""
         U, overlaps = layer_names(len(self.vocabulary), len(variables_of(self.g)), self.rank)
         own = {n for row in (*U, *overlaps) for n in row}
-        return super().described({n: v for n, v in fixed.items() if n not in own and n[:2] not in ("L_", "Q_")})
+        return super().described({n: v for n, v in fixed.items() if n not in own and n != "size" and n[:2] not in ("L_", "Q_")})
 
     def of_optimum(self, found: Any) -> str:
         return ""

@@ -16,8 +16,8 @@ approximation as after one step. Derived here by the rules of one step; agrees w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,6 @@ from hermitex.errors import BadInput, NoValue
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import Delta, z
 from hermitex.systems.system import System
 from hermitex.theories.directions import DirectedTarget, Target
@@ -36,6 +35,7 @@ from hermitex.theories.one_step import bias, made, overlaps, slopes
 from hermitex.theories.several_spikes import LettersInSpan
 from hermitex.theories.spike import OneStepFamily, require_ranges, spike
 from hermitex.theories.spike_span import (
+    LIFT,
     Layer,
     layer_numbers,
     letters_beside,
@@ -46,7 +46,7 @@ from hermitex.theories.spike_span import (
     spanned,
     variables_of,
 )
-from hermitex.theories.vocabulary import Letters
+from hermitex.theories.vocabulary import Letters, VocabularyOneStep
 
 Array = np.ndarray[Any, Any]
 _STEP = ("alpha0", "eta", "beta", "Delta")
@@ -81,9 +81,9 @@ class Path:
     @property
     def appears(self) -> tuple[int | None, ...]:
         """The step at which each direction appears, in a spike of some letter, counted from 1; None for one that does not."""
-        there = np.abs(self.cosine) > _NEW
-        return tuple(int(np.argmax(column)) + 1 if column.any() else None
-                     for column in (there if there.ndim == 2 else there.any(axis=1)).T)
+        there: Array = np.abs(self.cosine) > _NEW
+        columns: Array = there if there.ndim == 2 else np.any(there, axis=1)
+        return tuple(int(np.argmax(column)) + 1 if column.any() else None for column in columns.T)
 
     def __repr__(self) -> str:
         said = ", ".join(f"z{j}: {'never' if at is None else f'step {at}'}" for j, at in enumerate(self.appears, start=1))
@@ -122,21 +122,13 @@ class Stepping(OneStepFamily):
         return Path(overlap[alone], norm[alone], c[alone], gram, rank)
 
     def averages(self, U: Any, Gamma: Any, c: Any, Delta: float = 0.0) -> Solution:
-        """What a step needs of the layer: a_kl = E[kappa_l (h - F) mu_1^k], b_kj = E[mu_1^k h_1j] + lift_k, push, bend, heat.
-
-        lift_k = E[mu_1^k h_2]/sqrt(E g^2): beside it what vanishes at every kappa is 0 to digits of the target's size.
-        """
+        """What a step needs of the layer: a_kl = E[kappa_l (h - F) mu_1^k], b_kj = E[mu_1^k h_1j] + lift_k, push, bend, heat."""
         U, Gamma, c = (np.asarray(v, dtype=float) for v in (U, Gamma, c))
-        numbers = layer_numbers(Layer(U, Gamma, c), self.g) | {"Delta": Delta, "bias": 0.0, "size": self._size}
+        numbers = layer_numbers(Layer(U, Gamma, c), self.g) | {"Delta": Delta, "bias": 0.0}
         for k, (u, share, b) in enumerate(self.starts, start=1):
             numbers |= {f"u{k}": u, f"pi{k}": share, f"b{k}": b}
         system = step_averages(self.sigma, self.g, len(U), U.shape[1])
         return system.solve(system.accepted(numbers))
-
-    @cached_property
-    def _size(self) -> float:
-        """sqrt(E g^2), or 1 where that is 0."""
-        return float(evaluate(self.spike.coefficients["g_squared"], digits=14))**0.5 or 1.0
 
     def layers(self, alpha0: float, eta: float, beta: float, noise: float) -> list[Layer]:
         """The first layer after each step."""
@@ -192,6 +184,12 @@ class StepsOfLetters(Stepping, LettersInSpan):
     steps: int = 2
     NUMBERS: ClassVar[tuple[str, ...]] = ("alpha", "beta", "lam", "Delta", "alpha0", "eta", "dimension")
 
+    @classmethod
+    def taken(cls, steps: int, *structure: Any, **more: Any) -> StepsOfLetters:
+        """So many steps of what `VocabularyOneStep.of` takes."""
+        found = cls.of(*structure, **more)
+        return cls(**{f.name: getattr(found, f.name) for f in fields(VocabularyOneStep)}, steps=steps)
+
     def __post_init__(self) -> None:
         Stepping.__post_init__(self)
         LettersInSpan.__post_init__(self)
@@ -215,6 +213,9 @@ class StepsOfLetters(Stepping, LettersInSpan):
 
     def complete(self, numbers: dict[str, Array]) -> dict[str, Array]:
         """The numbers checked, with U_k, Gamma and c_k after the last step."""
+        if np.any(np.isinf(numbers.get("alpha0", 0.0))):  # what vanishes in the span of the spikes has no digits to solve for
+            raise BadInput("one-step: after several steps of a vocabulary alpha0 is finite; a large one, 1e8, is as the limit "
+                           "(.path takes inf)")
         layer = self.last_layers(numbers, self.rank)
         done = self.checked_numbers(numbers) | layer_numbers(layer, self.g)
         return {**done, "bias": np.zeros(())}
@@ -311,23 +312,23 @@ def step_averages(sigma: Activation, g: Target, count: int, rank: int) -> System
     a, moments, h1 = Letters(count, shifted=True, rank=rank), seen_beside(g, rank), slopes(g)
     mu_2, slope = a.family("mu2_"), a.family("slope")
     h, h2, F, residual = symbols("h h2 F R_2", real=True)
-    size = Symbol("size", positive=True)
 
     def K(x: Expr) -> Expr:
         return E(x, *a.kappas)
 
-    equations, where = {}, {**a.coefficients(sigma), **moments.names}
+    equations: dict[Symbol, Any] = {}
+    where: dict[Symbol, Expr] = {**a.coefficients(sigma), **moments.names}
     for k in a.each:
         steep = sigma.weak_derivative(a.field(k))
         where |= {mu_2[k]: E((z**2 - 1)*sigma(a.field(k)), z)/a.c[k], slope[k]: E(steep**2, z) - a.mu_1[k]**2}
         equations |= {Symbol(f"a{k}_{j}", real=True): K(x*(h - F)*a.mu_1[k]) for j, x in enumerate(a.kappas, start=1)}
-        equations |= {Symbol(f"b{k}_{j}", real=True): K(a.mu_1[k]*(f + h2/size)) for j, f in enumerate(h1, start=1)}
-        equations |= {Symbol(f"lift{k}", real=True): K(a.mu_1[k]*h2/size), Symbol(f"bend{k}", real=True): K((h - F)*mu_2[k]),
+        equations |= {Symbol(f"b{k}_{j}", real=True): K(a.mu_1[k]*f) for j, f in enumerate(h1, start=1)}
+        equations |= {Symbol(f"lift{k}", real=True): K(a.mu_1[k]*LIFT), Symbol(f"bend{k}", real=True): K((h - F)*mu_2[k]),
                       Symbol(f"heat{k}", real=True): K(residual*slope[k])}
     equations |= {Symbol(f"push_{k}{j}", real=True): K(residual*a.mu_1[k]*a.mu_1[j]) for k, j in a.pairs}
     where |= {h: moments.h, **dict(zip(h1, moments.h_1, strict=True)), h2: moments.squared + Delta,
               F: Add(*(a.pi[k]*a.u[k]*a.mu_0[k] for k in a.each)), residual: h2 - 2*h*F + F**2}
     unused = {*a.mu_22.values()}
     return System(equations, where={n: v for n, v in where.items() if n not in unused},
-                  parameters=[*a.spread, *a.u.values(), *a.pi.values(), *a.c.values(), *a.b.values(), bias, Delta, size,
+                  parameters=[*a.spread, *a.u.values(), *a.pi.values(), *a.c.values(), *a.b.values(), bias, Delta,
                               *letters_beside(moments)], name=f"A giant step of {sigma.name} on {g.name}")

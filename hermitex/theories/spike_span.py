@@ -7,16 +7,20 @@ which the term is no polynomial, so that the others drop out of the average; the
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from sympy import Add, Expr, S, Symbol, expand
 
 from hermitex.symbolic.activations import Activation
+from hermitex.symbolic.gaussian import E
+from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import normal, z
-from hermitex.theories.directions import Seen, Target, closed_or_node
+from hermitex.theories.directions import DirectedTarget, Seen, Target, closed_or_node
 
 Array = np.ndarray[Any, Any]
+LIFT, SIZE = Symbol("lift", real=True), Symbol("size", positive=True)
 _SPAN = 1e-12  # of the largest spike: what is left of one beside the others is rounding below it
 
 
@@ -36,7 +40,11 @@ def variables_of(g: Target) -> tuple[Symbol, ...]:
 
 
 def seen_beside(g: Target, rank: int) -> Seen:
-    """h, h_1 and E g^2 given kappa1, kappa2, ..., in Gamma1_1, ... and the L and Q of each order of variables."""
+    """h, h_1 + lift and E g^2 given kappa1, kappa2, ..., in Gamma1_1, ... and the L and Q of each order of variables.
+
+    lift = E[g^2|kappa]/sqrt(E g^2): beside it an h_1 that vanishes at every kappa is 0 to digits of the target's size, and not a
+    rounding that no quadrature has digits of. Take averages of both and subtract.
+    """
     variables = variables_of(g)
     mean = [Symbol(f"M{j}", real=True) for j in range(1, len(variables) + 1)]
     names = {v: Add(*(Symbol(n, real=True)*k for n, k in zip(row, axes(rank), strict=True)))
@@ -56,14 +64,15 @@ def seen_beside(g: Target, rank: int) -> Seen:
             for b in range(len(order)):
                 slope = closed_or_node(eta[b]*given, eta)
                 along = [v + Symbol(_name("Q", order, b, j), real=True)*slope for j, v in enumerate(along)]
-    return Seen(h, tuple(along), squared, names)
+    return Seen(h, tuple(v + LIFT for v in along), squared, {**names, LIFT: squared/SIZE})
 
 
 def beside_numbers(g: Target, overlaps: Array) -> dict[str, Array]:
     """The numbers of Gamma, L and Q at overlaps (..., J, m)."""
     variables = variables_of(g)
     orders = {_order(term, variables) for body in (g.expr, g.expr**2) for term in Add.make_args(expand(body))}
-    found = {n: overlaps[..., j, a] for j, row in enumerate(overlap_names(*overlaps.shape[-2:])) for a, n in enumerate(row)}
+    found = {SIZE.name: np.asarray(_size(g))}
+    found |= {n: overlaps[..., j, a] for j, row in enumerate(overlap_names(*overlaps.shape[-2:])) for a, n in enumerate(row)}
     S_ = root(overlaps)
     for order in orders:
         L, Q = _triangle(S_[..., list(order), :])
@@ -75,7 +84,14 @@ def beside_numbers(g: Target, overlaps: Array) -> dict[str, Array]:
 def letters_beside(moments: Seen) -> list[Symbol]:
     """The parameters in the moments: Gamma, L and Q."""
     free = {v for e in (moments.h, *moments.h_1, moments.squared, *moments.names.values()) for v in e.free_symbols}
-    return sorted((v for v in free if v.name[:5] == "Gamma" or v.name[:2] in ("L_", "Q_")), key=str)
+    return sorted((v for v in free if v == SIZE or v.name[:5] == "Gamma" or v.name[:2] in ("L_", "Q_")), key=str)
+
+
+@cache
+def _size(g: Target) -> float:
+    """sqrt(E g^2), or 1 where that is 0."""
+    mean = g.mean(g.expr**2) if isinstance(g, DirectedTarget) else E(g.expr**2, z)
+    return float(evaluate(mean, digits=14))**0.5 or 1.0
 
 
 def _name(matrix: str, order: tuple[int, ...], a: int, b: int) -> str:

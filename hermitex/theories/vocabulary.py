@@ -26,7 +26,7 @@ from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.one_step import bias, epsilon, r, seen, slopes
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters, own_letters, spike
-from hermitex.theories.spike_span import axes, letters_beside, seen_beside
+from hermitex.theories.spike_span import LIFT, axes, letters_beside, seen_beside
 
 _TOTAL = 1e-9  # how far from 1 the sum of the fractions may be, and gamma in the orthogonal case
 _FAMILIES = ("m", "zeta", "psi", "q1_", "q2_", "V1_", "V2_", "Vhat1_", "Vhat2_", "qhat1_", "qhat2_", "zetatilde", "psitilde")
@@ -293,7 +293,7 @@ def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = F
 
     where = {
         **({} if rank else {rho: 1 - gamma**2}), **a.coefficients(sigma), **moments.names,
-        h: moments.h, **dict(zip(h1, moments.h_1, strict=True)), h2: moments.squared + Delta,
+        h: moments.h, **dict(zip(h1, (v - LIFT if rank else v for v in moments.h_1), strict=True)), h2: moments.squared + Delta,
         Q: 1/((0 if interpolating else 1) + _quadratic(V1, mu) + sum(pi[k]*V2[k]*mu_22[k] for k in a.each)),
         B: sum(mu_0[k]*m[k] + mu_1[k]*sum(x*v for x, v in zip(a.kappas, zeta[k], strict=True)) for k in a.each),
         e: (h2 - 2*B*h + B**2 - sum(2*f*(mu.T*v)[0] for f, v in zip(h1, tilted, strict=True))
