@@ -46,11 +46,12 @@ page.variant("the bulk forgotten", E(gamma*kappa*slope, kappa), gamma/sqrt(2*pi)
 
 def second(solve):
     """The part of a step along the second direction, at a point."""
-    return {r: 1.3, c: 0.8, gamma: 0.7}, [solve(r=1.3, c=0.8, gamma=0.7, Delta=0.0)["b2"]]
+    found = solve(U=[[1.3]], Gamma=[[0.7], [0.0]], c=[0.8])
+    return {r: 1.3, c: 0.8, gamma: 0.7}, [found["b1_2"] - found["lift1"]]
 
 
 page.therefore(E(gamma*kappa*slope, kappa), along, "The part along $z_2$:", by=[found],
-               package={'hx.theories.one_step("relu", "z1 + z1*z2", steps=2).step.solve(...)': second})
+               package={'hx.theories.one_step("relu", "z1 + z1*z2", steps=2).averages(...)': second})
 page.not_shown("the fluctuations of a batch, which add a part that is orthogonal to the target, and that the readout after the "
                "steps "
                "is that of spiked random features.")

@@ -1,17 +1,19 @@
-r"""phi_i(x) = sigma(w_i.x + r u_i kappa + b)/sqrt(p), kappa = v.x: the features of a finite width in a finite dimension.
+r"""phi_i(x) = sigma(w_i.x + U_i.kappa + b)/sqrt(p), kappa = V^T x: the features of a finite width in a finite dimension.
 
-Everything is measured in the frame in which v is the first unit vector and kappa = x_1. The J directions of the target follow it:
-z = gamma kappa e + S zeta, S = I - (1 - sqrt(1 - gamma^2)) e e^T and zeta = (x_2, ..., x_{J+1}). The law of x is that of any frame.
+Everything is measured in the frame in which the m axes of the spikes are the first unit vectors, kappa = (x_1, ..., x_m). The J
+directions of the target follow them: z = Gamma kappa + S zeta, S = (I - Gamma Gamma^T)^{1/2}, zeta = (x_{m+1}, ..., x_{m+J}). The
+law of x is that of any frame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
+from hermitex.theories.spike_span import Layer, root
 
 ROWS = ("sphere", "gaussian", "orthogonal")
 Array = np.ndarray
@@ -25,26 +27,26 @@ class Features:
     ----------
     sigma : function of an array       the activation
     bulk : array (p, d)                W, rows of squared norm c: what is left of the weights without the spike
-    spike : array (p,)                 r u_i, what multiplies kappa = x_1
-    gamma : float                      overlap of the spike with the target's span, along e
+    spike : array (p, m)               U_i, what multiplies kappa
+    overlaps : array (J, m)            Gamma, the target's directions along the axes of the spikes
     norms : array (p,)                 c_i, the squared norm that row i has on average
     groups : tuple of slices           the neurons of each letter of the vocabulary
     bias : float or array (p,)         shift of every pre-activation
-    axis : array (J,)                  e, the direction of the spike in the target's span
     """
 
     sigma: Callable[[Array], Array]
     bulk: Array
     spike: Array
-    gamma: float
+    overlaps: Array
     norms: Array
     groups: tuple[slice, ...]
     bias: float | Array = 0.0
-    axis: Array = field(default_factory=lambda: np.ones(1))
+
+    tabled: bool = False   # whether the axes of the spikes are numbered
 
     def __post_init__(self) -> None:
         weights = self.bulk.copy()
-        weights[:, 0] += self.spike
+        weights[:, :self.spike.shape[1]] += self.spike
         object.__setattr__(self, "_weights", weights)
 
     @property
@@ -67,19 +69,18 @@ class Features:
 
     def projection(self, x: Array) -> Array:
         """z, which the target is a function of: array (n,) of one direction, (n, J) of several."""
-        beside = x[:, 1:len(self.axis) + 1]
-        lost = 1 - np.sqrt(max(0.0, 1 - self.gamma**2))
-        found = beside + np.outer(self.gamma*x[:, 0] - lost*(beside @ self.axis), self.axis)
-        return found if len(self.axis) > 1 else found[:, 0]
+        J, m = self.overlaps.shape
+        found = x[:, :m] @ self.overlaps.T + x[:, m:m + J] @ root(self.overlaps)
+        return found if J > 1 else found[:, 0]
 
     def order_parameters(self, a: Array) -> dict[str, float]:
-        r"""m = 1.a/sqrt(p), zeta = a.Wv/sqrt(p), psi = a.W theta_perp/sqrt(p), q1 = |Pi W^T a|^2/p, q2 = |a|^2/p, chi.
+        r"""m = 1.a/sqrt(p), zeta = a.WV/sqrt(p), psi = a.W theta_perp/sqrt(p), q1 = |Pi W^T a|^2/p, q2 = |a|^2/p, chi.
 
         chi = sum_i a_i (|w_i|^2 - c)/sqrt(p) measures the row norms, where they fluctuate. With K > 1 letters the names are m1, m2,
         ... for the neurons of each letter; q1 keeps the cross terms, q1_12 = (Pi W^T a)_1.(Pi W^T a)_2/p. Several directions
-        have psi1, psi2, ..., of a letter psi1_1, psi1_2, ....
+        have psi1, psi2, ..., of a letter psi1_1, psi1_2, ..., and several axes of the spikes zeta1_1, zeta1_2, ....
         """
-        p, w, J = self.width, self.bulk, len(self.axis)
+        p, w, (J, m) = self.width, self.bulk, self.overlaps.shape
         excess = np.einsum("ij,ij->i", w, w) - self.norms
         fluctuate = np.abs(excess).max() > 1e-9*self.norms.max()
         found: dict[str, float] = {}
@@ -89,16 +90,17 @@ class Features:
             part = a[group]
             image = part @ w[group]
             images.append(image)
-            found |= {f"m{mark}": part.sum()/np.sqrt(p), f"zeta{mark}": image[0]/np.sqrt(p), _q("q2", mark): part @ part/p}
-            for j in range(1, J + 1):
-                along = str(j) if J > 1 else ""
-                found[f"psi{mark}_{along}" if mark and along else f"psi{mark}{along}"] = image[j]/np.sqrt(p)
+            found |= {f"m{mark}": part.sum()/np.sqrt(p), _q("q2", mark): part @ part/p}
+            for name, first, count, several in (("zeta", 0, m, self.tabled), ("psi", m, J, J > 1)):
+                for j in range(1, count + 1):
+                    along = str(j) if several else ""
+                    found[f"{name}{mark}_{along}" if mark and along else f"{name}{mark}{along}"] = image[first + j - 1]/np.sqrt(p)
             if fluctuate:
                 found[f"chi{mark}"] = part @ excess[group]/np.sqrt(p)
         for k, left in enumerate(images, start=1):
             for j, right in enumerate(images[:k], start=1):
                 name = "q1" if len(images) == 1 else f"q1_{j}{k}"
-                found[name] = left[1:] @ right[1:]/p
+                found[name] = left[m:] @ right[m:]/p
         return {name: float(value) for name, value in found.items()}
 
 
@@ -128,15 +130,13 @@ def groups_of(fractions: Array, p: int) -> tuple[slice, ...]:
     return tuple(slice(int(i), int(j)) for i, j in zip(starts, ends, strict=True))
 
 
-def spiked(sigma: Callable[[Array], Array], *, d: int, p: int, r: float, c: float, gamma: float, rng: np.random.Generator,
-           kind: str = "sphere", letters: tuple[float, ...] = (1.0,), fractions: tuple[float, ...] = (1.0,),
-           norms: tuple[float, ...] | None = None, bias: float = 0.0, biases: tuple[float, ...] | None = None,
-           axis: Array | None = None) -> Features:
-    """Spiked random features (sRF) with fresh rows of squared norm c and one bias (or c_k and bias + b_k for letter k)."""
+def spiked(sigma: Callable[[Array], Array], layer: Layer, *, d: int, p: int, rng: np.random.Generator, kind: str = "sphere",
+           fractions: tuple[float, ...] = (1.0,), bias: float = 0.0, biases: tuple[float, ...] | None = None,
+           tabled: bool = False) -> Features:
+    """Spiked random features (sRF) with fresh rows: of letter k the spike U_k, the squared norm c_k and the bias + b_k."""
     groups = groups_of(np.asarray(fractions, dtype=float), p)
-    spike, squared, shift = np.empty(p), np.empty(p), np.empty(p)
-    own = zip(groups, letters, norms or (c,)*len(letters), biases or (0.0,)*len(letters), strict=True)
-    for group, u, c_k, b_k in own:
-        spike[group], squared[group], shift[group] = r*u, c_k, bias + b_k
+    spike, squared, shift = np.empty((p, layer.U.shape[1])), np.empty(p), np.empty(p)
+    for k, group in enumerate(groups):
+        spike[group], squared[group], shift[group] = layer.U[k], layer.c[k], bias + (biases[k] if biases else 0.0)
     bulk = rows(kind, p, d, rng)*np.sqrt(squared)[:, None]
-    return Features(sigma, bulk, spike, gamma, squared, groups, shift, np.ones(1) if axis is None else axis)
+    return Features(sigma, bulk, spike, layer.overlaps, squared, groups, shift, tabled)

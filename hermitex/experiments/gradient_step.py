@@ -1,8 +1,9 @@
 r"""W <- W + (eta/p) u_i (1/n_B) sum_mu R_mu sigma'(w_i.x_mu) x_mu: one or more steps of gradient descent on a finite network.
 
 The network is f(x) = a.sigma(Wx)/sqrt(p) with a = u/sqrt(p), eta = eta_tilde d, and R = y - f its residual. The result is
-read as spiked features: v along (1/n_B) sum R x (after several steps along sum_i u_i times the change of row i), r the mean of the
-rows along u v^T, c the mean square of what is left.
+read as spiked features: v along (1/n_B) sum R x (after several steps along sum_i u_i times the change of row i), r the mean of
+the rows along u v^T, c the mean square of what is left. After several steps of K letters the spike of each is the mean of its
+rows in the span of the letters' mean changes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.feature_training import Array, Features, groups_of, rows
+from hermitex.theories.spike_span import Layer, measured_values, spanned
 
 
 def chunks(n: int, width: int) -> list[int]:
@@ -46,7 +48,7 @@ def trained(sigma: Callable[[Array], Array], slope: Callable[[Array], Array], g:
     for group, letter in zip(groups, letters, strict=True):
         u[group] = letter
     w = rows("sphere", p, d, rng)
-    mean, changes = np.zeros(d), np.zeros(d)
+    mean, changes = np.zeros(d), np.zeros((p, d))
     for _ in range(steps):
         step = np.zeros((p, d))
         for size in chunks(n, max(p, d)):
@@ -57,8 +59,10 @@ def trained(sigma: Callable[[Array], Array], slope: Callable[[Array], Array], g:
             mean += residual @ x
             step += (slope(field)*residual[:, None]).T @ x
         w += eta*d/p/n*u[:, None]*step
-        changes += u**2 @ step
-    return in_its_frame(sigma, w, u, mean if steps == 1 else changes, groups, directions)
+        changes += u[:, None]*step
+    if steps == 1 or len(letters) == 1:
+        return in_its_frame(sigma, w, u, mean if steps == 1 else u @ changes, groups, directions)
+    return in_its_frame(sigma, w, u, np.array([changes[group].mean(axis=0) for group in groups]), groups, directions)
 
 
 def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d: int, p: int, eta: float, rng: np.random.Generator,
@@ -103,37 +107,46 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
     return in_its_frame(function, w + eta*d/p*u[:, None]*step, u, mean, groups)
 
 
-def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, direction: Array, groups: tuple[slice, ...],
-                 directions: int = 1) -> Features:
-    """Weights in which the target's directions are the first unit vectors -> features in which that of the spike is the first."""
-    length = float(np.linalg.norm(direction))
-    if not np.isfinite(length) or length == 0:
+def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, along: Array, groups: tuple[slice, ...], directions: int = 1
+                 ) -> Features:
+    """Weights in which the target's directions are the first unit vectors -> features in which the axes of the spikes are.
+
+    along : the direction of a spike r u_i of all rows; or one of each letter, array (K, d), whose spike is the mean of its rows
+    """
+    _, V = spanned(np.atleast_2d(along))
+    if not np.all(np.isfinite(along)) or not len(V):
         raise BadInput("the gradient step has no spike: the residual vanishes, or is not finite")
-    v = direction/length
-    d, J = v.size, directions
-    gamma = float(v[0]) if J == 1 else float(np.linalg.norm(v[:J]))
-    axis = np.ones(1) if J == 1 else v[:J]/gamma if gamma else np.eye(J)[0]
-    left = np.eye(d)[:, :J] - np.outer(v, v[:J])  # its part along e has the length sqrt(1 - gamma^2), which is made 1
-    along = left @ axis
-    size = np.linalg.norm(along)
-    spare = np.eye(d)[J] - v[J]*v  # if v is in the span, any direction that is not
-    left += np.outer((along/size if size >= 1e-12 else spare) - along, axis)
-    frame, triangle = np.linalg.qr(np.column_stack([v, left, np.eye(d)[:, :d - J - 1]]))
-    frame[:, :J + 1] *= np.sign(np.diag(triangle)[:J + 1])
+    (m, d), J = V.shape, directions
+    # Theta - V Gamma^T = A S B^T: its nearest orthonormal columns are A B^T, and any that do not if V is in the span
+    left, sizes, turn = np.linalg.svd(np.eye(d)[:, :J] - V.T @ V[:, :J], full_matrices=False)
+    kept = np.column_stack([V.T, left[:, sizes >= 1e-12]])
+    frame, triangle = np.linalg.qr(kept, mode="complete")
+    frame[:, :kept.shape[1]] *= np.sign(np.diag(triangle))
+    frame[:, m:m + J] = frame[:, m:m + J] @ turn
     w = w @ frame
-    r = float(u @ w[:, 0]/(u @ u))
-    w[:, 0] -= r*u
+    spike = np.empty((u.size, m))
+    for group in groups:
+        spike[group] = w[group, :m].mean(axis=0)
+    if along.ndim == 1:
+        spike = u[:, None]*(u @ w[:, :1]/(u @ u))
+    w[:, :m] -= spike
     norms = np.empty(u.size)
     for group in groups:
         norms[group] = np.mean(np.einsum("ij,ij->i", w[group], w[group]))
-    return Features(sigma, w, r*u, gamma, norms, groups, axis=axis)
+    return Features(sigma, w, spike, V[:, :J].T, norms, groups, tabled=along.ndim == 2)
 
 
 def measured(features: Features, letters: tuple[float, ...] = (1.0,), axis: Array | None = None) -> dict[str, Any]:
-    """r, c and gamma of the layer as measured; with several directions also Gamma1, Gamma2, ..., and gamma along the axis given."""
+    """r, c and gamma of the layer as measured; with several directions also Gamma1, Gamma2, ..., and gamma along the axis given.
+
+    Of spikes with several axes overlap1_1, gram_11, c1, ... of each letter.
+    """
+    firsts = [group.start for group in features.groups]
+    if features.tabled:
+        layer = Layer(features.spike[firsts], features.overlaps, features.norms[firsts])
+        return {n: float(v) for n, v in measured_values(layer).items()}
     largest = int(np.argmax(np.abs(letters)))
-    r = features.spike[features.groups[largest].start]/letters[largest]
-    overlaps = features.gamma*features.axis
+    overlaps = features.overlaps[:, 0]
     several = {} if axis is None else {f"Gamma{j}": float(v) for j, v in enumerate(overlaps, start=1)}
-    gamma = features.gamma if axis is None else float(overlaps @ axis)
-    return {"r": float(r), "c": float(features.norms.mean()), "gamma": gamma, **several}
+    return {"r": float(features.spike[firsts[largest], 0]/letters[largest]), "c": float(features.norms.mean()),
+            "gamma": float(overlaps[0] if axis is None else overlaps @ axis), **several}

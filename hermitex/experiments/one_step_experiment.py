@@ -21,6 +21,7 @@ from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 from hermitex.theories.directions import DirectedTarget
+from hermitex.theories.spike_span import Layer
 
 MODELS = ("features", "network")
 _TEST = 2**13  # samples: their error is 1/90 of the spread of a loss
@@ -39,7 +40,7 @@ class OneStepSetting:
     rows: str
     letters: tuple[float, ...]
     fractions: tuple[float, ...]
-    norms: tuple[float, ...] | None
+    layer: Layer
     numbers: Mapping[str, float]
     theory: Any
     d: int
@@ -54,9 +55,8 @@ class OneStepSetting:
         """The first layer of one seed."""
         k = self.numbers
         if self.model == "features":
-            return spiked(self.sigma, d=self.d, p=self.p, r=k["r"], c=k["c"], gamma=k["gamma"], rng=rng, kind=self.rows,
-                          letters=self.letters, fractions=self.fractions, norms=self.norms, bias=k.get("bias", 0.0),
-                          biases=self.biases, axis=self.axis)
+            return spiked(self.sigma, self.layer, d=self.d, p=self.p, rng=rng, kind=self.rows, fractions=self.fractions,
+                          bias=k.get("bias", 0.0), biases=self.biases, tabled=hasattr(self.theory, "layer_of"))
         assert self.slope is not None
         if np.isinf(k["alpha0"]):
             return population_step(self.theory.sigma, self.theory.g, self.sigma, d=self.d, p=self.p, eta=k["eta"], rng=rng,
@@ -198,8 +198,9 @@ def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: i
         raise BadInput(f"{theory.name}: at alpha0 = inf a network is trained by one step on a target of one direction; give a "
                        "finite alpha0, or simulate the features (model='features')")
     d = _dimension(dimension, line, fixed["beta"], runs)
-    if axis is not None and d < len(axis) + 2:
-        raise BadInput(f"{theory.name}: {len(axis)} directions and a spike need a dimension of {len(axis) + 2} or more, not {d}")
+    J, rank = 1 if axis is None else len(axis), getattr(theory, "rank", 1)
+    if d < J + rank + 1:
+        raise BadInput(f"{theory.name}: {J} directions and spikes along {rank} need a dimension of {J + rank + 1} or more, not {d}")
     p, n = round(fixed["beta"]*d), np.rint(line*d).astype(int)
     if min(p, n.min()) < 1:
         raise BadInput(f"{theory.name}: at d = {d} there would be {p} neurons and {n.min()} samples; take a larger dimension")
@@ -215,7 +216,7 @@ def prepare(theory: Any, alpha: Any, numbers: Mapping[str, Any], *, dimension: i
     setting = OneStepSetting(
         sigma=_function(theory.sigma, fixed), slope=_slope(theory, fixed) if model == "network" else None,
         g=_function(theory.g, fixed), loss=loss, binary=binary, model=model, rows=getattr(theory, "rows", "sphere"),
-        letters=letters, fractions=fractions, norms=_norms(fixed, len(letters)), numbers=fixed, theory=theory, d=d, p=p,
+        letters=letters, fractions=fractions, layer=_layer(theory, fixed, axis, letters), numbers=fixed, theory=theory, d=d, p=p,
         samples=tuple(np.sort(n).tolist()), test=int(test), axis=axis, steps=steps, biases=biases)
     shown = {k: v for k, v in fixed.items() if k not in ("dimension", "epsilon")}
     return setting, line, {**theory.described(shown), "dimension": d, "model": model}
@@ -233,6 +234,8 @@ def _axis(theory: Any, fixed: Mapping[str, float]) -> Array | None:
     """The spike's direction between those of the target; None for one direction."""
     if not isinstance(theory.g, DirectedTarget):
         return None
+    if hasattr(theory, "layer_of"):
+        return np.zeros(len(theory.g.variables))
     g, entries = theory.aimed(fixed)
     known = {n: float(v) for n, v in entries.items()}
     return np.array([known[str(e)] if str(e) in known else float(evaluate(g.names.get(e, e), digits=14)) for e in g.axis])
@@ -281,9 +284,13 @@ def _slope(theory: Any, fixed: Mapping[str, float]) -> Callable[[Array], Array]:
     return _function(slope, fixed)
 
 
-def _norms(fixed: Mapping[str, float], letters: int) -> tuple[float, ...] | None:
-    """c_k of each letter where the theory tells them apart."""
-    return tuple(fixed[f"c{k}"] for k in range(1, letters + 1)) if "c1" in fixed else None
+def _layer(theory: Any, fixed: Mapping[str, float], axis: Array | None, letters: tuple[float, ...]) -> Layer:
+    """The spikes, overlaps and norms that the theory has."""
+    if hasattr(theory, "layer_of"):
+        found: Layer = theory.layer_of(fixed)
+        return found
+    c = np.array([fixed.get(f"c{k}", fixed["c"]) for k in range(1, len(letters) + 1)])
+    return Layer(fixed["r"]*np.array(letters)[:, None], fixed["gamma"]*(np.ones(1) if axis is None else axis)[:, None], c)
 
 
 def _loss(theory: Any) -> tuple[ConvexLoss | None, bool]:

@@ -11,6 +11,7 @@ from hermitex.errors import BadInput
 from hermitex.experiments.feature_training import spiked
 from hermitex.experiments.statistics import mean_and_error, seeds_of, size_of
 from hermitex.symbols import z
+from hermitex.theories.spike_span import Layer
 
 Array = np.ndarray
 
@@ -51,8 +52,9 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     rows, measured = [], []
     for seed in chosen:
         rng = np.random.default_rng(seed)
-        features = spiked(values_of, d=d, p=p, r=law.r, c=law.c, gamma=0.0, rng=rng, kind=law.rows, letters=law.letters.u,
-                          fractions=law.fractions, norms=law.letters.c, biases=law.letters.b)
+        norms = np.array(law.letters.c or [law.c]*len(law.letters.u))
+        layer = Layer(law.r*np.array(law.letters.u)[:, None], np.zeros((1, 1)), norms)
+        features = spiked(values_of, layer, d=d, p=p, rng=rng, kind=law.rows, fractions=law.fractions, biases=law.letters.b)
         phi = features(rng.standard_normal((n, d)))  # already over sqrt(p)
         values = np.linalg.svd(phi, compute_uv=False)**2
         values = np.append(values, np.zeros(p - values.size))*(1.0 if law.normalisation == "p" else p/n)

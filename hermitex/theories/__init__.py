@@ -107,7 +107,8 @@ _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm":
 def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: str = "srf",
              vocabulary: Sequence[float] | None = None, fractions: Sequence[float] | None = None,
              norms: Sequence[float] | None = None, rows: str = "sphere", steps: int = 1,
-             biases: Sequence[float] | None = None) -> Theory:
+             biases: Sequence[float] | None = None, spikes: Sequence[Sequence[float]] | None = None,
+             overlaps: Sequence[Sequence[float]] | None = None) -> Theory:
     """The theory of one giant gradient step; functions and structure here, numbers in ``.solve`` and ``.curve``.
 
     Test and train error of the readout a_hat = argmin sum (y - <a, phi>/sqrt(p))^2 + lam |a|^2 after one gradient step of
@@ -124,7 +125,11 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     vocabulary, fractions, norms : values of the readout at initialisation, their fractions and the rows' squared norms
     rows : "sphere"; "gaussian" adds the fluctuation of the row norms; "orthogonal" (with a vocabulary) W W^T = 1
     biases : with a vocabulary, what is added to the pre-activations of each letter (`bias` is one number for all)
-    steps : of rate eta d each, every one on alpha0 d fresh samples; ``.path(alpha0=, eta=)`` says which direction appears when
+    steps : of rate eta d each, every one on alpha0 d fresh samples; ``.path(alpha0=, eta=)`` says which direction appears when.
+        With a vocabulary each letter has a spike of its own
+    spikes, overlaps : in place of a step, letters whose spikes span m directions, sigma(w.x + U_k.kappa): a row U_k of m numbers
+        for each letter, and one of the m overlaps Gamma = E[z kappa^T] for each direction of the target; with fractions, norms (or
+        c in ``.solve``) and biases as of a vocabulary
 
     Returns
     -------
@@ -164,15 +169,26 @@ def one_step(sigma: Formula, g: Formula, *, loss: Formula = "square", network: s
     if isinstance(pair[1], DirectedTarget) and not plain:
         raise BadInput(f"one-step: the loss {loss} depends on the law of the label given kappa and psi.zeta, which is known for a "
                        "target of one direction z; of z1, z2, ... take loss='square', of which the moments h and h_1 are enough")
+    if (spikes is None) != (overlaps is None):
+        raise BadInput("one-step: spikes and overlaps are given together: a row for each letter, and one for each direction")
+    if spikes is not None:
+        if extras or rows != "sphere" or steps != 1:
+            raise BadInput(f"one-step: given spikes are for the square loss and spiked features on the sphere; leave "
+                           f"{[*extras, 'rows' if rows != 'sphere' else 'steps'][0]} out")
+        from hermitex.theories.several_spikes import SpikedLetters
+
+        return SpikedLetters.given_spikes(*pair, spikes, overlaps, fractions, norms, biases)
     if vocabulary is None and any(v is not None for v in (fractions, norms, biases)):
         raise BadInput("one-step: fractions, norms and biases belong to a vocabulary; add vocabulary=[...]")
     if not isinstance(steps, int) or steps != 1:
-        if extras or rows != "sphere":
-            other = [*extras, "rows"][0]
-            raise BadInput(f"one-step: several steps are for the square loss and spiked features on the sphere; leave {other} out")
-        from hermitex.theories.several_steps import SeveralSteps
+        if others := [n for n in extras if n != "vocabulary"] or ["rows"]*(rows != "sphere"):
+            raise BadInput("one-step: several steps are for the square loss and spiked features on the sphere; leave "
+                           f"{others[0]} out")
+        from hermitex.theories.several_steps import SeveralSteps, StepsOfLetters
 
-        return SeveralSteps(*pair, steps)
+        if vocabulary is None:
+            return SeveralSteps(*pair, steps)
+        return StepsOfLetters.taken(steps, *pair, vocabulary, fractions, norms, biases=biases)
     if vocabulary is not None:
         from hermitex.theories.vocabulary import VocabularyOneStep
 

@@ -175,15 +175,17 @@ def _term_by_term(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
     try:
         return closed_form(E(body, *variables))
     except NoClosedForm:
-        pass
-    found = []
-    for term in Add.make_args(expand(body)):
-        node = E(term, *sorted(term.free_symbols & set(variables), key=str))
-        try:
-            found.append(closed_form(node))
-        except NoClosedForm:
-            found.append(node)
-    return Add(*found)
+        return Add(*(closed_or_node(term, sorted(term.free_symbols & set(variables), key=str))
+                     for term in Add.make_args(expand(body))))
+
+
+def closed_or_node(term: Expr, variables: Sequence[Symbol]) -> Expr:
+    """The average over the variables: in closed form, or what no rule takes further as a node."""
+    node = E(term, *variables) if variables else term
+    try:
+        return closed_form(node)
+    except NoClosedForm:
+        return node
 
 
 def target_of(asking: str, g: Any) -> Target:

@@ -119,6 +119,9 @@ class OneStepSolution(Solution):
         """The complete numbers of the one point."""
         if self.points is not None:
             raise BadInput(f"learned: the solution holds {self.points} points; take one, solution.point(0)")
+        if hasattr(self.theory, "rank"):
+            raise BadInput("learned: the law of the output is known for a spike along one direction, and these letters have a "
+                           "table of them; take the order parameters")
         if getattr(self.theory, "rows", "sphere") == "orthogonal":
             raise BadInput("learned: the law of the output is not known for rows='orthogonal'")
         found: dict[str, np.ndarray] = self.theory.complete(self.theory.given(self.parameters))

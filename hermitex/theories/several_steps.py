@@ -1,74 +1,239 @@
-r"""S <- S + t E[R mu_1 x] + noise,   c <- c (1 + t E[R mu_2])^2 + (t^2/alpha_0) E[R^2 Var(sigma'(u)|kappa)]: several steps.
+r"""S_k <- S_k + t u_k E[R mu_1^k x] + noise_k,   c_k <- c_k (1 + t u_k E[R mu_2^k])^2 + (t u_k)^2/alpha_0 E[R^2 Var(sigma'|kappa)].
 
-Each giant step has its own batch and starts where the last one ended; the readout stays uniform, so that the spike stays of
-rank one: it moves. With kappa along it, v = S/|S|, Gamma = Theta^T v, P = (I - Gamma Gamma^T)^{1/2} in the target's span,
-R = y - mu_0(kappa), mu_2 = d mu_1/d shift and t = eta/beta,
+Several giant steps: each has its own batch and starts where the last one ended; the readout stays at its values u_k, of which
+pi_k are the shares, so that the spikes of K letters span K directions at most (one letter: the spike moves). With kappa = V^T x
+along them, S_k = V U_k, Gamma = Theta^T V, z = Gamma kappa + S zeta, R = y - F, F = sum_k pi_k u_k mu_0^k(kappa),
+mu_2^k = d mu_1^k/d shift and t = eta/beta,
 
-    Theta^T E[R mu_1 x] = Gamma E[kappa (h - mu_0) mu_1] + P E[mu_1 h_1],   |noise|^2 = (t^2/alpha_0) E[R^2 mu_1^2].
+    E[R mu_1^k x] = V E[kappa (h - F) mu_1^k] + Theta_perp E[mu_1^k h_1],
+    <noise_k, noise_l> = t^2 u_k u_l/alpha_0 E[R^2 mu_1^k mu_1^l].
 
-A direction is found at a step where E[mu_1 h_1] has a part along it: for odd sigma mu_1 is even in kappa, and z1 + z1 z2 never
-shows z2. After the steps the readout is that of spiked random features with the same (S, c), an approximation as after one
-step. Derived here by the rules of one step; agrees with simulations.
+A direction is found at a step where some E[mu_1^k h_1] has a part along it: for odd sigma without biases mu_1 is even in kappa, and
+z1 + z1 z2 never shows z2. After the steps the readout is that of spiked random features with the same (S_k, c_k), an
+approximation as after one step. Derived here by the rules of one step; agrees with simulations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Symbol, sqrt, symbols
+from sympy import Add, Expr, Symbol, symbols
 
 from hermitex.errors import BadInput, NoValue
 from hermitex.solvers.solution import Solution
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
-from hermitex.symbols import Delta, c, gamma, kappa, r, z
+from hermitex.symbols import Delta, z
 from hermitex.systems.system import System
-from hermitex.theories.directions import DirectedTarget, Target, rho
+from hermitex.theories.directions import DirectedTarget, Target
 from hermitex.theories.learned import OneStepSolution
-from hermitex.theories.one_step import made, overlaps, seen
-from hermitex.theories.spike import OneStepFamily, complete_numbers, spike
+from hermitex.theories.one_step import bias, made, overlaps, slopes
+from hermitex.theories.several_spikes import LettersInSpan
+from hermitex.theories.spike import OneStepFamily, require_ranges, spike
+from hermitex.theories.spike_span import (
+    LIFT,
+    Layer,
+    layer_numbers,
+    letters_beside,
+    measured_names,
+    measured_values,
+    root,
+    seen_beside,
+    spanned,
+    variables_of,
+)
+from hermitex.theories.vocabulary import Letters, VocabularyOneStep
 
 Array = np.ndarray[Any, Any]
+_STEP = ("alpha0", "eta", "beta", "Delta")
 _NEW = 1e-11  # of |S|: an overlap below it is a zero up to quadrature
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """What the first layer has learned after each step, one row for each.
+    """What the first layer has learned after each step, one row for each; of a vocabulary, with one entry for each letter.
 
     Attributes
     ----------
-    overlap : array (steps, J)     Theta^T S, the spike along each direction of the target
-    norm : array (steps,)          |S|, which is r
-    c : array (steps,)             the variance of the bulk
+    overlap : array (steps, J) or (steps, K, J)   Theta^T S, the spike along each direction of the target
+    norm : array (steps,) or (steps, K)           |S|, which is r
+    c : array (steps,) or (steps, K)              the variance of the bulk
+    gram : array (steps, K, K)                    S_k.S_l
+    rank : array (steps,)                         how many directions the spikes span
     """
 
     overlap: Array
     norm: Array
     c: Array
+    gram: Array
+    rank: Array
 
     @property
     def cosine(self) -> Array:
         """Gamma = Theta^T S/|S| after each step."""
-        return np.divide(self.overlap, self.norm[:, None], out=np.zeros_like(self.overlap), where=self.norm[:, None] > 0)
+        size = self.norm[..., None]
+        return np.divide(self.overlap, size, out=np.zeros_like(self.overlap), where=size > 0)
 
     @property
     def appears(self) -> tuple[int | None, ...]:
-        """The step at which each direction appears, counted from 1; None for one that does not."""
-        there = np.abs(self.cosine) > _NEW
-        return tuple(int(np.argmax(column)) + 1 if column.any() else None for column in there.T)
+        """The step at which each direction appears, in a spike of some letter, counted from 1; None for one that does not."""
+        there: Array = np.abs(self.cosine) > _NEW
+        columns: Array = there if there.ndim == 2 else np.any(there, axis=1)
+        return tuple(int(np.argmax(column)) + 1 if column.any() else None for column in columns.T)
 
     def __repr__(self) -> str:
         said = ", ".join(f"z{j}: {'never' if at is None else f'step {at}'}" for j, at in enumerate(self.appears, start=1))
         return f"Path({len(self.c)} steps; {said})"
 
 
+class Stepping(OneStepFamily):
+    """What the theories of several steps share: the steps themselves."""
+
+    steps: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
+            raise BadInput(f"one-step: steps is an integer of 1 or more, not {str(self.steps)[:40]}")
+        if own := [v.name for f in (self.sigma, self.g) for v in f.letters]:
+            raise BadInput(f"one-step: with steps= the functions have no parameters; put a number in for {own[0]}")
+
+    @property
+    def starts(self) -> tuple[tuple[float, float, float], ...]:
+        """(u_k, pi_k, b_k) of each letter of the readout."""
+        return ((1.0, 1.0, 0.0),)
+
+    def path(self, *, alpha0: float, eta: float, beta: float = 1.0, Delta: float = 0.0) -> Path:
+        """Overlaps, norms and bulks after each step, at one number each (alpha0 may be inf)."""
+        if missing := [n for n, v in (("alpha0", alpha0), ("eta", eta)) if v is None]:
+            raise NoValue(self.name, missing[0])
+        at = self.given({"alpha0": alpha0, "eta": eta, "beta": beta, "Delta": Delta})
+        require_ranges(self.name, at, needed=_STEP[:2])
+        if any(np.ndim(at[n]) for n in _STEP):
+            raise BadInput("one-step: a path has one alpha0, eta, beta and Delta")
+        layers = self.layers(*(float(at[n]) for n in _STEP))
+        overlap, gram, c = (np.array(v) for v in zip(*((x.U @ x.overlaps.T, x.U @ x.U.T, x.c) for x in layers), strict=True))
+        norm = np.sqrt(np.einsum("skk->sk", gram))
+        alone = (slice(None), 0) if isinstance(self, SeveralSteps) else slice(None)
+        rank = np.array([int(np.sum(np.any(x.U, axis=0))) for x in layers])
+        return Path(overlap[alone], norm[alone], c[alone], gram, rank)
+
+    def averages(self, U: Any, Gamma: Any, c: Any, Delta: float = 0.0) -> Solution:
+        """What a step needs of the layer: a_kl = E[kappa_l (h - F) mu_1^k], b_kj = E[mu_1^k h_1j] + lift_k, push, bend, heat."""
+        U, Gamma, c = (np.asarray(v, dtype=float) for v in (U, Gamma, c))
+        numbers = layer_numbers(Layer(U, Gamma, c), self.g) | {"Delta": Delta, "bias": 0.0}
+        for k, (u, share, b) in enumerate(self.starts, start=1):
+            numbers |= {f"u{k}": u, f"pi{k}": share, f"b{k}": b}
+        system = step_averages(self.sigma, self.g, len(U), U.shape[1])
+        return system.solve(system.accepted(numbers))
+
+    def layers(self, alpha0: float, eta: float, beta: float, noise: float) -> list[Layer]:
+        """The first layer after each step."""
+        spike(self.sigma, self.g).slope_variance  # noqa: B018 - refuses an activation that jumps
+        K, J = len(self.starts), len(variables_of(self.g))
+        rate, found = eta/beta*np.array([u for u, _, _ in self.starts]), []
+        now = Layer(np.zeros((K, 1)), np.zeros((J, 1)), np.ones(K))
+        for _ in range(self.steps):
+            means, each = self.averages(*now, noise), range(1, K + 1)
+            along = np.array([[means[f"a{k}_{a}"] for a in range(1, now.U.shape[1] + 1)] for k in each])
+            across = np.array([[means[f"b{k}_{j}"] - means[f"lift{k}"] for j in range(1, J + 1)] for k in each])
+            push = np.array([[means[f"push_{min(k, j)}{max(k, j)}"] for k in each] for j in each])
+            sizes, turn = np.linalg.eigh(push)
+            random = rate[:, None]*turn*np.sqrt(np.maximum(sizes, 0)/alpha0)
+            # in V, Theta_perp and the span of the noise; an axis that no spike has yet is no axis
+            U, side = now.U + rate[:, None]*along, root(now.overlaps)
+            if not now.U.any():
+                U, now = np.zeros((K, 0)), now._replace(overlaps=np.zeros((J, 0)))
+            U, basis = spanned(np.hstack([U, rate[:, None]*across, random]))
+            overlaps = np.hstack([now.overlaps, side, np.zeros((J, K))]) @ basis.T
+            bend, heat = (np.array([means[f"{n}{k}"] for k in each]) for n in ("bend", "heat"))
+            c = now.c*(1 + rate*bend)**2 + rate**2/alpha0*heat
+            now = Layer(U, overlaps, c) if U.shape[1] else Layer(np.zeros((K, 1)), np.zeros((J, 1)), c)
+            found.append(now)
+        return found
+
+    def last_layers(self, numbers: Mapping[str, Array], rank: int) -> Layer:
+        """The layer after the last step at each point, with `rank` axes; along some of them there may be no spike."""
+        require_ranges(self.name, numbers, needed=(*_STEP[:2], "alpha", "lam"))
+        shape = np.broadcast_shapes(*(numbers[n].shape for n in _STEP))
+        points = list(zip(*(np.broadcast_to(numbers[n], shape).ravel().tolist() for n in _STEP), strict=True))
+        known = {at: self.layers(*at)[-1] for at in dict.fromkeys(points)}
+
+        def wide(v: Array) -> Array:
+            return np.pad(v, [(0, 0), (0, rank - v.shape[1])])
+
+        each = [(wide(known[at].U), wide(known[at].overlaps), known[at].c) for at in points]
+        return Layer(*(np.reshape(v, (*shape, *np.shape(v)[1:])) for v in zip(*each, strict=True)))
+
+
 @dataclass(frozen=True, repr=False)
-class SeveralSteps(OneStepFamily):
+class StepsOfLetters(Stepping, LettersInSpan):
+    """Ridge regression on the features of several giant steps from a readout of K values: the spikes span K directions.
+
+    Beside the order parameters of a vocabulary the solution holds the layer: overlap1_2 (of letter 1 with z2; overlap1 of one
+    direction), gram_12 = S_1.S_2, c1, c2. The axes of kappa are those of S_1, S_2, ... made orthogonal in this order.
+
+    >>> two = StepsOfLetters.of("erf", "z1 + z1*z2", [1, -1.5])
+    >>> two.path(alpha0=4, eta=1).rank.tolist()
+    [1, 2]
+    """
+
+    steps: int = 2
+    NUMBERS: ClassVar[tuple[str, ...]] = ("alpha", "beta", "lam", "Delta", "alpha0", "eta", "dimension")
+
+    @classmethod
+    def taken(cls, steps: int, *structure: Any, **more: Any) -> StepsOfLetters:
+        """So many steps of what `VocabularyOneStep.of` takes."""
+        found = cls.of(*structure, **more)
+        return cls(**{f.name: getattr(found, f.name) for f in fields(VocabularyOneStep)}, steps=steps)
+
+    def __post_init__(self) -> None:
+        Stepping.__post_init__(self)
+        LettersInSpan.__post_init__(self)
+        if self.norms is not None or self.rows != "sphere":
+            raise BadInput("one-step: after several steps the norms of the rows are those of the steps, on the sphere; leave "
+                           f"{'norms' if self.norms is not None else 'rows'} out")
+
+    @property
+    def rank(self) -> int:
+        """K: there may be as many axes as letters."""
+        return len(self.vocabulary)
+
+    @property
+    def starts(self) -> tuple[tuple[float, float, float], ...]:
+        return tuple(zip(self.vocabulary, self.fractions, self.biases or (0.0,)*self.rank, strict=True))
+
+    @property
+    def order_parameters(self) -> tuple[str, ...]:
+        """Those of a vocabulary, and the layer."""
+        return (*super().order_parameters, *measured_names(self.rank, len(variables_of(self.g))))
+
+    def complete(self, numbers: dict[str, Array]) -> dict[str, Array]:
+        """The numbers checked, with U_k, Gamma and c_k after the last step."""
+        if np.any(np.isinf(numbers.get("alpha0", 0.0))):  # what vanishes in the span of the spikes has no digits to solve for
+            raise BadInput("one-step: after several steps of a vocabulary alpha0 is finite; a large one, 1e8, is as the limit "
+                           "(.path takes inf)")
+        layer = self.last_layers(numbers, self.rank)
+        done = self.checked_numbers(numbers) | layer_numbers(layer, self.g)
+        return {**done, "bias": np.zeros(())}
+
+    def run(self, numbers: Mapping[str, Array], **options: Any) -> Solution:
+        """Solve the readout on the layer after the last step."""
+        found = super().run(numbers, **options)
+        shown = measured_values(self.layer_of(numbers))
+        shown = {n: np.broadcast_to(v, np.shape(found["m1"]))[()] for n, v in shown.items()}
+        return OneStepSolution.of(found.extended(shown), self)
+
+    def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
+        """As of a vocabulary, with the number of steps."""
+        return {**super().described({n: v for n, v in fixed.items() if n != "bias"}), "steps": self.steps}
+
+
+@dataclass(frozen=True, repr=False)
+class SeveralSteps(Stepping):
     """Ridge regression on the features of several giant steps, each of rate eta d on its own batch of alpha0 d samples.
 
     >>> from hermitex.theories import one_step
@@ -82,12 +247,6 @@ class SeveralSteps(OneStepFamily):
     rows: ClassVar[str] = "sphere"
     NUMBERS: ClassVar[tuple[str, ...]] = ("alpha", "beta", "lam", "Delta", "alpha0", "eta", "dimension")
 
-    def __post_init__(self) -> None:
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise BadInput(f"one-step: steps is an integer of 1 or more, not {str(self.steps)[:40]}")
-        if own := [v.name for f in (self.sigma, self.g) for v in f.letters]:
-            raise BadInput(f"one-step: with steps= the functions have no parameters; put a number in for {own[0]}")
-
     @property
     def order_parameters(self) -> tuple[str, ...]:
         """Those of one step, and the overlaps Gamma1, Gamma2, ... of the spike."""
@@ -98,56 +257,11 @@ class SeveralSteps(OneStepFamily):
         """The equations of the readout; those of the steps are `.step`."""
         return made(self.sigma, self.g, self.rows).system
 
-    @property
-    def step(self) -> System:
-        """The averages of one step in r, c and gamma."""
-        return averages(self.sigma, self.g)
-
-    def path(self, *, alpha0: float, eta: float, beta: float = 1.0, Delta: float = 0.0) -> Path:
-        """Overlaps, norm and bulk after each step, at one number each (alpha0 may be inf)."""
-        if missing := [n for n, v in (("alpha0", alpha0), ("eta", eta)) if v is None]:
-            raise NoValue(self.name, missing[0])
-        given = self.given({"alpha0": alpha0, "eta": eta, "beta": beta, "Delta": Delta})
-        at = complete_numbers(self.name, self.sigma, self.g, {**given, "alpha": np.ones(()), "lam": np.ones(())})
-        if any(np.ndim(at[n]) for n in ("alpha0", "eta", "beta", "Delta")):
-            raise BadInput("one-step: a path has one alpha0, eta, beta and Delta")
-        return self._path(*(float(at[n]) for n in ("alpha0", "eta", "beta", "Delta")))
-
-    def _path(self, alpha0: float, eta: float, beta: float, noise: float) -> Path:
-        spike(self.sigma, self.g).slope_variance  # noqa: B018 - refuses an activation that jumps
-        t, count = eta/beta, len(overlaps(self.g)[0])
-        inside, outside, c_, rows = np.zeros(count), 0.0, 1.0, []  # Theta^T S, |S|^2 beside the target's span, c
-        for _ in range(self.steps):
-            norm = float(np.sqrt(inside @ inside + outside))
-            cosine = inside/norm if norm else inside
-            g, entries, along = towards(self.g, cosine)
-            share = outside/norm**2 if norm else 1.0
-            found = averages(self.sigma, g, 0 if share else int(np.sign(along))).solve(
-                {"r": norm, "c": c_, "gamma": along, "Delta": noise, **entries})
-            new = np.array([found[f"b{j}"] for j in range(1, count + 1)])
-            axis = cosine/along if along else np.zeros(count)
-            part = axis @ new
-            stretch = norm + t*found["a"]
-            inside = cosine*stretch + t*(new - (1 - np.sqrt(share))*part*axis)
-            lost = along*part/np.sqrt(share) if share else 0.0   # Gamma^T S^+ E[mu_1 h_1]
-            outside = share*(stretch - t*lost)**2*(norm > 0) + t**2/alpha0*found["push"]
-            c_ = c_*(1 + t*found["bend"])**2 + t**2/alpha0*found["heat"]
-            rows.append((inside, np.sqrt(inside @ inside + outside), c_))
-        return Path(*(np.array(v) for v in zip(*rows, strict=True)))
-
     def complete(self, numbers: dict[str, Array]) -> dict[str, Array]:
         """The numbers checked, with r, c, gamma after the last step, Gamma1, Gamma2, ... and epsilon = 1/dimension."""
-        if missing := [n for n in ("alpha0", "eta") if n not in numbers]:
-            raise NoValue(self.name, missing[0])
-        done = complete_numbers(self.name, self.sigma, self.g, numbers)
-        shape = np.broadcast_shapes(*(done[n].shape for n in ("alpha0", "eta", "beta", "Delta")))
-        points = np.stack([np.broadcast_to(done[n], shape).ravel() for n in ("alpha0", "eta", "beta", "Delta")], axis=1)
-        known = {at: self._path(*at) for at in dict.fromkeys(map(tuple, points.tolist()))}
-        last = [known[at] for at in map(tuple, points.tolist())]
-        cosine = np.array([p.cosine[-1] for p in last])
-        after = {"r": np.array([p.norm[-1] for p in last]), "c": np.array([p.c[-1] for p in last]),
-                 **{v.name: cosine[:, j] for j, v in enumerate(_gammas(self.g))}}
-        done |= {n: v.reshape(shape) for n, v in after.items()}
+        layer = self.last_layers(numbers, 1)
+        done = {**numbers, "r": layer.U[..., 0, 0], "c": layer.c[..., 0]}
+        done |= {v.name: layer.overlaps[..., j, 0] for j, v in enumerate(_gammas(self.g))}
         _, entries, done["gamma"] = self._towards(done)
         return {**done, **entries, "bias": np.zeros(()), "epsilon": 1/done.get("dimension", np.asarray(np.inf))}
 
@@ -192,23 +306,29 @@ def towards(g: Target, cosines: Array) -> tuple[Target, dict[str, Array], Any]:
 
 
 @cache
-def averages(sigma: Activation, g: Target, aligned: int = 0) -> System:
-    """What a step needs of the layer (r, c, gamma): E[kappa R mu_1], E[mu_1 h_1], E[R^2 mu_1^2], E[R mu_2], E[R^2 Var sigma']."""
-    mu_0, mu_1, mu_2, slope, h, h2, residual = symbols("mu_0 mu_1 mu_2 slope h h2 R_2", real=True)
-    a, push, bend, heat = symbols("a push bend heat", real=True)
-    count = len(overlaps(g)[0])
-    h1 = [Symbol(f"h1_{j}", real=True) for j in range(1, count + 1)]
-    s, moments = r*kappa + sqrt(c)*z, seen(g, aligned)
-    steep = sigma.weak_derivative(s)
-    equations = {a: E(kappa*(h - mu_0)*mu_1, kappa), push: E(residual*mu_1**2, kappa), bend: E((h - mu_0)*mu_2, kappa),
-                 heat: E(residual*slope, kappa)}
-    equations |= {Symbol(f"b{j}", real=True): E(mu_1*f, kappa) for j, f in enumerate(h1, start=1)}
-    return System(equations, where={
-        **({} if aligned else {rho: 1 - gamma**2}),
-        mu_0: E(sigma(s), z),
-        mu_1: E(z*sigma(s), z)/sqrt(c),
-        mu_2: E((z**2 - 1)*sigma(s), z)/c,
-        slope: E(steep**2, z) - mu_1**2,
-        h: moments.h, **dict(zip(h1, moments.h_1, strict=True)), h2: moments.squared + Delta,
-        residual: h2 - 2*h*mu_0 + mu_0**2,
-    }, parameters=[r, c, gamma, Delta, *g.letters], name=f"A giant step of {sigma.name} on {g.name}")
+def step_averages(sigma: Activation, g: Target, count: int, rank: int) -> System:
+    """What a step needs of the layer: E[kappa (h - F) mu_1^k], E[mu_1^k h_1], E[R^2 mu_1^k mu_1^l], E[(h - F) mu_2^k] and
+    E[R^2 Var(sigma'|kappa)]."""
+    a, moments, h1 = Letters(count, shifted=True, rank=rank), seen_beside(g, rank), slopes(g)
+    mu_2, slope = a.family("mu2_"), a.family("slope")
+    h, h2, F, residual = symbols("h h2 F R_2", real=True)
+
+    def K(x: Expr) -> Expr:
+        return E(x, *a.kappas)
+
+    equations: dict[Symbol, Any] = {}
+    where: dict[Symbol, Expr] = {**a.coefficients(sigma), **moments.names}
+    for k in a.each:
+        steep = sigma.weak_derivative(a.field(k))
+        where |= {mu_2[k]: E((z**2 - 1)*sigma(a.field(k)), z)/a.c[k], slope[k]: E(steep**2, z) - a.mu_1[k]**2}
+        equations |= {Symbol(f"a{k}_{j}", real=True): K(x*(h - F)*a.mu_1[k]) for j, x in enumerate(a.kappas, start=1)}
+        equations |= {Symbol(f"b{k}_{j}", real=True): K(a.mu_1[k]*f) for j, f in enumerate(h1, start=1)}
+        equations |= {Symbol(f"lift{k}", real=True): K(a.mu_1[k]*LIFT), Symbol(f"bend{k}", real=True): K((h - F)*mu_2[k]),
+                      Symbol(f"heat{k}", real=True): K(residual*slope[k])}
+    equations |= {Symbol(f"push_{k}{j}", real=True): K(residual*a.mu_1[k]*a.mu_1[j]) for k, j in a.pairs}
+    where |= {h: moments.h, **dict(zip(h1, moments.h_1, strict=True)), h2: moments.squared + Delta,
+              F: Add(*(a.pi[k]*a.u[k]*a.mu_0[k] for k in a.each)), residual: h2 - 2*h*F + F**2}
+    unused = {*a.mu_22.values()}
+    return System(equations, where={n: v for n, v in where.items() if n not in unused},
+                  parameters=[*a.spread, *a.u.values(), *a.pi.values(), *a.c.values(), *a.b.values(), bias, Delta,
+                              *letters_beside(moments)], name=f"A giant step of {sigma.name} on {g.name}")

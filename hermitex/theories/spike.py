@@ -373,6 +373,15 @@ def _within(asking: str, name: str, v: np.ndarray) -> None:
         raise BadInput(f"{asking}: {name} = {v[~good].flat[0]:g}; it must be {must}")
 
 
+def require_ranges(asking: str, numbers: Mapping[str, np.ndarray], *, needed: tuple[str, ...] = ("alpha", "lam")) -> None:
+    """Raise one clear line if a number is missing or out of its range."""
+    for name in needed:
+        if name not in numbers:
+            raise NoValue(asking, name)
+    for name, v in numbers.items():
+        _within(asking, name, v)
+
+
 def complete_numbers(asking: str, sigma: Activation, g: Target, numbers: Mapping[str, np.ndarray],
               *, spiked: tuple[str, ...] = ("r", "c", "gamma")) -> dict[str, np.ndarray]:
     """The numbers of a one-step theory, checked, with r, c, gamma from (alpha0, eta) where these were given.
@@ -387,11 +396,7 @@ def complete_numbers(asking: str, sigma: Activation, g: Target, numbers: Mapping
     ------
     BadInput : one line: a number out of its range or missing, both ways given, or neither.
     """
-    for name in ("alpha", "lam"):
-        if name not in numbers:
-            raise NoValue(asking, name)
-    for name, v in numbers.items():
-        _within(asking, name, v)
+    require_ranges(asking, numbers)
     step, direct = ([n for n in names if n in numbers] for names in (("alpha0", "eta"), ("r", "c", "gamma")))
     ways = f"alpha0 and eta (one gradient step), or {', '.join(spiked[:-1])} and {spiked[-1]} (the spiked features themselves)"
     if step and direct:

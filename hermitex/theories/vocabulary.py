@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement
 from typing import Any, ClassVar
 
 import numpy as np
-from sympy import Eq, Expr, KroneckerDelta, Matrix, Rational, S, Symbol, diag, sqrt
+from sympy import Add, Eq, Expr, KroneckerDelta, Matrix, Rational, S, Symbol, diag, sqrt
 
 from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.solvers.solution import Solution
@@ -26,6 +26,7 @@ from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.one_step import bias, epsilon, r, seen, slopes
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, complete_numbers, free_parameters, own_letters, spike
+from hermitex.theories.spike_span import LIFT, axes, letters_beside, seen_beside
 
 _TOTAL = 1e-9  # how far from 1 the sum of the fractions may be, and gamma in the orthogonal case
 _FAMILIES = ("m", "zeta", "psi", "q1_", "q2_", "V1_", "V2_", "Vhat1_", "Vhat2_", "qhat1_", "qhat2_", "zetatilde", "psitilde")
@@ -114,7 +115,7 @@ class VocabularyOneStep(OneStepFamily):
     def order_parameters(self) -> tuple[str, ...]:
         """m1, m2, ..., zeta1, ...: the unknowns of the system, family by family."""
         names = [u.name for u in self.system.unknowns]
-        families = {n: (n.split("_")[0] if n.startswith("psi") else n).rstrip("0123456789") for n in names}
+        families = {n: (n.split("_")[0] if n.startswith(("psi", "zeta")) else n).rstrip("0123456789") for n in names}
         return tuple(n for family in _FAMILIES for n in names if families[n] == family)
 
     def complete(self, numbers: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -180,21 +181,24 @@ def _listed(name: str, given: Any) -> tuple[float, ...]:
 
 
 # -- the equations ----------------------------------------------------------------------------------------------------
-def K(x: Expr) -> Expr:
-    """The average over kappa."""
-    return E(x, kappa)
-
-
 class Letters:
-    """The symbols of K letters: one family a name, x(k), and symmetric matrices, X(k, l)."""
+    """The symbols of K letters: one family a name, x(k), and symmetric matrices, X(k, l).
 
-    def __init__(self, count: int, *, shifted: bool = False) -> None:
+    rank : of the spikes U_k in R^rank, with kappa1, kappa2, ... along their axes; 0: r u_k along kappa.
+    """
+
+    def __init__(self, count: int, *, shifted: bool = False, rank: int = 0) -> None:
         self.each = range(1, count + 1)
         self.b = self.family("b") if shifted else dict.fromkeys(self.each, S.Zero)
         self.pairs = list(combinations_with_replacement(self.each, 2))
         self.u, self.pi, self.c = (self.family(n, positive=n != "u") for n in ("u", "pi", "c"))
         self.mu_0, self.mu_1, self.mu_22 = (self.family(f"{n}_") for n in ("mu0", "mu1", "mu22"))
-        self.m, self.zeta, self.zetatilde = (self.family(n) for n in ("m", "zeta", "zetatilde"))
+        self.m, self.kappas = self.family("m"), axes(rank) or (kappa,)
+        marks = [f"_{a}" for a in range(1, rank + 1)] or [""]
+        self.zeta, self.zetatilde, U = ({k: [Symbol(f"{n}{k}{mark}", real=True) for mark in marks] for k in self.each}
+                                        for n in ("zeta", "zetatilde", "U"))
+        self.U = U if rank else {k: [r*self.u[k]] for k in self.each}
+        self.spread = [*(v for row in U.values() for v in row)] if rank else [r, gamma, *self.u.values()]
 
     def family(self, name: str, *, positive: bool = False) -> dict[int, Symbol]:
         """{k: name followed by k}."""
@@ -206,40 +210,40 @@ class Letters:
 
     def parameters(self, functions: tuple[Target, ...], taken: Sequence[Symbol]) -> list[Symbol]:
         """The letters that get numbers, including the own u_k, pi_k, c_k."""
-        own = [*self.u.values(), *self.pi.values(), *self.c.values(), *(b for b in self.b.values() if b != 0)]
-        common = [alpha, beta, lamda, r, gamma, Delta, bias, epsilon, *own]
+        own = [*self.spread, *self.pi.values(), *self.c.values(), *(b for b in self.b.values() if b != 0)]
+        common = [alpha, beta, lamda, Delta, bias, epsilon, *own]
         return [*common, *own_letters(functions, (*taken, *common))]
 
+    def field(self, k: int) -> Expr:
+        """The pre-activation of a letter, U_k.kappa + bias + b_k + sqrt(c_k) z."""
+        return Add(*(v*x for v, x in zip(self.U[k], self.kappas, strict=True)), bias, self.b[k], sqrt(self.c[k])*z)
+
     def coefficients(self, sigma: Activation) -> dict[Symbol, Expr]:
-        """mu_0, mu_1 and mu_2^2 of every letter: those of (r u_k, c_k)."""
+        """mu_0, mu_1 and mu_2^2 of every letter: those of (U_k, c_k)."""
         found: dict[Symbol, Expr] = {}
         for k in self.each:
-            s = sigma(r*self.u[k]*kappa + bias + self.b[k] + sqrt(self.c[k])*z)
+            s = sigma(self.field(k))
             found[self.mu_0[k]] = E(s, z)
             found[self.mu_1[k]] = E(z*s, z)/sqrt(self.c[k])
             found[self.mu_22[k]] = E(s**2, z) - self.mu_0[k]**2 - self.c[k]*self.mu_1[k]**2
         return found
 
 
-def _trained(error: Expr, Q: Symbol, interpolating: bool) -> Expr:
-    """The training error; without a ridge it is 0, and Q^2 grows too fast to be averaged."""
-    return S.Zero if interpolating else K(error*Q**2)
-
-
 @cache
-def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = False, *, interpolating: bool = False
-                     ) -> System:
-    """The equations for rows that are independent and uniform on their spheres, |w_i|^2 = c_k; any beta and gamma.
+def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = False, rank: int = 0, *,
+                     interpolating: bool = False) -> System:
+    """The equations for rows that are independent and uniform on their spheres, |w_i|^2 = c_k; any beta and gamma, or a spike
+    U_k in R^rank of each letter with overlaps Gamma.
 
     q_2 and q_1 are minus the derivatives of
     G = sum_k pi_k qhat_{2,k} V_{2,k} + tr(qhat_1 V_1)
-        + (alpha^2/beta) (sum_k pi_k c_k V_{2,k} zetatilde_k^2 + sum_j psitilde_j^T V_1 psitilde_j)
+        + (alpha^2/beta) (sum_k pi_k c_k V_{2,k} |zetatilde_k|^2 + sum_j psitilde_j^T V_1 psitilde_j)
     with respect to L_k = lamda + Vhat_{2,k} and Mhat; through V_{2,k}, which L and Mhat determine, they are linear in themselves.
     """
-    a = Letters(count, shifted=shifted)
+    a = Letters(count, shifted=shifted, rank=rank)
     pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22
     V2, Vhat2, q2, qhat2 = (a.family(n, positive=n in ("V2_", "Vhat2_")) for n in ("V2_", "Vhat2_", "q2_", "qhat2_"))
-    moments, h1 = seen(g), slopes(g)
+    moments, h1 = seen_beside(g, rank) if rank else seen(g), slopes(g)
     names = [""] if isinstance(g, Activation) else [f"_{j}" for j in range(1, len(g.variables) + 1)]
     # of every direction the overlaps of all letters
     psi, psitilde = ([{k: Symbol(f"{n}{k}{name}", real=True) for k in a.each} for name in names] for n in ("psi", "psitilde"))
@@ -253,6 +257,10 @@ def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = F
     slope = diag(*(1/(pi[k]*c[k]*V2[k]) for k in a.each))*V1     # (I + Mhat D)^{-1}
     inverse, drops = responses(V2, Mhat, {k: pi[k]*c[k]*V2[k] for k in a.each})
 
+    def K(x: Expr) -> Expr:
+        """The average over the coordinates along the spikes."""
+        return E(x, *a.kappas)
+
     equations: dict[Symbol, Any] = {V1[k - 1, l - 1]: inverse[k - 1, l - 1] for k, l in a.pairs}
     for k in a.each:
         equations[V2[k]] = 1/(lamda + Vhat2[k] + c[k]*drops[k - 1])
@@ -263,15 +271,17 @@ def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = F
     for k in a.each:
         equations[m[k]] = Eq(K(mu_0[k]*(h - B)*Q), m[k]*epsilon/(alpha*pi[k]*V2[k]))
     for k in a.each:
-        equations[zeta[k]] = alpha*pi[k]*c[k]*V2[k]*zetatilde[k]
-        equations[zetatilde[k]] = K(kappa*mu_1[k]*(h - B)*Q)
+        for along, tilde_along, x in zip(zeta[k], zetatilde[k], a.kappas, strict=True):
+            equations[along] = alpha*pi[k]*c[k]*V2[k]*tilde_along
+            equations[tilde_along] = K(x*mu_1[k]*(h - B)*Q)
     for j, f in enumerate(h1):
         for k in a.each:
             equations[psi[j][k]] = alpha*(V1*tilde[j])[k - 1]
             equations[psitilde[j][k]] = K(mu_1[k]*f*Q)
     for j in a.each:
         through = sum(c[k]*(drop[k - 1, j - 1]/(pi[k]*c[k]*V2[k]))**2*q2[k] for k in a.each)
-        weight = pi[j]*qhat2[j] + alpha**2/beta*pi[j]*c[j]*zetatilde[j]**2 + m[j]**2*epsilon/(beta*pi[j]*V2[j]**2)
+        weight = (pi[j]*qhat2[j] + alpha**2/beta*pi[j]*c[j]*Add(*(v**2 for v in zetatilde[j]))
+                  + m[j]**2*epsilon/(beta*pi[j]*V2[j]**2))
         equations[q2[j]] = V2[j]**2*(weight + beta*pi[j]*c[j]*through) + inner[j - 1, j - 1]/(pi[j]*c[j])
     for k, l in a.pairs:
         through = sum(q2[j]*c[j]*slope[j - 1, k - 1]*slope[j - 1, l - 1] for j in a.each)
@@ -282,15 +292,18 @@ def independent_rows(sigma: Activation, g: Target, count: int, shifted: bool = F
         equations[qhat1[k - 1, l - 1]] = alpha/beta*K(mu_1[k]*mu_1[l]*e*Q**2)
 
     where = {
-        rho: 1 - gamma**2, **a.coefficients(sigma), **moments.names,
-        h: moments.h, **dict(zip(h1, moments.h_1, strict=True)), h2: moments.squared + Delta,
+        **({} if rank else {rho: 1 - gamma**2}), **a.coefficients(sigma), **moments.names,
+        h: moments.h, **dict(zip(h1, (v - LIFT if rank else v for v in moments.h_1), strict=True)), h2: moments.squared + Delta,
         Q: 1/((0 if interpolating else 1) + _quadratic(V1, mu) + sum(pi[k]*V2[k]*mu_22[k] for k in a.each)),
-        B: sum(mu_0[k]*m[k] + kappa*mu_1[k]*zeta[k] for k in a.each),
+        B: sum(mu_0[k]*m[k] + mu_1[k]*sum(x*v for x, v in zip(a.kappas, zeta[k], strict=True)) for k in a.each),
         e: (h2 - 2*B*h + B**2 - sum(2*f*(mu.T*v)[0] for f, v in zip(h1, tilted, strict=True))
             + _quadratic(q1, mu) + sum(mu_22[k]*q2[k] for k in a.each)),
     }
-    return System(equations, where=where, parameters=a.parameters((sigma, g), (*equations, *where)),
-                  observables={"test_error": K(e) - Delta, "train_error": _trained(e, Q, interpolating)},
+    # without a ridge nothing is left to be trained, and Q^2 grows too fast to be averaged
+    trained = S.Zero if interpolating else K(e*Q**2)
+    parameters = [*a.parameters((sigma, g), (*equations, *where)), *(letters_beside(moments) if rank else [])]
+    return System(equations, where=where, parameters=parameters,
+                  observables={"test_error": K(e) - Delta, "train_error": trained},
                   positive=[V1[k - 1, k - 1].name for k in a.each], name="Vocabulary, independent rows",
                   source="one-step learning with a vocabulary of readout values, independent rows")
 
@@ -327,11 +340,15 @@ def orthogonal_rows(sigma: Activation, g: Activation, count: int, *, interpolati
     The terms -(kappa^2 - 1) and -(sum_k mu_1^k zeta_k)^2 take the spike's direction out of the bulk.
     """
     a = Letters(count)
-    pi, c, m, zeta, zetatilde, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.zeta, a.zetatilde, a.mu_0, a.mu_1, a.mu_22
+    pi, c, m, mu_0, mu_1, mu_22 = a.pi, a.c, a.m, a.mu_0, a.mu_1, a.mu_22
     V, Vhat, q, qhat = (a.family(n, positive=n[0] == "V") for n in ("V2_", "Vhat2_", "q2_", "qhat2_"))
     s2 = a.family("s2_")
     Q, B, e = (Symbol(n, real=True) for n in ("Q", "B", "e"))
     h, lin = g(gamma*kappa), Symbol("linear", real=True)
+    zeta, zetatilde = ({k: v for k, (v,) in family.items()} for family in (a.zeta, a.zetatilde))
+
+    def K(x: Expr) -> Expr:
+        return E(x, kappa)
 
     equations: dict[Symbol, Any] = {V[k]: 1/(lamda + Vhat[k]) for k in a.each}
     equations |= {Vhat[k]: alpha/beta*K(s2[k]*Q) for k in a.each}
@@ -352,6 +369,6 @@ def orthogonal_rows(sigma: Activation, g: Activation, count: int, *, interpolati
         e: (h - B)**2 + Delta - lin**2 + sum(s2[k]*q[k] for k in a.each),
     }
     return System(equations, where=where, parameters=a.parameters((sigma, g), (*equations, *where)),
-                  observables={"test_error": K(e) - Delta, "train_error": _trained(e, Q, interpolating)},
+                  observables={"test_error": K(e) - Delta, "train_error": S.Zero if interpolating else K(e*Q**2)},
                   name="Vocabulary, orthogonal rows", source="cui2024, Appendix D.3")
 

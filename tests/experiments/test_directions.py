@@ -20,6 +20,8 @@ REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "one_step_dire
     ("relu", "z1 + z1*z2", {}, {"r": 1.2, "c": 1, "gamma": 0.9}),
     ("erf", "tanh(z1) + z2/2 + z1*z2", {}, {"r": 1.5, "c": 1.2, "gamma": 0.85}),
     ("softplus", "z1 + z1*z2", {"steps": 2}, {"alpha0": 4, "eta": 2}),
+    ("relu", "z1 + z1*z2", {"spikes": [[1.2, 0], [0, 1.5]], "overlaps": [[0.9, 0], [0, 0.8]]}, {"c": 1.1}),
+    ("erf", "z1 + z1*z2", {"vocabulary": [1, -1.5], "steps": 2}, {"alpha0": 4, "eta": 1}),
     ("tanh", "z1 + z1*z2", {"vocabulary": [1, -2]}, {"r": 1, "c": 1, "gamma": 0.9}),
     ("tanh", "z1 + z1*z2", {"vocabulary": [1, -2], "biases": [0.5, -0.3]}, {"r": 1, "c": 1, "gamma": 0.9}),
 ])
@@ -58,15 +60,39 @@ def test_a_network_after_two_steps():
         assert abs(mean - value) < 3*np.hypot(2*found[400].standard_error[name][0], found[200].standard_error[name][0]), name
 
 
+@pytest.mark.slow
+def test_a_network_of_two_letters_after_two_steps():
+    theory = one_step("softplus", "z1 + z1*z2", vocabulary=[1, -0.5], fractions=[0.4, 0.6], steps=2)
+    numbers, J = {"alpha0": 4, "eta": 2, "Delta": 0.1}, 2
+    path = theory.path(**numbers)
+    found = {d: simulate(theory, [1.0], model="network", dimension=d, seeds=range(16), lam=0.1, **numbers) for d in (200, 400)}
+    values = {f"overlap{k + 1}_{j + 1}": path.overlap[-1, k, j] for k in range(2) for j in range(J)}
+    values |= {"gram_11": path.gram[-1, 0, 0], "gram_12": path.gram[-1, 0, 1], "gram_22": path.gram[-1, 1, 1]}
+    for name, value in {**values, "c1": path.c[-1, 0], "c2": path.c[-1, 1]}.items():
+        mean = 2*found[400][name][0] - found[200][name][0]  # free of the term of order 1/d
+        assert abs(mean - value) < 3*np.hypot(2*found[400].standard_error[name][0], found[200].standard_error[name][0]), name
+
+
+def test_a_network_in_the_frame_of_two_spikes():
+    rng = np.random.default_rng(6)
+    w, x = rng.standard_normal((8, 7)), rng.standard_normal((4, 7))
+    for along in (rng.standard_normal((2, 7)), np.eye(7)[:2] + np.eye(7)[1], np.ones((2, 1))*rng.standard_normal(7)):
+        found = in_its_frame(np.tanh, w, np.repeat([1.0, -2], 4), along, (slice(0, 4), slice(4, 8)), directions=2)
+        axes = np.eye(7)[:np.linalg.matrix_rank(along)]
+        turned = np.linalg.lstsq(found.bulk + found.spike @ axes, w @ x.T, rcond=None)[0].T
+        np.testing.assert_allclose(found.projection(turned), x[:, :2], atol=1e-10)
+        assert (found.bulk[:4] @ axes.T).mean(axis=0) == pytest.approx(0, abs=1e-12)
+
+
 def test_a_network_in_the_frame_of_its_spike():
     # z is the same function of x in any frame, also where v lies in the span of the directions
     rng = np.random.default_rng(5)
     w, x = rng.standard_normal((7, 6)), rng.standard_normal((4, 6))
     for v in (rng.standard_normal(6), np.array([3.0, -4, 0, 0, 0, 0]), np.array([0, 0, 1.0, 0, 0, 0])):
         found = in_its_frame(np.tanh, w, np.ones(7), v, (slice(0, 7),), directions=2)
-        turned = np.linalg.lstsq(found.bulk + np.outer(found.spike, np.eye(6)[0]), w @ x.T, rcond=None)[0].T
+        turned = np.linalg.lstsq(found.bulk + found.spike @ np.eye(6)[:1], w @ x.T, rcond=None)[0].T
         np.testing.assert_allclose(found.projection(turned), x[:, :2], atol=1e-10)
-        np.testing.assert_allclose(found.gamma*found.axis, v[:2]/np.linalg.norm(v), atol=1e-12)
+        np.testing.assert_allclose(found.overlaps[:, 0], v[:2]/np.linalg.norm(v), atol=1e-12)
 
 
 @pytest.mark.parametrize("g, more, numbers, said", [

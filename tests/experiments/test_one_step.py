@@ -17,6 +17,7 @@ from hermitex.experiments.gradient_step import measured, population_step, traine
 from hermitex.experiments.one_step_experiment import simulate
 from hermitex.experiments.statistics import agreement
 from hermitex.theories import one_step
+from hermitex.theories.spike_span import Layer
 
 ERRORS = ("test_error", "train_error")
 
@@ -36,8 +37,8 @@ def test_rows_have_the_law_they_are_named_for():
 
 
 def test_features_and_order_parameters_are_their_definitions():
-    f = spiked(np.tanh, d=30, p=40, r=0.7, c=1.3, gamma=0.6, rng=np.random.default_rng(1), letters=(1.0, -2.0),
-               fractions=(0.25, 0.75), bias=0.2, kind="gaussian")
+    layer = Layer(np.array([[0.7], [-1.4]]), np.array([[0.6]]), np.array([1.3, 1.3]))
+    f = spiked(np.tanh, layer, d=30, p=40, rng=np.random.default_rng(1), fractions=(0.25, 0.75), bias=0.2, kind="gaussian")
     rng = np.random.default_rng(2)
     x, a = rng.standard_normal((6, 30)), rng.standard_normal(40)
     v, perp = np.eye(30)[0], np.eye(30)[1]
@@ -81,11 +82,11 @@ def test_the_step_is_the_gradient_of_the_loss():
             h[i, j] = 1e-5
             gradient[i, j] = (loss(w + h) - loss(w - h))/2e-5
     stepped = w - eta*d*gradient
-    weights = made.bulk + np.outer(made.spike, np.eye(d)[0])
+    weights = made.bulk + made.spike @ np.eye(d)[:1]
     # a rotation of the frame keeps the Gram matrix and the projections on theta
     np.testing.assert_allclose(weights @ weights.T, stepped @ stepped.T, atol=1e-7)
     theta = np.zeros(d)
-    theta[:2] = made.gamma, np.sqrt(1 - made.gamma**2)
+    theta[:2] = made.overlaps[0, 0], np.sqrt(1 - made.overlaps[0, 0]**2)
     np.testing.assert_allclose(weights @ theta, stepped[:, 0], atol=1e-8)
 
 

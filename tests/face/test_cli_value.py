@@ -32,6 +32,9 @@ def test_which_direction_appears_when(capsys):
     found = ask(capsys, "value", "path", *SOFT, "--steps", "2", "--alpha0", "4", "--eta", "2", "--Delta", "0.1")
     assert found["overlap1"] == pytest.approx([1, 1.0846725606254], abs=1e-11)  # theory sheet one_step_2, A2_steps
     assert found["overlap2"] == pytest.approx([0, .3534007383787], abs=1e-11)
+    found = ask(capsys, "value", "path", "--sigma", "erf", "--target", "z1 + z1*z2", "--steps", "2", "--vocabulary", "1,-1.5",
+                "--alpha0", "4", "--eta", "1", "--beta", "0.8")
+    assert found["overlap2_1"] == pytest.approx([-1.2215062797562, -1.4704310308963], abs=1e-11) and found["rank"] == [1, 2]
 
 
 @pytest.mark.parametrize("argv, known", [

@@ -65,7 +65,7 @@ def test_norms_that_fluctuate(how, numbers):
         features, ridge = setting.features(rng), Ridge(0.05)
         ridge.add(*setting.draw(features, 800, rng))
         a, measured = ridge.solve()[0], []
-        theta = np.array([features.gamma, np.sqrt(1 - features.gamma**2)])
+        theta = np.array([features.overlaps[0, 0], np.sqrt(1 - features.overlaps[0, 0]**2)])
         for s in at:
             x = rng.standard_normal((4000, 400))
             x[:, :2] += np.outer(s - features.projection(x), theta)

@@ -12,7 +12,8 @@ import hermitex as hx
 from hermitex.errors import BadInput
 
 one_step, spike = hx.theories.one_step, hx.theories.spike
-REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "one_step_directions.json").read_text())["A2_steps"]
+TABLES = json.loads((Path(__file__).parents[1] / "reference" / "one_step_directions.json").read_text())
+REFERENCE, LETTERS = TABLES["A2_steps"], TABLES["A2_steps_of_letters"]
 
 
 @pytest.mark.parametrize("row", REFERENCE, ids=lambda x: x["sigma"])
@@ -24,6 +25,51 @@ def test_the_reference_values(row):  # theory sheet one_step_2, A2
     exact = row["g"] == "z1+z1*z2"
     found = np.column_stack([path.overlap, path.norm**2, path.c])
     assert found == pytest.approx(expected, rel=1e-12 if exact else 2e-6, abs=1e-13)
+
+
+@pytest.mark.parametrize("row", LETTERS, ids=lambda x: x["sigma"])
+def test_a_vocabulary_of_the_sheet(row):  # theory sheet one_step_2, A2
+    theory = one_step(row["sigma"], row["g"], vocabulary=row["letters"], fractions=row["pi"], steps=len(row["etas"]))
+    numbers = {"alpha0": row["alpha0"], "eta": row["etas"][0], "beta": row["beta"], "Delta": row["Delta"]}
+    path = theory.path(**numbers)
+    found = np.column_stack([path.overlap.reshape(2, -1), path.gram[:, [0, 0, 1], [0, 1, 1]], path.c])
+    assert found == pytest.approx(np.reshape(row["theory"], (2, -1)), rel=1e-11, abs=1e-13)
+    assert path.rank.tolist() == [1, 2] and path.appears == (1, None)
+    # the sheet's risk has the 1/d term of its experiment, and its quadrature 1e-9
+    solved = theory.solve(alpha=row["ridge"][0], lam=row["ridge"][1], dimension=row["d"], **numbers)
+    assert [solved["test_error"], solved["train_error"]] == pytest.approx(row["srf_test_train"], rel=2e-9)
+    assert (solved["gram_12"], solved["overlap2_1"], solved["c2"]) == pytest.approx(
+        (path.gram[-1, 0, 1], path.overlap[-1, 1, 0], path.c[-1, 1]), rel=1e-13)
+
+
+@pytest.mark.slow
+def test_letters_that_are_one_and_a_letter_of_zero():
+    one = one_step("softplus", "z1 + z1*z2", steps=2)
+    numbers = {"alpha0": 4, "eta": 2, "Delta": 0.1}
+    known, at = one.path(**numbers), {"alpha": 2, "lam": 0.1, **numbers}
+    single = one_step("softplus", "z1 + z1*z2", vocabulary=[1], steps=2)
+    assert single.path(**numbers).overlap[:, 0] == pytest.approx(known.overlap, rel=1e-11)
+    a, b = single.solve(**at), one.solve(**at)
+    assert [a[n] for n in ("test_error", "m1", "zeta1_1", "psi1_2")] == pytest.approx(
+        [b[n] for n in ("test_error", "m", "zeta", "psi2")], rel=1e-9)
+    # a letter of zero does not move, and the others see half of the output
+    path = one_step("softplus", "z1 + z1*z2", vocabulary=[0, 2], steps=2).path(**numbers)
+    assert path.norm[:, 0].tolist() == [0, 0] and path.c[:, 0].tolist() == [1, 1] and path.rank.tolist() == [1, 1]
+    # at alpha0 = oo there is no noise that tells equal letters apart
+    path = one_step("relu", "z1 + z2 + z1*z2", vocabulary=[1, -1], steps=3).path(alpha0=np.inf, eta=0.5)
+    assert path.rank.tolist() == [1, 1, 1] and np.sum(path.cosine**2, axis=-1) == pytest.approx(1, abs=1e-13)
+
+
+@pytest.mark.slow
+def test_the_readout_of_a_vocabulary_at_the_ends():
+    theory = one_step("relu", "z1 + z2 + z1*z2", vocabulary=[1, -1], steps=2)
+    far = theory.solve(alpha=2, lam=0.1, alpha0=[1e8, 1e9], eta=0.5)
+    assert far["test_error"][0] == pytest.approx(far["test_error"][1], rel=1e-6)
+    with pytest.raises(BadInput, match="alpha0 is finite"):
+        theory.solve(alpha=2, lam=0.1, alpha0=np.inf, eta=0.5)
+    curve = theory.curve(alpha=[0.5, 2, 8], lam=0.1, alpha0=4, eta=0.5)
+    assert curve.all_converged and np.all(np.diff(curve["test_error"]) < 0) and curve.parameters["steps"] == 2
+    assert not {"U1_1", "Gamma1_1", "bias", "c1"} & set(curve.parameters)
 
 
 def test_the_first_step_is_one_step():
@@ -134,6 +180,8 @@ def test_the_slope_by_the_rate_turns_the_spike_too():
     ("tanh", "z1 + z1*z2", {"steps": 2.5}, "steps is an integer"),
     ("tanh", "sin", {"steps": 2, "network": "exact"}, "leave network out"),
     ("tanh", "sin", {"steps": 2, "rows": "gaussian"}, "leave rows out"),
+    ("tanh", "sin", {"steps": 2, "vocabulary": [1, 2], "norms": [1, 2]}, "leave norms out"),
+    ("tanh", "sin", {"steps": 0, "vocabulary": [1, 2]}, "steps is an integer"),
     ("sign", "z1 + z1*z2", {"steps": 2}, "jumps"),
 ])
 def test_bad_input_is_one_line(sigma, g, kw, said):

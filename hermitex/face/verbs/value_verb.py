@@ -50,9 +50,14 @@ def _learned(make: Any, given: Rows) -> Rows:
 
 
 def _path(make: Any, given: Rows) -> Rows:
-    found = _made(make, given, "sigma", "target", "steps").path(**given)
-    each = {f"overlap{j}": column for j, column in enumerate(found.overlap.T, start=1)}
-    return {"step": np.arange(1, len(found.c) + 1), **each, "norm": found.norm, "c": found.c}
+    found = _made(make, given, "sigma", "target", "steps", *_LETTERS).path(**given)
+    several = found.overlap.ndim == 3   # a column for each letter, and of it for each direction
+    columns: Rows = {"step": np.arange(1, len(found.c) + 1)}
+    for k in range(found.overlap.shape[1] if several else 1):
+        letter, at = (f"{k + 1}_", (slice(None), k)) if several else ("", (slice(None),))
+        columns |= {f"overlap{letter}{j}": column for j, column in enumerate(found.overlap[at].T, start=1)}
+        columns |= {f"norm{letter[:-1]}": found.norm[at], f"c{letter[:-1]}": found.c[at]}
+    return {**columns, **({"rank": found.rank} if several else {})}
 
 
 def _free_energy(make: Any, given: Rows) -> Rows:
@@ -84,12 +89,12 @@ def _floor(make: Any, given: Rows) -> Rows:
     return {n: found[n] for n in ("variance", "sharp", "error")}
 
 
-_STEP = ("alpha0*", "eta*", "beta", "Delta")
+_STEP, _LETTERS = ("alpha0*", "eta*", "beta", "Delta"), ("vocabulary", "fractions", "biases")
 QUANTITIES: dict[str, Quantity] = {
     "learned": Quantity("one-step", ("sigma*", "target*", "network", "steps", "alpha*", "lam*", "beta", "Delta", "alpha0", "eta",
                                      "r", "c", "gamma", "bias", "dimension", "z", "kappa"), _learned,
                         "mean and spread of the prediction after one giant step"),
-    "path": Quantity("one-step", ("sigma*", "target*", "steps*", *_STEP), _path,
+    "path": Quantity("one-step", ("sigma*", "target*", "steps*", *_LETTERS, *_STEP), _path,
                      "the spike after each of several giant steps: which direction appears when"),
     "free-energy": Quantity("bayes-amp", ("target*", "channel", "alpha*"), _free_energy,
                             "Bayes free entropy, information and the optimal overlap"),
