@@ -1,8 +1,8 @@
 """Sums written out term by term, t(60) + t(59) + ... + t(0) as Python adds them up, as one `Sum` over a number.
 
-The terms are averages that differ by numbers only, in a loss too. The numbers must be polynomials in a whole number n, reciprocals of
-some, or either times n!, 1/n! or (-1)^n: w**n, n/30, 1/n**2. Each term that is taken is the first one with its numbers put in, so
-that nothing is guessed; others are left unchanged.
+The terms are averages that differ by numbers only, in a loss too. The numbers must be polynomials in a whole number n, or their
+reciprocals, perhaps times n!, 1/n! or (-1)^n: w**n, n/30, 1/n**2. Each term that is taken is the first one with its numbers put
+in, so that nothing is guessed; others are left unchanged.
 """
 
 from __future__ import annotations
