@@ -122,8 +122,8 @@ class Conclusion:
         equations, goals = claims[:len(premises)], claims[len(premises):]
         if (left := self._left_over(equations, goals)) is not None:
             sign = "<" if self.less else "=" if self.to is None else "~"
-            equation = f"{self.pairs[left][0]} {sign} {self.pairs[left][1]}"
-            return (f"it does not follow from the premises that it names: {equation} is left; a premise at special values is a "
+            open_claim = f"{self.pairs[left][0]} {sign} {self.pairs[left][1]}"
+            return (f"it does not follow from the premises that it names: {open_claim} is left; a premise at special values is a "
                     "step of its own")
         for i, (p, (a, b)) in enumerate(named):
             if self._left_over(equations[:i] + equations[i + 1:], goals) is None:

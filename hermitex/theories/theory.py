@@ -369,8 +369,8 @@ class Theory(Cited, Shown):
         for k in range(line.size):
             here = {n: v if n in self.arrays else float(v[k]) if v.ndim else float(v) for n, v in given.items()}
             try:
-                here = self.minimise(self.errors[0], letters, bounds, start=start, tolerance=tolerance, **here)
-                best[:, k] = [here[n] for n in letters]
+                point = self.minimise(self.errors[0], letters, bounds, start=start, tolerance=tolerance, **here)
+                best[:, k] = [point[n] for n in letters]
             except NotConverged as error:
                 why[k] = str(error)
         done = np.isfinite(best).all(axis=0)
