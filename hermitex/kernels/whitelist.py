@@ -176,7 +176,7 @@ class _Formulas:
         f = node.func
         if isinstance(f, ast.Attribute) and f.attr == "get" and len(node.args) == 2 and not node.keywords:  # s.get("q", 0.5)
             self.read(ast.copy_location(ast.Subscript(f.value, node.args[0], ast.Load()), node))
-            return node.args[1:]
+            return [node.args[1]]
         name = f.id if isinstance(f, ast.Name) else ""
         if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "np":
             good, name = f.attr in NUMPY, f"np.{f.attr}"

@@ -83,6 +83,7 @@ _FLOW = '''def solve(<<signature>>*, t, start=None, tolerance=<<tolerance>>, bud
 _REST = '''# -- the formulas ------------------------------------------------------------------------------------------------------
 # s holds numbers by name, quad the nodes and weights by integration variable; "d/u/v" is the derivative of the
 # right-hand side of u by v; "matrix/u/v" and "constant/u" are the linear equation of u, sum_v matrix v + constant = 0.
+# A block eliminates unknowns: s.get takes what their formulas say, unless s holds them.
 <<functions>>
 
 

@@ -47,7 +47,7 @@ class _Function:
             again[entries[u].id] = f"{entries[u].id}_again"
             while again[entries[u].id] in taken:
                 again[entries[u].id] += "_"
-        self.results = {k: again.get(getattr(v, "id", ""), ast.get_source_segment(text, v)) for k, v in entries.items()
+        self.results = {k: again.get(getattr(v, "id", "")) or ast.get_source_segment(text, v) or "" for k, v in entries.items()
                         if k not in members and (k in wanted if wanted is not None else _is_read(k, v))}
         needed = _names(v for k, v in entries.items() if k in self.results)
         kept: list[str] = []
@@ -87,8 +87,9 @@ def _read(line: ast.stmt) -> dict[str, str]:
     """{name: label} of a line a, b = s["a"], s["b"]; of another nothing."""
     if not isinstance(line, ast.Assign):
         return {}
-    target, value = ([*n.elts] if isinstance(n, ast.Tuple) else [n] for n in (line.targets[0], line.value))
-    labels = [n.slice.value for n in value if isinstance(n, ast.Subscript) and getattr(n.value, "id", "") == "s"]
+    sides: list[list[Any]] = [[*n.elts] if isinstance(n, ast.Tuple) else [n] for n in (line.targets[0], line.value)]
+    target, value = sides
+    labels = [ast.literal_eval(n.slice) for n in value if isinstance(n, ast.Subscript) and getattr(n.value, "id", "") == "s"]
     return {n.id: label for n, label in zip(target, labels, strict=True)} if labels else {}
 
 

@@ -89,9 +89,9 @@ def _statements(has: frozenset[str]) -> tuple[tuple[str, ...], dict[str, str]]:
         if source is None:
             raise HermitexError(f"export: the source of the driver ({module}) is not installed, and a file is made from it")
         lines = dict(enumerate(source.split("\n"), start=1))
-        for node in ast.walk(ast.parse(source)):
-            mark = isinstance(node, ast.stmt) and re.search(r"  # if (\w+)(.*)", lines.get(node.lineno, ""))
-            for k in range(node.lineno, node.end_lineno + 1) if mark and mark[1] not in has else ():
+        for node in (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.stmt)):
+            mark = re.search(r"  # if (\w+)", lines.get(node.lineno, ""))
+            for k in range(node.lineno, (node.end_lineno or 0) + 1) if mark and mark[1] not in has else ():
                 lines.pop(k, None)
         lines = {k: re.sub(r"  # if \w+(: )?", lambda m: "  # " if m[1] else "", line) for k, line in lines.items()}
         for node in ast.parse(source).body:
@@ -122,12 +122,12 @@ def driver_text(needed: Iterable[str], has: Mapping[str, bool]) -> tuple[list[st
     text = "\n\n\n".join(["\n".join(first), *(t for n, t in texts.items() if n in taken and t not in first)])
     used = set(re.findall(r"\w+", text)) | {"sys"}
     lines = [line for line in imports if set(re.findall(r"\w+", line.rpartition("import ")[2])) & {*used, "np"}]
-    return lines, re.sub(r"  # (type: ignore|noqa)[^\n]*", "", text).strip("\n")
+    return lines, re.sub(r"  # (type: ignore|noqa)[^\n]*|\n(?=\n\n    def )", "", text).strip("\n")
 
 
 def _has_marks(text: str) -> bool:
     """Whether break points or narrow places of an average shape its nodes."""
-    return any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "spread" and (n.args[1].elts or n.args[2].elts)
+    return any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "spread" and {"()"} != {*map(ast.unparse, n.args[1:3])}
                for n in ast.walk(ast.parse(text)))
 
 

@@ -68,7 +68,9 @@ def command(solve, selftest, points, code, doc, argv=None):
         columns = [given[words[n]] for n in code.parameters]
         if (total := np.prod([float(v.size) for v in columns])) > MOST:
             raise ValueError(f"the grid has {total:.0f} points, at most {MOST} fit")
-        grid = dict(zip(code.parameters, map(np.ravel, np.meshgrid(*columns, indexing="ij"))))  # the last one runs first
+        grid, before = {}, 1
+        for n, v in zip(code.parameters, columns):  # the last one runs first
+            grid[n], before = np.tile(np.repeat(v, int(total)//(before*v.size)), before), before*v.size
         found = solve(**given | {words[n]: v for n, v in grid.items()})
     except NotSolved as error:
         good, status = np.asarray(error.converged), 1
