@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import factorial
 from typing import NamedTuple
 
-from sympy import Add, Expr, I, S, atan, erf, erfc, exp, expand, fraction, oo, pi, sqrt, together
+from sympy import Add, Expr, I, S, atan, erf, exp, expand, fraction, oo, pi, sqrt, together
 
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.engine.canonical_reading import Diverges, ErfWeight, NotCanonical, Polynomial, Refusal, Sum
@@ -192,16 +192,16 @@ def _base(out: Emission, weight: Weight, c: Expr, erfs: tuple[tuple[Expr, Expr],
     lo, hi = weight.standard(weight.lo), weight.standard(weight.hi)
     shift = tidy(weight.B * _inverse(weight.A))
     lines = [(tidy(a / scale), tidy(a * shift + b)) for a, b in erfs]
-    for special, factor in _standard_base(lo, hi, lines, weight.peak != 0):
+    for special, factor in _standard_base(lo, hi, lines):
         add(out, weight.peak, special, c * factor / scale)
 
 
-def _standard_base(lo: Expr, hi: Expr, lines: list[tuple[Expr, Expr]], tails: bool) -> list[tuple[Expr, Expr]]:
+def _standard_base(lo: Expr, hi: Expr, lines: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
     """int_lo^hi phi(t) prod erf(al_i t + be_i) dt as [(special function, factor)]."""
     whole = lo == -oo and hi == oo
     centred = all(be.is_zero for _, be in lines)
     if not lines:
-        return [(S.One, S.One)] if whole else _mass(lo, hi, tails)
+        return [(S.One, S.One)] if whole else _mass(lo, hi)
     if whole and len(lines) % 2 and centred:
         return []
     if whole and len(lines) == 1:
@@ -218,22 +218,13 @@ def _standard_base(lo: Expr, hi: Expr, lines: list[tuple[Expr, Expr]], tails: bo
     raise Refusal(f"a product of {len(lines)} error functions on {where} has no closed form in the rule table")
 
 
-def _mass(lo: Expr, hi: Expr, tails: bool) -> list[tuple[Expr, Expr]]:
-    """Phi(hi) - Phi(lo); as tails (erfc) if it has a large factor, so that nothing cancels."""
-    half = S.Half
+def _mass(lo: Expr, hi: Expr) -> list[tuple[Expr, Expr]]:
+    """Phi(hi) - Phi(lo)."""
     if lo == -oo or hi == oo:
-        end = hi if lo == -oo else -lo
-        if tails:
-            tail = erfc(tidy(-end / sqrt(2)))  # SymPy writes erfc(-x) as 2 - erfc(x)
-            return [(S.One, S.One), (erfc(tidy(end / sqrt(2))), -half)] if tail.is_Add else [(tail, half)]
-        return [(S.One, half), (_erf(end / sqrt(2)), half)]
+        return [(S.One, S.Half), (_erf((hi if lo == -oo else -lo) / sqrt(2)), S.Half)]
     if lo == -hi:
         return [(erf(tidy(hi / sqrt(2))), S.One)]
-    if tails and lo.is_nonnegative:
-        return [(erfc(tidy(lo / sqrt(2))), half), (erfc(tidy(hi / sqrt(2))), -half)]
-    if tails and hi.is_nonpositive:
-        return [(erfc(tidy(-hi / sqrt(2))), half), (erfc(tidy(-lo / sqrt(2))), -half)]
-    return [(_erf(hi / sqrt(2)), half), (_erf(lo / sqrt(2)), -half)]
+    return [(_erf(hi / sqrt(2)), S.Half), (_erf(lo / sqrt(2)), -S.Half)]
 
 
 def _erf(x: Expr) -> Expr:

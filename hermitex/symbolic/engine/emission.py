@@ -6,7 +6,7 @@ become cosines, sines and the real and imaginary parts of the error function.
 
 from __future__ import annotations
 
-from sympy import Add, Expr, I, S, cos, erf, erfc, exp, factor_terms, sin
+from sympy import Add, Expr, I, S, cos, erf, exp, factor_terms, sin
 
 from hermitex.symbolic.engine.canonical_reading import Refusal
 from hermitex.symbolic.engine.rational_tidying import split_complex, tidy
@@ -71,14 +71,9 @@ def real_part(out: Emission) -> Emission:
 def _special_parts(special: Expr) -> tuple[Expr, Expr]:
     if not special.has(I):
         return special, S.Zero
-    c, core = special.as_independent(erf, erfc, as_Add=False)
-    if core.func not in (erf, erfc):
-        c, core = S.One, special
-    if core.func in (erf, erfc) and not c.has(I):
-        x, y = split_complex(core.args[0])
-        x, y = tidy(x), tidy(y)
-        if core.func is erfc:
-            return c * (1 - ReErf(x, y)), -c * ImErf(x, y)
+    c, core = special.as_independent(erf, as_Add=False)
+    if isinstance(core, erf) and not c.has(I):
+        x, y = map(tidy, split_complex(core.args[0]))
         return c * ReErf(x, y), c * ImErf(x, y)
     a, b = split_complex(special)
     if a.has(I) or b.has(I):
