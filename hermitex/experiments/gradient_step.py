@@ -15,6 +15,8 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.feature_training import Array, Features, groups_of, rows
+from hermitex.symbolic.gaussian import E
+from hermitex.symbols import z
 from hermitex.theories.spike_span import Layer, measured_values, spanned
 
 
@@ -76,8 +78,6 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
 
     from hermitex.kernels.compile import compile
     from hermitex.numbers.hermite_coefficients import coefficients
-    from hermitex.symbolic.gaussian import E
-    from hermitex.symbols import z
 
     groups = groups_of(np.asarray(fractions, dtype=float), p)
     u = np.empty(p)

@@ -15,6 +15,8 @@ from scipy import linalg
 
 from hermitex.errors import BadInput, NotConverged
 from hermitex.experiments.feature_training import Array
+from hermitex.symbolic.parsing import parse
+from hermitex.symbols import V, f, y
 
 _SMALL = 1e-6  # ridge below which a Gram matrix may lose half the digits
 
@@ -105,8 +107,6 @@ def convex_loss(expr: Any) -> ConvexLoss:
     from hermitex.kernels.compile import compile
     from hermitex.symbolic.losses import bind, put
     from hermitex.symbolic.moreau import Prox
-    from hermitex.symbolic.parsing import parse
-    from hermitex.symbols import V, f, y
 
     written = parse(expr, symbols={"y": y, "f": f}) if isinstance(expr, str) else expr
     if extra := written.free_symbols - {y, f}:

@@ -83,7 +83,7 @@ class DirectedTarget:
 
     def mean(self, of: Expr) -> Expr:
         """E of a function of the variables: exact where each of its terms has a closed form, else with nodes."""
-        return _term_by_term(of, self.variables)
+        return term_by_term(of, self.variables)
 
     @cached_property
     def linear(self) -> tuple[Expr, ...]:
@@ -150,7 +150,7 @@ class DirectedTarget:
     def given_axis(self) -> tuple[Expr, tuple[Expr, ...], Expr]:
         """G(s), (G_w(s) of each further column of the basis), G_2(s)."""
         w, body = self.across, self.at((_s, *self.across))
-        return _term_by_term(body, w), tuple(_term_by_term(v*body, w) for v in w), _term_by_term(body**2, w)
+        return term_by_term(body, w), tuple(term_by_term(v*body, w) for v in w), term_by_term(body**2, w)
 
     def seen(self, aligned: int = 0) -> Seen:
         """The conditional moments; `aligned` is gamma where that is 1 or -1."""
@@ -168,24 +168,31 @@ class DirectedTarget:
 Target: TypeAlias = Activation | DirectedTarget
 
 
-def _term_by_term(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
-    """The average over the variables; each term of the sum in closed form where it has one."""
+def term_by_term(body: Expr, variables: Sequence[Symbol]) -> Expr:
+    """The average over the variables; each term of the sum in closed form where it has one, else over what no power takes out."""
     if not variables:
         return body
     try:
         return closed_form(E(body, *variables))
     except NoClosedForm:
-        return Add(*(closed_or_node(term, sorted(term.free_symbols & set(variables), key=str))
+        return Add(*(_closed_or_node(term, sorted(term.free_symbols & set(variables), key=str))
                      for term in Add.make_args(expand(body))))
 
 
-def closed_or_node(term: Expr, variables: Sequence[Symbol]) -> Expr:
-    """The average over the variables: in closed form, or what no rule takes further as a node."""
-    node = E(term, *variables) if variables else term
+def _closed_or_node(term: Expr, variables: Sequence[Symbol]) -> Expr:
     try:
-        return closed_form(node)
+        return closed_form(E(term, *variables)) if variables else term
     except NoClosedForm:
-        return node
+        pass
+    left = []
+    for v in variables:
+        rest, own = term.as_independent(v, as_Add=False)
+        base, power = own.as_base_exp()
+        if base == v and power.is_Integer and power > 0:
+            term = rest*closed_form(E(own, v))
+        else:
+            left.append(v)
+    return E(term, *left) if left and term != 0 else term
 
 
 def target_of(asking: str, g: Any) -> Target:

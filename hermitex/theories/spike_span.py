@@ -17,7 +17,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import normal, z
-from hermitex.theories.directions import DirectedTarget, Seen, Target, closed_or_node
+from hermitex.theories.directions import DirectedTarget, Seen, Target, term_by_term
 
 Array = np.ndarray[Any, Any]
 LIFT, SIZE = Symbol("lift", real=True), Symbol("size", positive=True)
@@ -58,11 +58,11 @@ def seen_beside(g: Target, rank: int) -> Seen:
                   for a, j in enumerate(order)}
             given = term.subs(at, simultaneous=True)
             if power == 2:
-                squared += closed_or_node(given, eta)
+                squared += term_by_term(given, eta)
                 continue
-            h += closed_or_node(given, eta)
+            h += term_by_term(given, eta)
             for b in range(len(order)):
-                slope = closed_or_node(eta[b]*given, eta)
+                slope = term_by_term(eta[b]*given, eta)
                 along = [v + Symbol(_name("Q", order, b, j), real=True)*slope for j, v in enumerate(along)]
     return Seen(h, tuple(v + LIFT for v in along), squared, {**names, LIFT: squared/SIZE})
 

@@ -89,7 +89,7 @@ def test_without_a_ridge():
     ({"vocabulary": [1, 2], "biases": [1]}, "biases has 1 entries"),
     ({"biases": [1, 2]}, "belong to a vocabulary"),
     ({"vocabulary": [1, 2], "rows": "orthogonal"}, "one direction z, without biases"),
-    ({"vocabulary": [1, 2], "steps": 2}, "leave vocabulary out"),
+    ({"vocabulary": [1, 2], "steps": 2, "rows": "orthogonal"}, "leave rows out"),
 ])
 def test_bad_input_is_one_line(more, said):
     with pytest.raises(BadInput, match=said) as error:
