@@ -3,7 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from sympy import Eq, Heaviside, cos, cosh, exp, log, sqrt, symbols, tanh
+from sympy import Abs, Eq, Heaviside, Max, cos, cosh, exp, log, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex.symbols import z, z1, z2
@@ -126,8 +126,9 @@ def beyond(f, low):
 
 
 @pytest.mark.parametrize(("formula", "f"), [
-    (tanh(z), mp.tanh), (z**2*tanh(z), lambda u: u*u*mp.tanh(u)), (log(1 + z**2), lambda u: mp.log(1 + u*u))],
-    ids=["mean", "moment", "logarithm"])
+    (tanh(z), mp.tanh), (z**2*tanh(z), lambda u: u*u*mp.tanh(u)), (log(1 + z**2), lambda u: mp.log(1 + u*u)),
+    (Max(0, z)*tanh(z) + Abs(z - 31), lambda u: u*mp.tanh(u) + abs(u - 31))],
+    ids=["mean", "moment", "logarithm", "cancelling"])
 def test_a_rare_event_has_its_digits(formula, f):
     """In a mean, in an equation, and as an average of its own; what underflows is refused."""
     far = [12, 20, 25, 30, 37, 39]
