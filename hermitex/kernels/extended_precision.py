@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ class _Literals(ast.NodeTransformer):
 
 def _extended_functions(module: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
     """The functions of a module that work in doubles only, wrapped to take and return extended numbers."""
-    return {name: _moved(f) for name, f in module.items()
+    calls = count(1)  # of all of them: erf and erfc cancel as two calls of one of them do
+    return {name: _moved(f, calls) for name, f in module.items()
             if (isinstance(f, np.ufunc) and not any("g" in kinds for kinds in f.types))
             or (callable(f) and not isinstance(f, np.ufunc) and name.startswith(_IN_DOUBLES))}
 
@@ -78,15 +80,11 @@ def _wide(v: Any) -> Any:
     return v.astype(np.longdouble) if isinstance(v, np.ndarray | np.float64) else v
 
 
-def _moved(function: Callable[..., Any]) -> Callable[..., Any]:
+def _moved(function: Callable[..., Any], calls: Iterator[int]) -> Callable[..., Any]:
     """f in doubles, its value and its arguments off by two to four roundings: by so much more than rounding moves either that
     the difference to what rounding has moved is no less than that."""
-    calls = 0
-
     def moved(*arguments: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        part = (1 + calls*GOLDEN % 1)*_EPS
+        part = (1 + next(calls)*GOLDEN % 1)*_EPS
         value = function(*(_narrow(a, 2*part if isinstance(function, np.ufunc) else 0.0) for a in arguments))
         return value*(1 - np.longdouble(2*part)) if isinstance(value, np.ndarray | float) else value
 

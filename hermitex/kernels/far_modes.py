@@ -1,6 +1,7 @@
 """E F = sum_i E[(w_i F)(z + m_i) exp(-m_i z - m_i^2/2)],  w_i(z) = exp(-(z - m_i)^2/2)/sum_j exp(-(z - m_j)^2/2).
 
-In F = N(z)^n/Z(z) with N, Z sums of exp(b z + c) the largest terms decide where the mass is, often beyond every window: at
+In F = N(z)^n/Z(z) exp(a z^2) with N, Z sums of exp(b z + c) the largest terms decide where the mass is, often beyond every
+window: at
 |z| = sqrt(q), or about 0 if the other factors of F fall off. Each term of N has one such place m_i, as -log Z is concave.
 """
 
@@ -43,12 +44,15 @@ def around_modes(body: Expr, variables: Collection[Symbol], around: Collection[S
 
 def _parts(body: Expr, v: Symbol, others: Collection[Symbol]) -> list[Expr]:
     """The parts of one product, one for each term of the sums of exponentials that multiply it."""
-    known, tame = S.Zero, True
+    known, wide, tame = S.Zero, S.One, True
     above, below = list[tuple[Expr, list[Line]]](), list[tuple[Expr, list[Line]]]()
     if any(v in s.free_symbols for s in body.atoms(*SWITCHES)):
         return [body]
     for factor in Mul.make_args(body):
         base, n = factor.as_base_exp() if not isinstance(factor, exp) else (factor, S.One)
+        if (square := _square(base, v, others)) is not None and n == 1:  # z^2/2 - a z^2 - b z, over 1 - 2 a
+            known, wide = known + square[1], wide - 2*square[0]
+            continue
         lines = _lines(base, v, others)
         if isinstance(base, log) and n.is_positive and _stays(base.args[0], v, others):
             tame = False
@@ -63,13 +67,23 @@ def _parts(body: Expr, v: Symbol, others: Collection[Symbol]) -> list[Expr]:
     most = 8  # parts of one integrand
     if not (above or below) or prod(len(lines) for _, lines in above) > most:
         return [body]
-    flat = [a for k, (n, lines) in enumerate(below) for g, b, c in lines for a in (Integer(k), -n, b, c + log(Abs(g)))]
+    if not wide.is_positive:
+        return [body]
+    flat = [a for k, (n, lines) in enumerate(below) for g, b, c in lines for a in (Integer(k), -n/wide, b, c + log(Abs(g)))]
     chosen = list(product(*([(n, lines, i) for i in range(len(lines))] for n, lines in above)))
-    slopes = [known + sum(n*lines[i][1] for n, lines, i in one) for one in chosen]
+    slopes = [(known + sum(n*lines[i][1] for n, lines, i in one))/wide for one in chosen]
     modes = dict.fromkeys([*(far_mode(s, *flat) if flat else s for s in slopes), *([] if tame else [S.Zero])])
     if not any(map(_may_be_far, modes)):
         return [body]
     return [body.xreplace({v: v + m})*exp(-m*v - m**2/2)/Add(*(exp((k - m)*v - (k - m)**2/2) for k in modes)) for m in modes]
+
+
+def _square(base: Expr, v: Symbol, others: Collection[Symbol]) -> tuple[Expr, Expr] | None:
+    """a and b of exp(a v^2 + b v + c)."""
+    if not isinstance(base, exp) or not base.args[0].is_polynomial(v) or set(others) & base.free_symbols:
+        return None
+    square = Poly(base.args[0], v)
+    return (square.coeff_monomial(v**2), square.coeff_monomial(v)) if square.degree() == 2 else None
 
 
 def _lines(base: Expr, v: Symbol, others: Collection[Symbol]) -> list[Line] | None:

@@ -1,4 +1,5 @@
-"""E[exp(a z^2 + b z) f(z)] = s exp(b^2 s^2/2) E[f(s z + b s^2)],  s = (1 - 2a)^(-1/2): what an exponent widens is drawn wider.
+"""E[exp(a z^2 + b z) f(z)] = s exp(b^2 s^2/2) E[f(s z + b s^2)],  s = (1 - 2a)^(-1/2): what an exponent widens is drawn wider,
+and what it moves where its mass is.
 
 With the density of z the integrand may fall as slowly as exp(-(1 - 2a) z^2/2), beyond every window. For a > 1/2 no s exists.
 With a = 0 and a factor exp(-b^2/2) it is E[f(z + b)], whose mass is at b, beyond every window, too. If f is 0 around b
@@ -19,7 +20,8 @@ from hermitex.symbolic.pieces import pieces
 
 
 def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
-    """The integrand over standard normals `variables`, without exponents that are quadratic in one of them and not negative.
+    """The integrand over standard normals `variables`, without exponents that are quadratic in one of them, but those that only
+    narrow it.
 
     `around` : the variables of the averages around it, on which a may not depend.
 
@@ -31,6 +33,8 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
     tanh(x + z)**2
     >>> drawn_wider(tanh(z)*exp(-z**2), [z])
     exp(-z**2)*tanh(z)
+    >>> drawn_wider(tanh(z)*exp(-4*(z - 30)**2), [z])
+    exp(-400)*tanh(z/3 + 80/3)/3
     """
     body = beside_growth(body)
     for v in variables:
@@ -50,11 +54,12 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
             continue
         a, b, c = (S.Zero, S.Zero, *square.all_coeffs())[-3:]
         a = cancel(a - fall)
-        if (a.is_nonpositive and a != 0) or (1 - 2*a).is_nonpositive or a.free_symbols & moving:
+        switched = any(v in s.free_symbols for s in rest.atoms(*SWITCHES))
+        still = b == 0 or b.free_symbols & moving or switched  # what an exponent narrows, it may move beyond the window, too
+        if (a.is_nonpositive and a != 0 and still) or (1 - 2*a).is_nonpositive or a.free_symbols & moving:
             continue
         if not (a.is_nonnegative and a != 0) and _may_decay(rest):  # what falls there may cancel what grows elsewhere
             continue
-        switched = any(v in s.free_symbols for s in rest.atoms(*SWITCHES))
         if switched and a != 0 and not a.is_positive:  # of a letter: only what it widens, for f may be 0 where it narrows
             grows = Max(a, 0)
             width = 1/sqrt(1 - 2*grows)

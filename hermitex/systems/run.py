@@ -117,7 +117,8 @@ class Run:
                 self.before = {n: self.row(v) for n, v in values.items()}
                 self.rounds += 1
                 resting, end = np.maximum(last, self.moved) <= quality, self.rounds == _REFINEMENTS or is_time_up()
-                lost = [self.rounds >= chances or "runs to" in str(r) for r in found.reason]
+                # not what runs off under iteration alone: coarse averages may have led it there
+                lost = [self.rounds >= chances or "runs to infinity;" in f"{r};" for r in found.reason]
                 solved = np.asarray(found.converged)
                 end = end | (~solved & np.array(lost))
                 done = good | resting | end
@@ -284,9 +285,14 @@ class Run:
             np.broadcast_to(np.equal(self.guess.get(u, np.nan), 0.0) & p & (u not in self.program.domain), (self.points,))
             for u, p in zip(block.torn, positive, strict=True)])
         self.zero[name] = zero
-        found = solve_robustly(x0, {"point": everything}, names=block.torn, positive=positive, explicit=explicit, zero=zero,
-                               bent=line.plain(len(x0)), rtol=self.tolerance, contraction=False, raise_on_failure=False,
-                               **functions)
+        how = {"names": block.torn, "positive": positive, "explicit": explicit, "bent": line.plain(len(x0)), "rtol": self.tolerance,
+               "contraction": False, "raise_on_failure": False, **functions}
+        found = solve_robustly(x0, {"point": everything}, zero=zero, **how)
+        if (k := np.flatnonzero(~np.asarray(found.converged))).size and block.members:
+            other = line.inside(self._starts(block, consistent=True)) if line.some else self._starts(block, consistent=True)
+            again = solve_robustly(other[:, k], {"point": k}, **how)
+            use = np.flatnonzero(again.converged)
+            found = merge_solutions([(everything, found), (k[use], select_points(again, use))], self.points, found.unknowns)
         if line.some:
             found = line.back(found, block.torn)
             if not is_time_up():
@@ -310,11 +316,14 @@ class Run:
         good = np.isfinite(value) & (~is_outside(value, domain) if domain else (value > 0) | (not positive))
         return np.array(np.broadcast_to(np.where(good, value, default), (self.points,)))
 
-    def _starts(self, block: BlockCode) -> np.ndarray:
-        """Starts of the torn unknowns; one without a start takes the value of its equation at the members that have one."""
+    def _starts(self, block: BlockCode, *, consistent: bool = False) -> np.ndarray:
+        """Starts of the torn unknowns; one without a start takes the value of its equation at the members that have one.
+
+        `consistent` : all members count, those without a start at their default.
+        """
         guess = dict(self.guess)
         positive = dict(zip(block.torn, block.positive, strict=True))
-        known = [m for m in block.members if m in guess or m in self.program.domain]
+        known = [m for m in block.members if consistent or m in guess or m in self.program.domain]
         unsaid = [u for u, explicit in zip(block.torn, block.explicit, strict=True) if explicit and u not in guess]
         if known and unsaid:
             inner = {u: self.column(self.start_of(u, positive.get(u, False), guess)) for u in block.unknowns}

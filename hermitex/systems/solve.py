@@ -172,7 +172,8 @@ def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: in
     """By closed forms, and by quadrature at the points where these lose digits: near to kinks and in far tails if needed.
 
     The quadrature begins where the closed forms have led, and where they began. It is taken where its error is smaller, and
-    where it leads no further from the closed forms than their rounding may: else it missed what is narrow.
+    where it leads no further from the closed forms than their rounding may, if that leaves them a digit: else it missed what is
+    narrow.
     """
     run = Run(program, numbers, points, guess, tolerance)
     found = run.solution()
@@ -186,12 +187,12 @@ def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: in
         at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (numbers, start))
         better = Run(other, at, k.size, {u: begin[u] for u in other.unknowns if u in begin}, tolerance).solution()
         lost = np.array([run.cancelled[int(i)] for i in k])
-        with np.errstate(invalid="ignore"):  # nan where the closed forms had no number
+        with np.errstate(invalid="ignore", divide="ignore"):  # nan where the closed forms had no number
             away = np.max([np.abs(better[u] - found[u][k])/np.maximum(np.abs(found[u][k]), 0.0 if u in alone else SMALL)
                            for u in other.unknowns], axis=0)
             away = np.nan_to_num(away)  # 0/0 of an unknown that is 0 in both
-        blind = np.any([(np.asarray(better[u]) == 0) & (found[u][k] != 0) for u in other.unknowns], axis=0)  # a value in a far tail
-        good = np.asarray(better.converged) & (np.asarray(better.error) < lost) & ~blind & ~(away > most_moved*lost)
+        blind = np.any([(np.asarray(better[u]) == 0) & (found[u][k] != 0) for u in other.unknowns], axis=0)  # a far tail
+        good = np.asarray(better.converged) & (np.asarray(better.error) < lost) & ~blind & (~(away > most_moved*lost) | (lost >= 1))
         parts = [(np.arange(points), found), (k[good], select_points(better, np.flatnonzero(good)))]
         notes = better.notes if good.all() and k.size == points else found.notes
         found = replace(merge_solutions(parts, points, other.unknowns, found.origin), notes=notes)

@@ -65,6 +65,14 @@ def test_a_rare_event_beyond_the_window_keeps_its_digits(place):
     assert abs(fixed()/float(part) - 1) < 1e-12 and fixed.error < 1e-10
 
 
+def test_what_two_functions_cancel_is_seen_at_the_first_call():
+    """31 erf(..) - 31 erfc(..)/2 of E[|z - 31| | z > 30]: moved by the same part, nothing of their difference moved."""
+    kernel = hx.compile(hx.E(Abs(z - 31), z > mu))
+    with mpmath.workdps(40):
+        off, mass = (mpmath.quad(lambda t, n=n: abs(t - 1)**n*mpmath.exp(-30*t - t*t/2), [0, 0.2, 1, 2]) for n in (1, 0))
+    assert abs(kernel(mu=30.0)/float(off/mass) - 1) < 1e-12
+
+
 DIFFERENCES = {
     "a root": (exp(-s*z**2) - 1, lambda x: mpmath.expm1(-mpmath.log1p(2*x)/2)),
     "an exponential": (1 - cos(s*z), lambda x: -mpmath.expm1(-x*x/2)),

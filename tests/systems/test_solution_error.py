@@ -3,7 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from sympy import Eq, Heaviside, cos, exp, log, sqrt, symbols, tanh
+from sympy import Abs, Eq, Heaviside, Max, cos, cosh, exp, log, sqrt, symbols, tanh
 
 import hermitex as hx
 from hermitex.symbols import z, z1, z2
@@ -126,8 +126,9 @@ def beyond(f, low):
 
 
 @pytest.mark.parametrize(("formula", "f"), [
-    (tanh(z), mp.tanh), (z**2*tanh(z), lambda u: u*u*mp.tanh(u)), (log(1 + z**2), lambda u: mp.log(1 + u*u))],
-    ids=["mean", "moment", "logarithm"])
+    (tanh(z), mp.tanh), (z**2*tanh(z), lambda u: u*u*mp.tanh(u)), (log(1 + z**2), lambda u: mp.log(1 + u*u)),
+    (Max(0, z)*tanh(z) + Abs(z - 31), lambda u: u*mp.tanh(u) + abs(u - 31))],
+    ids=["mean", "moment", "logarithm", "cancelling"])
 def test_a_rare_event_has_its_digits(formula, f):
     """In a mean, in an equation, and as an average of its own; what underflows is refused."""
     far = [12, 20, 25, 30, 37, 39]
@@ -157,6 +158,24 @@ def test_an_event_of_two_normals_that_is_rare():
     found = hx.System({x: hx.E(tanh(z1 - z2)**2 + tanh(z1 + z2), z1 + z2 > b)}).solve(b=10)
     across = average(lambda u, _: mp.tanh(mp.sqrt(2)*u)**2, ([0.0],), lambda _: [])
     held(found, "x", across + float(beyond(lambda v: mp.tanh(mp.sqrt(2)*v), 10/mp.sqrt(2))))
+
+
+@pytest.mark.parametrize(("g", "f"), [(tanh(z), mp.tanh), (1/(1 + exp(-z)), lambda u: 1/(1 + mp.exp(-u))),
+                                      (1/cosh(z/10), lambda u: mp.sech(u/10))], ids=["smooth", "logistic", "falling"])
+def test_a_mass_that_a_bump_moves_beyond_the_window(g, f):
+    """E[g exp(-a (z - b)^2)]/E[exp(-a (z - b)^2)] is E g(w z + 2 a b w^2), w^2 = 1/(1 + 2 a)."""
+    bump, steep, place = exp(-p*(z - b)**2), (50, 5, 0.5, 1), (30, 20, 30, 3)
+    mean = hx.E(bump*g)/hx.E(bump)
+    found = hx.System({x: mean, y: 1 + mean}).solve(p=steep, b=place)
+
+    def exact(steep, place):
+        width, middle = 1/mp.sqrt(1 + 2*steep), 2*steep*place/(1 + 2*steep)
+        with mp.workdps(20):
+            return mp.quad(lambda u: f(width*u + middle)*mp.npdf(u), range(-10, 11, 2))
+
+    true = exactly(exact, steep, place)
+    assert held(found, "x", true) == held(found, "y", 1 + true) == 4
+    np.testing.assert_allclose(hx.compile(1 + mean)(p=steep, b=place), 1 + true, rtol=1e-12)
 
 
 def test_a_rare_event_is_found_or_refused():

@@ -169,10 +169,12 @@ def follow(c, state, level):
 
 def extended(function):
     """A function of doubles for extended precision: its value off by some roundings, so that what amplifies them shows itself."""
+    phase = sum(map(ord, function.__name__))  # other parts than of any other function: a difference of two shows, too
+
     def of(*values):
         found = function(*(np.asarray(v, complex if np.iscomplexobj(v) else float) for v in values))
         if not any(np.asarray(v).dtype == np.longdouble for v in values):
             return found
-        return found*(1 + np.longdouble(2)**-52*np.cos(1e3*np.arange(np.size(found)).reshape(np.shape(found))))
+        return found*(1 + np.longdouble(2)**-52*np.cos(phase + 1e3*np.arange(np.size(found)).reshape(np.shape(found))))
 
     return of
