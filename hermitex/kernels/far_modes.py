@@ -1,8 +1,8 @@
 """E F = sum_i E[(w_i F)(z + m_i) exp(-m_i z - m_i^2/2)],  w_i(z) = exp(-(z - m_i)^2/2)/sum_j exp(-(z - m_j)^2/2).
 
 In F = N(z)^n/Z(z) exp(a z^2) with N, Z sums of exp(b z + c) the largest terms decide where the mass is, often beyond every
-window: at
-|z| = sqrt(q), or about 0 if the other factors of F fall off. Each term of N has one such place m_i, as -log Z is concave.
+window: at |z| = sqrt(q), or about 0 if the other factors of F fall off. Each term of N has one such place m_i, as -log Z is
+concave.
 """
 
 from __future__ import annotations
