@@ -41,12 +41,12 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     Returns
     -------
     Curve : M11, M12, ... modulo the symmetries of the label, test_error against the clean label, `standard_error`, `seeds`.
-    Overlaps lie below state evolution by a multiple of 1/d, large next to a transition: for sign(z1*z2) at alpha = 4.25 by 4/d,
+    Overlaps are below state evolution by a multiple of 1/d, large next to a transition: for sign(z1*z2) at alpha = 4.25 by 4/d,
     0.02 at d = 250 and 0.004, a standard error of 30 seeds, at d = 1000. A standard error of few seeds is itself uncertain.
 
     Raises
     ------
-    BadInput : alpha d below 1; a `test` that is no number of samples; a label that cannot be drawn (P(y|z) without a name).
+    BadInput : alpha d below 1; a `test` that is not a number of samples; a label that cannot be drawn (P(y|z) without a name).
 
     Examples
     --------
@@ -118,7 +118,7 @@ def _run(theory: Any, line: Array, d: int, start: str, seed: int, test: int) -> 
 def _error(rule: Any, W: Array, W0: Array, V: Array, test: int, rng: np.random.Generator) -> float:
     """The test error of an estimate W, given W: (z, omega) of a fresh sample are normal, of a covariance that is known.
 
-    Drawn in these 2r dimensions, and evenly, its own error lies far below what differs from seed to seed; drawn as `test` inputs x
+    Drawn in these 2r dimensions, and evenly, its own error is far below the spread between seeds; drawn as `test` inputs x
     it would be the larger of the two.
     """
     r, d = W.shape[1], len(W)
@@ -155,7 +155,7 @@ def amp(label: Denoiser, X: Array, W: Array, *, full: bool, steps: int = 150) ->
     V = _variance(W.T @ W/d, full)
     still = 1e-4  # W has settled: far below its fluctuation d^(-1/2)
     exact = 1e-4  # V at which a direction is known: g_out has nothing left to say of it
-    weight = 0.7  # of a step beside those before it
+    weight = 0.7  # of a step, against the earlier ones
     for step in range(steps):
         new = weight if step else 1.0
         now, slopes = label(X @ W - g @ V, V)
@@ -232,7 +232,7 @@ def aligned(S: Array, group: tuple[Array, ...]) -> Array:
 
 
 def drawn(theory: Any, z: Array, rng: np.random.Generator) -> Array:
-    """Labels at z (n, r) through the channel of a theory, in the form in which its g_out sees them."""
+    """Labels at z (n, r) through the channel of a theory, in the form that its g_out takes."""
     target, law = theory.label
     return labels_at(target, law, theory.reduced.names, z, rng)
 

@@ -1,4 +1,4 @@
-r"""w_j += gamma/(p sqrt(d)) a_j delta sigma'(u_j) x on fresh samples: SGD of a committee at finite size, beside its flow.
+r"""w_j += gamma/(p sqrt(d)) a_j delta sigma'(u_j) x on fresh samples: SGD of a committee at finite size, to compare with its flow.
 
 The weights start with exactly the overlaps Q, M, P of the theory, in random directions; every sample is new. Runs stand side by
 side as one array, a row each; the standard error is over them.

@@ -1,4 +1,4 @@
-"""theory(alpha) beside samples: a student trained on Gaussian features that have the covariances of the theory.
+"""theory(alpha) against samples: a student trained on Gaussian features that have the covariances of the theory.
 
 In the basis of Omega: v_k = sqrt(omega_k) xi_k, and nu = sum_k sqrt(signal_k/(p omega_k)) xi_k + what the student does not see.
 Given its weights, (nu, f) is Gaussian with known covariance, from which the fresh samples of the test error are drawn.

@@ -1,4 +1,4 @@
-r"""n(d): the samples after which |m| first reaches a level, over seeds, beside gamma^(-1) T(d) of the flow: d, d log d, d^(l-1).
+r"""n(d): the samples after which |m| first reaches a level, over seeds, against gamma^(-1) T(d) of the flow: d, d log d, d^(l-1).
 
 The rates of one-pass SGD by experiment. With gamma = step d^(-max(1, l/2)), as in ``theory.samples``, the flow predicts n(d); it
 leaves out the noise, which at l = 2 shifts n/d by a constant, and the slopes in d are the same.

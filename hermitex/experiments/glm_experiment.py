@@ -1,4 +1,4 @@
-"""theory(alpha) beside d = 300: a generalised linear model trained on samples, real labels or labels of +-1, with an intercept.
+"""theory(alpha) against d = 300: a generalised linear model trained on samples, real labels or labels of +-1, with an intercept.
 
 The test error of classification needs no fresh samples of x: given the weights the field and the output are two normals.
 """

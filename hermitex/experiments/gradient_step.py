@@ -116,7 +116,7 @@ def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, direction:
     left = np.eye(d)[:, :J] - np.outer(v, v[:J])  # its part along e has the length sqrt(1 - gamma^2), which is made 1
     along = left @ axis
     size = np.linalg.norm(along)
-    spare = np.eye(d)[J] - v[J]*v  # where v lies in the span, any direction that does not
+    spare = np.eye(d)[J] - v[J]*v  # if v is in the span, any direction that is not
     left += np.outer((along/size if size >= 1e-12 else spare) - along, axis)
     frame, triangle = np.linalg.qr(np.column_stack([v, left, np.eye(d)[:, :d - J - 1]]))
     frame[:, :J + 1] *= np.sign(np.diag(triangle)[:J + 1])
@@ -130,7 +130,7 @@ def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, direction:
 
 
 def measured(features: Features, letters: tuple[float, ...] = (1.0,), axis: Array | None = None) -> dict[str, Any]:
-    """r, c and gamma of the layer as measured; beside several directions Gamma1, Gamma2, ..., and gamma along the axis given."""
+    """r, c and gamma of the layer as measured; with several directions also Gamma1, Gamma2, ..., and gamma along the axis given."""
     largest = int(np.argmax(np.abs(letters)))
     r = features.spike[features.groups[largest].start]/letters[largest]
     overlaps = features.gamma*features.axis

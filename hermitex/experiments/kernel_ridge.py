@@ -1,4 +1,4 @@
-"""theory(n) beside samples: ridge regression with the kernel itself, or with random features of it, on fresh data in d dimensions.
+"""theory(n) against samples: ridge regression with the kernel itself, or with random features of it, on fresh data in d dimensions.
 
 The matrix of the kernel comes from its closed form where there is one, the spectrum of the theory from its series: two ways.
 """
@@ -36,7 +36,7 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
 
     Raises
     ------
-    BadInput : what `theory.curve` refuses; n, p or test that is no whole number of 1 or more; too large matrices.
+    BadInput : as `theory.curve`; n, p or test that is not a whole number of 1 or more; too large matrices.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""theory(alpha) beside d = 600: the one-step network, or its spiked random features, trained and tested at finite size.
+r"""theory(alpha) against d = 600: the one-step network, or its spiked random features, trained and tested at finite size.
 
 Each seed draws its own rows, training samples and test samples; the training samples of a smaller alpha are the first of those of
 a larger one, so that a curve is smooth and its points are correlated. No seed is hidden: seed s is ``SeedSequence(s).spawn``.
@@ -158,7 +158,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     parameters, for a network also the measured r, c, gamma (and Gamma1, Gamma2, ...); `standard_error` of each; `seeds`.
     Memory: max(n, p) x d is never held; p x p (ridge) or n x p (other losses), and chunks of a million numbers.
 
-    With the theory's 1/d term every order parameter of the features lies within about three standard errors at d = 600, 32 seeds.
+    With the theory's 1/d term every order parameter of the features agrees within about three standard errors at d = 600, 32 seeds.
     A network adds its output f^0 before the step, a random function of size d^{-1/2}: it turns the spike towards the mean row,
     along which W theta_perp then has a mean of size p^{-1/2}, so that psi does not vanish at alpha0 = inf but is of order
     m/sqrt(p); its test error feels this at order 1/d.

@@ -1,4 +1,4 @@
-"""A System of one's own beside an experiment of one's own: mean and standard error over seeds of what a function returns."""
+"""A System of one's own and an experiment of one's own: mean and standard error over seeds of the values of a function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray
 def experiment(system: System, sample: Callable[..., Mapping[str, float]], *, seeds: int | Iterable[int] = 16,
                at: Numbers | None = None, start: Mapping[str, Any] | None = None,
                progress: Callable[[int, int], None] | None = None, **numbers: Any) -> Curve:
-    """Solve a System along one of its parameters and put an experiment beside it -> Curve with `.simulation`.
+    """Solve a System along one of its parameters and run an experiment at the same values -> Curve with `.simulation`.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, samples
     ----------
     theory : ``mean_field_parity(k)``; alpha : numbers between 0 and 1
     dimension : d, and the Curve has `test_error`; default: 20, 40 and 80, and it has `test_error_20`, `test_error_40`,
-        `test_error_80`: the trend in d beside that in alpha
+        `test_error_80`: the trend in d besides the trend in alpha
     samples, neurons, steps, rate, temperature : n, N, and of the training
 
     The `status` among its parameters says whether a trend is seen: 2-parity at d = 20 is learned at every alpha.

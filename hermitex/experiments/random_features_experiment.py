@@ -1,4 +1,4 @@
-"""theory(alpha) beside d = 600: a readout trained on the features of an untrained layer, and tested on fresh samples."""
+"""theory(alpha) against d = 600: a readout trained on the features of an untrained layer, and tested on fresh samples."""
 
 from __future__ import annotations
 

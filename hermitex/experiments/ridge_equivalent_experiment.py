@@ -1,4 +1,4 @@
-"""theory(n) beside samples: ridge regression on Gaussian features with the eigenvalues of the theory, psi_k(x) = xi_k ~ N(0, 1).
+"""theory(n) against samples: ridge regression on Gaussian features with the eigenvalues of the theory, psi_k(x) = xi_k ~ N(0, 1).
 
 f = <theta, sqrt(eta) xi> at p = oo; p random features are phi_j = sum_k G_jk sqrt(eta_k) xi_k + sqrt(tail) Z, G and Z standard
 normal. The test error is that of the weights found, exactly: no fresh samples are drawn.

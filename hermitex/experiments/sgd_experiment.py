@@ -1,4 +1,4 @@
-r"""m(t) beside d = 500: one-pass SGD of one neuron on the sphere, each sample seen once, or twice (extragradient).
+r"""m(t) against d = 500: one-pass SGD of one neuron on the sphere, each sample seen once, or twice (extragradient).
 
     h = <w, x>,   htilde = h + (repetition/d) dl(h) |x|^2,   w <- (w + gamma dl(htilde) (x - h w))/|...|,   gamma = step/d
 
@@ -86,7 +86,7 @@ class SGDSetting:
                 yield w[:, :self.r]
 
     def _overlaps(self, rngs: list[np.random.Generator]) -> Iterator[Array]:
-        """The same law, of which only the projections that matter are drawn: h, the target's z, and |x|^2."""
+        """The same law, with draws of the projections that matter only: h, the target's z, and |x|^2."""
         m = np.repeat(self.start[None], len(rngs), axis=0)
         yield m
         chunk = max(1, _CHUNK//((self.r + 2)*len(rngs)))
@@ -147,7 +147,7 @@ def simulate(theory: Any, t: Any, *, dimension: Any = None, seeds: int | Iterabl
     values, errors = {}, {}
     for name, samples in columns.items():
         mean, error = mean_and_error(samples)
-        # What every seed shares, the start, has no error; its mean is not off by a rounding.
+        # The start, which all seeds share, has no error; its mean is exact.
         values[name], errors[name] = np.where(error < 1e-14, samples[0], mean), np.where(error < 1e-14, 0.0, error)
     return Curve(theory.name, parameters, line, values, tuple(values), standard_error=errors, seeds=chosen, axis="t",
                  title=f"experiment, d = {setting.d}" + (", each sample twice" if repetition else ""), sources=theory.sources)
@@ -190,13 +190,13 @@ def _dimension(dimension: Any, r: int) -> int:
 
 
 def _step(theory: Any, d: int, repetition: float) -> float:
-    """A tenth of the largest step that the noise allows; with repetition half of the one that takes the fewest samples."""
+    """A tenth of the largest step that the noise allows; with repetition half of the step that takes the fewest samples."""
     best = theory.repeated(repetition).step if repetition else 0.0
     return best/2 or 0.1*float(d)**(1 - exponent(theory))
 
 
 def exponent(theory: Any) -> float:
-    """max(1, l/2), l the order at which the student first sees the target."""
+    """max(1, l/2), l the lowest order with a signal of the target for the student."""
     found = float(getattr(theory, "step_exponent", float("nan")))
     return found if np.isfinite(found) else 1.0
 

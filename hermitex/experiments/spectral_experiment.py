@@ -1,4 +1,4 @@
-r"""D = (1/n) sum_i T(y_i) x_i x_i^T at finite d: its top eigenvector beside the theory of its overlap.
+r"""D = (1/n) sum_i T(y_i) x_i x_i^T at finite d: its top eigenvector against the theory of its overlap.
 
 Over several directions D is one matrix for each common eigenvector of the S(y), or where these share one overlap the matrix
 (1/n) sum_i x_i x_i^T (x) S(y_i) of d r x d r. Measured of the direction that is found best: its squared overlap, the eigenvalue.

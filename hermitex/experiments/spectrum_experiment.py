@@ -1,4 +1,4 @@
-"""Eigenvalues of Phi^T Phi of spiked random features at finite size, over the seeds: the histogram beside `spectrum`."""
+"""Eigenvalues of Phi^T Phi of spiked random features at finite size, over the seeds: the histogram to compare with `spectrum`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8) -> dict[str, Any]:
-    """Eigenvalues of the features of a `Spectrum` at finite d, and the law's first moment and mass below its median beside theirs.
+    """Eigenvalues of the features of a `Spectrum` at finite d, and their first moment and mass below the median against the law's.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
     Returns
     -------
     {dimension, seeds, eigenvalues (seeds, p), largest, below, standard_error}: `largest` the mean largest eigenvalue, `below` the
-    mean share of eigenvalues below the point under which half of the law's bulk lies (`median`, `expected`); `outliers` the mean
+    mean share of eigenvalues below the median of the law's bulk (`median`, `expected`); `outliers` the mean
     largest eigenvalues, as many as the law has outliers at its own dimension.
 
     Examples
@@ -68,7 +68,7 @@ def simulate(law: Any, *, dimension: float = 400, seeds: int | Iterable[int] = 8
 
 
 def _median(law: Any) -> tuple[float, float]:
-    """Where half of the bulk lies below, and the law's share there, zeros counted."""
+    """The median of the bulk, and the law's share below it, zeros counted."""
     order = np.argsort(law.x)
     x, density = law.x[order], law.density[order]
     if x.size < 2:

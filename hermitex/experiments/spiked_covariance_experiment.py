@@ -1,9 +1,9 @@
-r"""w <- w - h (1 - w w^T) eta P mean[(f - y) df/dw]: a neuron on the sphere beside its flow, x of covariance 1 + theta mu mu^T.
+r"""w <- w - h (1 - w w^T) eta P mean[(f - y) df/dw]: a neuron on the sphere against its flow, x of covariance 1 + theta mu mu^T.
 
 f = sigma(<w, x>) or sigma(<w, x>/|Sigma^(1/2) w|), y = g(<beta, x>/sqrt(kappa)), every sample new; eta = |Sigma^(1/2) w|^2 and
 P = Sigma^(-1) where the flow has them, with the true Sigma. A step is that of the midpoint
 rule, h a fifth of the fastest time of the flow, each of its two gradients the mean over a batch: the gradient flow, up to the
-noise of the batches. What is measured at the weights, the cosine and the error, is exact.
+noise of the batches. The measured cosine and error are exact functions of the weights.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int 
                        f"{d if batch is None else batch} samples, or none fit; take a shorter time or a smaller dimension")
     partial = at["gamma_1"] != 0
     along = d**-at["gamma_1"] if partial else 1.0  # <mu, beta>
-    across, place = np.sqrt(1 - along**2), 1 if partial else 0  # mu is the first axis, beta lies in the first two
+    across, place = np.sqrt(1 - along**2), 1 if partial else 0  # mu is the first axis, beta is in the plane of the first two
     names = ("test_error", "cosine", "omega", *(("a",) if partial else ()))
     measure = {o.name: compile(e) for o, e in theory.flow(partial=partial).observables.items()}
     sigma, slope, g = (_function(f.expr) for f in (theory.student, theory.student.weak_derivative, theory.g))

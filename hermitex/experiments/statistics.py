@@ -1,6 +1,6 @@
 """mean +- t s/sqrt(K) over K seeds, and z = (experiment - theory)/standard error: how an experiment is judged.
 
-t is Student's for K seeds, 1.84 for two and 1.06 for ten: the mean lies within the interval in 68 of 100 experiments, however few.
+t is Student's for K seeds, 1.84 for two and 1.06 for ten: the interval holds the mean in 68 of 100 experiments, for any K.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hermitex.show.display import Shown, letter, number, words_table
 
 
 def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """The seeds themselves: K stands for 0, ..., K - 1.
+    """The seeds themselves: K means 0, ..., K - 1.
 
     >>> seeds_of(3), seeds_of([7, 11])
     ((0, 1, 2), (7, 11))
@@ -137,7 +137,7 @@ class Comparison(Shown):
 
 
 def agreement(theory: Any, experiment: Any) -> Comparison:
-    """How many standard errors the experiment lies from the theory, for every quantity that both curves hold.
+    """The distance of the experiment from the theory in standard errors, for every quantity that both curves hold.
 
     A quantity that does not fluctuate over the seeds and equals the theory's has z = 0.
     """

@@ -138,7 +138,7 @@ def minimise(phi: Array, y: Array, loss: ConvexLoss, lam: float, *, tolerance: f
     if not lam > 0:
         raise BadInput(f"a convex loss needs lam > 0 to have a minimiser, not {lam:g}")
     basis = None
-    if phi.shape[0] < phi.shape[1]:  # the minimiser lies in the span of the rows: n unknowns
+    if phi.shape[0] < phi.shape[1]:  # the minimiser is in the span of the rows: n unknowns
         basis, triangle = np.linalg.qr(phi.T)
         phi = triangle.T
     b = _smooth(phi, y, loss, lam, tolerance) if loss.slope is not None else _kinked(phi, y, loss, lam, tolerance)

@@ -46,7 +46,7 @@ def simulate(theory: Any, kappa: Any, *, dimension: int | None = None, seeds: in
         raise BadInput(f"tree: scenario III is simulated for one group with at most {most_features} products of degree k; here "
                        f"{groups} of {comb(width + theory.degree, width)}")
     names = ("test_error",) if theory.scenario == "I" else ("test_error", "overlap")
-    most_samples = 40_000  # of which second moments are formed
+    most_samples = 40_000  # samples for second moments
     if (most := d**float(line.max())) > most_samples:
         raise BadInput(f"tree: kappa = {line.max():g} at d = {d} asks for {most:.3g} samples; {most_samples} is the most")
 
@@ -130,7 +130,7 @@ def _means(h: Array, y: Array, t: Array) -> Array:
 
 
 def _kernel_ridge(x: Array, y: Array, t: Array) -> Array:
-    """Ridge regression with exp(<x, x'>/d), a constant taken out first; of a few ridges the one that a fifth of x likes best."""
+    """Ridge regression with exp(<x, x'>/d), a constant taken out first; the best ridge of a few on a fifth of x."""
     from scipy.linalg import solve
 
     d, mean, own = x.shape[1], y.mean(), 4*len(x)//5

@@ -1,4 +1,4 @@
-"""What a target asks of an algorithm: the parts of ``hermitex.exponents(g)``, which begins at `report.exponents`.
+"""The difficulty of a target for an algorithm: the parts of ``hermitex.exponents(g)``, which begins at `report.exponents`.
 
 The way from a target to its certificates, each step with the file that makes it::
 
@@ -6,7 +6,7 @@ The way from a target to its certificates, each step with the file that makes it
         |   functions that agree almost everywhere; what is constant   labels.almost_everywhere, labels.label_levels
         |   the directions that matter, averages written over them     directions.relevant
         v
-    one direction is one variable, of which the leaps are the information and the generative exponent
+    a target of one direction has one variable, and its leaps are the information and the generative exponent
         |
         |   parts take turns of processor time, cheap ways first;      clock: Part, take_turns
         |   what was given up once is tried again for longer           (symbolic.budget: patience; symbolic.deadline: attempt)

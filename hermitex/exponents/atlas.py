@@ -1,6 +1,6 @@
 """hx.atlas(): exponents, classes, thresholds and rates of the targets that papers use, coefficients of activations; kept answers.
 
-The rows are answers of `hx.exponents` and `hx.expand`, computed when a version is made and kept beside this file; a test computes
+The rows are answers of `hx.exponents` and `hx.expand`, computed when a version is made and kept next to this file; a test computes
 them anew.
 """
 

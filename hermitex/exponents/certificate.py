@@ -1,7 +1,7 @@
 """A certificate: the statement `quantity (order k) is zero / is not zero`, its exact value or enclosure, and the proof.
 
 Zero is a claim: it is made only where a symmetry, an exact value, exact algebra or an identity between branches
-proves it. Non-zero is shown by an exact value or by a ball that excludes 0. What is neither is undetermined, with the
+proves it. Non-zero is shown by an exact value or by a ball that excludes 0. Anything else is undetermined, with the
 bound reached.
 """
 
@@ -79,14 +79,14 @@ class Certificate(Shown):
 
     @property
     def row(self) -> tuple[str, str, str]:
-        """What is stated, its value and the proof, as HTML."""
+        """The statement, its value and the proof, as HTML."""
         quantity, relation, known = self.formulas
         given = f" once {escape(known, quote=False)} is known" if known else ""
         return math(quantity), math(relation) + given, escape(self.how, quote=False)
 
     @property
     def formulas(self) -> tuple[str, str, str]:
-        """What is stated and its value as LaTeX, and in words what is taken as known there."""
+        """The statement and its value as LaTeX, and in words the directions taken as known."""
         name, known = self.parts
         return _quantity_latex(name), _relation(self), known
 

@@ -45,7 +45,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Channel(Shown):
-    """A law P(y|z) of the label, in the variables themselves: where the label is a noisy g(z), g stands in it.
+    """A law P(y|z) of the label, in the variables themselves: if the label is a noisy g(z), it contains g.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Channel(Shown):
     def mean(self, g: Expr) -> Expr:
         """E[Y|z]: `regression` if given, else the sum, for counts by their recursion, or for a Gaussian-like density the integral.
 
-        Where the label is u(z) plus a symmetric noise with a mean, it is u(z).
+        If the label is u(z) plus a symmetric noise with a mean, it is u(z).
         """
         if self.regression is not None:
             return self.regression
@@ -159,7 +159,7 @@ class Channel(Shown):
 
     @property
     def remark(self) -> str:
-        """What is to be said of how the exponents were found, in words."""
+        """How the exponents were found, in words."""
         from hermitex.symbolic.parsing import to_text
 
         noise = self.added or self.scaled
@@ -287,7 +287,7 @@ def _parameter(name: str, role: str | None, text: str) -> Expr | None:
         value = parse(text)
     except HermitexError as err:
         raise BadInput(f"channel {name}: {text!r} is not a number ({err}); type e.g. {example}") from None
-    # beside 10^12 the rest of a label keeps four of its 16 digits: 1/alpha_c is below the rounding of its sums
+    # next to 10^12 the rest of a label keeps four of its 16 digits: 1/alpha_c is below the rounding of its sums
     largest_noise = S(10)**12
     low, high = {"variance": (S.Zero, largest_noise), "probability": (S.Zero, S.One)}[role]
     inside = value.is_extended_real and (low <= value) is S.true and (value <= high) is S.true  # an average is not compared

@@ -1,10 +1,10 @@
-"""The parts of an answer take turns until all are done or the time is over: one clock for everything that is asked.
+"""The parts of an answer take turns until all are done or the time is over: one clock for all questions.
 
 A part runs until it is done or its turn is over; what it found so far stays, and the next part has its turn. Turns grow,
 and with them the time after which one way is given up for another (`budget.patience`, `deadline.attempt`): cheap ways are
 tried before costly ones, and costly ones are tried again for longer while there is time. Turns are counted in seconds of the
 processor and do not depend on the budget: what more time adds is more turns. A part without time limits inside that ends
-undecided is done; one that gave something up on the way is not, while there is time.
+undecided is done; a part that gave something up on the way continues while there is time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class AnswerPart(Generic[T]):
             return
         except HermitexError as err:
             self.notes = (f"{self.name}: undetermined, {_flat(err)}",)
-        except (ArithmeticError, RuntimeError, ValueError) as err:  # of a library: the other parts stand
+        except (ArithmeticError, RuntimeError, ValueError) as err:  # of a library: the other parts are kept
             self.notes = (f"{self.name}: not reached, its computation failed ({type(err).__name__}: {_flat(err)})",)
         else:
             self.done = self.decided(self.value)

@@ -82,7 +82,7 @@ class GivenVariables:
 
     @cached_property
     def _inverse(self) -> tuple[list[int], dict[int, list[Expr]]]:
-        """The places of L^-1, and its column at each; a column of L that is zero belongs to no w that the target sees."""
+        """The places of L^-1, and its column at each; a column of L that is zero belongs to a w that does not enter the target."""
         at = [i for i in range(self.lower.rows) if self.lower[i, i] != 0]
         inverse = self.lower.extract(at, at).inv().applyfunc(tidy)
         return at, {i: list(inverse.col(n)) for n, i in enumerate(at)}

@@ -20,14 +20,14 @@ from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
 
 @dataclass(frozen=True)
 class ProvedTensor:
-    """What was decided of one tensor, over the variables of the answer, and the basis over which its proofs are written."""
+    """The decision on one tensor, over the variables of the answer, and the basis over which its proofs are written."""
 
     found: Evidence
     basis: Matrix
 
 
 class MeanEvidence:
-    """What was decided of the tensors of E[Y|z], by the span of the rows U and the order k."""
+    """The decisions on the tensors of E[Y|z], by the span of the rows U and the order k."""
 
     def __init__(self) -> None:
         self._facts: dict[tuple[Matrix, int], ProvedTensor] = {}
@@ -38,7 +38,7 @@ class MeanEvidence:
             self._facts[_key(known), order] = fact
 
     def of(self, known: Matrix, order: int) -> ProvedTensor | None:
-        """What is known of the tensor, or None."""
+        """The decision on the tensor, or None."""
         return self._facts.get((_key(known), order))
 
 
@@ -111,7 +111,7 @@ _MOMENT = "E[T(Y) "
 
 
 def of_the_mean(proof: Certificate) -> Certificate:
-    """What is said of the one label map T(y) = y, said of E[Y|z]: E[T(Y) He_a] is c_a."""
+    """A proof about the label map T(y) = y as one about E[Y|z]: E[T(Y) He_a] is c_a."""
     name, order = proof.quantity, orders_of(proof)
     if name == entry(order)[0]:
         name, _ = coefficient(order)
@@ -120,14 +120,14 @@ def of_the_mean(proof: Certificate) -> Certificate:
 
 
 def of_the_label(proof: Certificate) -> Certificate:
-    """What is said of E[Y|z], said of the label map T(y) = y."""
+    """A proof about E[Y|z] as one about the label map T(y) = y."""
     name, order = proof.quantity, orders_of(proof)
     name = entry(order)[0] if name == coefficient(order)[0] else name.replace("c[", _MOMENT)
     return replace(proof, quantity=name, how=f"{_IDENTITY}{proof.how}")
 
 
 def before_the_noise(proof: Certificate) -> Certificate:
-    """What is said of a label map, said of a function S(u) of what the noise hides nothing of."""
+    """A proof about a label map as one about a function S(u) of the u that the noise does not hide."""
     how = proof.how.replace(_IDENTITY, "S(u) = E[Y|u]: ").replace("label map T(y) = ", "S(u) = ")
     how = how.replace("the label maps above", "the functions S(u) above")
     return replace(proof, quantity=proof.quantity.replace("T(Y)", "S(u)"), how=how)

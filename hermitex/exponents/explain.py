@@ -1,7 +1,7 @@
 """Each number with its theorem, its hypotheses, its certificate and its source: an Exponents in words.
 
 The statements are those of the sources: Ben Arous et al. (2021), Abbe et al. (2023), Dandi et al. (2023), Damian et al.
-(2024, 2025), Troiani et al. (2024); the rates and their hypotheses stand in `complexity`.
+(2024, 2025), Troiani et al. (2024); the rates and their hypotheses are in `complexity`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _domain(found: Findings) -> str:
 
 
 def label_map_domain(target: Expr, law: str, variables: Sequence[str]) -> str:
-    """What the label maps of the certificates are maps of, where that is not the label itself: the reduction to a function of z."""
+    """The argument of the certificates' label maps, if it is not the label itself: the reduction to a function of z."""
     # Of a law P(y|z) of the user's own its notes say what is to be said.
     labels = unless_refused(lambda: channel(law).labels(target))
     if labels is None or labels.levels is None:

@@ -1,4 +1,4 @@
-"""What was found of a target, as data: the numbers, their directions, their proofs; JSON."""
+"""The findings about a target as data: the numbers, their directions, their proofs; JSON."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _OF_THE_MEAN = ("information", "leap", "kernel", "one_pass_sgd", "csq", "smoothe
 class Findings(Shown):
     """The fields of an `Exponents`; `silent`: it is proved that "the label" does not depend on z, or that "its mean" does not.
 
-    `law`: the channel itself, of which `channel` is the name. `over_normals`: of variables with a covariance the answer over
-    standard normals, of which this one is the restatement; None for standard normals.
+    `law`: the channel itself, `channel`: its name. `over_normals`: for variables with a covariance the answer over
+    standard normals, which this one restates; None for standard normals.
     """
 
     target: Expr
@@ -75,7 +75,7 @@ class Findings(Shown):
                 "method": t.method or None, "stages": stages}
 
     def absent(self, name: str, *, long: bool = False) -> str:
-        """What stands for a number that is None: "-" if it does not exist, "?" if it was not decided; in words if `long`."""
+        """The text for a number that is None: "-" if it does not exist, "?" if it was not decided; in words if `long`."""
         of_mean = name.startswith(_OF_THE_MEAN) and (self.square_integrable is False or self.silent == "its mean")
         none = self.silent == "the label" or of_mean
         return ("does not exist" if long else "-") if none else "undetermined" if long else "?"
@@ -114,7 +114,7 @@ def with_directions(found: Found, changed: Callable[[Any], Any]) -> Found:
 
 
 def _error(value: Any, error: Any) -> float | None:
-    """The error of a threshold: 0 where it is exact, None where there is no number."""
+    """The error of a threshold: 0 if it is exact, None without a number."""
     return None if value is None else float(error or 0)
 
 

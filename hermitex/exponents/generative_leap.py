@@ -49,7 +49,7 @@ class GenerativeSearch:
     g : the target, an expression of standard normals
     law : the channel, as `channels.channel` reads it
     variables : the standard normals over which directions are written
-    facts : what is decided of the tensors of E[Y|z] meanwhile; None where y is no label map
+    facts : the decisions on the tensors of E[Y|z] so far; None if y is not a label map
     max_order : orders that are tried at a stage
 
     Examples
@@ -70,7 +70,7 @@ class GenerativeSearch:
     def __call__(self) -> Staircase:
         """The staircase, as far as it goes."""
         if self.climb is None:
-            # What was said of g holds for what the label sees of it: its relevant subspace is that of the label.
+            # The statements about g hold for the part of g that the label shows: the relevant subspace is the label's.
             self.given = family(self.law.labels(self.g), self.law, self.variables)
             self.seen = relevant_directions(self.given.seen, self.variables)
             if self.seen.dimension == 0:
@@ -81,13 +81,13 @@ class GenerativeSearch:
         return self._told(self.climb())
 
     def _of_mean(self, seen: Relevant) -> TensorsOfMean | None:
-        """What is proved of E[Y|z]; one label map that gives all the others makes y one of two labels, or as good as that."""
+        """The proofs about E[Y|z]; if one label map gives all the others, y has two values, or behaves so."""
         if self.facts is None:
             return None
         return TensorsOfMean(self.facts, seen, two_labels=self.given.complete and len(tuple(self.given.members)) == 1)
 
     def so_far(self, why: str) -> Staircase:
-        """What was found, and why it is not all."""
+        """The result, and why it may be incomplete."""
         if self.climb is None:
             return Staircase((), (), (f"{self.name}: undetermined, {why}",), complete=False)
         return self._told(self.climb.so_far(why))

@@ -1,6 +1,6 @@
 """sigma(y, u) = sigma(y', u): the canonical label y', which tells of the hidden variables what y tells, and nothing else.
 
-What u, the known variables, determines is dropped; injective outer functions are stripped; a product of a sign and a size
+Parts that u, the known variables, determine are dropped; injective outer functions are stripped; a product of a sign and a size
 tells both; a sign that tells nothing of second order goes. One set of rules, used wherever a label is looked at:
 
 - `split_products`: signs and moduli of products taken apart, everywhere in g;
@@ -75,7 +75,7 @@ def canonical_label(g: Expr, law: NamedChannel, hidden: Sequence[Symbol]) -> tup
 
 
 def visible_target(g: Expr, law: NamedChannel | Channel) -> Expr:
-    """What the label shows of g where it shows no noise: |g| if its sign is drawn at random."""
+    """The part of g that the label shows without noise: |g| if its sign is drawn at random."""
     return split_products(Abs(g)) if law.name == "random_sign" else g
 
 
@@ -117,8 +117,8 @@ def _peel_power(u: Expr, base: Expr, power: Rational) -> Expr:
 def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
     """A simpler label with the same level sets in the hidden variables, whatever the others are: exp(z1 z2) tells z1 z2.
 
-    What the others determine is stripped, and injective outer functions: affine maps, exp, tanh, odd powers, roots; an even power
-    becomes a square.
+    Parts that the others determine are dropped, and injective outer functions: affine maps, exp, tanh, odd powers, roots; an even
+    power becomes a square.
 
     >>> from hermitex.symbols import z, z1, z2
     >>> revealed(1/(1 + exp(-3*z**3)), (z,)), revealed(exp(z1*z2), (z1, z2)), revealed(sign(z1)*sign(z2)*exp(-z1**2), (z1, z2))

@@ -131,7 +131,7 @@ class LabelMap(Shown):
         return write(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """What is known of it, formulas as text that `hermitex.parse` reads."""
+        """Its fields as JSON, formulas as text that `hermitex.parse` reads."""
         return {"target": to_text(self.target), "channel": self.channel, "variables": list(self.variables),
                 "formula": _texts(self.formula), "second_moment": _texts(self.second_moment),
                 "alpha_c": "inf" if np.isinf(self.alpha_c) else self.alpha_c, "directions": self.directions.tolist(),
@@ -191,7 +191,7 @@ def label_map(g: Expr, law: NamedChannel | Channel, names: Sequence[str], amp: s
     table = tabulated_moments(found, seen.dimension)
     if found.folded:
         inner, plain = visible_target(inner, inner_law), channel()  # type: ignore[arg-type]
-    seconds = 1.5  # of the processor for a formula: those that exist take less than one
+    seconds = 1.5  # of the processor for a formula: known ones take less than one
     try:
         with attempt(seconds):
             m = second_moment(inner, plain, seen.names, found.exact)
@@ -223,7 +223,7 @@ def _positive(rows: np.ndarray) -> np.ndarray:
 
 
 def _inverse(x: float) -> float:
-    rounding = 1e-14  # of E[(m - 1)^2]: what lies below it is zero but for the quadrature
+    rounding = 1e-14  # of E[(m - 1)^2]: a smaller value is zero up to the quadrature
     return 1/x if x > rounding else np.inf
 
 

@@ -67,7 +67,7 @@ def source(found: Any) -> str:
              *(f"{name} = np.array({_numbers(a)}).reshape{a.shape}" for name, a in arrays.items()), "", "",
              look.rstrip(), "", text.rstrip(), ""]
     whole = "\n".join(lines)
-    ast.parse(whole)  # a text that is no module is never written
+    ast.parse(whole)  # only a valid module is written
     return whole
 
 

@@ -22,7 +22,7 @@ def draw(found: Any, ax: Any = None) -> Any:
         ax = curves(y.tolist(), {name: values.tolist() for name, values in _lines(found, y).items()}, ax, xlabel="label $y$",
                     ylabel="$T^*(y)$")
         shown = np.concatenate(list(_lines(found, y).values()))
-        # T* falls to -inf where E[z^2|y] vanishes: what lies below -4 leaves the picture
+        # T* falls to -inf where E[z^2|y] vanishes: the picture ends at -4
         ax.set_ylim(max(float(np.nanmin(shown)), -4.0) - 0.2, float(np.nanmax(shown)) + 0.2)
     atoms = np.array([a for a, nu in law.atoms if low <= a <= high])[:most]
     if len(atoms):

@@ -104,7 +104,7 @@ def _fitted(m: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], typical: f
             ) -> Sequence[tuple[float, float, np.ndarray, float]]:
     """Panels (low, high, series, error) of (0, 1) in their order; `typical`: the unit of densities."""
     x, _ = legendre(_TERMS)
-    between = np.linspace(-0.97, 0.97, 9)  # points to verify at, which are no nodes
+    between = np.linspace(-0.97, 0.97, 9)  # points for verification, between the nodes
     fine, deepest = 1e-11, 20  # relative to 1 + |m|; halvings of a panel, to 2^-40 in y next to a knot
     rounding, rare = 1e-14, 1e-6  # of densities, in units of the typical one; densities below which an error is not counted
     quiet, slow = 1e-8, 1/4  # an error at which a halving must still divide it by four: what does not is the noise of the law

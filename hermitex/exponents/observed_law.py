@@ -66,7 +66,7 @@ class ObservedLaw:
 
 
 def observed_law(g: Expr, law: NamedChannel | Channel, variables: Sequence[Symbol]) -> ObservedLaw:
-    """The law of the label of a target of these variables, all of which enter it; of a `Channel`, `g` is not used.
+    """The law of the label of a target of these variables, which all enter it; a `Channel` does not use `g`.
 
     Raises
     ------

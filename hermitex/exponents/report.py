@@ -250,7 +250,7 @@ def _answer(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...]) -> Exp
     notes += [*integrable.notes, *said, *([unknown] if unknown else [])]
     silent = mean is not None and bool(integrable.value) and _constant(mean, variables)
     search = LeapSearch(mean, variables) if mean is not None and integrable.value and not silent else None
-    # of a law that is written out E[|Y| He_k] may not exist where E[Y|z] is in L2: then y is no label map
+    # for a law written out, E[|Y| He_k] may not exist though E[Y|z] is in L2: then y is not a label map
     shared = search.facts if search and (isinstance(law, NamedChannel) or law.finite) else None
     climb = GenerativeSearch(g, law, variables, shared)
     generative = AnswerPart(climb.name, climb, Staircase((), complete=False), so_far=climb.so_far, decided=lambda s: s.complete)

@@ -75,11 +75,11 @@ class Told(NamedTuple):
 
 
 def stage_values(t: Threshold, most: int = MOST) -> list[Told]:
-    """What is told of each stage in order.
+    """The lines about each stage in order.
 
     [] where nothing is known, "infinite" for a hard stage.
 
-    Stages that follow at the same value are told once.
+    Stages that follow at the same value share one line.
     """
     if not t.stages:
         single = "infinite" if t.kind == "hard" else None if t.alpha_c is None else digits_that_hold(t.alpha_c, t.error, most)
@@ -99,7 +99,7 @@ def stage_values(t: Threshold, most: int = MOST) -> list[Told]:
 
 
 def reached_text(stage: dict[str, Any], most: int = MOST) -> str:
-    """Where a stage whose threshold is a lower bound is reached, with the digits that hold; empty where that is not known."""
+    """The alpha that reaches a stage whose threshold is a lower bound, with the digits that hold; empty if not known."""
     known = stage.get("bound") and stage.get("reached") is not None
     return digits_that_hold(stage["reached"], stage.get("reached_error"), most) if known else ""
 
@@ -113,7 +113,7 @@ def lower_bound(stage: int) -> str:
 def alpha_text(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
     """Every stage's threshold on one line: 0 then >= 1.43083366052, reached at 2.0523824; `absent` where nothing is known.
 
-    ">=" stands before a value that holds once the directions of the stages before are perfectly known; AMP, which knows them in
+    ">=" precedes a value that holds once the directions of the earlier stages are perfectly known; AMP, which knows them in
     part, reaches those of the stage where it says so.
 
     short : a brief exact form without its number, or the number.

@@ -1,4 +1,4 @@
-"""Var(g|P_U z) = E g^2 - E[g(u, v) g(u, v')]: what of a target a learner misses that sees the subspace U alone.
+"""Var(g|P_U z) = E g^2 - E[g(u, v) g(u, v')]: the part of a target that a learner misses who knows the subspace U alone.
 
 u = P_U z is shared, v and v' are independent copies of the rest. A ridge readout at n, p ~ d fits the part linear in the rest, too,
 with coefficients that depend on u: what is left is less by E|h_1(u)|^2 = sum_i E[v_i v_i' g(u, v) g(u, v')], h_1 = E[g v|u].
@@ -33,7 +33,7 @@ from hermitex.symbols import normal
 
 @dataclass(frozen=True, repr=False)
 class Unlearned(Shown):
-    """What is not learned of E[Y|z] once the span U of some directions is known.
+    """The unlearned part of E[Y|z] once the span U of some directions is known.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Unlearned(Shown):
 
 
 def after_steps(found: Findings, steps: int, budget: float | None) -> Unlearned:
-    """What is left after so many stages of the staircase of an answer."""
+    """The rest after so many stages of the staircase of an answer."""
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
         raise BadInput(f"unlearned: steps must be 0, 1, 2, ..., got {steps!r}")
     if found.square_integrable is not True:

@@ -4,7 +4,7 @@ The choice is structural: no break point in the integrands -> the trapezoid rule
 them, also where they move with a parameter, with an outer variable or with an unknown. The verdict is measured, point by
 point and relative to E|F|: every average of a solution is taken with coarser weights on the same nodes (`examine`), and
 once more on nodes that are not among them (`verify`), since halving a step finds nothing that falls between all nodes.
-A whole solution that other nodes leave where it is (`beside`) needs neither.
+A whole solution that does not change on other nodes (`beside`) needs neither.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WIDEST = 40.0  # half a window; beyond it exp(-x^2/2) underflows
 _FAR = 38.0  # half a window from which a sum begins that is to see all that floats hold
 _FURTHER = 3.0  # a window is widened by that much: at 9 a Gaussian tail falls by e^-31 on the way
 _STIR = 2.0**-49  # of a node in verification, some ten times its rounding, which a narrow integrand feels
-_MOST_NUMBERS = 10**8  # in one array, of which there are some at once: 0.8 GB each
+_MOST_NUMBERS = 10**8  # in one array of 0.8 GB; several exist at once
 _FITS = 60_000_000  # numbers in one array that no finer rule may exceed: 0.5 GB
 _PANEL, _MANY = 31, 256  # nodes of a panel, those of quadrature.fejer; panels of a moving interval: 8,000 nodes at each outer one
 
@@ -56,7 +56,7 @@ class Quadratures:
         crowded = 12  # from that many kinks on an interval between two of them begins with one panel
         steps = (0.1, 0.15)  # of the first trapezoid rule, outer and inner: fine enough for most, and verified for all
         coarse = (0.2, 0.3)  # the same where every step of a solver averages over a grid of several axes: its cost is the grid's
-        of_fields = (0.25, 8.0)  # the same, and its window, of an axis that stands for several: it is verified only
+        of_fields = (0.25, 8.0)  # the step and window of an axis that represents several variables: it is only verified
         self.rules = {a.identifier: quadrature.counting() if a.counting else
                       quadrature.unit(4 if kinked[a.identifier] < crowded else 1) if kinked.get(a.identifier) else
                       quadrature.trapezoid(*of_fields) if a.fields > 1 else
@@ -70,21 +70,21 @@ class Quadratures:
         self._arrays: dict[str, tuple] | None = None
         self._other: dict[tuple, dict[str, tuple]] = {}
         self._errors: dict[str, np.ndarray] = {}  # by part of the program, one number a point
-        self._tails: dict[str, np.ndarray] = {}  # what of it lies beyond the window
+        self._tails: dict[str, np.ndarray] = {}  # its part beyond the window
         self.felt = np.full(1, np.inf)  # what the errors come to in the averages over all axes, as far as `verify` has looked
         self._taken: dict[str, list[tuple]] = {}  # by part: what its averages over all axes came to
         self._settled: dict[str, bool] = {}  # by axis: the rule of twice the step would have done
         self._best: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
 
     def finer(self) -> Quadratures:
-        """With the rules that what closed forms leave asks for: far out, or within a hair of a kink."""
+        """With the rules for the averages that closed forms leave over: far in the tails, or very near a kink."""
         graded = 3*_GRADES//2 if len(self.rules) == 1 else 0
         self.rules |= {a: quadrature.unit(8, graded, _FAR) for a in self.rules if a in self.kinked}
         self._changed()
         return self
 
     def farther(self) -> Quadratures:
-        """With nodes as far out as exp(-x^2/2) reaches: of axes with known kinks, or of one axis alone."""
+        """With nodes up to where exp(-x^2/2) vanishes: for axes with known kinks, or for one axis alone."""
         self.finer()
         if len(self.rules) == 1:
             self.rules = {a: quadrature.panels(np.linspace(-_FAR, _FAR, 77)) if rule.kind in ("trapezoid", "panels") else rule
@@ -113,7 +113,7 @@ class Quadratures:
         return max(self._sizes.values(), default=0)
 
     def join(self, *others: Quadratures) -> None:
-        """Take the finest rule of each axis, those that follow what is narrow before those with more nodes."""
+        """Take the finest rule of each axis; a rule that follows a narrow feature is finer than one with more nodes."""
         for other in others:
             for name, rule in other.rules.items():
                 if (other.grades.get(name, 0), len(rule)) > (self.grades.get(name, 0), len(self.rules[name])):
@@ -136,11 +136,11 @@ class Quadratures:
 
     @property
     def held(self) -> np.ndarray:
-        """What of that error is felt in the averages over all axes, as far as the last look on other nodes has seen."""
+        """The part of that error that reaches the averages over all axes, as measured by the last check on other nodes."""
         return np.minimum(self.error, np.maximum(self.felt, self.reached("verified")))
 
     def of(self, points: np.ndarray) -> Quadratures:
-        """The same rules for some of the points: those that need finer ones go on without the others."""
+        """The same rules for some of the points: the points that need finer rules continue without the others."""
         other = copy(self)
         other.rules, other.grades, other._other, other._taken = dict(self.rules), dict(self.grades), {}, {}
         other._settled, other._sizes, other._shapes = dict(self._settled), dict(self._sizes), dict(self._shapes)
@@ -151,7 +151,7 @@ class Quadratures:
         return other
 
     def forget(self) -> None:
-        """Keep the rules; forget what was measured, of other numbers than those that come now."""
+        """Keep the rules; forget what was measured, since new numbers come now."""
         for memory in (self._errors, self._tails, self._taken, self._settled, self._best):
             memory.clear()
 
@@ -217,7 +217,7 @@ class Quadratures:
             if axis not in records:
                 records[axis] = Record(rule, self.axes[axis - 1].fields == 1)
             _, whole = inner.get(id(values), (None, None)) if table is None else (None, None)
-            if whole is not None:  # an average of averages: where those cancel, what rounding leaves of them is no error
+            if whole is not None:  # an average of averages: if the inner ones cancel, their rounding is not an error of this one
                 whole = contracted(whole, weights, axis)
                 floor = np.maximum(floor, min(cancelled/tolerance, 1.0)*whole)
             result, size = records[axis].add(values, weights, axis, floor, table)
@@ -254,7 +254,7 @@ class Quadratures:
             error = np.where(felt > tolerance, record.error, np.minimum(record.error, felt))
             rough = self._falls_short((name, part), error, tolerance)
             undefined = record.undefined & (rule.kind == "trapezoid" and not rule.shift)
-            if undefined.any():  # 0/0 at a node: beside it there may be a value
+            if undefined.any():  # 0/0 at a node: next to it there may be a value
                 self.rules[name] = rule.shifted()
             elif not wanting.any() and cut.any():
                 self.rules[name] = rule.widen(rule.window + _FURTHER)
@@ -267,9 +267,9 @@ class Quadratures:
                among: np.ndarray | bool = True, *, noise: float = 1e-14) -> np.ndarray:
         """Evaluate every part once more on other nodes, through `run(average)`, in the order in which they were examined.
 
-        What the averages over all axes differ by is their error. Returns True, point by point, where they agree or no finer
-        rule can mend it; only the points `among` which it is asked make rules finer, for the others are refined in any case.
-        Where refinement has ended short, they are taken with coarser weights, too, through `coarsely`.
+        The difference of the averages over all axes is their error. Returns True, point by point, where they agree or no finer
+        rule can mend it. Only the points `among` make rules finer, since the others are refined in any case.
+        If refinement has ended short, they are also taken with coarser weights, through `coarsely`.
         """
         before = [one for part in self._taken.values() for one in part]
         if not before:
@@ -305,18 +305,18 @@ class Quadratures:
 
     @property
     def smooth(self) -> bool:
-        """Whether on other nodes of the same window each average is another number to rounding, unless it is right."""
+        """Whether other nodes of the same window are sure to give each average another value, unless its value is right."""
         return all(rule.kind == "trapezoid" for rule in self.rules.values())
 
     @property
     def settled(self) -> bool:
-        """Whether rules of twice the steps would do, as far as is known."""
+        """Whether rules of twice the step would suffice, as far as is known."""
         return all(self._settled.get(name) for name in self.rules)
 
     def fine_enough(self, run: Callable[[None], Any]) -> bool:
         """Evaluate without a look at each average; False where the scales that the formulas show ask for finer rules.
 
-        The next look, `beside`, is with longer steps: those of what they hold are short enough by far.
+        The next check, `beside`, takes longer steps: the present ones are much shorter than needed.
         """
         self._settled = dict.fromkeys(self.rules, True)
         notes: dict[str, list] = {name: [] for name in self.kinked}
@@ -331,7 +331,7 @@ class Quadratures:
         return self._others(tuple(self.rules), exact=True)
 
     def _fitting(self, before: Mapping[str, quadrature.Rule]) -> bool:
-        """Take finer rules back, those that grew most first, until every array fits into memory; False where none is left."""
+        """Take finer rules back, the largest growth first, until every array fits into memory; False if no such rule is left."""
         def largest() -> float:
             grown = [1.0, *(1.0 if a.summed else len(self.rules[a.identifier])/len(before[a.identifier]) for a in self.axes)]
             return max((float(np.prod([n*g if n > 1 else 1 for n, g in zip(shape, grown[-len(shape):], strict=True)]))
@@ -386,8 +386,8 @@ class Quadratures:
         rule = self.rules[name]
         steepest, fastest = (max((float(np.max(np.abs(v))) for note in notes for v in note[i]), default=0.0) for i in (0, 1))
         per_width = 3.0  # steps of a trapezoid rule on one width
-        poles = 24.0  # beyond the frequency that stands in a formula: what the rest of the integrand needs
-        # What lies below the frequency 2 pi/step is integrated; below a third of it the double of the step sees it, too.
+        poles = 24.0  # beyond the frequency in the formula: what the rest of the integrand needs
+        # Frequencies below 2 pi/step are integrated; twice the step also resolves those below a third of it.
         fine = min(3 * fastest, fastest + poles) * rule.step <= 2 * np.pi and steepest * rule.step * per_width <= 1
         sharp = 12.0  # inverse widths from there on get break points about their centres
         if steepest <= sharp and (rule.kind == "panels" or (rule.kind == "trapezoid" and fine)):
@@ -430,7 +430,7 @@ class Quadratures:
         self._settled.clear()
 
     def _falls_short(self, key: tuple[str, str], error: np.ndarray, tolerance: float) -> np.ndarray:
-        """Where refining an axis is needed and helps: what is left elsewhere is rounding, or an integrand that diverges."""
+        """The points at which refining an axis is needed and helps; elsewhere the error is rounding, or the integrand diverges."""
         grid = (4_000_000, 50_000_000)  # numbers in one array from which on nothing is refined: of one point, of a batch
         full = max(self._sizes.values(), default=0) > grid[0] or self.largest > grid[1]
         short = (error > tolerance) & np.isfinite(error) & (not full and not _exhausted(self.rules[key[0]]))
@@ -446,9 +446,9 @@ class Quadratures:
 
 def _refined(rule: quadrature.Rule, suspects: np.ndarray | None, nearly: bool = False, *, surely: float = 1e-8) -> quadrature.Rule:
     """A finer rule; `nearly`: twice as many panels square the error of what is analytic on them, and that is enough."""
-    broad = 3.2  # a panel as broad as that sees exp(-x^2/2) to all digits
+    broad = 3.2  # a panel of this width integrates exp(-x^2/2) to all digits
     if rule.kind == "unit":
-        panels = len(rule) // _PANEL  # first more of them, then toward the ends, where a root or a logarithm may stand
+        panels = len(rule) // _PANEL  # first more panels, then ones graded toward singular ends
         if rule.grades:
             return quadrature.unit(8 * (panels - 2 * rule.grades), rule.grades, rule.window)
         enough = max(8, int(np.ceil(2 * rule.window / broad)))

@@ -37,7 +37,7 @@ class Arrays(NamedTuple):
         return _names(self.entries)
 
     def read(self, numbers: Mapping[str, Any], ndim: int, asking: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """(what generated code reads, in arrays of `ndim` axes; the numbers that are no arrays)."""
+        """(arrays of `ndim` axes that generated code reads; the plain numbers)."""
         found, rest = split_arrays(self.entries, numbers, asking)
         return lay_out_arrays(self.entries, found, ndim, asking), rest
 
@@ -51,7 +51,7 @@ def split_arrays(entries: Iterable[Entry], numbers: Mapping[str, Any], asking: s
 
     Raises
     ------
-    BadInput : an array is missing, has another number of indices than its sum, is empty, or holds what is no finite number.
+    BadInput : an array is missing, has another number of indices than its sum, is empty, or holds an entry that is not finite.
     """
     entries = tuple(entries)
     found = {}

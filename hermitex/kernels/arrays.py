@@ -1,7 +1,7 @@
 """A formula as a function of arrays: SymPy's lambdify, with Max and Min as NumPy's maximum and minimum.
 
-SymPy 1.13 writes Max(0, x) as amax(asarray([0, x]), axis=0), which has no value where x is an array. And it writes a source in
-which symbols bear their names: here they bear names of their own, and nothing that is no formula of them is written.
+SymPy 1.13 writes Max(0, x) as amax(asarray([0, x]), axis=0), which has no value if x is an array. And it writes a source in
+which symbols bear their names: here they get names of their own, and only formulas in these are written.
 """
 
 from __future__ import annotations

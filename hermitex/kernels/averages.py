@@ -1,8 +1,8 @@
 """E_t F[sigma(m + s t)] = sum_i w_i F[sigma(m + s t_i)]: Gaussian averages of a function of one variable, for arrays.
 
 Between two neighbouring kinks of sigma the double-exponential rule t = tanh(pi/2 sinh x) is used, whose nodes crowd at
-the ends, so that a kink, a jump or an integrable singularity there costs nothing; its step is halved until it stands
-still. Points (m, s) are one array axis, nodes another.
+the ends, so that a kink, a jump or an integrable singularity there costs nothing; its step is halved until the value
+is constant. Points (m, s) are one array axis, nodes another.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def averages(sigma: Callable[[Array], Array], m: Array, s: Array, *, statistic: 
 
     Returns
     -------
-    value, error : arrays, shape (points,); the error is nan where the rule did not stand still.
+    value, error : arrays, shape (points,); the error is nan where halving the step kept changing the value.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _function(x: Symbol, expr: Expr) -> Callable[[Array], Any]:
 
 
 def _half_width(sigma: Callable[[Array], Array], m: Array, s: Array) -> Array:
-    """How far out the integral reaches: nan where sigma grows too fast for every width."""
+    """The half width of the integration window: nan if sigma grows too fast for every width."""
     found = np.full(m.shape, np.nan)
     # 12 for what grows slowly: P(|t| > 12) = 4e-33; doubled where sigma times the density has not fallen off there
     half_widths = (12.0, 24.0, 48.0)
@@ -141,7 +141,7 @@ def _rule(sigma: Callable[[Array], Array], m: Array, s: Array, how: tuple[Statis
 
 
 def _cut_off(parts: Array, nodes: int) -> Array:
-    """The largest part next to one that is missing: at the ends of a rule, or where sigma is not finite."""
+    """The largest term next to a missing one: at the ends of a rule, or where sigma is not finite."""
     parts = parts.reshape(len(parts), -1, nodes)
     missing = np.pad(np.isnan(parts), ((0, 0), (0, 0), (1, 1)), constant_values=True)
     beside = missing[..., :-2] | missing[..., 2:]

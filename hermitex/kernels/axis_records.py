@@ -20,7 +20,7 @@ class Record:
 
     def __init__(self, rule: quadrature.Rule, estimated: bool = True) -> None:
         self.rule = rule
-        self.estimated = estimated  # an axis that stands for several has other nodes for all of them, and no other weights
+        self.estimated = estimated  # an axis of several variables gets other nodes, and no other weights
         self.error = np.full(1, _ROUNDING)
         self.outer = np.zeros(1)  # of what is averaged over all axes
         self.tail = np.zeros(1)
@@ -89,7 +89,7 @@ class Record:
                 self.outer = np.maximum(self.outer, error)
             self.first = max(self.first, float(np.fmax.reduce(first, axis=None)))
             if self.rule.kind != "unit":
-                # What lies beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
+                # The part beyond the window is about its last term: beyond L a Gaussian tail falls by exp(-L) a unit.
                 self.tail = np.maximum(self.tail, beyond * worst_of(ends / size))
 
     def suspects_of(self, points: np.ndarray) -> np.ndarray | None:
@@ -108,7 +108,7 @@ def contracted(values: Any, weights: np.ndarray, axis: int, table: Any = None) -
 
 
 def accepts_table(average: Callable) -> Callable:
-    """An average that generated code may give a table beside the weights: it is told of one that is the same at all points."""
+    """An average to which generated code may pass a table besides the weights; a table that is equal at all points is reported."""
     def taken(values: Any, weights: np.ndarray, axis: int, table: Any = None) -> Any:
         if table is None:
             return average(values, weights, axis)
@@ -142,7 +142,7 @@ def at_points(values: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 
 def worst_errors(*errors: np.ndarray) -> np.ndarray:
-    """The worst of several errors at each point; one number stands for all points."""
+    """The largest of several errors at each point; a single number applies to all points."""
     worst = np.zeros(1)
     for error in errors:
         worst = np.maximum(worst, error)

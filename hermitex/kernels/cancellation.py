@@ -11,11 +11,11 @@ from hermitex.kernels.lowered import Lowered
 from hermitex.kernels.recognition import all_but_cancelled, exp_erfc, recognise
 from hermitex.symbolic.budget import kept
 
-_FAR_OUT = (exp, erfc, tail)  # far out the rounding of an argument is many times that of the value
+_FAR_OUT = (exp, erfc, tail)  # in the tails the rounding of the argument changes the value by many times its own rounding
 
 
 def may_cancel(value: Expr) -> bool:
-    """Whether a sum with a function in it stands among the factors of `value`, with terms that may differ in sign.
+    """Whether a factor of `value` is a sum that holds a function and has terms that may differ in sign.
 
     Of a number, whether it holds a sum that all but cancels and has no digits that could be put in its place.
 
@@ -29,9 +29,9 @@ def may_cancel(value: Expr) -> bool:
 
 
 def may_divide_by_zero(value: Expr, roots: Collection[Expr] = ()) -> bool:
-    """Whether letters stand below a fraction, with nothing known to keep that from 0: E sign(a z + b) is erf(b/(|a| sqrt(2))).
+    """Whether a denominator holds letters and may be 0, as in E sign(a z + b) = erf(b/(|a| sqrt(2))).
 
-    `roots` are the symbols that stand as positive ones for square roots, which may be 0.
+    `roots` are the positive symbols that replace square roots, which may be 0.
 
     >>> from sympy import Symbol, erf
     >>> a, s = Symbol("a", real=True), Symbol("s", positive=True)
@@ -59,7 +59,7 @@ def of_one_sign(e: Add) -> bool:
 
 
 def sums_may_cancel(lowered: Lowered) -> bool:
-    """Whether digits may be lost: in a sum whose terms may differ in sign, or in a function of what is rounded (log E near 1)."""
+    """Whether digits may be lost: in a sum whose terms may differ in sign, or in a function of a rounded value (log E near 1)."""
     reach = lowered.reach()
     for e in (*(s.expr for s in lowered.statements), *lowered.outputs):
         along = any(reach.get(v) for v in e.free_symbols)

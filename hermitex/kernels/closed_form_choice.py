@@ -1,6 +1,6 @@
-"""E f -> its closed form, or nothing: which integrands are worth the exact engine, and in which letters it is asked.
+"""E f -> its closed form, or nothing: which integrands are worth the exact engine, and in which letters they go to it.
 
-    E f(r kappa + b + s z) is asked for as E f(D + s z): what the average does not touch is one letter
+    E f(r kappa + b + s z) is written as E f(D + s z): the part that the average leaves alone is one letter
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def exact_or_none(node: Expr) -> Expr | None:
             raise Divergent(error.integral.xreplace(constants), error.reason) from error
         raise
     except HermitexError:
-        checkpoint("searching for a closed form")  # the budget around it is over: that is no answer
+        checkpoint("searching for a closed form")  # the budget around it is over, which is not an answer
         return None
     readable = all((len(h.ap), len(h.bq)) in HYPERGEOMETRIC for h in found.atoms(hyper))
-    # operations of a closed form: one that is longer costs more than nodes do, and Python compiles no sum of 400 terms
+    # operations of a closed form: a longer one costs more than nodes do, and Python cannot compile a sum of 400 terms
     longest = 3000
     return found if readable and operations(found) <= longest else None
 

@@ -36,7 +36,7 @@ from hermitex.symbolic.indexed_sums import arrays, unsummed
 from hermitex.symbolic.law_constraints import apart
 
 _CHUNK = 2_000_000  # numbers in one array, about: 16 MB
-_LOOKED_AT = 50  # points where a value is 0, each of which costs a second evaluation
+_LOOKED_AT = 50  # points where a value is 0; each costs a second evaluation
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +44,8 @@ class Kernel(Shown):
     """A compiled formula: call it with numbers or arrays by name; arguments broadcast.
 
     Attributes: `source` the generated NumPy text, `parameters` the names it takes, `error` the largest relative error of a value
-    of the last call, inf where one may have no digit (an average that all but cancels) and 1 for a 0 that may stand for
-    something; `nodes` the number of quadrature nodes by variable; `integrated` the same formula by quadrature alone, which takes
+    of the last call: inf if a value may have no digit (an average that all but cancels), 1 for a 0 that may be a value too
+    small for doubles; `nodes` the number of quadrature nodes by variable; `integrated` the formula by quadrature alone, which takes
     over where a closed form loses the digits.
 
     Guarantee: each value is accurate to the tolerance, relative to itself, or the call raises NotConverged. `error` is the
@@ -72,7 +72,7 @@ class Kernel(Shown):
     @property
     def error(self) -> float:
         """Relative error of the values of the last call, by quadrature and by rounding (0 for what is exact)."""
-        while self._untold:  # found when they are asked for: it takes some time
+        while self._untold:  # computed on first use, as it takes some time
             self._last["error"] = max(self._last["error"], self._untold.pop()())
         return self._last.get("error", np.nan if self.quadratures.axes else 0.0)
 
@@ -177,7 +177,7 @@ class Kernel(Shown):
     def _relative(self, value: np.ndarray, s: dict[str, Any], rules: Mapping[str, Any], reached: np.ndarray) -> np.ndarray:
         """The relative error of each value that averages with an error relative to E|F| leave: they are moved, each by a part.
 
-        The parts differ, so that no difference of two stands still; what is left of one is at most all of both.
+        The parts differ, so that no difference of two of them is constant; the rest of one is at most all of both.
         """
         if not self.quadratures.axes:
             return np.zeros(value.shape)
@@ -238,7 +238,7 @@ class Kernel(Shown):
             return np.where(off == value, 0.0, np.maximum(_of_value(value, off, 2.0), float(np.finfo(float).eps)))
 
     def _hidden(self, count: int, values: Mapping[str, np.ndarray]) -> float:
-        """1 where one of so many points with a value of 0 may stand for what is too small, 0 where the formula is 0 at all."""
+        """1 if a value of 0 at one of so many points may be one that is too small for doubles, 0 if the formula is 0 everywhere."""
         from hermitex.symbolic.parsing import parse
 
         if self.arrays is not None:
@@ -302,7 +302,7 @@ def _joined(parts: Sequence[Callable[[], np.ndarray]]) -> np.ndarray:
 
 
 def _of_value(value: np.ndarray, off: np.ndarray, times: Any) -> np.ndarray:
-    """|off - value| `times` something, as a relative error of what `value` stands for: 1 of 0, inf of what has no digit left."""
+    """|off - value| `times` a factor, relative to `value`: 1 if the value is 0, inf if it has no digit left."""
     gap = np.abs(np.broadcast_to(off, value.shape) - value)*times/np.abs(value)
     gap = np.where(gap < 1, gap/(1 - gap), np.inf)
     return np.where(np.equal(off, value), 0.0, np.where(value == 0, 1.0, gap))
@@ -328,7 +328,7 @@ def compile(expr: Formula, *parameters: str | Symbol, tolerance: float = 1e-12, 
     expr : expression or text, with E(...) nodes
     parameters : the order of positional arguments (default: the free symbols by name)
     tolerance : relative to E|F| for every expectation; it is verified at each call
-    symbols : the letters of a text beside those of the field, {"w": "real"}
+    symbols : further letters of a text, besides the usual ones of the field, {"w": "real"}
 
     Guarantee
     ---------

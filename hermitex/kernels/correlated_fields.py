@@ -1,6 +1,6 @@
 """E[f_1(u_1) ... f_n(u_n)], u ~ N(0, C), n > 2: one function of the generated module, which conditions one field on the others.
 
-u_k = sum_{j <= k} L_kj x_j, L L^T = C, the fields in an order in which the pivots fall. Along x_1 stands
+u_k = sum_{j <= k} L_kj x_j, L L^T = C, the fields in an order of decreasing pivots. The integrand along x_1 is
 f_1(u_1) E[f_2(u_2) ... f_n(u_n) | x_1], by the nodes of x_1 on every other axis, but for the last: E[f_n(m + L_nn x)] is a function
 of the number m and is read off a table. So n fields cost the nodes of n - 1 axes; and the axis of x_1, refined and verified as any
 other, is that of all of them.
@@ -51,7 +51,7 @@ class Conditioned(Function):
 
 
 def correlated(node: Expectation) -> tuple[Expr, FieldFactors] | None:
-    """(what stands before the average, its factors) of a product of smooth functions of three or more correlated normals, or None.
+    """(the factor before the average, the averaged factors): smooth functions of three or more correlated normals; None for others.
 
     >>> from sympy import tanh
     >>> from hermitex.symbolic.gaussian import E

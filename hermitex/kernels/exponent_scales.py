@@ -52,7 +52,7 @@ class largest(Function):
     """The largest of its arguments."""
 
 
-#: What stands for each where only the whole counts: the exponents moved are 0 there.
+#: The replacement of each if only the whole product matters: its moved exponents are 0.
 PLAIN: dict[Any, Any] = {
     tail: erfc,
     tame_erfc: erfc,

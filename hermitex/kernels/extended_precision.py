@@ -62,7 +62,7 @@ class _Literals(ast.NodeTransformer):
 
 
 def _extended_functions(module: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
-    """Of the functions in a module those that know doubles only, with extended numbers in and out."""
+    """The functions of a module that work in doubles only, wrapped to take and return extended numbers."""
     return {name: _moved(f) for name, f in module.items()
             if (isinstance(f, np.ufunc) and not any("g" in kinds for kinds in f.types))
             or (callable(f) and not isinstance(f, np.ufunc) and name.startswith(_IN_DOUBLES))}

@@ -1,7 +1,7 @@
 """E F = sum_i E[(w_i F)(z + m_i) exp(-m_i z - m_i^2/2)],  w_i(z) = exp(-(z - m_i)^2/2)/sum_j exp(-(z - m_j)^2/2).
 
-In F = N(z)^n/Z(z) with N, Z sums of exp(b z + c) the mass lies where the largest of them say, beyond every window: at
-|z| = sqrt(q), or about 0 where what else stands in F falls. Each term of N has one such place m_i, for -log Z is concave.
+In F = N(z)^n/Z(z) with N, Z sums of exp(b z + c) the largest terms decide where the mass is, often beyond every window: at
+|z| = sqrt(q), or about 0 if the other factors of F fall off. Each term of N has one such place m_i, as -log Z is concave.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class far_mode(Function):
 
 
 def around_modes(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
-    """The integrand over standard normals, each part of it drawn about where its mass lies, if that may be beyond the window.
+    """The integrand over standard normals, each part centred at its mass if that may be beyond the window.
 
     `around` : the variables of the averages around it, with which no exponent may move.
 
@@ -100,7 +100,7 @@ def _stays(total: Expr, v: Symbol, others: Collection[Symbol]) -> bool:
 
 def _may_be_far(mode: Expr) -> bool:
     """Is it beyond a window for some numbers of the letters?"""
-    window = 8.0  # beyond it the first rule of an axis sees nothing
+    window = 8.0  # the first rule of an axis has no nodes beyond it
     letters = sorted(mode.free_symbols, key=str)
     place = lambdify(letters, mode, ["numpy"])
     with np.errstate(all="ignore"):

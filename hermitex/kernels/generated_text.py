@@ -1,4 +1,4 @@
-r"""What stands in generated source beside formulas: names that shadow nothing, texts as literals, comments of one line.
+r"""The parts of generated source that are not formulas: names that shadow nothing, texts as literals, comments of one line.
 
     \hat{q} -> hatq,    a^b -> a_b,  a_b -> a_b  (whichever comes second is a_b_2),    "power" -> power_
 
@@ -15,7 +15,7 @@ from unicodedata import normalize
 from hermitex.errors import BadInput
 from hermitex.kernels.helpers import HELPERS
 
-#: Functions that generated source defines, beside `prox_1`, `fields_1`, `block_1`, `sum_1`, ...
+#: Functions that generated source defines, besides `prox_1`, `fields_1`, `block_1`, `sum_1`, ...
 FUNCTIONS = ("kernel", "tables", "right_hand_sides", "observables", "lawful", "minimise", "middle", "smoothed")
 _NUMBERED = re.compile(r"((prox|fields|sum)_\d+|block_\d+)\Z")
 _RESERVED = frozenset({*keyword.kwlist, *HELPERS, *FUNCTIONS, "np", "s", "quad",
@@ -35,7 +35,7 @@ class Names:
     ----------
     taken : further identifiers that mean something where the names are used
     generated : whether that is a generated source, where `s`, `quad`, `np` and the helpers mean something
-    first : names that keep their spelling if they can: those that are identifiers as they stand come before the others
+    first : names that keep their spelling if they can; names that are identifiers already come before the others
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Names:
 def _plain(name: str) -> str:
     """The name without what only LaTeX needs; letters that Python takes for one another are one letter (NFKC).
 
-    Raises BadInput for what is no name.
+    Raises BadInput if a text is not a name.
     """
     plain = normalize("NFKC", name)
     if not plain.isidentifier():

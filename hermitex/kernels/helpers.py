@@ -1,6 +1,6 @@
-'''average(F, w) = sum_j w_j F_j: the few functions that generated source calls beside those of NumPy and SciPy.
+'''average(F, w) = sum_j w_j F_j: the few functions that generated source calls besides those of NumPy and SciPy.
 
-Each is a text of its own that needs no other; a module gets those that it uses.
+Each is a text of its own that needs no other; a module gets only the ones it uses.
 '''
 
 from __future__ import annotations

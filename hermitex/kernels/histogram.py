@@ -40,7 +40,7 @@ _MEANS = np.array([NODE[:, None]**np.arange(3) @ np.linalg.inv([[1, k, k*k + 1/1
 class Histogram:
     """P(bin | cell), a row for each bin and cell of all axes but the last, the last axis along the columns; sides of the grid.
 
-    Bin k lies below edge k, the last above all.
+    Bin k is below edge k, the last above all edges.
     """
 
     sides: tuple[Array, ...]
@@ -71,7 +71,7 @@ class Histogram:
 
 @dataclass(frozen=True, eq=False)
 class Planes:
-    """g in cells, as mean + sum_i slopes_i u_i, |u_i| < 1/2 from side to side; of one that is not flat what its centre says.
+    """g in cells, as mean + sum_i slopes_i u_i, |u_i| < 1/2 from side to side; a cell that is not flat has the value at its centre.
 
     cell (n,) : its number in the grid;  centre, slopes (r, n);  mean, weight (n,) : the size, in cells of the grid
     """
@@ -146,7 +146,7 @@ def histogram(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[
 
 def cell_planes(g: Callable[[Sequence[Array]], Array], R: Array, widths: Sequence[float] | Array, folded: Sequence[int] = (),
            edges: Array | None = None) -> Planes:
-    """g(R u) over cells of u; what lies between two `edges` need not be a plane."""
+    """g(R u) over cells of u; between two `edges` it need not be a plane."""
     r = len(R)
 
     def at(u: Sequence[Array]) -> Array:

@@ -54,7 +54,7 @@ def jump_lines(of: Callable[[Sequence[Array]], Array], labels: Array, panel: flo
 
 def _crossings(kind: Callable[[Array, Array], Array], lines: Array, words: Sequence[tuple[int, ...]], scan: Array, *,
                meet: float = 1e-3) -> list[float]:
-    """Where two jumps meet and part again, with the same labels in the same order on both sides: what is between them has a kink.
+    """Where two jumps meet and part again, with the same labels in the same order on both sides: the label between has a kink.
 
     From either side their distance is followed down to a line on which the scan still tells them apart, and on to zero.
     """
@@ -92,7 +92,7 @@ def _meeting_point(kind: Callable[[Array, Array], Array], scan: Array, n: int, w
 
 
 def _jumps(kind: Callable[[Array, Array], Array], x: Array, scan: Array) -> list[tuple[Array, Array]]:
-    """(where the label jumps on the line z1 = x, the label between) for each x; two in one step of the scan are told apart."""
+    """(where the label jumps on the line z1 = x, the label between) for each x; two jumps in one step of the scan are separated."""
     x = np.asarray(x, dtype=float)
     rows = kind(*np.broadcast_arrays(x[:, None], scan))
     line, at = np.nonzero(np.diff(rows, axis=1))

@@ -32,7 +32,7 @@ class LevelSets:
         First whether a label may come about at its field (n,); else both are zero.
         """
         y, r, o, upper = np.asarray(y, dtype=float), len(white), white @ omega.T, np.triu_indices(len(white))
-        near_field = 16.0  # sqrt(V_11) from a field: beyond it P = exp(-128) is no probability that counts
+        near_field = 16.0  # sqrt(V_11) from a field: beyond it P = exp(-128) is negligible
         near = near_field*float(np.linalg.norm(np.linalg.inv(white)[0]))
         sums = np.zeros((1 + r + len(upper[0]), len(omega)))
         dear = 20  # products take the time of a point
@@ -56,7 +56,7 @@ class LevelSets:
         return seen, mean.T, spread
 
     def _parts(self, y: Array) -> Iterator[tuple[Array, tuple[Array, ...]]]:
-        """(which labels, (place of each among those that differ; place and z_1 of the points, in order; their weights; points))."""
+        """(which labels, (index of each among distinct labels; index and z_1 of the points, in order; their weights; points))."""
         r = len(self.g.sides)
         kept = 3  # parts of labels
         for at in np.array_split(np.arange(len(y)), 1 + int(len(y)*len(self.g.mean)**(1 - 1/r))//_POINTS):

@@ -1,4 +1,4 @@
-"""What lowering gives: array statements in an order in which each reads only what stands before it.
+"""The result of lowering: array statements, each of which reads only earlier ones.
 
     target = expr     or     target = sum_j w_j expr_j over the axes of an expectation
 """
@@ -19,10 +19,10 @@ from hermitex.symbolic.indexed_sums import Element
 
 @dataclass(frozen=True)
 class NodeAxis:
-    """An integration variable as an array axis: its symbol stands for the nodes of its rule.
+    """An integration variable as an array axis: its symbol is the array of the nodes of its rule.
 
-    Of a sum over arrays (`summed`) the axis is its index: the symbol stands for the places, `first`, `first` + 1, ...,
-    of which there are `count`, or as many as an array has.
+    The axis of a sum over arrays (`summed`) is its index: the symbol is the array of places, `first`, `first` + 1, ...,
+    `count` of them, or as many as an array has.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Lowered:
-    """Statements in an order in which each reads only what stands before it, and the outputs as formulas of their targets.
+    """Statements, each of which reads only earlier ones, and the outputs as formulas of their targets.
 
     `temporaries` are the targets that no one named; `notes` say what the expectations average.
     """
@@ -67,9 +67,9 @@ class Lowered:
     axes: tuple[NodeAxis, ...]
     temporaries: frozenset[Symbol] = frozenset()
     notes: Mapping[Symbol, Callable[[], str]] = field(default_factory=dict)
-    closed: bool = False  # whether what may cancel stands in it: closed forms, or averages taken term by term
+    closed: bool = False  # whether it holds parts that may cancel: closed forms, or averages taken term by term
     divided: bool = False  # whether closed forms that divide by what may be 0 do
-    entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that stand for entries of arrays
+    entries: Mapping[Symbol, Element] = field(default_factory=dict)  # the symbols that replace entries of arrays
 
     @cached_property
     def indices(self) -> frozenset[Symbol]:
@@ -142,7 +142,7 @@ class Lowered:
 
 
 def topological_order(statements: list[Statement]) -> list[Statement]:
-    """Topological order, stable: by how many others stand one upon another below each, then as given."""
+    """Topological order, stable: by the length of the longest chain of statements that each needs, then as given."""
     places = {s.target: k for k, s in enumerate(statements)}
     reads = [[places[v] for v in s.needs if v in places] for s in statements]
     readers: list[list[int]] = [[] for _ in statements]

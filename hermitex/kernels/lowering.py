@@ -79,7 +79,7 @@ def lower(exprs: Sequence[Expr], *, names: Mapping[Symbol, Expr] | None = None, 
 
 
 def _take_exact_parts(expr: Expr) -> Expr:
-    """What has no values at points is taken exactly before: masses of deltas, envelopes, logarithms over a temperature."""
+    """Parts without values at points are taken exactly beforehand: masses of deltas, envelopes, logarithms over a temperature."""
     return move_temperature_inward(resolve(sifted(expr)))
 
 
@@ -131,7 +131,7 @@ class _Lowering:
         # A name whose definition holds a random variable hides it: no closed form is sought around such a name.
         self.hiding = {s for s in names if s.name not in taken}
         self.holding = _holding(definitions)  # and which of them hold entries of arrays
-        self.axes: dict[tuple[str, int, tuple[str, ...]], NodeAxis] = {}  # by name, depth and what its switches hold beside it
+        self.axes: dict[tuple[str, int, tuple[str, ...]], NodeAxis] = {}  # by name, depth and the other symbols of its switches
         self.fresh = numbered_symbols("E", start=1, real=True)
         self.nodes: dict[tuple[Expr, tuple[NodeAxis, ...]], Symbol] = {}  # flat body with its axes -> the symbol of its value
         self.contractions: list[tuple[Symbol, Expr, tuple[NodeAxis, ...]]] = []
@@ -145,7 +145,7 @@ class _Lowering:
         self.letters: dict[Symbol, Symbol] = {}  # an entry of an array, or an index -> the symbol of its array along the axis
 
     def definition(self, expr: Expr) -> Expr:
-        """A named sub-expression; its own random variables stand for axes of the expectations it is used in."""
+        """A named sub-expression; its own random variables become axes of the expectations that use it."""
         expr = self._lettered(expr)
         known = self.taken | {s.name for s in self.letters.values()}
         free = [s for s in sorted(expr.free_symbols - self.names, key=lambda s: s.name) if s.name not in known]
@@ -189,7 +189,7 @@ class _Lowering:
         return self.axes[key]
 
     def _lettered(self, expr: Expr) -> Expr:
-        """Entries of arrays, and indices that stand as numbers, as plain symbols that vary along the axis of the index."""
+        """Entries of arrays, and indices used as numbers, as plain symbols that vary along the axis of the index."""
         for s in (*sorted(expr.atoms(Index), key=str), *elements(expr)):
             if s not in self.letters:
                 if isinstance(s, Index):
@@ -351,7 +351,7 @@ class _Lowering:
         def note(body: Expr, over: tuple[NodeAxis, ...]) -> str:
             return f"{'Sum' if over[0].summed else 'E'}({body.xreplace(known)}, {', '.join(a.identifier for a in over)})"
 
-        notes = {target: cache(partial(note, body, over))  # each is asked for by several functions
+        notes = {target: cache(partial(note, body, over))  # several functions need each
                  for (target, _, over), body in zip(self.contractions, bodies, strict=True)}
         entries = {s: e for e, s in self.letters.items() if isinstance(e, Element)}
         return Lowered(tuple(topological_order(statements)), results, axes, frozenset(temporaries - set(rename)), notes,
@@ -382,7 +382,7 @@ def _solvable_last(node: Expectation) -> list[Symbol]:
 
 
 def _split_exponential_terms(node: Expectation) -> list[Expr]:
-    """The averages of the terms of a sum of which exp(b z - b^2/2) moves some, each of these with nodes of its own."""
+    """The averages of the terms of a sum, if exp(b z - b^2/2) moves some of them; each moved term has nodes of its own."""
     if not isinstance(node.body, Add) or not node.body.has(exp):
         return []
     body, variables = node.within()
@@ -397,12 +397,12 @@ def _split_exponential_terms(node: Expectation) -> list[Expr]:
 
 
 def _algebraic(e: Expr, v: Symbol) -> bool:
-    """Does v stand in sums and products only? Derivatives of what is no polynomial in it are long."""
+    """Does v occur in sums and products only? Derivatives of other functions of it are long."""
     return all(_algebraic(a, v) for a in e.args) if isinstance(e, Add | Mul) else e == v or v not in e.free_symbols
 
 
 def _replace_outside_sums(expr: Any, swap: Mapping[Symbol, Symbol]) -> Any:
-    """`xreplace` that leaves the indices of sums as they are, inside of these sums, too: a closed form is asked of them."""
+    """`xreplace` that keeps the indices of sums, inside of these sums, too: the sums are searched for closed forms."""
     if not expr.has(ArraySum):
         return expr.xreplace(swap)
     if isinstance(expr, ArraySum):

@@ -1,4 +1,4 @@
-"""Conditions at numbers: a parameter of a law lies where there is such a law, and one declared positive is not below 0.
+"""Conditions at numbers: a parameter of a law is in the range of that law, and one declared positive is not below 0.
 
     "law [0.0, 1.0] Bernoulli needs 0 <= b <= 1": the value of b
     "law [0.0, inf] a stands for a positive number (declare it real for others)": the value of a
@@ -37,7 +37,7 @@ def violated_conditions(outputs: Mapping[str, Any], shape: tuple[int, ...]) -> n
 
 @lru_cache(maxsize=1024)
 def _read(key: str) -> tuple[float, float, np.ufunc, np.ufunc, str]:
-    """The ends of the interval, which numbers lie below and above it, and the words of the condition."""
+    """The ends of the interval, which numbers are below and above it, and the words of the condition."""
     low, rest = key[len(LAW) + 1:].split(", ", 1)
     end = min(rest.find(c) for c in ")]" if c in rest.split(" ", 1)[0])
     below, above = np.less_equal if key[len(LAW)] == "(" else np.less, np.greater_equal if rest[end] == ")" else np.greater

@@ -112,7 +112,7 @@ class NumPyPrinter(SymPyPrinter):
         return self._print(recognise(expr))
 
     def emptyPrinter(self, e: Any) -> str:
-        """What has no source is refused: SymPy's own printers would write it as if it had."""
+        """Refuse an expression without source: SymPy's own printers would write it as if it had some."""
         raise NoClosedForm(e, f"{type(e).__name__} has no numeric form in the generated code", "Put an expression in for it")
 
     # -- atoms -----------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ class NumPyPrinter(SymPyPrinter):
         return f"{name}({', '.join(self._print(a) for a in (*e.ap, *e.bq, e.argument))})"
 
     def _print_Max(self, e: Any) -> str:
-        # A number stands last, the rest in a fixed order: SymPy keeps a set.
+        # A number comes last, the rest in a fixed order: SymPy keeps a set.
         arguments = [self._print(a) for a in sorted(e.args, key=lambda a: (a.is_number, default_sort_key(a)))]
         text = arguments[0]
         for a in arguments[1:]:
@@ -353,13 +353,13 @@ def _sum(terms: list[str]) -> str:
 
 
 def _steep(e: Add) -> tuple[Expr, Symbol, float] | None:
-    """(k, x, c) of k x - k c with numbers, where k c is large: beside c the difference of the two has lost that many digits.
+    """(k, x, c) of k x - k c with numbers, where k c is large: near x = c the difference of the two has lost that many digits.
 
     >>> from sympy.abc import x
     >>> _steep(1000*x - 1250), _steep(2*x - 1)
     ((1000, x, 1.25), None)
     """
-    large = 64  # of a number in a sum: beside the zero of the sum so many digits are lost
+    large = 64  # of a number in a sum: near the zero of the sum so many digits are lost
     if len(e.args) != 2 or not (e.args[0].is_Rational or e.args[0].is_Float) or abs(e.args[0]) < large:
         return None
     slope, x = e.args[1].as_coeff_Mul()

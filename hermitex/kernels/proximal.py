@@ -1,6 +1,6 @@
 """f - omega + V l'(f) = 0 for arrays: a proximal operator without closed form as a function of the generated module.
 
-The left side rises in f with slope 1 at least, so the root lies within |g(f)| of any f: a bracket at no cost. Newton
+The left side rises in f with slope 1 at least, so the root is within |g(f)| of any f: a bracket at no cost. Newton
 inside the bracket, its middle where a step does not halve: monotone for the logistic loss from 0, and no start 2-cycles.
 """
 

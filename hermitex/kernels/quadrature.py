@@ -28,7 +28,7 @@ class Rule:
     The error is estimated as |fine - coarse| times the rate |fine - coarse|/|coarse - coarser| at which it shrinks.
 
     kind "trapezoid" has a `step`, and a `shift` by that part of it where a node must be moved; kind "panels" has `edges`, and
-    its nodes stand panel by panel, 31 on each; kind "unit" has panels of [0, 1] without the density, to be laid between moving
+    its nodes are ordered by panels, 31 on each; kind "unit" has panels of [0, 1] without the density, to be laid between moving
     break points.
     """
 
@@ -41,7 +41,7 @@ class Rule:
     step: float = 0.0
     edges: np.ndarray | None = None
     shift: float = 0.0
-    grades: int = 0  # of the panels, how many stand graded toward each end
+    grades: int = 0  # the number of panels graded toward each end
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -137,7 +137,7 @@ class Rule:
 
 
 def counting(terms: int = 64) -> Rule:
-    """0, 1, 2, ..., `terms` of them, each counted once: sums over countable laws, whose probabilities stand in what is summed.
+    """0, 1, 2, ..., `terms` of them, each counted once: sums over countable laws, whose summands contain the probabilities.
 
     The coarser sets leave out the last quarter, and the last half.
 
@@ -188,7 +188,7 @@ def _density(x: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def trapezoid(step: float = 0.15, window: float = WINDOW, shift: float = 0.0) -> Rule:
-    """The trapezoid rule on [-window, window], its nodes `shift` steps beside multiples of the step.
+    """The trapezoid rule on [-window, window], its nodes `shift` steps off the multiples of the step.
 
     >>> rule = trapezoid(0.15)
     >>> bool(abs(rule.weights @ rule.nodes**4 - 3) < 1e-12)
@@ -235,13 +235,13 @@ def unit(count: int, grades: int = 0, window: float = BOUND) -> Rule:
 
 
 def _from_ends(edges: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes x on panels of [0, 1], and half the widths of these; edges and nodes beyond 1/2 stand as t - 1."""
+    """Nodes x on panels of [0, 1], and half the widths of these; edges and nodes beyond 1/2 are stored as t - 1."""
     low, high, half = edges[:-1, None], edges[1:, None], _widths(edges)[:, None] / 2
     return _nearer(np.where(np.signbit(high), high - half * (1 - x), low + half * (1 + x))).ravel(), half
 
 
 def _widths(edges: np.ndarray) -> np.ndarray:
-    """Of the panels between edges that stand as t - 1 beyond 1/2."""
+    """The panels between edges that are stored as t - 1 beyond 1/2."""
     low, high = edges[:-1], edges[1:]
     return np.where(np.signbit(high) & ~np.signbit(low), 1 + high - low, high - low)
 
@@ -287,7 +287,7 @@ def _gauss() -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=1)
 def _crowded() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on (-1, 1) that crowd at the ends, as u^2 there: a jump beside the last node of a panel stands between."""
+    """Nodes and weights on (-1, 1) that crowd at the ends as u^2, so that a jump near the end of a panel is between two nodes."""
     crowded = 24  # nodes of each part of a panel in verification
     x, w = extended_legendre(crowded)
     return x*(3 - x**2)/2, w*3*(1 - x**2)/2

@@ -78,7 +78,7 @@ class exp_im_erf(Function):
 
 
 class gated(Function):
-    """a where u > 0, else 0: the exponent beside a factor that is 0 there."""
+    """a where u > 0, else 0: the exponent of a term whose other factor is 0 there."""
 
 
 class log_ndtr(Function):
@@ -294,7 +294,7 @@ def _sum(e: Expr) -> Expr:
 
 
 def _below_largest(e: Add) -> Expr | None:
-    """log(e^a + e^b) - m = log(1 + e^(...)) for m = a, b, max(a, b): what falls to zero is no difference.
+    """log(e^a + e^b) - m = log(1 + e^(...)) for m = a, b, max(a, b): a value that falls to zero is not written as a difference.
 
     >>> from sympy.abc import x
     >>> _below_largest(3*logaddexp(x, -x) - 3*x)
@@ -321,7 +321,7 @@ def _square_root(t: Expr) -> tuple[Expr, Expr] | None:
 
 
 def _pair_with_erfc(e: Expr) -> Expr:
-    """c + c erf(a) + ... is c erfc(-a) + ..., whatever c is: what is left of a moment far below a kink is no difference.
+    """c + c erf(a) + ... is c erfc(-a) + ..., for every c: a moment far below a kink is not written as a difference.
 
     >>> from sympy.abc import x, s
     >>> _pair_with_erfc(s/2 + x/2 + (s + x)*erf(x)/2 + exp(-x**2))
@@ -450,7 +450,7 @@ def _one_exponential(e: Expr) -> Expr:
 
 
 def _merge_numbers(a: Expr, factors: list[Expr]) -> Expr | None:
-    """Numbers of which one may be huge and the other tiny are one number, formed with all its digits: e^4850 erfc(69.6)."""
+    """A product of a huge and a tiny number becomes one number with all of its digits: e^4850 erfc(69.6)."""
     numbers = [f for f in factors if f.is_number and f.has(erf, erfc, erfi, tail, ndtr, ReErf, ImErf)]
     if not (numbers and a.is_number):
         return None

@@ -1,6 +1,6 @@
 """E f^2 - (E f)^2 - (E z f)^2 = E (f - E f - z E[z f])^2: a residual is computed as the square it is, not as a difference.
 
-Pythagoras for the projections on 1 and z. Where the residual is small (a saturated activation far from its centre) the
+Pythagoras for the projections on 1 and z. If the residual is small (a saturated activation far from its centre) the
 left side loses all its digits and may turn negative; the right side keeps them.
 """
 

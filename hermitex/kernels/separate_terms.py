@@ -1,7 +1,7 @@
 """E[z (f(z) - g(m z + s z1))] -> E z f(z) - E z g(m z + s z1): by themselves what needs fewer variables or has a closed form.
 
 The value of such an average may pass through 0, where no nodes hold it relative to itself; its terms do not. What may cancel at
-every point stays whole: a square, and 1 - tanh(u)^2, which is exp(-2 u) far out.
+every point is not split: a square, and 1 - tanh(u)^2, which is exp(-2 u) for large u.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hermitex.symbolic.gaussian import Expectation, bind
 
 
 def separate_terms(node: Expectation, is_closed: Callable[[Expectation], bool]) -> list[Expr]:
-    """The averages of an integrand's terms, what needs all of its variables as one; none where there is no gain.
+    """The averages of an integrand's terms; the terms that need all of its variables stay together. Empty if nothing is gained.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def separate_terms(node: Expectation, is_closed: Callable[[Expectation], bool]) 
 
 
 def _multiplied_out(body: Expr, variables: set[Symbol]) -> list[Expr]:
-    """The terms of a sum, or of a product of sums of which every term varies; of at most a dozen."""
+    """The terms of a sum, or of a product of sums in which every term varies; a dozen at most."""
     factors = Mul.make_args(body)
     open_ones = [f for f in factors if isinstance(f, Add) and all(t.free_symbols & variables for t in f.args)]
     most = 12  # terms whose averages are taken apart: a longer sum is not what a user wrote

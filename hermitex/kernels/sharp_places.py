@@ -1,4 +1,4 @@
-"""Where the integrands of a program have kinks, are narrow or oscillate: formulas of parameters, unknowns and outer variables."""
+"""Kinks, narrow features and oscillations of the integrands of a program: formulas of parameters, unknowns and outer variables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Marks(NamedTuple):
 
     @property
     def needs(self) -> set[Symbol]:
-        """What must be known before the axis is laid out."""
+        """The formulas that must have values before the axis is laid out."""
         return self.moves | _symbols(self.fast)
 
     def known(self, absent: AbstractSet[Symbol]) -> Marks:
@@ -134,7 +134,7 @@ def _of_parts(parts: frozenset[Expr], x: Symbol) -> tuple[Expr, ...]:
 
 
 def _solved(body: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """Where the switches may turn, whatever the signs are, which a kernel need not know; empty if that is not known."""
+    """The places at which switches may turn, for either sign of each letter, as a kernel need not know it; empty if unknown."""
     from hermitex.symbolic.surfaces import turning_places
 
     try:
@@ -147,17 +147,17 @@ def _solved(body: Expr, x: Symbol) -> tuple[Expr, ...]:
 def _along_lines(body: Expr, x: Symbol) -> tuple[Expr, ...]:
     """(t_k - b)/a for the break points t_k of f in each rough part f(a x + b): floor(a x + b), Abs(tanh(a x + b) - 1/2), ...
 
-    A function with infinitely many gives those nearest to 0. Empty if a part is no function of one linear form.
+    A function with infinitely many gives the ones nearest to 0. Empty if a part is not a function of one linear form.
     """
     t = Symbol("t", real=True)
     found: dict[Expr, None] = {}
-    far = 40  # how far out the kinks of a function of one linear form are listed: the widest window
+    far = 40  # kinks of a function of one linear form are listed up to this distance: the widest window
     reach = 9  # and those of sin(100 z), along z: P(|z| > 9) = 2e-19
     for part in _rough_parts(body, x):
         forms = _linear_forms(part, x)
         if not forms:
             return ()
-        unit = forms[0].diff(x).as_coeff_Mul()[0]  # sin(3 u) is asked as far out in u as sin(u)
+        unit = forms[0].diff(x).as_coeff_Mul()[0]  # sin(3 u) is searched over the same range of u as sin(u)
         line = expand(forms[0] / unit)
         slope = line.diff(x)
         ratios = [cancel(form.diff(x) / slope) for form in forms]
@@ -205,7 +205,7 @@ class _Roughness:
         self.axes = {a.symbol for a in lowered.axes if not a.summed}
         self.moves: dict[Symbol, set[Symbol]] = {}
         self.known: dict[Symbol, set[Symbol]] = {}
-        for v, e in definitions.items():  # each reads only what stands before it
+        for v, e in definitions.items():  # each reads only earlier ones
             self.moves[v], self.known[v] = self._varies(e), self.along(e)
 
     def _varies(self, e: Expr) -> set[Symbol]:
@@ -220,7 +220,7 @@ class _Roughness:
 def _moving(definitions: Mapping[Symbol, Expr], x: Symbol) -> dict[Symbol, Expr]:
     """The definitions that depend on an axis."""
     found: dict[Symbol, Expr] = {}
-    for v, e in definitions.items():  # each reads only what stands before it
+    for v, e in definitions.items():  # each reads only earlier ones
         if x in e.free_symbols or not found.keys().isdisjoint(e.free_symbols):
             found[v] = e
     return found
@@ -229,7 +229,7 @@ def _moving(definitions: Mapping[Symbol, Expr], x: Symbol) -> dict[Symbol, Expr]
 def _inlined(e: Any, moving: Mapping[Symbol, Expr], known: dict[Any, Any]) -> Any:
     """The integrand with what depends on the axis written out; what does not stays a symbol. `known`: parts that are done.
 
-    A part that stands in many places is written out once: `xreplace` would walk through it at each.
+    A part that occurs in many places is written out once: `xreplace` would walk through it at each.
     """
     if e not in known:
         if e in moving:

@@ -1,4 +1,4 @@
-"""What the assumptions of symbols ask of the numbers that stand for them: a > 0 asks that a number is not below 0."""
+"""Conditions on numbers from the assumptions of their symbols: for a > 0 the number must not be below 0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STANDS = "stands for a ? number (declare it real for others)"
 
 
 def signs(parameters: Iterable[Any], formulas: Iterable[Basic] = ()) -> dict[str, Any]:
-    """What the assumptions of symbols ask of their numbers: {condition: symbol}; the limit 0 is allowed.
+    """The conditions on numbers from the assumptions of their symbols, {condition: symbol}; the limit 0 is allowed.
 
     The formulas rest on it: a law in a positive letter asks no more, and sqrt(a**2) has become a. A correlation in them may have
     any sign, whatever its letter.

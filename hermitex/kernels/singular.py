@@ -1,7 +1,7 @@
 """E[|z - c|^-p g(z)] = E[k s^-p |y/s|^m g(c + x) exp(y^2/2 - (c + x)^2/2)],  x = s sign(y) |y/s|^k,  m = k(1 - p) - 1.
 
 For p = a/k both k and m are whole numbers: what is drawn through a power of its distance has no singularity left. Panels that
-shrink toward c would have to reach 10^(-12/(1 - p)), and next to a c that is not 0 there are no numbers so near.
+shrink toward c would have to reach 10^(-12/(1 - p)), and no double is so near to a c other than 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST = 50  # the power: y^k is a number on every window
 def through_powers(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
     """The integrand over standard normals `variables`, those drawn through a power of their distance from a singularity.
 
-    around : the variables of the averages around it, which may not stand in the place of a singularity
+    around : the variables of the averages around it, on which the place of a singularity may not depend
 
     >>> from sympy import cos
     >>> from sympy.abc import z
@@ -79,7 +79,7 @@ def _singularities(term: Expr, v: Symbol) -> Iterator[tuple[Expr, Rational]]:
 
 
 def _drawn(term: Expr, v: Symbol, at: tuple[Expr, Rational], x: Expr, bare: Expr, plain: Expr) -> Expr:
-    """A term at c + x, times the slope of x: `bare` of one that has the singularity, `plain` of one that has not."""
+    """A term at c + x, times the slope of x: `bare` for a term with the singularity, `plain` for one without."""
     for f in Mul.make_args(term) if at in _singularities(term, v) else ():
         if at in _singularities(f, v):
             slope = Abs(expand(f.base.args[0]).coeff(v))

@@ -36,7 +36,7 @@ from hermitex.kernels.whitelist import check_source
 _WIDTH = 116  # characters of a line of generated code
 
 
-#: functions that no longer change from +-1e50 on: there a quotient by 0 stands for its limit
+#: functions that no longer change from +-1e50 on: there a quotient by 0 means its limit
 _SETTLES = (exp, erf, erfc, tanh, atan)
 
 
@@ -82,7 +82,7 @@ class Writer:
         self.loose = lowered.temporaries - {v for m in self.marks.values() for v in m.needs}
         self.definitions = {s.target: s.expr for s in lowered.statements if not s.axes}
         self.order = {v: k for k, v in enumerate(self.definitions)}  # in which they are computed
-        self.out: dict[Expr, Expr] = {}  # written out: one break point is asked for by every function
+        self.out: dict[Expr, Expr] = {}  # written out once: every function needs the same break points
         formulas = [*(s.expr for s in lowered.statements), *lowered.outputs]
         self.roots = {self._written(p.base).as_coeff_Mul()[1] for e in formulas for p in e.atoms(Pow)
                       if p.exp.is_Rational and p.exp.q == 2 and p.base.free_symbols <= parameters}
@@ -93,7 +93,7 @@ class Writer:
         self.parts = 0
         self.printer = NumPyPrinter(self.names)
         self.printer.width = self._width
-        self.state: set[Symbol] = set()  # unknowns: `s` holds them but where they are said to be absent
+        self.state: set[Symbol] = set()  # unknowns: `s` holds them unless they are declared absent
         self.still: AbstractSet[Symbol] = frozenset()  # what no unknown enters, nodes too: such a factor weighs the nodes
         self.functions: list[str] = []
         self.docs: dict[str, str] = {}
@@ -135,7 +135,7 @@ class Writer:
         here |= {mine[v] for s in (*deep, *sums) for v in s.needs if v in mine and v not in known and mine[v] not in inner}
         lines: list[str] = []
         pending = sorted(here, key=self.axes.index)
-        # An axis is laid out before the first statement that needs it, and after those that its break points need.
+        # An axis is laid out before the first statement that needs it, and after the ones that its break points need.
         done = set(known)
         rest = deque(own)
         while pending or rest or sums:
@@ -267,7 +267,7 @@ class Writer:
     def _line(self, s: Statement, *, clipped: bool) -> str:
         moving, table = self._parted(s)
         text = self._text(moving)
-        # What is known not to be negative is not by rounding either: its root is taken further on.
+        # A value known to be nonnegative must not become negative by rounding: its root is taken further on.
         if clipped and s.target.is_nonnegative and not s.target.is_positive and not s.axes:
             text = f"not_negative({text}, {self._text(magnitude(s.expr))})"
         # A number of Python raises where it is divided by; one of NumPy gives inf.
@@ -285,7 +285,7 @@ class Writer:
         return f"{line}  # {note}" if len(line) + len(note) <= _WIDTH - 8 else line
 
     def _parted(self, s: Statement) -> tuple[Expr, Expr]:
-        """What is averaged over one axis, and its factor that is a table along that axis: the unknowns are not in it."""
+        """The integrand over one axis, and its factor that is a table along that axis, as it does not depend on the unknowns."""
         if len(s.axes) != 1 or s.axes[0].summed:
             return s.expr, S.One
         along = s.axes[0].symbol
@@ -315,7 +315,7 @@ def _tuple(parts: Iterable[str]) -> str:
 
 
 def _read(names: Mapping[str, str]) -> list[str]:
-    """What a function takes from `s`: a line each, or as many as fit on a line where they are many."""
+    """The lines by which a function reads `s`: one a line, or as many as fit on a line if they are many."""
     parts = list(names.items())
     reads = 20  # names that a function reads, from which on a line holds as many as fit
     size = 1 if len(parts) <= reads else (_WIDTH - 4)//max(len(f"{n}, s[{key}], ") for n, key in parts)
@@ -340,9 +340,9 @@ def _returned(items: Mapping[str, str]) -> str:
 
 
 def load(source: str, rewritten: Callable[[Module], Module] | None = None) -> dict[str, Any]:
-    """Run generated source and give its namespace; `rewritten` makes another tree of the one that was checked.
+    """Run generated source and give its namespace; `rewritten` makes another tree of the checked one.
 
-    Raises BadInput where something else than formulas stands in it, see `whitelist`: it may come from a file or a pickle.
+    Raises BadInput if it holds anything but formulas, see `whitelist`: it may come from a file or a pickle.
     """
     namespace: dict[str, Any] = {}
     np.empty(4_000_000)  # free at once: from then on glibc keeps the pages of what is freed for the next arrays

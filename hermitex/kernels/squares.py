@@ -1,8 +1,8 @@
 """E[exp(a z^2 + b z) f(z)] = s exp(b^2 s^2/2) E[f(s z + b s^2)],  s = (1 - 2a)^(-1/2): what an exponent widens is drawn wider.
 
-Beside the density of z the integrand may fall as slowly as exp(-(1 - 2a) z^2/2), beyond every window. For a > 1/2 there is no s.
-With a = 0 and a factor exp(-b^2/2) it is E[f(z + b)], whose mass lies at b, beyond every window, too. Where f is 0 beside b
-s^2 the mass lies where f begins, at m: z = s t + m, and what is left of b is b - m/s^2.
+With the density of z the integrand may fall as slowly as exp(-(1 - 2a) z^2/2), beyond every window. For a > 1/2 no s exists.
+With a = 0 and a factor exp(-b^2/2) it is E[f(z + b)], whose mass is at b, beyond every window, too. If f is 0 around b
+s^2 the mass is where f begins, at m: z = s t + m, and the rest of b is b - m/s^2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hermitex.symbolic.pieces import pieces
 def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Symbol] = ()) -> Expr:
     """The integrand over standard normals `variables`, without exponents that are quadratic in one of them and not negative.
 
-    `around` : the variables of the averages around it, which may not stand in a.
+    `around` : the variables of the averages around it, on which a may not depend.
 
     >>> from sympy import tanh
     >>> from sympy.abc import x, z
@@ -81,7 +81,7 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
 def _falling(f: Expr, v: Symbol) -> tuple[Expr, Expr, bool]:
     """(g, a, whether that is all) of f = g exp(-a v^2): sums that multiply or divide f over the exponential of their largest term.
 
-    A sum of which it is not known which term is the largest stays, and may fall or grow as well.
+    A sum whose largest term is not known stays; it may fall or grow.
 
     >>> from sympy.abc import z
     >>> _falling(z/(1 + exp(z**2/4))**2, z)
@@ -110,7 +110,7 @@ def _over_largest(total: Expr, v: Symbol) -> tuple[Expr, Expr] | None:
 
 
 def _term(t: Expr, v: Symbol) -> tuple[Expr, Expr] | None:
-    """(g, a) of t = g exp(a v^2); None where its exponents are no such polynomials, or a sum in it is not known to be so."""
+    """(g, a) of t = g exp(a v^2); None if its exponents are not such polynomials, or a sum in it may not have this form."""
     factors = Mul.make_args(t)
     exponent = Add(*(f.args[0] for f in factors if isinstance(f, exp)))
     if not exponent.is_polynomial(v) or Poly(exponent, v).degree() > 2:
@@ -126,7 +126,7 @@ def _may_decay(f: Expr) -> bool:
 
 
 def _in_support(m: Expr, f: Expr, v: Symbol, moving: Collection[Symbol]) -> Expr | None:
-    """The point next to m beside which f is not 0, all of it on one side of it or about m; None where that is not known.
+    """The point nearest to m where f begins to be nonzero, with f on one side of it or around m; None if that is not known.
 
     >>> from sympy import Heaviside
     >>> z, c = Symbol("z", real=True), Symbol("c", real=True)

@@ -1,8 +1,8 @@
-"""source -> its tree, if nothing stands in it but formulas: read before generated source is loaded or written.
+"""source -> its tree, if it holds nothing but formulas: read before generated source is loaded or written.
 
 A generated function reads numbers (`s["q"]`), nodes (`quad["z"]`) and names that it has set, does arithmetic, calls functions of
-NumPy and SciPy that the printers know, and returns a dictionary. The helpers stand beside it letter by letter. Whatever
-else is found is refused: there is no list of what is forbidden.
+NumPy and SciPy that the printers know, and returns a dictionary. It contains the helpers letter by letter. Anything
+else is refused: this is a list of what is allowed, not of what is forbidden.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hermitex.kernels.proximal import SOLVER
 
 _ARITHMETIC = (ast.operator, ast.unaryop, ast.cmpop, ast.expr_context)
 _RESULTS = ("kernel", "tables", "right_hand_sides", "observables", "lawful")
-#: What generated modules may import of scipy.special: the functions of formulas, and those that the helpers need.
+#: What generated modules may import of scipy.special: the functions of formulas, and the ones that the helpers need.
 IMPORTED = SPECIAL | {n for needs, _ in HELPERS.values() for n in needs}
 Docs = dict[str, str]  # function -> its docstring
 
@@ -30,11 +30,11 @@ Docs = dict[str, str]  # function -> its docstring
 def check_source(source: str, rewritten: Callable[[ast.Module], ast.Module] | None = None) -> tuple[CodeType, Docs]:
     """The code of a generated module, and the docstrings of its functions.
 
-    rewritten : makes the tree of the code out of the one that was checked
+    rewritten : makes the tree of the code out of the checked one
 
     Raises
     ------
-    BadInput : something else than formulas stands in it.
+    BadInput : it holds something other than formulas.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def check_functions(nodes: Iterable[ast.stmt], special: set[str]) -> Docs:
 
 @lru_cache(maxsize=1)
 def _helpers() -> Mapping[str, str]:
-    """{name: tree} of the helpers as they must stand."""
+    """{name: tree} of the helpers in the only form that is allowed."""
     texts = [*(text for _, text in HELPERS.values()), SOLVER]
     return {n.name: ast.dump(n) for text in texts for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)}
 

@@ -5,6 +5,6 @@ integral(f, x, low, high, digits=15) -> Average: int f dx, over an interval or a
 coefficients(f, z, order) -> Coefficients(values, errors): E f h_k for all k <= order <= 500 at once
 Program(expr, variables): an expression as a straight-line program, on arrays, balls and mpmath numbers
 
-What is refused is a typed error: Divergent (the average does not exist), NotConverged (`.solution` is the value and the
+A refusal is a typed error: Divergent (the average does not exist), NotConverged (`.solution` is the value and the
 error that were reached), NoClosedForm (a symbol without a value, a function without a numeric rule).
 """

@@ -22,7 +22,7 @@ from hermitex.numbers.panels import panel_sum
 from hermitex.numbers.program import exact_ball, middle_of
 from hermitex.symbolic.arithmetic import mp
 
-DOUBLE_DIGITS = 15  # of doubles: what is asked beyond goes to balls at once
+DOUBLE_DIGITS = 15  # of doubles: questions for more digits go to balls at once
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Average:
     """A value, a bound of its error, and what is known of it.
 
     `size`: the average of |f|, against which a value that is 0 has its digits; `proved`: the error is a theorem, by balls
-    and a bound of the tails; `digits`: those that hold, relative to the value (0 if the value is not known to differ from 0).
+    and a bound of the tails; `digits`: how many hold, relative to the value (0 if the value is not known to differ from 0).
     """
 
     value: Any
@@ -126,7 +126,7 @@ class _Wanted:
 
 
 def _required(f: Expr, found: Average, wanted: _Wanted) -> Average:
-    """What was found, if it has the digits, or is not told from 0 with all of them."""
+    """The value found, if it has the digits, or if it cannot be distinguished from 0 with all of them."""
     if wanted.reached(found) or wanted.is_zero(found):
         return found
     reached = f"only an error of {mp.nstr(found.error, 2)} was reached for {f}, {found.digits} digits"
@@ -161,7 +161,7 @@ def _by_floats(integrand: Integrand, digits: int) -> Average:
     found = panel_sum(integrand, integrand.window, digits)
     scale = mp.exp(mp.mpf(integrand.window.top))
     value = mp.mpc(found.value) if isinstance(found.value, complex) and found.value.imag else mp.mpf(found.value.real)
-    # 10^-digits of the mass may lie outside of the window
+    # 10^-digits of the mass may be outside of the window
     outside = found.size*10.0**-(integrand.digits)
     return Average(value*scale, mp.mpf(found.error + outside)*scale, mp.mpf(found.size)*scale, False)
 

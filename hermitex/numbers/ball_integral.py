@@ -1,4 +1,4 @@
-"""int F in a ball: flint's integrator between the places where F is not analytic, what lies nearer to them, and the tails.
+"""int F in a ball: flint's integrator between the places where F is not analytic, the parts nearest to them, and the tails.
 
 On each piece every switch is frozen at its value, which balls prove by bisection; next to a singular place r the variable
 is s with x = r +- e^s. A piece that is not proved leaves a number, and `proved` False.
@@ -47,7 +47,7 @@ def ball_integral(integrand: Integrand, tolerance: arb, bits: int, digits: float
     window = integrand.window_of(digits)
     with ctx.workprec(bits):
         total = _over_line(integrand, window, tolerance, bits)
-        if not total.ball.is_finite():  # exp(-exp(exp(z^2))) has no ball as far out as its bound of the tail begins
+        if not total.ball.is_finite():  # exp(-exp(exp(z^2))) has no ball where its bound of the tail begins
             total = _over_window(integrand, window, tolerance, bits, Enclosed(acb(0)))
             total.ball += _about_zero(integrand, 2*tolerance.upper())
             total.doubted("tail")
@@ -75,12 +75,12 @@ def _over_window(integrand: Integrand, window: Window, tolerance: arb, bits: int
 
 
 def _about_zero(integrand: Integrand, size: arb) -> acb:
-    """What is known of a part only by a bound of its size."""
+    """A part of which only a bound of its size is known."""
     return acb(arb(0, size), 0 if integrand.f.is_real else arb(0, size))
 
 
 def _end_of_tail(integrand: Integrand, side: int, x: float, tolerance: arb, total: Enclosed) -> tuple[float, arb]:
-    """Where the window ends on one side, and a bound of what lies beyond."""
+    """The end of the window on one side, and a bound of the part beyond."""
     if math.isfinite((integrand.low, integrand.high)[side > 0]) and x >= side*(integrand.low, integrand.high)[side > 0]:
         return x, arb(0)
     bound, further = majorant(integrand.f, integrand.z, side), max(x, 1.0)

@@ -126,7 +126,7 @@ def _softplus_digits(u: Any) -> Any:
 
 
 def _erfc_ball(u: acb) -> acb:
-    """erfc(u) = e^(-u^2) U(1/2, 1/2, u^2)/sqrt(pi) for Re u > 0 [DLMF 13.6.8], where flint's own has no digit far out."""
+    """erfc(u) = e^(-u^2) U(1/2, 1/2, u^2)/sqrt(pi) for Re u > 0 [DLMF 13.6.8], where flint's own has no digit for large u."""
     far = 1000  # well before flint loses its digits, at some 10^5
     if not u.real > far:
         return u.erfc()
@@ -216,7 +216,7 @@ TABLE: dict[str, Evaluation] = {
     **{name: Evaluation(_of_doubles(doubles), ball, digits) for name, (doubles, ball, digits) in NORMAL_FUNCTIONS.items()},
 }
 
-#: Functions of which only mpmath knows numbers, by SymPy's name; the others bear mpmath's.
+#: Functions that only mpmath evaluates, by SymPy's name, where mpmath's name differs.
 _BY_MPMATH: dict[str, Callable[..., Any]] = {
     "uppergamma": lambda s, x: mp.gammainc(s, x), "lowergamma": lambda s, x: mp.gammainc(s, 0, x), "LambertW": mp.lambertw,
     "LogFactorial": lambda x: mp.loggamma(x + 1), "elliptic_k": mp.ellipk, "elliptic_e": mp.ellipe,

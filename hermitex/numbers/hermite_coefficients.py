@@ -71,7 +71,7 @@ def coefficients(f: Expr, z: Symbol, order: int) -> Coefficients:
         fine += parts[1][0]
         size += parts[1][1]
     scale = math.exp(integrand.window.top)/math.sqrt(2*math.pi)
-    # 4 EPSILON: the roundings of the recursion grow like sqrt(k) of a bounded function; 10^-18 of the mass lies outside
+    # 4 EPSILON: the roundings of the recursion grow like sqrt(k) of a bounded function; 10^-18 of the mass is outside
     errors = (np.abs(fine - coarse) + 4*EPSILON*(1 + np.sqrt(np.arange(order + 1.0)))*size)*scale
     return _without_forbidden(f, z, Coefficients((fine if not integrand.real or np.any(fine.imag) else fine.real)*scale, errors))
 

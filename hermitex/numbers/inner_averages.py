@@ -1,4 +1,4 @@
-"""E F(x, E f(x, y)): an average in which others stand that depend on its variable and enter it otherwise than linearly.
+"""E F(x, E f(x, y)): an average of a nonlinear function of other averages, which depend on its variable.
 
 The inner averages are computed at all nodes of the outer one together, each in units of the largest value of its own integrand.
 """
@@ -35,7 +35,7 @@ def average_of_averages(F: Expr, x: Symbol, inner: Mapping[Symbol, tuple[Expr, S
 
     Raises
     ------
-    NotConverged : there is no number, as where the integrand has mass beyond |x| = 38.
+    NotConverged : no number is found, for example if the integrand has mass beyond |x| = 38.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class _InnerAverage:
         self.panels = NestedPanels(self.integrand, self.breaks, 1e-14)
 
     def at(self, x: Array) -> tuple[Scaled, Scaled]:
-        """(values, errors); nan where the mass lies beyond 38."""
+        """(values, errors); nan where mass is beyond 38."""
         places, back = np.unique(x, return_inverse=True)
         known = self.integrand.prepare(places)
         if not known.any():
@@ -123,7 +123,7 @@ class _Outer(ScaledIntegrand):
         return points, np.where(np.isfinite(found), found, -np.inf)
 
     def _require_decay(self) -> None:
-        """Nothing is asked beyond the grid: what has mass at its ends is refused."""
+        """Values on the grid only: an integrand with mass at its ends is refused."""
 
     def with_error(self, x: Array) -> tuple[Array, Array]:
         """Values of F over exp(top), and what the errors of the inner averages change in them."""

@@ -1,6 +1,6 @@
 """F(x) = f(x) exp(-x^2/2), or f(x) on an interval: its window, the places at which it is not analytic, and its behaviour there.
 
-Everything is read off the formula, or off numbers of it: nothing is asked of the user.
+Everything is read off the formula, or off values of it: the user gives nothing else.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Integrand:
     # -- the window ------------------------------------------------------------------------------------------------
     @cached_property
     def known_places(self) -> list[Place]:
-        """The zeros that are known exactly, wherever they lie."""
+        """The zeros that are known exactly, anywhere on the line."""
         p = self.program
         watched = (sp.sympify(u, strict=True) for u in dict.fromkeys([*p.switches, *p.singular, *p.centres]))
         wanted = [u for u in watched if not u.has(sp.sin, sp.cos)]
@@ -146,11 +146,11 @@ class Integrand:
 
     @cached_property
     def window(self) -> Window:
-        """Where the mass lies."""
+        """The window that holds the mass."""
         return self.window_of(self.digits)
 
     def window_of(self, digits: float) -> Window:
-        """Where all but 10^-digits of the mass lies."""
+        """The window that holds all but 10^-digits of the mass."""
         try:
             try:
                 return cut(self.scan, digits, self.low, self.high)

@@ -161,7 +161,7 @@ def tidied(e: Expr) -> Expr:
 
 
 def vanishes(e: Expr) -> bool:
-    """Whether a coefficient is 0: exactly where SymPy sees it, else to 30 digits."""
+    """Decide if a coefficient is 0: exactly if SymPy can, else to 30 digits."""
     if e.is_Rational:
         return bool(e == 0)
     return e.is_zero is True or abs(e.evalf(40)) < S(10)**-30

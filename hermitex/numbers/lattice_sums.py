@@ -47,7 +47,7 @@ class Sampleable(Protocol):
 def lattice_integral(F: Sampleable, tolerance: float, most: float = np.inf) -> Estimate | None:
     """The integral over all space to a relative tolerance, or as far as the evaluations or the budget reach; None without any.
 
-    `most` bounds the evaluations beside what is left of those of F.
+    `most` bounds the evaluations, besides the budget that F has left.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _radius(F: Sampleable) -> float:
 
 
 def _count(radius: float, h: float, n: int) -> float:
-    """How many lattice points lie in the ball."""
+    """The number of lattice points in the ball."""
     return pi**(n/2)/gamma(n/2 + 1)*float((radius/h)**n)
 
 

@@ -213,7 +213,7 @@ class Roots:
         value = np.sign(self.value.floats(*outer, cells).m).reshape(owners, n)
         slope = np.sign(self.slope.floats(*outer, cells).m).reshape(owners, n)
         crossed = value[:, 1:]*value[:, :-1] < 0
-        turned = (slope[:, 1:]*slope[:, :-1] < 0) & ~crossed  # two roots may lie in such a cell
+        turned = (slope[:, 1:]*slope[:, :-1] < 0) & ~crossed  # such a cell may hold two roots
         who, where = np.nonzero(turned)
         top = self._between(self.slope, columns, who, grid[who, where], grid[who, where + 1])
         beyond = np.sign(self.value.floats(*(c[who] for c in columns), top).m)*value[who, where] < 0

@@ -145,7 +145,7 @@ def _singular_chart(integrand: Integrand, place: Place, side: int, power: float,
 # -- summation ---------------------------------------------------------------------------------------------------------------
 @dataclass
 class Panels:
-    """What is known of the panels of a chart: edges (n, 2), integrals, errors, sizes, noise, and nodes with their values."""
+    """The panels of a chart: edges (n, 2), integrals, errors, sizes, noise, and nodes with their values."""
 
     edges: np.ndarray
     value: np.ndarray
@@ -231,7 +231,7 @@ def _halved(chart: Chart, panels: Panels, bad: np.ndarray, top: float) -> Panels
 
 
 def _remainder(chart: Chart, panels: Panels) -> float:
-    """What lies nearer to a singular place than the first panel: a geometric series of the first panel."""
+    """The part between a singular place and the first panel: a geometric series of the first panel."""
     if chart.place is None or not len(panels.size):
         return 0.0
     first = int(np.argmin(panels.edges[:, 0]))

@@ -34,7 +34,7 @@ class Place:
 
 
 def zeros(u: Expr, z: Symbol, low: float, high: float, grid: np.ndarray | None = None) -> list[Place]:
-    """The real zeros of u in [low, high]; without a grid only those that are known exactly."""
+    """The real zeros of u in [low, high]; without a grid only the zeros that are known exactly."""
     u = sp.sympify(u, strict=True)
     if not u.has(z):
         return []

@@ -57,7 +57,7 @@ class Operation(NamedTuple):
 
 
 class BallNumber(sp.AtomicExpr):
-    """A real number of which a ball is known, as a constant of an expression: an average inside of another."""
+    """A real number with a known ball, as a constant of an expression: an average inside of another."""
 
     is_number, is_real, is_commutative = True, True, True
 
@@ -295,7 +295,7 @@ class Program:
         return self._operation(name, *map(self._of, e.args))
 
     def _by_mpmath(self, e: Expr) -> int:
-        """A function of which only mpmath knows numbers, or a node that brings its own: one point at a time."""
+        """A function that only mpmath evaluates, or a node with an evaluation of its own: one point at a time."""
         function = by_mpmath(e)
         if function is None:
             raise NoClosedForm(self.expr, f"{e.func} has no numeric rule")
@@ -556,7 +556,7 @@ class _ConstantProgram(Program):
 
 @lru_cache(maxsize=512)
 def _constant_program(e: Expr) -> _ConstantProgram:
-    """The program of a constant, which is asked whether it has a ball, and for its value at several precisions."""
+    """The program of a constant; it says if the constant has a ball, and gives its value at several precisions."""
     return _ConstantProgram(e, ())
 
 

@@ -88,7 +88,7 @@ def factors(body: Expr) -> list[Expr]:
 def without_quadratic_exponent(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Expr, Matrix] | None:
     """E exp(z.Q.z/2 + a.z + c) g(z) = exp(c + a.K.a/2)/sqrt(det(1 - Q)) E g(K a + N(0, K)), K = (1 - Q)^-1: (factor, g, K).
 
-    None where there is no such exponent, 1 - Q is not positive definite, or other exponentials may cancel this one.
+    None if no such exponent exists, 1 - Q is not positive definite, or other exponentials may cancel this one.
     """
     inside = factors(body)
     exponents = [f.args[0] for f in inside if isinstance(f, exp) and f.args[0].is_polynomial(*variables)
@@ -112,7 +112,7 @@ def without_quadratic_exponent(body: Expr, variables: Sequence[Symbol]) -> tuple
 
 
 def independent_factors(body: Expr, variables: Sequence[Symbol]) -> list[Expr]:
-    """The factors of an integrand, those that share a direction together: E of the product is the product of their averages."""
+    """The factors of an integrand, joined if they share a direction: E of the product is the product of their averages."""
     groups: list[tuple[list[Row], list[Expr]]] = []
     law = eye(len(variables))
     front, rest = body.as_independent(*variables, as_Add=False)
@@ -142,7 +142,7 @@ def summands(body: Expr, variables: Sequence[Symbol]) -> list[Expr]:
 
 
 def is_odd(body: Expr, variables: Sequence[Symbol]) -> bool:
-    """Whether f changes its sign with that of some of the variables; at most six are tried."""
+    """Decide if f changes its sign with the signs of some of the variables; at most six are tried."""
     some = list(variables)[:6]
     flips = [{v: -v for v in chosen} for k in range(len(some), 0, -1) for chosen in combinations(some, k)]
     return any(body.xreplace(flip) == -body for flip in flips)
@@ -248,7 +248,7 @@ def by_largest(body: Expr, variables: Sequence[Symbol], law: Matrix) -> list[Red
     """
     found = {e for e in body.atoms(Max, Min) if e.free_symbols.intersection(variables)}
     outermost = [e for e in found if not any(e != o and o.has(e) for o in found)]
-    most = 6  # forms of a nest, of which each subset may be smaller than the one that is chosen
+    most = 6  # forms of a nest, as each of its subsets is tried for being smaller
     if len(outermost) != 1:
         return None
     top, nested = outermost[0], len(found) > 1

@@ -32,7 +32,7 @@ class ScaledIntegrand:
 
     Attributes
     ----------
-    low, high : the box outside of which F has less than 1e-18 of its mass
+    low, high : the box that holds all but 1e-18 of the mass of F
     evaluations, most : how many values were computed, and how many may be
     """
 

@@ -69,7 +69,7 @@ class NormalAverages:
         Raises
         ------
         Divergent : the integrand is not absolutely integrable.
-        NotConverged : there is no number.
+        NotConverged : no number is found.
         BudgetExceeded : the budget ended before a first number.
 
         Guarantee
@@ -97,7 +97,7 @@ class NormalAverages:
         return _times(self._independent(r.body, r.variables), r.factor)
 
     def _independent(self, body: Expr, variables: Sequence[Symbol]) -> Average:
-        """Over independent standard normals, each of which the integrand depends on."""
+        """Over independent standard normals; the integrand depends on each."""
         if not variables:
             return _number(body)
         if len(variables) == 1:

@@ -55,7 +55,7 @@ class log_normal_probability(Function):
 
 
 def saturating(total: sp.Add) -> Expr | None:
-    """The sum with one pair q g + q, q g - q or q e^a - q e^b in a form without cancellation; None if there is no pair."""
+    """The sum with one pair q g + q, q g - q or q e^a - q e^b in a form without cancellation; None without such a pair."""
     terms = set(total.args)
     for term in total.args:
         for factor in sp.Mul.make_args(term):
@@ -69,7 +69,7 @@ def saturating(total: sp.Add) -> Expr | None:
 
 
 def _pair(g: Expr, s: int) -> Expr | None:
-    """g + s without cancellation, s = 1 or -1; None where there is no rule."""
+    """g + s without cancellation, s = 1 or -1; None without a rule for g."""
     if g.is_Pow and g.exp == 2 and s == -1:
         return _square_less_one(g.base)
     if g.is_Pow and g.exp == -1 and s == -1 and isinstance(w := g.base - 1, sp.exp):  # 1/(1 + e^w) - 1
@@ -121,7 +121,7 @@ def negative_power(base: Expr, exponent: Expr) -> Expr | None:
 
 
 def logarithm(u: Expr) -> Expr | None:
-    """log u by log1p, by the logarithm of the normal's probability, or by that of 1/u; None if there is no rule."""
+    """log u by log1p, by the logarithm of the normal's probability, or by that of 1/u; None without a rule."""
     if u.is_Pow and u.exp.is_real and u.base.is_positive:
         return u.exp*sp.log(u.base)
     if u.is_Mul and (exponents := [a for a in u.args if isinstance(a, sp.exp) and a.is_positive]):

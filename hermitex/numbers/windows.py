@@ -21,7 +21,7 @@ class Grows(HermitexError):
 
 
 class AlgebraicTail(HermitexError):
-    """Mass lies at the end of the scan."""
+    """The end of the scan has mass."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Scan:
 
 @dataclass(frozen=True)
 class Window:
-    """[low, high] outside of which the mass is negligible; the level `top` at `peak`, whose cell has the width `width`.
+    """[low, high] that holds all but a negligible mass; the level `top` at `peak`, whose cell has the width `width`.
 
     `mass`: about the integral of |F| exp(-top), as the cells of the scan give it.
     """
@@ -84,7 +84,7 @@ def _finite(level: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _require_number(x: np.ndarray, level: np.ndarray, infinite: np.ndarray) -> None:
-    """Raise Grows where the largest level has two points beside it at which floats are infinite: exp(exp(exp(x)))."""
+    """Raise Grows if floats are infinite at the two points next to the largest level: exp(exp(exp(x)))."""
     best = int(np.argmax(level))
     for beside in (infinite[best + 1:best + 3], infinite[max(best - 2, 0):best]):
         if len(beside) == 2 and beside.all():
@@ -136,12 +136,12 @@ def _tail_of(x: np.ndarray, level: np.ndarray, end: int, inward: int) -> Hermite
 
 
 def cut(found: Scan, digits: float, low: float = -math.inf, high: float = math.inf) -> Window:
-    """The window outside of which lies less than 10^-digits of the mass.
+    """The window that holds all but 10^-digits of the mass.
 
     Raises
     ------
     Grows : the level at an infinite end is within e^6 of the top.
-    AlgebraicTail : more mass than that lies at an infinite end.
+    AlgebraicTail : more mass than that is at an infinite end.
     """
     x, level = found.x, found.level
     best = found.top

@@ -1,7 +1,7 @@
 """Formulas: SymPy, mpmath and flint in, SymPy out; no NumPy, no float64.
 
 The floors, each using any before it: budget, special -> node (gaussian) -> line (breaks, pieces) -> growth (bounds)
--> closed forms (engine, integrals) -> digits, zero -> text -> series. What a lower floor asks of a higher one
+-> closed forms (engine, integrals) -> digits, zero -> text -> series. A question of a lower floor to a higher one
 is a hook, filled here: whoever imports a floor alone, or unpickles a node in another process, passes through here first.
 """
 

@@ -67,7 +67,7 @@ class Activation(NamedFunction):
 
     @cached_property
     def letters(self) -> tuple[Symbol, ...]:
-        """Its parameters: the letters beside z, by name."""
+        """Its parameters: the letters other than z, by name."""
         return tuple(sorted(self.expr.free_symbols - {z}, key=str))
 
     @cached_property
@@ -93,7 +93,7 @@ class Activation(NamedFunction):
 
 
 class _Activations(dict):
-    """name -> what it means; He0, He1, He2, ... are made when they are asked for."""
+    """name -> its meaning; He0, He1, He2, ... are made on first use."""
 
     def __missing__(self, name: str) -> Activation:
         self[name] = _judged(FUNCTIONS[name])
@@ -161,7 +161,7 @@ def _from_class(function: Any) -> Activation:
 
 
 def _from_callable(function: Any) -> Activation:
-    """What a function of Python or SymPy makes of z; one of several variables is refused."""
+    """The value of a function of Python or SymPy at z; a function of several variables is refused."""
     if len(asked := arguments(function)) > 1:
         raise BadInput(f"an activation is a function of one variable z; {name_of(function)} takes {len(asked)} arguments")
     expr = expression(function)

@@ -2,7 +2,7 @@
 
 mpmath keeps its working precision in the context; that of the library, `mpmath.mp`, belongs to the user and is neither read
 nor changed here. Whoever sets a precision of ours (`mp.workprec`, `mp.workdps`) holds the context until the block ends: a
-thread that raised it beside another's work would change the digits of that work. Import what mpmath offers from here:
+thread that raised it during another's work would change the digits of that work. Import the names of mpmath from here:
 ``from hermitex.symbolic.arithmetic import mp, mpf, nstr``.
 """
 
@@ -68,7 +68,7 @@ class Arithmetic(MPContext):  # type: ignore[misc]
         return self.make_mpc(x._mpc_) if hasattr(x, "_mpc_") else x
 
     def functions(self) -> dict[str, Any]:
-        """What SymPy's lambdify needs: ``lambdify(x, expr, modules=[mp.functions(), "mpmath"])``."""
+        """The modules for SymPy's lambdify: ``lambdify(x, expr, modules=[mp.functions(), "mpmath"])``."""
         return {n: getattr(self, n) for n in dir(self) if not n.startswith("_") and n not in ("prec", "dps")}
 
 

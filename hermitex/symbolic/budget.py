@@ -137,7 +137,7 @@ def is_over() -> bool:
 
 
 def unless_refused(answer: Callable[[], T]) -> T | None:
-    """The answer, or None where it is refused with a reason; that a budget is over is no refusal, and goes on.
+    """The answer, or None if it is refused with a reason; the end of a budget is not a refusal, and is raised.
 
     >>> def refused():
     ...     raise BadInput("no such thing")
@@ -153,10 +153,10 @@ def unless_refused(answer: Callable[[], T]) -> T | None:
 
 
 class Store(dict[Any, Any]):
-    """What was computed, by what it was computed from.
+    """Results by their questions.
 
-    What gave a way up on its way is kept for as long as nobody has more patience; what ended because the time around it
-    was over is not kept at all.
+    A result for which some way was given up is kept until a caller with more patience comes; a result that ended because the
+    time around it was over is not kept.
     """
 
     def of(self, key: Any, compute: Callable[[], T]) -> T:
@@ -175,7 +175,7 @@ class Store(dict[Any, Any]):
 
 
 class Listed(Iterable[T]):
-    """What a generator gives, read as far as it is needed, as often as it is asked for.
+    """The items of a generator, read as far as they are needed, and kept for later readers.
 
     A generator that a budget ends is over, and the next reader would find no more in it: it is made anew, and goes on after
     what it gave before.

@@ -68,13 +68,13 @@ class _LawOfLabel(Expr):
 
 
 class _Observed(Expr):
-    """What is averaged, and the label or the condition beside it; it stands in a node, which binds the variables of both."""
+    """The average and its label or condition, as one expression inside a node, which binds the variables of both."""
 
     is_commutative = True
 
 
 class ConditionalMean(Expr):
-    """E[f | Y = y]: an average of what is observed, and y, which is no part of it for a condition that is no equality."""
+    """E[f | Y = y]: an average given an observation, and y, which is absent if the condition is not an equality."""
 
     is_commutative = True
 
@@ -172,7 +172,7 @@ class ConditionalMean(Expr):
 
     # -- printing --------------------------------------------------------------------------------------------------
     def _parts(self) -> tuple[Expr, Any, list[Symbol]] | None:
-        """What is averaged, the condition, and the variables, under the names they print with."""
+        """The average, the condition, and the variables, under the names they print with."""
         node = self.args[0]
         if not isinstance(node, Expectation):
             return None
@@ -305,11 +305,11 @@ def _opened(term: Expr, variables: Sequence[Symbol], node: Expectation) -> Expr 
 
 
 def worked_out(expr: Expr) -> Expr:
-    """Every conditional expectation as a quotient, after the tower property has taken those that it can.
+    """Every conditional expectation as a quotient, unless the tower property removes it first.
 
     Raises
     ------
-    BadInput : see `ConditionalMean.quotient`; or one of a noisy label stands in an average of what is no function of that label.
+    BadInput : see `ConditionalMean.quotient`; or one of a noisy label is averaged with other functions than of that label.
     """
     while expr.has(ConditionalMean):
         after = expr.replace(lambda e: isinstance(e, Expectation), lambda e: towered(e) or e)

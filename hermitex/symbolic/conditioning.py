@@ -142,7 +142,7 @@ def _massive(body: Expr, variables: Sequence[Symbol]) -> Expr:
 
 
 def _massless(product: Mul, variables: Sequence[Symbol]) -> bool:
-    """Whether delta(s v + m) times bounded steps stands beside a factor that is continuous and 0 at v = -m/s."""
+    """Does delta(s v + m) times bounded steps have a further factor that is continuous and 0 at v = -m/s?"""
     deltas = [f for f in product.args if isinstance(f, DiracDelta)]
     if len(deltas) > 1 or len(deltas[0].args) > 1:
         return False
@@ -154,7 +154,7 @@ def _massless(product: Mul, variables: Sequence[Symbol]) -> bool:
 
 
 def _place(delta: DiracDelta, v: Symbol, variables: Sequence[Symbol]) -> Expr | None:
-    """Where the argument of a delta vanishes along v, if it is affine in it."""
+    """The zero of the argument of a delta along v, if it is affine in v."""
     slope = delta.args[0].diff(v)
     return None if slope == 0 or slope.has_free(*variables) else expand(-delta.args[0].xreplace({v: S.Zero})/slope)
 
@@ -188,7 +188,7 @@ def _mass(delta: DiracDelta, rest: Expr, v: Symbol, at: Expr) -> Expr | None:
 
 
 def _size(slope: Expr) -> Expr:
-    """|s|; a square root stands for a standard deviation here and is not negative."""
+    """|s|; a square root is a standard deviation here and not negative."""
     if slope.is_Pow and slope.exp == S.Half:
         return slope
     return Mul(*map(_size, slope.args)) if slope.is_Mul else Abs(slope)

@@ -13,7 +13,7 @@ from hermitex.symbolic import hooks
 
 
 def by_pairs(cov: Any, variables: Sequence[Any], name: str = "E: cov") -> Mapping[tuple[Any, Any], Any]:
-    """A covariance by pairs of variables, from one that may be a matrix with a row for each of them."""
+    """A covariance by pairs of variables, from pairs or from a matrix with a row for each variable."""
     if isinstance(cov, Mapping):
         if strange := next((pair for pair in cov if not (isinstance(pair, tuple) and len(pair) == 2)), None):
             raise BadInput(f"{name} names pairs of variables, {{(z1, z2): rho}}, not {strange}")
@@ -58,7 +58,7 @@ def _principal_minors(matrix: Any) -> list[Expr]:
 
 
 def correlations(body: Expr, cov: Any) -> set[Symbol]:
-    """Symbols that are declared to have a sign and stand for a correlation, which may have the other one: rho, in (-1, 1).
+    """Symbols of correlations that are declared to have a sign, though a correlation rho in (-1, 1) may have the other one.
 
     Those of a covariance between two variables, and those in sqrt(1 - rho^2); a variance keeps its sign.
     """

@@ -22,10 +22,10 @@ from hermitex.processor import PAUSE, WAITING, processor_seconds
 from hermitex.symbolic.budget import budget, effort, ends, patient
 from hermitex.symbolic.interrupts import behind
 
-# What a budget may be overrun by, a share of it and seconds, before it rings from outside; seconds from one look to the next.
+# How far a budget may be overrun before an alarm ends it: a share of it, and seconds; seconds between two checks.
 GRACE, LEAST, AGAIN = 0.05, 0.2, 0.1
 WAKES = getattr(signal, "SIGURG", 0)  # ignored where nobody handles it
-SOON = 0.05  # what an attempt has beyond its time, before the deadline around it rings
+SOON = 0.05  # an attempt's time beyond its own, before the deadline around it ends it
 
 
 class Alarm(BaseException):
@@ -33,7 +33,7 @@ class Alarm(BaseException):
 
 
 class _Unraisable:
-    """What Python prints where no exception can pass, as when garbage is collected; but for alarms, which ring again."""
+    """Python's report of an exception that cannot pass, as in garbage collection; alarms are left out, as they are raised again."""
 
     def __init__(self, hook: Callable[[sys.UnraisableHookArgs], object]) -> None:
         self._hook = hook
@@ -58,7 +58,7 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
 
     Guarantee
     ---------
-    The body ends soon after its seconds of processor time are used. What it would have answered later is not promised. See
+    The body ends soon after its seconds of processor time are used. Nothing is promised about a later answer. See
     docs/promise.md.
 
     Examples
@@ -76,7 +76,7 @@ def deadline(seconds: float | None) -> AbstractContextManager[None]:
 def attempt(seconds: float | None) -> AbstractContextManager[None]:
     """One way of several: so many seconds of processor time, times the `patience` in force (None: until the budget ends).
 
-    What the machine does besides changes nothing in how far it gets. It is ended by an alarm, too, as soon as the budget in
+    The load of the machine does not change how far it gets. It is also ended by an alarm as soon as the budget in
     force is over.
     """
     return _Deadline(None if seconds is None else patient(seconds), cpu=True)
@@ -86,7 +86,7 @@ class _Deadline(AbstractContextManager[None]):
     def __init__(self, seconds: float | None, *, cpu: bool = False) -> None:
         self.seconds, self._cpu = seconds, cpu
         self._bound = effort(seconds) if cpu else budget(seconds)
-        self._alarm: type[BaseException] = type("Alarm", (Alarm,), {})  # its own: an outer one may ring inside
+        self._alarm: type[BaseException] = type("Alarm", (Alarm,), {})  # its own: an outer one may be raised inside
         self._over, self._rang, self._step = threading.Event(), False, ""
         self._lock = threading.Lock()
 
@@ -125,7 +125,7 @@ class _Deadline(AbstractContextManager[None]):
             raise BudgetExceeded(self.seconds or 0, f"{self._step}, a step that does not check it", used) from None
 
     def _leave(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        while True:  # the alarm may ring while it is being switched off, and so may an outer one, which rings again
+        while True:  # the alarm may be raised while it is being switched off, and so may an outer one, which is raised again
             try:
                 self._bound.__exit__(kind, error, trace)
                 self._switch_off()
@@ -143,10 +143,10 @@ class _Deadline(AbstractContextManager[None]):
                     _raise_in(self._thread, self._alarm)
 
     def _runs(self) -> bool:
-        """Whether the body runs: no deadline is being entered or left there.
+        """Does the body run, with no deadline being entered or left in it?
 
         A library that ends with an exception comes to no step of Python before the first of `__exit__`: raised there, the alarm
-        would switch nothing off and ring for ever.
+        would switch nothing off and be raised for ever.
         """
         doors = _Deadline.__enter__.__code__, _Deadline.__exit__.__code__
         frame = sys._current_frames().get(self._thread)
@@ -157,7 +157,7 @@ class _Deadline(AbstractContextManager[None]):
     def _switch_off(self) -> None:
         self._over.set()
         if self._watched:
-            with self._lock:  # nothing rings from here on
+            with self._lock:  # no alarm is raised from here on
                 pass
             if self._rang:  # it may not have been heard yet
                 _raise_in(self._thread, None)

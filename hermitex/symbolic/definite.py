@@ -2,8 +2,8 @@
 
 tanh, erf, sinh, atan, sign and odd powers have the sign of their argument; even powers, exp, cosh have none; Heaviside(x) and
 Max(0, x) are 0 or have the sign +, and one of them alone, of what changes its sign, is not 0 everywhere. A sum has the sign of
-its range, to whose end tanh, erf and exp never come: 1 + tanh(x) > 0. What is left is a polynomial, and it has one sign where each
-of its factors stands to an even power.
+its range, whose ends tanh, erf and exp never reach: 1 + tanh(x) > 0. The rest is a polynomial, and it has one sign if each
+of its factors has an even power.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     all x             T = m + s (t - b), or the two halves
 
 on each piece of the density, so that nothing breaks inside. The median m, the spread s and the power k are read off the density at
-numbers: they say where its weight lies, and no digit hangs on them. The mass must be 1: at numbers it is summed up, in letters it
+numbers: they locate its weight, and no digit depends on them. The mass must be 1: at numbers it is summed up, in letters it
 is integrated in closed form, which says for which letters it holds.
 """
 
@@ -140,7 +140,7 @@ def needed(law: Any) -> list[Needed]:
 
 @kept(256)
 def _read(law: Any) -> tuple[tuple[DensityPiece, ...], tuple[Needed, ...], Shape]:
-    """The pieces of a density or of probabilities, the conditions of its letters, and where its weight lies."""
+    """The pieces of a density or of probabilities, the conditions of its letters, and the place of its weight."""
     countable = not isinstance(law.set, Interval)
     refused = None
     for pieces, order in [(counted(law), ())] if countable else splits(law):
@@ -179,7 +179,7 @@ def _lies(law: Any, pieces: tuple[DensityPiece, ...], order: tuple[Needed, ...],
 
 
 def _at_numbers(pieces: tuple[DensityPiece, ...], countable: bool, shape: Shape | None = None) -> tuple[Any, Shape]:
-    """The mass, None where it is not known, and where it lies. It is that of the map: nothing is too narrow for its nodes."""
+    """The mass, None if it is not known, and its place. It is the mass of the map, whose nodes resolve every width."""
     counted = 4000  # terms of a sum of probabilities; the last one shows whether more are needed
     with mp.workdps(30):
         try:
@@ -225,7 +225,7 @@ def _ends(pieces: Iterable[DensityPiece]) -> tuple[list[Expr], dict[bool, Densit
 
 
 def _shape(pieces: tuple[DensityPiece, ...]) -> Shape | None:
-    """Where the weight of a density lies, at numbers."""
+    """The place of the weight of a density, at numbers."""
     begin, far = _ends(pieces)
     if not far:
         return _NOWHERE
@@ -246,7 +246,7 @@ def _powers(far: dict[bool, DensityPiece], bounded: bool) -> tuple[Expr | None, 
 
 
 def _in_letters(pieces: tuple[DensityPiece, ...], at: dict[Any, Any]) -> Shape | None:
-    """Where it lies as a formula: the mode and its width, or how far from its end a half line falls, or has its mode."""
+    """Its place as a formula: the mode and its width, or the distance from the end of a half line to the fall or to the mode."""
     begin, far = _ends(pieces)
     if not far:
         return _NOWHERE

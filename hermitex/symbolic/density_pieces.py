@@ -43,13 +43,13 @@ from hermitex.symbolic.deadline import attempt
 Needed = tuple[Expr, Interval]
 DensityPiece = tuple[Expr, Expr, Expr]  # a density as a formula of T, from where to where
 T = Dummy("t", real=True)
-POSITIVE = Interval.open(0, oo)  # where a scale or a slope lies
+POSITIVE = Interval.open(0, oo)  # the range of a scale or a slope
 # for letters: small, of either sign and 0, simple first
 _NUMBERS = (S.One, S(2), S.Half, S(3), Rational(1, 3), S.Zero, S.NegativeOne)
 
 
 def _not_negative(law: Any, piece: DensityPiece, conditions: Iterable[Needed]) -> Iterator[Needed]:
-    """What keeps a density that is linear in x from being negative; raises BadInput where one that is not is negative somewhere."""
+    """The conditions for a density linear in x to be nonnegative; raises BadInput if another density is negative somewhere."""
     p, low, high = piece
     if p.as_independent(T, as_Add=False)[1].diff(T, 2) == 0 and low.is_finite and high.is_finite:
         yield from ((simplify(p.xreplace({T: end})), Interval(0, oo)) for end in (low, high))
@@ -90,9 +90,9 @@ def said(law: Any) -> str:
 
 
 def splits(law: Any) -> Iterator[tuple[tuple[DensityPiece, ...], tuple[Needed, ...]]]:
-    """The density on the intervals on which it is one formula, with what must be positive for their ends to stand in this order.
+    """The density on the intervals on which it is one formula, with the expressions that are positive if the ends have this order.
 
-    Where letters move the ends, each order that numbers for the letters have is one answer.
+    If letters move the ends, each order that occurs for numbers of the letters is one answer.
     """
     rough = law.pdf(T).replace(lambda e: isinstance(e, Abs | Max | Min | sign | Heaviside) and e.has(T),
                                lambda e: e.rewrite(Piecewise)).replace(catalan, lambda n: catalan(n).rewrite(gamma))
@@ -152,7 +152,7 @@ def counted(law: Any) -> tuple[DensityPiece, ...]:
 
 
 def conditions(law: Any, pieces: tuple[DensityPiece, ...], order: tuple[Needed, ...], countable: bool) -> tuple[Needed, ...]:
-    """For which letters, beside the order of the ends, the mass is 1, by its closed form, and no density is negative.
+    """The conditions on the letters, besides the order of the ends, for a mass of 1, by its closed form, and no negative density.
 
     Raises BadInput where that is not known; the laws of sympy.stats are known not to be negative.
     """
@@ -195,7 +195,7 @@ def _of_mass(law: Any, pieces: tuple[DensityPiece, ...], countable: bool) -> tup
 
 
 def _positive_where(c: Any) -> Expr:
-    """What is positive where a condition holds; of a real number |arg u| < pi/2 is u > 0."""
+    """An expression that is positive where a condition holds; for a real number |arg u| < pi/2 is u > 0."""
     if not isinstance(c, Relational) or c.rel_op not in ("<", "<=", ">", ">="):
         raise ValueError
     angle = c.lts.args[0] if isinstance(c.lts, Abs) else None

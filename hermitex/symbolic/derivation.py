@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hermitex.check.claim import Check
 
 
-# What a reader of the appendix is told; a rule that is not here is printed under its own name.
+# Words for a reader of the appendix; a rule that is not here is printed under its own name.
 WORDS = {
     "Stein": r"Stein's lemma",
     "Hermite": r"integrating by parts $k$ times, $\mathbb{E}[\mathrm{He}_k(z) f(z)] = \mathbb{E}[f^{(k)}(z)]$",
@@ -36,7 +36,7 @@ WORDS = {
 class Step:
     """One application of a rule: before = after, by `rule`, from `source` (a key of the bibliography, or None).
 
-    `shown` : LaTeX that stands for `before` in print, where that is long when written out (d phi/dV).
+    `shown` : LaTeX printed in place of `before`, which may be long when written out (d phi/dV).
 
     Guarantee: none by itself; `.check()` tests the equality without trusting the rule. See docs/promise.md.
 
@@ -131,7 +131,7 @@ class Derivation:
 
     Guarantee
     ---------
-    The steps are those that were applied; `.check()` tests each anew, without trusting its rule. See docs/promise.md.
+    The steps are the ones applied; `.check()` tests each anew, without trusting its rule. See docs/promise.md.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class Derivation:
         return self.claim[1]
 
     def check(self, **options: Any) -> DerivationCheck:
-        """Check every step anew; and the claim, where the steps are no chain from its one side to the other."""
+        """Check every step anew; and the claim, if the steps are not a chain from its one side to the other."""
         found = tuple((step.rule, step.check(**options)) for step in self.steps)
         claim = None if self._is_chain() else Step("claim", *self.claim).check(**options)
         return DerivationCheck(self.name, found, claim)
@@ -182,7 +182,7 @@ class Derivation:
     def _repr_latex_(self) -> str | None:
         from hermitex.show.cite import cite
 
-        one_line = 260  # characters of LaTeX that fit beside their rule
+        one_line = 260  # characters of LaTeX that fit on a line with their rule
         try:
             text = re.sub(r"\\cite\{(\w+)\}", lambda m: f"[{cite(m[1])}]", self.latex())
             if max(map(len, text.splitlines())) > one_line:  # the rule under its formula, where a reader need not scroll

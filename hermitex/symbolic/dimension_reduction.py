@@ -1,9 +1,9 @@
 """E f(A z) = E f((A A^T)^(1/2) u), and E f = 2^(a/2) Gamma(1 + a/2)/(2 pi) int f(s) ds for f(r s) = r^a f(s) in two:
 averages over several normals as averages over fewer.
 
-Factors without a common variable have averages of their own. What sees k linear forms is an average over k of them; what
-sees the length only, over one; what is homogeneous, over the circle; the signs of four, over the way from independent ones.
-The circle is taken as the edge of a square, on which what is algebraic stays so: ds = dt/(1 + t^2).
+Factors without a common variable have averages of their own. A function of k linear forms is averaged over these k; a
+function of the length, over it; a homogeneous one, over the circle; the signs of four, along the way from independent ones.
+The circle is taken as the edge of a square, which keeps algebraic functions algebraic: ds = dt/(1 + t^2).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ from hermitex.symbolic.indexed_sums import ArraySum, Element, Index
 from hermitex.symbolic.law_constraints import Condition
 from hermitex.symbolic.special import LogFactorial
 
-_FAR = 1000  # the term of a sum from which on it is asked for: before it no integral tells what is summed
+_FAR = 1000  # the first term of the remainder of a sum: before it an integral is not close to the sum
 
 
 def masses(formula: Expr) -> set[ArraySum]:
@@ -66,7 +66,7 @@ def masses(formula: Expr) -> set[ArraySum]:
 def infinite_far_out(body: Expr, variables: Sequence[Symbol], probabilities: set[ArraySum]) -> bool:
     """Is an average proved infinite by the far terms of the sums over countable laws in it? (False: not found to be.)
 
-    Only exponentials beside those of the probabilities are slow enough at first not to show in the terms that are summed.
+    Only exponentials other than the probabilities' own start so slowly that the summed terms do not show them.
     sum_n f(n), n > N, is about int_0^oo f(N + x^2/2) x dx, in which exp(x^2/2) brings one more normal.
     """
     if not _fast(body) - set().union(*map(_fast, probabilities)):
@@ -103,7 +103,7 @@ def _continued(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, list[Symb
 def needed_far_out(formula: Expr) -> list[Condition]:
     """What the letters of averages must satisfy for these to exist, where their exponentials outgrow exp(x^2/2) by a power.
 
-    What grows as exp(a z^2), a > 1/2, is large at the end of every window; exp(z^3/1000) is not.
+    A function that grows as exp(a z^2), a > 1/2, is large at the end of every window; exp(z^3/1000) is not.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""E f exists if E|f| is finite over all variables of the node at once; else the node is refused, whatever is asked of it.
+"""E f exists if E|f| is finite over all variables of the node at once; else the node is refused, for every question about it.
 
-Integrated one by one, the variables may hide it: E[z1/z2] is no number, though E_z1[z1/z2] = 0 for every z2. Terms that may exist
+Integrated one by one, the variables may hide it: E[z1/z2] does not exist, though E_z1[z1/z2] = 0 for every z2. Terms that may exist
 only together stay one term: (1 - cos(a z))/z^2 has an average, neither 1/z^2 nor cos(a z)/z^2 has one.
 """
 
@@ -79,11 +79,11 @@ def exists(node: Expectation) -> bool | None:
 
 
 def exists_on_line(node: Expectation) -> bool | None:
-    """The same for a node over one variable, of which inner nodes may depend.
+    """The same for a node over one variable, on which inner nodes may depend.
 
     Raises
     ------
-    NoClosedForm : whether it exists hangs on inner nodes, and they are not known to cancel, nor not to.
+    NoClosedForm : its existence depends on inner nodes, and it is not known if they cancel.
     """
     found = exists_for_most(node)
     if found is None:
@@ -98,7 +98,7 @@ def exists_on_line(node: Expectation) -> bool | None:
 def settled(node: Expr) -> Expr:
     """The average with those inside it in their normal form, in which related ones meet and may cancel.
 
-    Only where it hangs on them whether it exists; what exists for all their values stays as it is.
+    Only if its existence depends on them; an average that exists for all their values stays as it is.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def exists_for_most(node: Expectation) -> bool | None:
 
 # -- of sums ----------------------------------------------------------------------------------------------------------
 def kept_together(terms: Sequence[Expr], variables: tuple[Symbol, ...], cov: Any = None) -> list[Expr]:
-    """The terms, of which those that are not known to exist alone are added up.
+    """The terms; terms that are not known to exist alone are added up.
 
     Examples
     --------
@@ -161,5 +161,5 @@ def _exists_alone(term: Expr, variables: tuple[Symbol, ...], cov: Any) -> bool |
 
 
 def _may_have_pole(term: Expr, variables: tuple[Symbol, ...]) -> bool:
-    """Logarithms are none: they are integrable wherever they turn infinite, if what stands beside them is bounded."""
+    """Not those of logarithms: they are integrable where they become infinite, if the other factors are bounded."""
     return bool(dangers(term.replace(log, lambda u: u), variables))

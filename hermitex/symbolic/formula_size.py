@@ -28,7 +28,7 @@ def operations(e: Basic) -> int:
         less = [t.as_coeff_Mul()[0].is_negative is True for t in e.args]
         return len(less) - 1 + sum(map(operations, e.args)) - sum(less) + all(less)
     if isinstance(e, Mul):
-        above = below = inside = 0  # factors of either side of a fraction, and what stands in them
+        above = below = inside = 0  # factors of either side of a fraction, and their parts
         for f in e.args:
             if f.is_Rational:
                 above, below, inside = above + (abs(f.p) != 1), below + (f.q != 1), inside + (f.p < 0)

@@ -115,18 +115,18 @@ class Expectation(Expr):
     def opened(self) -> tuple[Expr, tuple[Symbol, ...]]:
         """`open` with the same symbols at every call, so that what is found of the integrand is found again in the caches.
 
-        For what is read off one node: joined with another one that is opened so, the two would share their variables.
+        For reading one node only: two nodes opened in this way would share their variables.
         """
         return _opened(self, tuple(b.name for b in self.bound))
 
     def within(self) -> tuple[Expr, tuple[Symbol, ...]]:
-        """`open` where nodes stand inside; else nothing can be captured, and the integrand stays as it is, known to the caches."""
+        """`open` if there are nodes inside; else nothing can be captured, and the integrand stays as it is, known to the caches."""
         return self.open() if self.body.has(Expectation) else (self.body, tuple(self.bound))
 
     def with_body(self, body: Any, variables: Sequence[Symbol], *, keep: bool = False) -> Expr:
-        """The expectation of another integrand over the same law; `variables` are those that `open` gave.
+        """The expectation of another integrand over the same law; `variables` are the result of `open`.
 
-        A variable that does not occur is dropped, unless with `keep` a name in the body may stand for what holds it.
+        A variable that does not occur is dropped, unless `keep` says that a name in the body may hold it.
         """
         return bind(sympify(body, strict=True), tuple(variables), None if self.independent else self.covariance, keep=keep)
 
@@ -154,11 +154,11 @@ class Expectation(Expr):
             return super().diff(*map(self._read, symbols), **assumptions)
         except HermitexError:
             raise
-        except ValueError as error:  # SymPy's, on what is no letter
+        except ValueError as error:  # SymPy's, on a text that is not a letter
             raise BadInput(f"E(...).diff: {str(error).strip().rstrip('.')}; name a letter, or a letter and how often") from None
 
     def _read(self, given: Any) -> Any:
-        """What is given, with the texts in it as symbols of this node or as expressions; a symbol of another of its names is it."""
+        """The arguments, with texts as symbols of this node or as expressions; symbols are identified by their names."""
         own = {s.name: s for s in self.free_symbols}
         if isinstance(given, str):
             known = {**field.LETTERS, **own}
@@ -245,7 +245,7 @@ class Expectation(Expr):
         return hooks.reason(self)
 
     def _eval_evalf(self, prec: int) -> Expr:
-        """N digits by mpmath, split at the kinks that stand in the expression."""
+        """N digits by mpmath, split at the kinks of the expression."""
         if self.free_symbols:
             return self
         value, bits = hooks.evaluate(self, prec)
@@ -331,12 +331,12 @@ def E(expr: Formula, *variables: Any, cov: Covariance | None = None, symbols: Le
     ----------
     expr : expression, text, or function of SymPy symbols (``lambda x: x**2``)
     variables : Symbols (or their names); a Symbol is recognised by its name. None given: every z, z1, z2, ... in expr, and every
-        random variable of sympy.stats; these may stand here too, and are independent of each other and of the normals, but for
-        the components of a MultivariateNormal. A condition may stand among them, as in sympy.stats: E(f, Eq(Y, y)) is
+        random variable of sympy.stats; these may be given too, and are independent of each other and of the normals, except
+        the components of a MultivariateNormal. A condition may be given among them, as in sympy.stats: E(f, Eq(Y, y)) is
         E[f | Y = y], E(f, z > 0) its mean where z > 0.
     cov : {(z1, z2): rho, (z1, z1): s2}: covariances that are not those of independent standard normals;
         numbers or symbols; or the whole matrix, a row for each variable. Means are zero.
-    symbols : the letters of a text beside the package's own: ``"mu, s>0"`` or ``{"mu": "real"}``
+    symbols : the letters of a text besides the package's own: ``"mu, s>0"`` or ``{"mu": "real"}``
 
     Returns
     -------
@@ -415,7 +415,7 @@ def _letter(name: str) -> Symbol:
 
 
 def _among(value: Expr, needed: Sequence[Condition], variables: Sequence[Any]) -> Expr:
-    """The value with those conditions in which nothing stands that was averaged over: what has an average has no value."""
+    """The value with the conditions that hold no variable that was averaged over: such a variable has no value."""
     names = {str(v) for v in variables}
     return lawful(value, [c for c in needed if names.isdisjoint(str(s) for s in c.value.free_symbols)])
 
@@ -471,7 +471,7 @@ def bind(body: Expr, variables: tuple[Symbol, ...], cov: Any, *, keep: bool = Fa
         # A generic SymPy traversal rebuilds from the inside out; only here is it known what encloses what.
         fresh = tuple(Dummy(v.name, real=True) for v in variables)
         body, variables = _relevel(body.xreplace(dict(zip(variables, fresh, strict=True)))), fresh
-    # Above every node inside; and below the enclosing nodes, whose reserved symbols may stand free in the body.
+    # Above every node inside; and below the enclosing nodes, whose reserved symbols may be free in the body.
     level = 1 + max((node.level for node in body.atoms(Expectation)), default=-1)
     outer = {v.level for v in body.free_symbols if isinstance(v, Bound) and v not in variables}
     if outer and level >= min(outer):
@@ -492,7 +492,7 @@ def _bind(body: Expr, bound: Tuple, *cov: ImmutableDenseMatrix) -> Expr:
 
 
 def _with_accuracy(node: Expectation, prec: int, options: Any) -> tuple[Any, ...]:
-    """What SymPy's evalf asks of a node: its value, and the bits of it that hold; so noise shows no digit, in a sum neither."""
+    """The answer of a node to SymPy's evalf: its value, and the bits of it that hold, so that noise shows no digit."""
     if node.free_symbols:
         raise KeyError("symbols without values: SymPy puts in those it was given, and asks again")
     value, bits = hooks.evaluate(node, prec)

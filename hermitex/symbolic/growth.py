@@ -1,6 +1,6 @@
 """|g(x)| <= sum_i C_i t^n_i exp(a_i t + b_i t^2) for t = |x| >= t0: growth bounds read off the expression tree.
 
-Every rule is an inequality with rational constants rounded outwards, so what is derived here may stand in a proof:
+Every rule is an inequality with rational constants rounded outwards, so that its results may be used in a proof:
 the tail of a Gaussian integral beyond L, the piece of it next to a singular point. A bound need not be sharp, only
 true; the exact decisions of integrability, boundaries included, are in `integrability`.
 """
@@ -23,7 +23,7 @@ from hermitex.symbolic.pieces import pieces
 __all__ = ["GrowthTerm", "Majorant", "local_majorant", "majorant", "majorant_tail"]
 
 
-_USELESS = 4000  # an exponent of a bound that is no bound any more
+_USELESS = 4000  # an exponent with which a bound is useless
 _LONG = 20_000  # bits
 _LOG2E = Fraction(1_442_695, 10**6)  # to 1e-3, at least
 
@@ -33,7 +33,7 @@ def majorant(expr: Expr, x: Symbol | Sequence[Symbol], side: int = 1) -> Majoran
 
     Parameters
     ----------
-    expr : expression in x; other free symbols may only stand where they cannot matter (inside tanh, say)
+    expr : expression in x; other free symbols may only occur where they cannot matter (inside tanh, say)
     x : one variable: t = |x| on the given side. Several: t = (x_1^2 + ... + x_r^2)^(1/2), `side` has no meaning.
     side : 1 for x -> oo, -1 for x -> -oo
 
@@ -124,7 +124,7 @@ def _term_tail(term: GrowthTerm, L: Fraction, half: Fraction) -> Fraction | None
 
 # -- switches ----------------------------------------------------------------------------------------------------------
 def _resolved(expr: Expr, x: Symbol, side: int) -> tuple[Expr, Fraction]:
-    """`expr` with each Piecewise replaced by the branch that holds far out on this side, and from where it holds."""
+    """`expr` with each Piecewise replaced by the branch that holds at the end of this side, and from where it holds."""
     start, swap = ONE, {}
     for piecewise in expr.atoms(sp.Piecewise):
         found = _far_branch(piecewise, x, side)

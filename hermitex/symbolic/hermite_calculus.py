@@ -1,4 +1,4 @@
-"""g = sum_k c_k/k! He_k, c_k = E[g He_k]: the Hermite calculus by name; its parts stand in four files.
+"""g = sum_k c_k/k! He_k, c_k = E[g He_k]: the Hermite calculus by name; its parts are in four files.
 
 `polynomials` holds He_k and its algebra, `coefficients` what g projects to, `expansion` the series as an object,
 `tensors` what g projects to in several variables.

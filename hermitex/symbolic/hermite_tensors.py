@@ -84,7 +84,7 @@ class SymmetricTensor(Shown):
         return SymmetricTensor.of_polynomial(expand(p), y, self.order)
 
     def fibres(self) -> Matrix:
-        """The rows (C[e_i, a])_i over all multi-indices a of the other slots: they span what the tensor charges."""
+        """The rows (C[e_i, a])_i over all multi-indices a of the other slots: they span the directions of the tensor."""
         if self.order == 0:
             return matrix([], self.dimension)
         rows = [[self.entries[tuple(n + (i == j) for j, n in enumerate(a))] for i in range(self.dimension)]

@@ -1,4 +1,4 @@
-"""What the lower floors of `symbolic` ask of the higher ones: they call these hooks, and import nothing above themselves.
+"""Calls of the lower floors of `symbolic` to the higher ones: they call these hooks, and import nothing above themselves.
 
 A node E(...) knows its body and its law; its derivative, its exact value and its digits are found on other floors, and so
 is the meaning of a text. `hermitex.symbolic` fills the hooks before any of its modules is loaded, each with a function
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 parse: Callable[..., Any]           # text -> expression
-formula: Callable[[Any], Any]       # text in z and the package's letters, function, or expression -> expression as it stands
+formula: Callable[[Any], Any]       # text in z and the package's letters, function, or expression -> expression, unevaluated
 expression: Callable[[Any], Any]    # text, number, function or expression -> expression in the house's symbols
 differentiate: Callable[[Any, Any], Any]   # (node, symbol) -> its derivative, under the average
 integrate: Callable[..., Any]       # (node, deep=) -> the exact value, or the node

@@ -106,7 +106,7 @@ class Element(Symbol):
 
 
 def said(array: Basic) -> dict[str, bool]:
-    """What is assumed of an array, and so of its entries."""
+    """The assumptions on an array, and so on its entries."""
     return {k: True for k in ("positive", "nonnegative", "negative", "integer", "nonzero") if array.assumptions0.get(k)}
 
 
@@ -114,7 +114,7 @@ HIDDEN = "its variables occur under a sum, an integral, a limit or a derivative"
 
 
 def hidden(expr: Basic, variables: Iterable[Symbol], *within: type) -> bool:
-    """Do variables stand under a sum, an integral, a limit or a slope (that holds anything of the kinds `within`)?
+    """Are there variables under a sum, an integral, a limit or a slope (that holds anything of the kinds `within`)?
 
     Its own variable is bound: no rule that looks for parts of an expression may take it for a letter.
 
@@ -143,7 +143,7 @@ class ArraySum(Expr):
 
     @property
     def index(self) -> Index:
-        """What is summed over."""
+        """The indices of the sum."""
         return self.args[1]
 
     @property
@@ -186,7 +186,7 @@ class ArraySum(Expr):
 
     @property
     def diverges(self) -> bool:
-        """Is it an endless sum of b^n p(n), p polynomials, of which one has |b| >= 1?
+        """Is it an endless sum of b^n p(n), p polynomials, with |b| >= 1 in one of them?
 
         >>> n = Index("n", endless=True)
         >>> [ArraySum(u, n).diverges for u in (2**n*n/2**(n + 3), (-2)**n/3**n)]
@@ -229,7 +229,7 @@ class ArraySum(Expr):
         return done.closed() if isinstance(done, ArraySum) else done
 
     def _eval_evalf(self, prec: int) -> Expr:
-        """The digits of a sum over numbers; as it stands where there are letters, or where its tail is not known."""
+        """The digits of a sum over numbers; unevaluated if it holds letters, or if its tail is not known."""
         if self.free_symbols or not (self.index.endless or self.index.count):
             return self
         if self.index.count:
@@ -241,7 +241,7 @@ class ArraySum(Expr):
         return self if value is None else Float(value, digits)
 
     def _added_up(self, prec: int) -> Expr:
-        """The digits of a sum of finitely many terms; as it stands where they are too many, or have no numeric rule."""
+        """The digits of a sum of finitely many terms; unevaluated if they are too many, or have no numeric rule."""
         parts = self.body.as_real_imag() if self.body.has(I) else (self.body, S.Zero)
         if parts[1] != 0:
             real, imaginary = (ArraySum(part, self.index).evalf(prec_to_dps(prec)) for part in parts)
@@ -277,9 +277,9 @@ class ArraySum(Expr):
 
 
 def read_sums(expr: Any, *, part: bool = False, claim: bool = False) -> Any:
-    """`expr` with every `Sum` over arrays as an `ArraySum`, and its length N, where it stands by itself, as the sum of 1.
+    """`expr` with every `Sum` over arrays as an `ArraySum`, and its length N, where it occurs by itself, as the sum of 1.
 
-    part : it may stand in a sum, so that entries at an `Idx` need none around them
+    part : it may be part of a sum, so that entries at an `Idx` need none around them
     claim : a sum without an array and without a value stays as it is, and is added up where its ends are numbers
 
     Raises
@@ -373,7 +373,7 @@ def _sum(e: Sum, indices: dict[Basic, Index], lengths: dict[Symbol, Expr], claim
             if claim:
                 return e
             raise
-        if done is None or done.has(Sum, S.ComplexInfinity, S.NaN):  # 1/(k (k + x)) in two parts, neither of which has a sum
+        if done is None or done.has(Sum, S.ComplexInfinity, S.NaN):  # 1/(k (k + x)) in two parts, both divergent
             if claim:
                 return e
             done = over_numbers(e)
@@ -549,14 +549,14 @@ def written_out(expr: Any, lengths: Mapping[str, int], values: Mapping[str, Any]
 
 @lru_cache(maxsize=4096)
 def _at_places(expr: Expr, places: tuple[tuple[Basic, int], ...]) -> Expr:
-    """A function of indices at their numbers: the probabilities of a law stand in every sum over it, on both sides of a claim."""
+    """A function of indices at their numbers: every sum over a law holds its probabilities, on both sides of a claim."""
     return expr.func(*(written_out(a, {}, None, dict(places)) for a in expr.args))
 
 
 def with_entries(expr: Expr, values: Mapping[str, Any], beside: Iterable[Expr] = ()) -> Expr:
     """The expression with numbers, lists of exact or floating-point ones, for its arrays.
 
-    beside : expressions whose arrays say how far an index runs that stands without one here, as in Sum(1/(k + nu)**2, k)
+    beside : expressions whose arrays give the range of an index that has no array here, as in Sum(1/(k + nu)**2, k)
 
     >>> eta, nu, k = Symbol("eta"), Symbol("nu"), Index("k")
     >>> with_entries(ArraySum(Element(eta, k)/nu, k), {"eta": [1, 0.5]})

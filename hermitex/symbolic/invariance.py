@@ -77,7 +77,7 @@ def _inside(e: Basic, variables: tuple[Symbol, ...], into: list[Poly]) -> None:
 
 
 def linear_forms(g: Basic, variables: Sequence[Symbol]) -> list[list[Expr]]:
-    """The coefficient rows of the linear forms that g sees: its linear parts, and the linear factors of the others.
+    """The coefficient rows of the linear forms that g depends on: its linear parts, and the linear factors of the others.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _factors(p: Poly) -> list[Poly]:
 def unseen(g: Any, variables: Sequence[Symbol]) -> Matrix:
     """Rows v with v . grad g = 0: g does not change along them. Proved; others may exist.
 
-    g may be a sequence of expressions; the directions that none of them sees are meant.
+    g may be a sequence of expressions: directions on which none of them depends.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What the parameters of a law must satisfy, beside what the law was brought down to:  value, where low <= parameter <= high.
+"""Conditions on the parameters of a law, kept with its reduced form:  value, where low <= parameter <= high.
 
-A sum or an integral in the parameters of a law has a value where there is no such law: (1 - b) f(0) + b f(1) at b = 3/2. Where the
+A sum or an integral in the parameters may have a value where the law does not exist: (1 - b) f(0) + b f(1), b = 3/2. If the
 assumptions of the parameters do not prove the conditions, `E` keeps them in a node around the value; a `System` takes them off
 again and holds every point against them.
 """
@@ -16,14 +16,14 @@ from sympy.core.symbol import Str
 from hermitex.errors import BadInput
 
 Needed = tuple[Expr, Interval]
-_POSITIVE, _PROBABILITY = Interval.open(0, oo), Interval(0, 1)  # where a scale lies; where a probability lies
+_POSITIVE, _PROBABILITY = Interval.open(0, oo), Interval(0, 1)  # of a scale; of a probability
 
 
 def _positive(*values: Expr) -> list[Needed]:
     return [(v, _POSITIVE) for v in values]
 
 
-#: law -> (parameter, where it lies); the arguments are those of the law in sympy.stats
+#: law -> (parameter, its interval); the arguments are the ones of the law in sympy.stats
 _CONDITIONS: dict[str, Callable[..., list[Needed]]] = {
     "BernoulliDistribution": lambda p, *_: [(p, _PROBABILITY)],
     "BinomialDistribution": lambda n, p, *_: [(p, _PROBABILITY)],
@@ -48,7 +48,7 @@ _CONDITIONS: dict[str, Callable[..., list[Needed]]] = {
 
 
 class Condition(Basic):
-    """Of the law `args[0]` the expression `args[1]` lies in the interval `args[2]`."""
+    """The expression `args[1]` of the law `args[0]` is in the interval `args[2]`."""
 
     law = property(lambda self: str(self.args[0]))
     value = property(lambda self: self.args[1])
@@ -61,7 +61,7 @@ class Condition(Basic):
 
     @property
     def interval(self) -> Interval:
-        """Where it lies."""
+        """Its interval."""
         text = str(self.args[2])
         low, high = (oo if end == "oo" else Rational(end) for end in text[1:-1].split())
         return Interval(low, high, text[0] == "(", text[-1] == ")")
@@ -217,7 +217,7 @@ def _bare(e: Basic) -> Basic:
 
 
 def conditions(law: Any, table: Iterable[tuple[Expr, Expr]] | None, needed: Callable[[Any], list[Needed]]) -> list[Condition]:
-    """Those of a law, of one that has values those of its probabilities, of another one what `needed` says."""
+    """The conditions of a law: those of its probabilities if it lists values, else the ones of `needed`."""
     name = type(law).__name__
     said = name.removesuffix("Distribution").removesuffix("Handmade")
     if name in _CONDITIONS:

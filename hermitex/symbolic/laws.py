@@ -89,7 +89,7 @@ _MOMENTS: dict[str, Callable[..., Expr]] = {
 }
 
 
-#: countable law -> (the probability of n = 0, 1, 2, ..., and the value there); at p = 1 (1 - p)**0 is 1, and 0 log 0 is no number
+#: countable law -> (the probability of n = 0, 1, 2, ..., and the value there); at p = 1 (1 - p)**0 is 1, and 0 log 0 has no value
 _COUNTED: dict[str, Callable[..., tuple[Expr, Expr]]] = {
     "PoissonDistribution": lambda n, c: (exp(n*log(c) - c - LogFactorial(n)), n),
     "GeometricDistribution": lambda n, p: (p*(1 - p)**n, n + 1),
@@ -155,7 +155,7 @@ def values(x: Any) -> Sequence[tuple[Expr, Expr]] | None:
 
 
 def refuse_loose(expr: Any) -> None:
-    """Raises BadInput where a random variable stands outside of every expectation: it has no value."""
+    """Raises BadInput if a random variable is outside of every expectation: it has no value."""
     if found := random_variables(expr):
         raise BadInput(f"the random variable {found[0]} occurs outside of every expectation; write hx.E(..., {found[0]})")
 
@@ -235,7 +235,7 @@ def _over(e: Expr, x: Any) -> list[Term]:
     if name in _COUNTED or (name not in WEIGHTED and name not in _QUANTILES and not isinstance(law.set, Interval)):
         n = Index(_unused(x.name, e), endless=True)
         mass, value = _COUNTED[name](n, *law.args) if name in _COUNTED else densities.by_mass(law, n)
-        # The probabilities are summed too: what leaves out a part of them is no average.
+        # The probabilities are summed too: a sum over a part of them is not an average.
         return [(S.One, ArraySum(mass*e.xreplace({x: value}), n)/ArraySum(mass, n), ())]
     if name in WEIGHTED:
         if any(a.is_number and a > LARGEST for a in law.args[SHAPES.get(name, slice(1))]):

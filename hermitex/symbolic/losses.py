@@ -79,7 +79,7 @@ class Loss(AtomicExpr):
 
     @cached_property
     def smooth(self) -> bool:
-        """True if no switch (Abs, Max, Piecewise, ...) of f stands in it."""
+        """True if it holds no switch (Abs, Max, Piecewise, ...) of f."""
         return not any(self.f in s.free_symbols for s in self.expr.atoms(*SWITCHES))
 
     def _to_mpmath(self, prec: int) -> Loss:
@@ -247,7 +247,7 @@ def labels(expr: Expr) -> Expr:
 
 # -- convexity ---------------------------------------------------------------------------------------------------------
 def require_convex(branch: Expr, f: Symbol, interval: tuple[Expr, Expr]) -> None:
-    """Refuse a branch whose second derivative is negative somewhere it is asked.
+    """Refuse a branch whose second derivative is negative somewhere in its range.
 
     Raises BadInput, in one line, with the place.
     """

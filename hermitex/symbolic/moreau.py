@@ -1,7 +1,7 @@
 """M(omega, V) = min_f (f - omega)^2/(2V) + l(f), attained at prox(omega, V): proximal operators and Moreau envelopes as nodes.
 
 A node is opaque and binds f. ``.doit()`` is exact: branch by branch where the loss is piecewise linear or quadratic, and
-at its kinks, where the minimum sticks; a curved branch stays a node, which is solved for when numbers are asked. Envelope
+at its kinks, where the minimum sticks; a curved branch stays a node, which is solved for numbers when they are needed. Envelope
 theorem: dM/domega = (omega - prox)/V, dM/dV = -(omega - prox)^2/(2V^2), dM/dy = dl/dy at prox. Implicit function theorem:
 dprox/domega = 1/(1 + V l''), dprox/dV = -l'/(1 + V l''), dprox/dy = -V dl'/dy/(1 + V l'').
 """
@@ -25,7 +25,7 @@ _OMEGA, _V = Dummy("omega", real=True), Dummy("V", positive=True)
 class _Minimisation(Function):
     """What `Prox` and `Moreau` share: arguments (loss, omega, V, values of the loss's parameters)."""
 
-    analytic_on_the_line = True  # of its smooth branches; a kinked loss is resolved before that is asked
+    analytic_on_the_line = True  # of its smooth branches; a kinked loss is resolved beforehand
 
     def __new__(cls, *args: Any, domain: tuple[Any, Any] = (-oo, oo)) -> Expr:
         if not isinstance(args[0], Loss):
@@ -46,7 +46,7 @@ class _Minimisation(Function):
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """What stands for the parameters of the loss."""
+        """The values for the parameters of the loss."""
         return self.args[3:]
 
     def _eval_is_real(self) -> bool | None:
@@ -179,7 +179,7 @@ class Moreau(_Minimisation):
 
     @property
     def prox(self) -> Prox:
-        """Where the minimum is attained."""
+        """The place of the minimum."""
         return Prox(*self.args)
 
     def fdiff(self, argindex: int = 2) -> Expr:
@@ -238,7 +238,7 @@ def _variable(given: Any, loss: Expr) -> Symbol:
 
 
 def _with_numbers(loss: Loss, omega: Expr, V: Expr, values: list[Expr]) -> tuple:
-    """Parameters that are numbers stand in the loss itself, so that equal losses are equal."""
+    """Parameters that are numbers are put into the loss itself, so that equal losses are equal."""
     fixed = {p: v for p, v in zip(loss.parameters, values, strict=True) if v.is_number}
     if not fixed:
         return loss, omega, V, *values
@@ -314,7 +314,7 @@ def _quadratic(branch: Expr, f: Symbol) -> tuple[Expr, Expr, Expr] | None:
 
 
 def _branch(loss: Loss, p: Any) -> tuple[Expr, Expr]:
-    """(prox, envelope) while the minimum lies inside a branch."""
+    """(prox, envelope) while the minimum is inside a branch."""
     square = _quadratic(p.expr, loss.f)
     if square is not None:
         A, B, C = square
@@ -343,7 +343,7 @@ def _slope(p: Any, f: Symbol, end: Expr) -> Expr:
 
 
 def _jump(before: Expr, after: Expr, loss: Loss) -> bool:
-    """Is there a kink, at which the minimum sticks? A slope that falls is no convex loss's."""
+    """Is there a kink, at which the minimum sticks? A loss whose slope falls is not convex."""
     gap = (after - before).expand() if before.is_finite else oo
     if gap.is_negative:
         raise BadInput(f"the loss {loss.expr} is not convex in {loss.f}: its slope falls from {before} to {after} at a kink")
@@ -440,7 +440,7 @@ def _inside(low: Any, high: Any) -> Any:
 
 
 def has_nodes(expr: Basic) -> bool:
-    """True if a proximal operator or a Moreau envelope stands in the expression."""
+    """True if the expression holds a proximal operator or a Moreau envelope."""
     return bool(expr.has(Prox, Moreau))
 
 

@@ -84,7 +84,7 @@ class NamedFunction:
 
 @dataclass(frozen=True)
 class FunctionOfSeveral:
-    """A named function of several arguments, or of one that is no activation: Max, floor, Rational, ..."""
+    """A named function of several arguments, or one that is not an activation: Max, floor, Rational, ..."""
 
     name: str
     build: Callable[..., Expr]
@@ -143,7 +143,7 @@ _SEVERAL: dict[str, FunctionOfSeveral] = {
 
 
 class _Functions(dict):
-    """name -> callable; He0, He1, He2, ... are made when they are asked for."""
+    """name -> callable; He0, He1, He2, ... are made on first use."""
 
     def __missing__(self, name: str) -> NamedFunction:
         match = _HERMITE.fullmatch(name) if isinstance(name, str) else None

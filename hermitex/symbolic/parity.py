@@ -141,7 +141,7 @@ def identically_zero(d: Expr, variables: tuple[Symbol, ...]) -> bool:
 
 
 def _factors_apart(f: Expr) -> Expr:
-    """sign(u v) = sign(u) sign(v), |u v| = |u| |v|, and u = sign(u) |u| for what then stands beside a sign."""
+    """sign(u v) = sign(u) sign(v), |u v| = |u| |v|, and u = sign(u) |u| for what is then multiplied by a sign."""
     def product(u: Expr, kind: type) -> Expr:
         return Mul(*(kind(b)**n for b, n in u.as_powers_dict().items())) if u.is_Mul or u.is_Pow else kind(u)
 

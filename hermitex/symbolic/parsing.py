@@ -1,7 +1,7 @@
 """text -> expression, by walking Python's syntax tree with a white list; a user's text is never executed.
 
 parse("tanh(z) - z*E(z*tanh(z))") is tanh(z) - z E[z tanh z]; an integer and a decimal literal are exact numbers.
-Whatever is not in the grammar is answered with one line: what stands where, and what to type instead.
+Text outside of the grammar is answered with one line: what was found where, and what to type instead.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def parse(text: str, symbols: Letters | None = None, variables: Iterable[Any] | 
 
 
 def parse_with_letters(text: str, symbols: Any = None) -> Expr:
-    """The same where parameters are allowed: kappa, alpha, lamda, ... (`hermitex.symbols.LETTERS`) are known beside `symbols`.
+    """The same where parameters are allowed: kappa, alpha, lamda, ... (`hermitex.symbols.LETTERS`) are known besides `symbols`.
 
     >>> parse_with_letters("tanh(kappa + s*z)", "s>0")
     tanh(kappa + s*z)
@@ -104,7 +104,7 @@ def undeclared(text: str, letters: Any = None) -> Expr:
 
 
 def formula(x: Any) -> Any:
-    """What the rules of the calculus take: a text may hold the package's letters, a function is applied to normals, and an
+    """The input of the rules of the calculus: a text may hold the package's letters, a function is applied to normals, and an
     expression stays as it is.
 
     >>> formula("kappa*z"), formula(lambda a, b: a*b)

@@ -2,7 +2,7 @@
 
 U is the span of orthonormal rows, z = U^T u + W^T w with the rows of W an orthonormal basis of the complement. The entry
 of a multi-index b is c_b(u) = E_w[g He_b(w)], a function of u; each summand of g is integrated over the few directions
-of w that it sees.
+of w on which it depends.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class _Rotated:
 
     @classmethod
     def of(cls, f: Summand, known: Matrix, frame: Matrix, u: tuple[Symbol, ...]) -> _Rotated | None:
-        """The summand over the directions it sees outside U; None if it sees none."""
+        """The summand over its directions outside U; None if it has none."""
         along = (f.rows*known.T).applyfunc(tidy) if known.rows else Matrix.zeros(f.rows.rows, 0)
         across = (f.rows*frame.T).applyfunc(tidy)
         Q = _directions(across)

@@ -85,7 +85,7 @@ def _held(expr: Any, digits: int, subs: Mapping[Any, Any] | None = None) -> tupl
 
 
 def _holds(value: Any, error: Any, scale: Any, digits: int) -> bool:
-    return bool(error <= max(abs(value), scale) * mpf(10) ** (1 - digits))  # nor of what is no number
+    return bool(error <= max(abs(value), scale) * mpf(10) ** (1 - digits))  # nor for nan
 
 
 def _not_reached(expr: Any, value: Any, error: Any) -> NotConverged:
@@ -231,7 +231,7 @@ def _with_rounding(program: Any, values: Sequence[Any], bits: int) -> tuple[Any,
             value, radius = ball_at(program, values)
             if mp.isfinite(value) and mp.isfinite(radius):
                 return value, radius
-        except Undecided:  # a switch at its place; whether the formula jumps there is asked by `_may_jump`
+        except Undecided:  # a switch at its place; `_may_jump` decides if the formula jumps there
             pass
     value = program.digits(*values)
     with mp.workprec(bits + 30):
@@ -239,7 +239,7 @@ def _with_rounding(program: Any, values: Sequence[Any], bits: int) -> tuple[Any,
 
 
 def _may_jump(outer: Expr, names: Mapping[Expectation | ArraySum, Dummy], sums: Sequence[Evaluated], bits: int) -> bool:
-    """Is it not known on which side of a jump the formula stands: is what sign(u) compares with 0 not known to be beside 0?"""
+    """Is the side of a jump not known: may u be 0 in some sign(u) of the formula?"""
     for e in outer.atoms(sp.sign, sp.Heaviside, Relational, *STEPS):
         u = e.lhs - e.rhs if isinstance(e, Relational) else e.args[0]
         if u.is_number and not u.is_comparable and not isinstance(e, Relational):
@@ -401,7 +401,7 @@ def _by_panels(node: Expectation, body: Expr, x: Symbol, bits: int) -> Evaluated
 
 
 def _around_others(node: Expectation, body: Expr, x: Symbol, bits: int) -> Evaluated:
-    """E F(x, E f_1, ...): averages without x by their values, those that depend on x at all nodes of the outer one, in doubles."""
+    """E F(x, E f_1, ...): averages without x by their values, the others at all nodes of the outer one, in doubles."""
     names: dict[Expectation | ArraySum, Dummy] = {}
     outer = _nodes_named(body, names)
     fixed = {name: integrate(one, bits + _SPARE) for one, name in names.items() if x not in one.free_symbols}
@@ -461,7 +461,7 @@ def _odd(body: Expr, x: Symbol) -> bool:
 
 
 def _differs_from_odd(body: Expr, x: Symbol) -> bool:
-    """Do numbers show that f(-x) is not -f(x)? They cost less than a proof that is not there; a jump may stand beyond the first."""
+    """Do numbers show that f(-x) is not -f(x)? They cost less than a failing proof; a jump may be beyond the first number."""
     from hermitex.numbers.program import Program
 
     try:

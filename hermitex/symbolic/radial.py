@@ -41,7 +41,7 @@ class _NotRadial(Exception):
 
 
 def radial(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Symbol] | None:
-    """(g, u) with E[body] = E[g(u)], u standard normal, or None where body is no function of sum z_i^2.
+    """(g, u) with E[body] = E[g(u)], u standard normal, or None if body is not a function of sum z_i^2.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def radial(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Symbol] | Non
 
 
 def over_directions(body: Expr, variables: Sequence[Symbol]) -> tuple[Expr, Symbol] | None:
-    """The same for a polynomial times a function of sum z_i^2, of which the average over all directions is no part 0.
+    """The same for a polynomial times a function of sum z_i^2, if the average of each part over all directions is not 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""f(k x + b) turns about x = -b/k over a width 1/k: the scales, centres and frequencies that stand in a formula.
+"""f(k x + b) turns about x = -b/k over a width 1/k: the scales, centres and frequencies in a formula.
 
 A narrow or oscillating integrand is invisible to a rule of wider steps, whatever it says of itself. What a formula shows of
 its own scales is read here once, as expressions of everything else in it, for the kernels and for the digits alike. It
@@ -25,10 +25,10 @@ _POLES = (sp.tan, sp.cot, sp.sec, sp.csc)
 _INVERSE = {sp.tanh: sp.atanh, sp.exp: sp.log, sp.erf: sp.erfinv, sp.sinh: sp.asinh, sp.atan: sp.tan, sp.log: sp.exp,
             sp.asinh: sp.sinh}
 _HARMONICS = 16  # of a wave inside another function
-_SLOW = 3  # frequencies and inverse widths up to which nothing is said
+_SLOW = 3  # frequencies and inverse widths up to which nothing is reported
 _REACH = 8  # half the window in which a nonlinear argument is looked at
 _MOST = 24  # of one kind
-_TERMS = 5  # of a sum of exponentials, each two of which are compared
+_TERMS = 5  # of a sum of exponentials, which are compared in pairs
 _SAMPLES = 256  # half the places at which signs are looked at
 
 
@@ -74,7 +74,7 @@ def real(e: Expr) -> bool:
 # -- where something turns ---------------------------------------------------------------------------------------------
 @lru_cache(maxsize=4096)  # the integrands of one system have most of their parts in common
 def _parts(e: Basic, x: Symbol) -> tuple[Basic, ...]:
-    """The parts of an expression in which x stands, itself the first."""
+    """The parts of an expression that depend on x, itself the first."""
     bound = isinstance(e, Expectation) and x not in e.free_symbols
     inside = () if bound else tuple(part for a in e.args for part in _parts(a, x))
     return (e, *inside) if inside or e == x else ()
@@ -132,7 +132,7 @@ def _of_exponential(g: Expr, x: Symbol) -> list[tuple[Expr, Expr]]:
 def _beside_kinks(body: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
     """An exponential that a kink or a jump ends is as narrow there as its exponent is steep: exp(-k |x - c|), exp(-k x) on x > c.
 
-    What bounds the slope is taken for it; a kink is where something linear in x is 0.
+    A bound of the slope is used in its place; a kink is a zero of a part that is linear in x.
     """
     factors = [f for term in Add.make_args(body) for f in Mul.make_args(term) if isinstance(f, sp.exp) and x in f.free_symbols]
     slopes = [sp.diff(f.exp, x) for f in factors if not f.exp.has(sp.I, Expectation)]
@@ -197,10 +197,10 @@ def _line(e: Expr, x: Symbol) -> tuple[Expr, Expr] | None:
 
 # -- frequencies -------------------------------------------------------------------------------------------------------
 class _Band(NamedTuple):
-    """What polynomials of waves reach, bounds that stand for their maximum; and the waves that stand inside other functions.
+    """Bounds of polynomials of waves, used for their maximum; and the waves inside other functions.
 
     A function of waves has harmonics of them, and a function of that, or a product with it, has the same ones: they are counted
-    once, however deep the waves stand.
+    once, however deep the waves are nested.
     """
 
     waves: tuple[Expr, ...] = ()
@@ -208,7 +208,7 @@ class _Band(NamedTuple):
 
 
 def _frequencies(e: Expr, x: Symbol) -> list[Expr]:
-    """Bounds of the frequencies of an expression in x; several stand for their maximum, none for a slow one."""
+    """Bounds of the frequencies of an expression in x; the largest of several counts, and a slow expression has none."""
     band = _band(e, x)
     harmonics = [_HARMONICS * f for f in band.bent]
     return _united([[p + q for p in band.waves for q in harmonics] if band.waves and harmonics else [*band.waves, *harmonics]])
@@ -240,7 +240,7 @@ def _band(e: Expr, x: Symbol) -> _Band:
 
 
 def _fundamental(e: Expr, x: Symbol) -> list[Expr]:
-    """The frequencies of the waves that stand in an expression, one by one."""
+    """The frequencies of the waves in an expression, one by one."""
     if not _parts(e, x):
         return []
     own = _slope(e.args[-1], x) if isinstance(e, (*_WAVES, *_POLES)) else []

@@ -221,9 +221,9 @@ class SignCorrelation(_OfRealNumbers):
 
 
 def complex_erf(x: Any, y: Any) -> Any:
-    """erf(x + i y) of two mpmath reals; far out by 1 - exp(-z^2)/(z sqrt(pi)) (1 - 1/(2 z^2) + 3/(2 z^2)^2 - ...) [DLMF 7.12.1].
+    """erf(x + i y) of two mpmath reals; for large z 1 - exp(-z^2)/(z sqrt(pi)) (1 - 1/(2 z^2) + 3/(2 z^2)^2 - ...) [DLMF 7.12.1].
 
-    mpmath adds up |z|^2 terms of e^(|z|^2). What is left out is below the next term times |z|^2/(2 x |y|) [DLMF 7.12(i)].
+    mpmath adds up |z|^2 terms of e^(|z|^2). The remainder is below the next term times |z|^2/(2 x |y|) [DLMF 7.12(i)].
 
     Examples
     --------

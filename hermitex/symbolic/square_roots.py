@@ -50,7 +50,7 @@ def _plain(value: Expr, letters: dict[Expr, Dummy]) -> Expr:
 
 
 class _Field:
-    """K(sqrt f_1, ...) for letters that stand for numbers; an element is a dict from sets of roots to coefficients in K."""
+    """K(sqrt f_1, ...) for letters that mean numbers; an element is a dict from sets of roots to coefficients in K."""
 
     def __init__(self, numbers: dict[Dummy, Expr]) -> None:
         self.numbers, self.K = numbers, QQ.frac_field(*numbers)

@@ -1,6 +1,6 @@
 """E[z f(z)] = E[f'(z)]: Gaussian integration by parts carried through, with a trace; and d/ds of a node.
 
-The single rules stand in `rules`; here they are put in order: `stein` reduces, `differentiate_under` differentiates.
+The single rules are in `rules`; here they are put in order: `stein` reduces, `differentiate_under` differentiates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ORDER: tuple[tuple[str, rules.Rule], ...] = (
 
 
 def stein(expr: Formula, *variables: str | Symbol) -> Derivation:
-    """Integrate by parts until no power of a normal variable stands in front of a function.
+    """Integrate by parts until no power of a normal variable multiplies a function.
 
     E[z_i f(z)] = sum_j C_ij E[d_j f(z)], with weak derivatives: E[z sign(z)] = 2 E[delta(z)] = sqrt(2/pi).
 

@@ -158,7 +158,7 @@ def stack(*parts: Matrix) -> Matrix:
 
 
 def span(m: Matrix) -> Matrix:
-    """A short orthogonal basis of the span: coordinate vectors where they lie in it, integer rows where it is rational.
+    """A short orthogonal basis of the span: coordinate vectors if they belong to it, integer rows if it is rational.
 
     Examples
     --------

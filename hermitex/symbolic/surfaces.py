@@ -1,6 +1,6 @@
 """f(u > 0) - f(u < 0) on u = 0: across which surfaces an expression with switches jumps, and by how much.
 
-The place of a jump need not be known: delta(u) stands for it. A switch inside the argument of another is resolved first,
+The place of a jump need not be known: delta(u) represents it. A switch inside the argument of another is resolved first,
 sign by sign: |u| - a vanishes where u > 0 and u = a, and where u < 0 and u = -a.
 """
 
@@ -84,7 +84,7 @@ def surfaces(f: Expr, *moving: Symbol) -> list[Surface]:
 
 
 def _arguments(f: Basic, moving: Set[Symbol] = frozenset()) -> list[Expr]:
-    """What the switches of f compare with zero, up to a factor, where something that moves stands in it (or anything at all)."""
+    """The arguments that the switches of f compare with zero, up to a factor, if they hold a moving variable (or any at all)."""
     found: dict[Expr, None] = {}
     for s in _switches(f, moving):
         for u in compared(s):
@@ -165,7 +165,7 @@ def _branch(f: Basic, s: int, args: list[Expr]) -> Basic:
 
 # -- on the surface ----------------------------------------------------------------------------------------------------
 def solved_linearly(u: Expr, v: Symbol) -> Expr | None:
-    """The v at which u = slope v + rest vanishes; None if v does not stand linearly, or inside a switch."""
+    """The v at which u = slope v + rest vanishes; None if u is not linear in v, or holds it inside a switch."""
     slope = u.diff(v) if not u.has(*_SWITCHES) else S.Zero
     if slope == 0 or v in slope.free_symbols:
         return None
@@ -266,7 +266,7 @@ def integrated(found: Iterable[tuple[Expr, Expr, Expr]], variables: tuple[Symbol
 
     Raises
     ------
-    NoClosedForm : none of the variables stands linearly in u, with a factor that holds no other.
+    NoClosedForm : u is linear in none of the variables with a factor that holds no other variable.
     """
     done = []
     for u, jump, moved in found:

@@ -81,7 +81,7 @@ def _multiply_out(expr: Expr) -> Expr:
 
 
 def _mask(expr: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, dict[Symbol, Expr]]:
-    """Put a symbol for every maximal part that holds a variable and is no polynomial."""
+    """Put a symbol for every maximal part that holds a variable and is not a polynomial."""
     seen: dict[Expr, Symbol] = {}
 
     def walk(e: Expr) -> Expr:

@@ -1,6 +1,6 @@
 """f^(n)(u): the derivative of an undefined function as a function of its own, in place of Subs(Derivative(...)).
 
-``Function('f')`` stands for any function of the theory until one is put in; its derivatives then print as in a paper.
+``Function('f')`` means any function of the theory until one is put in; its derivatives then print as in a paper.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def undefined_functions(expr: Expr) -> tuple[UndefinedFunction, ...]:
 
 
 def one_function(*exprs: Expr) -> dict[UndefinedFunction, UndefinedFunction]:
-    """{function: the one that its name means} where several undefined functions bear one name: that of which most is assumed."""
+    """{function: the one that its name means} if several undefined functions have one name: the one with the most assumptions."""
     groups: dict[str, set[UndefinedFunction]] = {}
     for expr in exprs:
         for f in undefined_functions(expr):

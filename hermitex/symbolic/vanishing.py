@@ -83,7 +83,7 @@ def _points(u: Sequence[Symbol]) -> Iterator[tuple[tuple[Symbol, Expr], ...]]:
 def _continuous(h: Expr, point: dict[Symbol, Expr]) -> bool:
     """Is h continuous at the point: no switch is about to jump there, and no expectation jumps for most of its values?
 
-    An expectation over s of a function of (u, s) is continuous where each switch argument is no identity in s at the
+    An expectation over s of a function of (u, s) is continuous where no switch argument vanishes for all s at the
     point and the integrand is bounded on bounded sets (its tails are bounded locally uniformly by its growth).
     """
     for node in h.atoms(Expectation):

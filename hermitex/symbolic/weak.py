@@ -66,7 +66,7 @@ def weak_derivative(expr: Expr, x: Symbol, *, window: tuple[Expr, Expr] = (-oo, 
     Parameters
     ----------
     expr : expression with switches, parameters and undefined functions (whose ordinary Derivative is meant).
-    x : the variable; if other variables stand in a jumping switch, its jump is a DiracDelta of its argument.
+    x : the variable; if a jumping switch holds other variables, its jump is a DiracDelta of its argument.
     window : a finite one is needed for floor, ceiling and frac.
 
     Returns

@@ -7,7 +7,7 @@
 
 T has the tails of the law or longer ones, so that w is bounded; its powers of 1 + exp(y) are written as exponentials, which do not
 vanish before what is averaged overflows. Others are functions of these two: of StudentT(n), for one,
-x = sqrt(n) sinh(y/2) with y the logit of a Beta(n/2, n/2). What the average loses is seen as that of every other integrand is.
+x = sqrt(n) sinh(y/2) with y the logit of a Beta(n/2, n/2). The error of the average is estimated as for every other integrand.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def below(z: Expr) -> Expr:
 
 def survives(z: Expr) -> Expr:
     """-log(1 - Phi(z)), an exponential variable of rate 1."""
-    return -log(erfc(z/sqrt(2))/2)  # 1/2 - erf/2 has no digit far out
+    return -log(erfc(z/sqrt(2))/2)  # 1/2 - erf/2 has no digit for large z
 
 
 def _longer(a: Expr) -> Expr:
@@ -84,7 +84,7 @@ NONE_ABOVE: dict[str, Callable[..., Expr]] = {
     "FrechetDistribution": lambda a, s, m: a,
 }
 LARGEST = 60  # shape: beyond it the weight overflows
-SHAPES = {"BetaDistribution": slice(2), "KumaraswamyDistribution": slice(1, 2)}  # where they stand, if not first
+SHAPES = {"BetaDistribution": slice(2), "KumaraswamyDistribution": slice(1, 2)}  # their places, if not first
 
 
 def moment_of_student(n: int, nu: Expr) -> Expr:

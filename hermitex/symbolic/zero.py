@@ -76,7 +76,7 @@ def decide(expr: Any, digits: int = 40) -> Verdict:
         return Verdict("undetermined", None, None, f"it holds the symbol {min(expr.free_symbols, key=str)}")
     found = _by_enclosure(expr, None, digits) if expr.has(Expectation) else _exact(_tails(expr), digits)
     if found.status == "undetermined" and found.enclosure is None and given != expr:
-        # What was reduced may be harder to bound: 1/(2 + sin z)^2 is, once multiplied out.
+        # A reduced form may be harder to bound: 1/(2 + sin z)^2 is, once multiplied out.
         again = _by_enclosure(given, None, digits)
         found = found if again.enclosure is None else again
     if found.status == "undetermined" and (reason := definite(given)):

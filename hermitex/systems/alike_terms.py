@@ -1,7 +1,7 @@
 """Sums written out term by term, t(60) + t(59) + ... + t(0) as Python adds them up, as one `Sum` over a number.
 
-The terms are averages that are equal up to a whole number n, which may stand as n, -n, n! or 1/n!, in a loss too. Each term that is
-taken is the first one with another number put in, so that nothing is guessed; others are left as they stand.
+The terms are averages that are equal up to a whole number n, which may occur as n, -n, n! or 1/n!, in a loss too. Each term that is
+taken is the first one with another number put in, so that nothing is guessed; others are left unchanged.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Equations -> strongly connected blocks in order, each explicit, linear, one root, or a small nonlinear problem.
 
-The unknown u depends on what stands in its equation. A component of that graph is *explicit* (one unknown, not in its
+The unknown u depends on the letters of its equation. A component of that graph is *explicit* (one unknown, not in its
 own right-hand side), *linear* (its Jacobian, computed symbolically, holds none of its unknowns), a *root* (one unknown)
 or *nonlinear*: then as many of its explicit members as possible are torn out, so that they are computed from the rest.
 """
@@ -150,7 +150,7 @@ def _tearing_unknowns(component: list[Symbol], equations: Mapping[Symbol, Equati
 
 
 def _acyclic_rest(free: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> list[Symbol]:
-    """What is left when, as long as there is a cycle, the unknown through which most paths of length two run is torn out."""
+    """The rest after tearing, as long as there is a cycle, the unknown on the largest number of paths of length two."""
     left = set(free)
     reads = {u: sum(v in left for v in depends[u]) for u in free}
     readers: dict[Symbol, list[Symbol]] = {u: [] for u in free}
@@ -184,7 +184,7 @@ def _acyclic(members: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> b
 
 
 def _evaluation_order(members: Iterable[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
-    """Those that can be computed one after another, round by round: what a round needs stands in the rounds before."""
+    """The unknowns that can be computed one after another, in rounds: each round needs only earlier ones."""
     members = list(members)
     inside = dict.fromkeys(members, 0)
     readers: dict[Symbol, list[Symbol]] = {u: [] for u in members}

@@ -115,7 +115,7 @@ def _batch_of_one(s: Solution) -> Solution:
 def _follow_lines(rows: Sequence[tuple[Solution, ...]], labels: Sequence[str], program: CompiledSystem) -> list[Solution]:
     """Batches out of the solutions of each point: one for each named start, then the others from neighbour to neighbour.
 
-    Where a branch does not exist at a point its numbers are NaN, and it is not converged there.
+    If a branch does not exist at a point, its numbers are NaN, and it is not converged there.
     """
     lines: list[dict[int, Solution]] = [{} for _ in labels]
     others: list[dict[int, Solution]] = []

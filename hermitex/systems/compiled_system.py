@@ -4,7 +4,7 @@
     block_k(s, quad)     right-hand sides and exact partial derivatives of block k, or its matrix and constant
     residuals(s, quad)   x - rhs of every equation: the verdict
     observables(s, quad)
-    lawful(s, quad)      what laws and assumptions ask of the parameters, see kernels.parameter_conditions
+    lawful(s, quad)      conditions of laws and assumptions on the parameters, see kernels.parameter_conditions
 
 The text runs in the session and in a worker (it pickles); an exported file has all of it.
 """
@@ -50,7 +50,7 @@ def as_point_vector(value: Any, points: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BlockCode:
-    """What a solver needs to know of a block: names only, no SymPy."""
+    """A block for the solver: names only, no SymPy."""
 
     unknowns: tuple[str, ...]
     kind: str
@@ -62,7 +62,7 @@ class BlockCode:
 
 @dataclass
 class DeferredProgram:
-    """A program that is made when it is asked for."""
+    """A program that is made on first use."""
 
     make: Callable[[], CompiledSystem]
     made: CompiledSystem | None = field(default=None, repr=False)
@@ -86,18 +86,18 @@ class CompiledSystem:
     implicit: frozenset[str]
     axes: tuple[NodeAxis, ...]
     kinked: dict[str, int]  # the axes whose break points or scales are known, and how many break points
-    grid: frozenset[str] = frozenset()  # the axes of averages in which unknowns stand, if these have several
+    grid: frozenset[str] = frozenset()  # the axes of averages that hold unknowns, if these have several
     notes: tuple[str, ...] = ()  # what the reader of a solution should know
     nested: tuple[tuple[str, ...], ...] = ()  # the axes of averages over three variables and more
     arrays: Arrays | None = None  # that are summed over
     given: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)  # their entries, where they are known: see `bound`
     positive: tuple[str, ...] = ()  # unknowns known to be
     domain: Mapping[str, Interval] = field(default_factory=dict)  # of the unknowns that live in an open interval
-    start: Mapping[str, float] = field(default_factory=dict)  # where the solvers begin if nothing else is said
+    start: Mapping[str, float] = field(default_factory=dict)  # the default start of the solvers
     closed: bool = False  # whether closed forms are among what cancels
     lawful: bool = False  # whether there is a function `lawful`
     later: DeferredProgram | None = field(default=None, repr=False)  # the same without closed forms whose terms may cancel
-    fine: bool = False  # whether its rules reach far out, and near to kinks
+    fine: bool = False  # whether its rules reach far tails, and near to kinks
     whole: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the arrays, where they are known
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -152,9 +152,9 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
                     terms: bool = False) -> CompiledSystem:
     """Lower every formula of a system at once (so that all share their tables) and write the module.
 
-    laws : {condition of a law: what it is asked of}
+    laws : {condition of a law: its parameter}
     cancelling : take closed forms whose terms may cancel, see `lower`
-    terms : beside right-hand sides that cancel the sums of their |terms|, which the error of a solution is made of
+    terms : besides right-hand sides that cancel also the sums of their |terms|, for the error of a solution
     """
     unknowns = tuple(equations)
     members = {u: equations[u].rhs for b in blocks if b.kind == "nonlinear" for u in b.members}
@@ -183,7 +183,7 @@ def compile_program(equations: Mapping[Symbol, Equation], blocks: tuple[Block, .
     writer = Writer(lowered, set(parameters) | settled | set(lowered.entries), places)
     writer.state, writer.still = set(unknowns), fixed | set(parameters) | resting
     for name in (*parameters, *unknowns, *where, *observables):
-        writer.names(name)  # refuses what is no name
+        writer.names(name)  # refuses texts that are not names
     _write(writer, lowered, output, blocks, fixed, tuple(observables), set(members), doc, set(unknowns), early)
     codes = tuple(_code(b, equations, positive) for b in blocks)
     return CompiledSystem(writer.source(), tuple(p.name for p in parameters), tuple(u.name for u in unknowns), codes,
@@ -320,7 +320,7 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
     laws = {label[1]: target for label, target in output.items() if label[0] == "law"}
     named |= {n: target for n, target in laws.items() if n not in early}
     parts.append(("observables", named, set(), "Observables, at a full state."))
-    # What no unknown enters is computed once per point; the boundary is what the other functions read of it.
+    # Parts without unknowns are computed once per point; the boundary is the values that the other functions read.
     made = {s.target: replace(s, target=again[s.target]) for s in lowered.statements if s.target in members}
     bodies, boundary = [], set()
     for name, results, own, title in parts:
@@ -345,7 +345,7 @@ def _write(writer: Writer, lowered: Lowered, output: Mapping[tuple, Expr], block
 
 
 def _node_requirements(lowered: Lowered, statements: Sequence[Statement], places: Mapping[str, Marks]) -> set[Symbol]:
-    """What the nodes of their axes need."""
+    """The names that the nodes of their axes need."""
     reads = {v for s in statements for v in s.needs}
     axes = (a for a in lowered.axes if a.symbol in reads or any(a in s.axes for s in statements))
     return {v for a in axes for v in places.get(a.identifier, Marks()).needs}

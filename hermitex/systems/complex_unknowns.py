@@ -21,7 +21,7 @@ Parts = tuple[Expr, Expr]
 
 def write_by_parts(equations: Mapping[Symbol, Any], where: Mapping[Symbol, Any], observables: Mapping[Symbol, Any],
                    ) -> tuple[dict[Symbol, Any], dict[Symbol, Any], dict[Symbol, Any]]:
-    """Equations, where names and observables with those that are complex as those of their parts.
+    """Equations, where names and observables, with the complex ones split into their parts.
 
     Raises
     ------

@@ -107,7 +107,7 @@ class Coordinates:
 
 def at_ends(found: Solution, begin: Array, domains: Sequence[Interval | None], positive: Sequence[bool], **problem: Any
             ) -> Solution:
-    """What has no solution inside, or one that is an end to rounding, and has one with an unknown at an end: a boundary.
+    """Points with a solution on the boundary: one with an unknown at an end, if none is inside beyond rounding.
 
     An upper end is the 0 of hi - x.
 

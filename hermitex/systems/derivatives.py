@@ -1,7 +1,7 @@
 """d E[f]/dv = E[f_v] + sum_u E[delta(u) u_v (f(u+) - f(u-))]: derivatives of formulas with nodes, for the steps of a solver.
 
 f_v is taken off the switches of f, u = 0 are the surfaces across which f jumps, and the delta is integrated over a variable
-that stands linearly in u. What has no such derivative gets a difference quotient: the residual decides what is solved, a
+in which u is linear. A formula without such a derivative gets a difference quotient: the residual decides what is solved, a
 derivative only how fast.
 """
 
@@ -44,11 +44,11 @@ _SECONDS = 10.0  # of processor time for one exact derivative; a difference quot
 
 
 class KeptNames:
-    """Names that stay names while unknowns stand in their definitions: dF/dv = F_v + sum_n F_n dn/dv, each part taken once.
+    """Names that stay names while their definitions hold unknowns: dF/dv = F_v + sum_n F_n dn/dv, each part taken once.
 
     definitions : {name: expression} in unknowns, parameters and each other, acyclic
         (where an average moves a switch with one of them, its integrand is continuous there)
-    hides : {name: names of the random variables that stand in its definition}, of every name in use
+    hides : {name: names of the random variables in its definition}, of every name in use
     """
 
     def __init__(self, definitions: Mapping[Symbol, Expr] | None = None,
@@ -107,7 +107,7 @@ def _of_node(node: Node, v: Symbol, names: KeptNames, missing: list[str] | None)
     bound = {b.name for b in node.bound}
     inner = {n: names.slope(n, v) for n in names.within(node, v)}
     if not any(bound & (names.hidden(slope) | names.hidden(n)) for n, slope in inner.items()):
-        # what does not depend on the variables of the node stands before it, so that unknowns share its averages
+        # factors that do not depend on the variables of the node go before it, so that unknowns share its averages
         return names.partial(node, v, missing) + Add(*(names.partial(node, n, missing) * slope for n, slope in inner.items()))
     body, fresh = node.opened()
     inside = through_names(body, v, names, missing)
@@ -125,7 +125,7 @@ def derivative(expr: Expr, v: Symbol, names: KeptNames | None = None, missing: l
 
     Raises
     ------
-    NoClosedForm : with the reason, where there is no exact derivative and nothing to collect it.
+    NoClosedForm : with the reason, without an exact derivative and a list to note that in.
     """
     if names is not None and names.definitions:
         return through_names(expr, v, names, missing)
@@ -142,7 +142,7 @@ def derivative(expr: Expr, v: Symbol, names: KeptNames | None = None, missing: l
 
 def partials(expr: Expr, unknowns: Sequence[Symbol], names: KeptNames | None = None, missing: list[str] | None = None,
              share: Factors | None = None) -> Iterator[tuple[Symbol, Expr]]:
-    """(v, d expr/dv), those that are not 0: in one walk where the formula has neither nodes nor switches, else one by one.
+    """The nonzero (v, d expr/dv): in one walk if the formula has neither nodes nor switches, else one by one.
 
     `missing` and what is raised: as of `derivative`; `share`: as of `gradient`.
     """
@@ -161,7 +161,7 @@ def partials(expr: Expr, unknowns: Sequence[Symbol], names: KeptNames | None = N
 
 
 def _outermost_nodes(expr: Basic) -> list[Node]:
-    """The nodes that stand in no other one: averages and sums over arrays."""
+    """The outermost nodes: averages and sums over arrays."""
     if isinstance(expr, Expectation | ArraySum):
         return [expr]
     found: list[Node] = []
@@ -179,12 +179,12 @@ def _node_derivative(node: Node, v: Symbol, names: KeptNames | None, missing: li
     if isinstance(node, ArraySum):
         return ArraySum(derivative(node.body, v, names, missing), node.index)
     if node.independent and not has_nodes(node.body) and not any(v in s.free_symbols for s in node.body.atoms(*SWITCHES)):
-        return _with_integrand(node, lambda body: derivative(body, v, names, missing))  # mu_1 may stand for mu_1(kappa)
+        return _with_integrand(node, lambda body: derivative(body, v, names, missing))  # mu_1 may mean mu_1(kappa)
     return _derivative_or_quotient(lambda: _with_jumps(node, v, names), node, v, missing)
 
 
 def _with_integrand(node: Expectation, made: Callable[[Expr], Expr]) -> Expr:
-    """The average of what is made of the integrand; it is opened where nodes stand in it, which may come to lie otherwise."""
+    """The average of what is made of the integrand; it is opened if it holds nodes, whose nesting may change."""
     body, variables = node.within()
     return node.with_body(made(body), variables, keep=True)
 
@@ -218,9 +218,9 @@ def _density(w: Symbol) -> Expr:
     return exp(-w**2/2)/sqrt(2*pi)
 
 
-# -- where there is no formula -----------------------------------------------------------------------------------------
+# -- without a formula -------------------------------------------------------------------------------------------------
 def _derivative_or_quotient(take: Callable[[], Expr], expr: Expr, v: Symbol, missing: list[str] | None) -> Expr:
-    """What `take` gives if it is a formula; else the difference quotient of `expr`, which is noted."""
+    """The result of `take` if it is a formula; else the difference quotient of `expr`, which is noted."""
     try:
         with effort(_SECONDS):
             found = take()

@@ -56,7 +56,7 @@ def read_condition(given: Any, known: Mapping[str, Any]) -> Condition:
 
 
 def read_formulas(part: Mapping[Any, Any], known: Mapping[str, Any], *, equations: bool = False) -> dict[Any, Any]:
-    """The same formulas, those that are texts as expressions; of `equations` a text may have two sides.
+    """The same formulas, with texts as expressions; a text among `equations` may have two sides.
 
     >>> read_formulas({"V": "1/(lamda + Vhat)"}, letters_of_texts(["V", "Vhat"], None))
     {'V': 1/(Vhat + lamda)}

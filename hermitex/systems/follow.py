@@ -127,7 +127,7 @@ def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], star
 
     shown = 4  # points of a block at which its averages are examined
 
-    held_error = 1e-9  # of an average in the equations: one that still counts
+    held_error = 1e-9  # of an average in the equations: a larger one is refused
 
     def examine(x: np.ndarray, p: np.ndarray) -> str | None:
         pick = np.unique(np.rint(np.linspace(0, p.size - 1, shown)).astype(int))

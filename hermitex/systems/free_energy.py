@@ -195,7 +195,7 @@ def _linear(conditions: list[Expr], unknowns: list[Symbol], everything: set[Symb
 
 
 def shortest(expr: Expr) -> Expr:
-    """The shorter of a right-hand side and its factored form, bodies of expectations left alone; a long one as it stands."""
+    """The shorter of a right-hand side and its factored form, bodies of expectations left alone; a long one unchanged."""
     nodes = {n: Symbol(f"node{i}", real=True) for i, n in enumerate(sorted(expr.atoms(Expectation), key=str))}
     outer = expr.xreplace(nodes)
     if operations(outer) > 150:  # multiplied out, roots of a quadratic equation have thousands of terms

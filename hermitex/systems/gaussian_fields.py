@@ -142,7 +142,7 @@ def variation(phi: Expr, p: Symbol) -> tuple[Expr, str]:
 
 
 def _outermost(expr: Basic) -> set[Expectation | ArraySum]:
-    """The averages, and the sums of averages, that stand in no other one."""
+    """The outermost averages and sums of averages."""
     if isinstance(expr, Expectation | ArraySum):
         return {expr} if expr.has(Expectation) else set()
     return {n for a in expr.args for n in _outermost(a)}

@@ -2,7 +2,7 @@
 
     d(f + g) = df + dg,   d(f g) = df g + f dg,   d f^p = p f^(p-1) df,   d F(f, ...) = F_1 df + ...
 
-What has no smooth rule of its own (a node, a switch, a power that moves) is left to `derivatives.derivative`.
+A part without a smooth rule of its own (a node, a switch, a power that moves) is left to `derivatives.derivative`.
 """
 
 from __future__ import annotations

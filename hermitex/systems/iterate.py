@@ -1,6 +1,6 @@
 """x <- x + a (rhs(x) - x), all unknowns at once: what approximate message passing does, step by step; it ends at stable points.
 
-The path is kept. Where it has settled the state is checked as every solution is, and Newton's method from there must stay there.
+The path is kept. A settled state is checked as every solution is, and Newton's method from there must stay there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _require_known(asking: str, method: str, damping: Any) -> None:
 
 def solved_by(method: str, damping: float, program: Any, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
               budget: float | None) -> Solution:
-    """The solution at every point, converged or not, by Newton's method with what stands behind it, or by the map itself.
+    """The solution at every point, converged or not, by Newton's method with its restarts, or by the map itself.
 
     Of an iteration `solution.history` holds {unknown: its values from the start on, step by step}, of one batch of points.
     """
@@ -101,7 +101,7 @@ def _iterate_batch(program: Any, numbers: Mapping[str, np.ndarray], x0: np.ndarr
     reason = np.where(laws != "", laws, reason)
     reason = np.where(~ok & (reason == ""), "the iteration hardly moves, but not at a solution", reason)
     values = {n: np.atleast_1d(v) for n, v in found.value.items()}
-    for i, u in enumerate(program.unknowns):  # what did not settle is shown where it stands
+    for i, u in enumerate(program.unknowns):  # an unsettled point is shown at its last state
         values[u] = np.where(ok, x[i], last[i])
     seen = [n for n in values if n not in program.unknowns]
     values |= {n: np.where(ok, values[n], np.nan) for n in seen}

@@ -25,7 +25,7 @@ def is_list_of_pairs(given: Any) -> bool:
 def write_entrywise(*parts: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> tuple[dict[Any, Any], ...]:
     """Equations (and where names, and observables) with those of matrices as those of their entries.
 
-    A Matrix of SymPy is no key of a dictionary: ImmutableMatrix is, MatrixSymbol is, and pairs [(Q, right-hand side)] do too.
+    A Matrix of SymPy is not a dictionary key: an ImmutableMatrix or MatrixSymbol is, and pairs [(Q, right-hand side)] work too.
 
     Raises
     ------
@@ -159,12 +159,12 @@ def _entrywise_start(left: MatrixBase, value: Any, title: str) -> dict[str, Any]
     for entry, v in zip(map(str, left), table.ravel(), strict=True):
         if entry in found and not _nearly_equal(found[entry], v):
             raise BadInput(f"start: {title} is symmetric, and its start is not: {entry} = {found[entry]} and {v}")
-        found.setdefault(entry, v)  # what is no unknown is answered by whoever reads the start
+        found.setdefault(entry, v)  # the reader of the start reports names that are not unknowns
     return found
 
 
 def _entries_of(name: str, names: set[str]) -> ImmutableDenseMatrix | None:
-    """The matrix of unknowns that a name stands for; None where there is none, or where the name is an unknown itself."""
+    """The matrix of unknowns with this name; None without one, or if the name is an unknown itself."""
     for form in () if name in names else ("{}{}{}", "{}_{}_{}"):
         def known(i: int, j: int, form: str = form) -> bool:
             return form.format(name, i, j) in names

@@ -133,7 +133,7 @@ class _LeastSearch:
         return self.answer([min(floors, key=lambda v: self.value([v])[0]) if len(floors) > 1 else floors[0]])
 
     def floor(self, line: np.ndarray, k: int) -> float:
-        """Where the objective is least between the neighbours of point k: at the zero of its slope, an end, or an edge."""
+        """The minimum of the objective between the neighbours of point k: at the zero of its slope, an end, or an edge."""
         from scipy.optimize import minimize_scalar, toms748
 
         a, b = float(line[max(k - 1, 0)]), float(line[min(k + 1, line.size - 1)])
@@ -206,7 +206,7 @@ class _LeastSearch:
         if not np.isfinite(value):
             found.require("narrower bounds")
         steep = np.nan_to_num(np.abs(slope)*[hi - lo for lo, hi in self.ends], nan=0.0, posinf=0.0).max()
-        deep = 1e3  # times what the scan spans: a value that far below it is no least one
+        deep = 1e3  # times the span of the scan's values: a value that far below is not a minimum
         # times that, or the value: a slope over the whole interval that a root does not reach, to rounding, and a pole does
         pole = 1e10
         if value < low - deep*(high - low) or steep > pole*max(high - low, abs(value)):

@@ -21,7 +21,7 @@ Ends = tuple[Expr, Expr]
 
 
 def moving_ends(domain: Any, known: Mapping[str, Any]) -> dict[str, Ends]:
-    """{name: (lo, hi)} of the domains that have a letter at an end; what is no domain is left to whoever reads it.
+    """{name: (lo, hi)} of the domains that have a letter at an end; anything that is not a domain is left to its reader.
 
     >>> moving_ends({"q": "0 < q < 2*tau", "V": (0, 1)}, {})
     {'q': (0, 2*tau)}

@@ -19,7 +19,7 @@ KEYWORDS = ("numbers", "start", "tolerance", "blocks", "raise_on_failure", "meth
 
 
 def by_name(asking: str, *given: Any, parameters: Collection[str] = ()) -> dict[str, Any]:
-    """Mappings as one with texts for keys; a name that stands twice, in whatever spelling, is refused.
+    """Mappings as one with texts for keys; a name that is given twice, in any spelling, is refused.
 
     >>> by_name("solve", {"alpha": 2}, {"lam": 0.1}, parameters=["alpha", "lamda"])
     {'alpha': 2, 'lamda': 0.1}
@@ -63,7 +63,7 @@ def names_list(names: Any) -> list[Any]:
 
 
 def check_distinct(groups: Mapping[str, Iterable[Any]]) -> None:
-    """Refuse a name that stands twice in a group, in two groups, or that is a standard normal.
+    """Refuse a name that occurs twice in a group, in two groups, or that is a standard normal.
 
     groups : {what a name of this group is: its names}
     """

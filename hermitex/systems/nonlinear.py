@@ -19,13 +19,13 @@ Params = Mapping[str, Any]
 
 
 class NonlinearBlock:
-    """The equations of a block; p["point"] says at which points x stands."""
+    """The equations of a block; p["point"] holds the points of x."""
 
     def __init__(self, block: BlockCode, ask: Callable[[State], State], s: State, points: int, column: Callable[[Any], np.ndarray]
                  ) -> None:
-        """ask(s): what its function returns;  s: the state, which is led to where x stands;  column: of a row."""
+        """ask(s): the values of its function;  s: the state, which is moved to x;  column: of a row."""
         self.block, self.ask, self.s, self.points, self.column = block, ask, s, points, column
-        self._some: tuple[bytes | None, State] = None, {}  # the state at some of the points, those that were asked for last
+        self._some: tuple[bytes | None, State] = None, {}  # the state at the points that were used last
         self._looked: dict[bytes, list[Any]] = {}  # by state: outputs, residual, Jacobian
 
     def functions(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class NonlinearBlock:
     def _entry(self, x: np.ndarray, p: Params) -> list[Any]:
         index = _points(p)
         key = index.tobytes() + x.tobytes()
-        kept = 4  # states are kept: those beside a solution are asked for between two looks at it
+        kept = 4  # states are kept: between two uses of a solution its neighbours are needed
         if key not in self._looked:
             if len(self._looked) > kept:
                 self._looked.pop(next(iter(self._looked)))

@@ -81,7 +81,7 @@ class Run:
             return self._unfinished()
 
     def _unfinished(self) -> Solution:
-        """Where the points stand when the time is up."""
+        """The last states of the points when the time is up."""
         none = np.full(self.points, np.nan)
         values = {u: self.row(self.s.get(u, self.guess.get(u, none))) for u in self.program.unknowns}
         return Solution({**values, **dict.fromkeys(self.program.observables, none)}, residual=np.full(self.points, np.inf),
@@ -92,7 +92,7 @@ class Run:
 
     def _solution(self) -> Solution:
         quality = max(self.tolerance / 3, 1e-15)
-        at_once = self.quad.smooth  # nothing is asked of each average where the error of the solution holds all
+        at_once = self.quad.smooth  # if the error of the solution holds all, single averages need no checks
         chances = 3  # quadratures with which a point is tried that none of the methods solves
         while True:
             with np.errstate(all="ignore"):
@@ -133,7 +133,7 @@ class Run:
                 ended = self._finish(found, verdict, error, done, sure) if done.any() else found
             if done.all():
                 return ended
-            # What needs finer rules goes on without the others, and what is not solved without what is.
+            # Points that need finer rules go on without the others, and unsolved points without the solved ones.
             groups = [k for k in (np.flatnonzero(~done & solved), np.flatnonzero(~done & ~solved)) if k.size]
             self.guess = {u: found[u] for u in self.program.unknowns}
             if groups[0].size < self.points:
@@ -142,7 +142,7 @@ class Run:
                 return merge_solutions(parts, self.points, self.program.unknowns, parts[0][1].origin)
 
     def _held_at_once(self, found: Solution) -> Solution | None:
-        """The solution, where the first rules hold it at every point: nothing is asked of each average then."""
+        """The solution, if the first rules hold it at every point: single averages need no checks then."""
         verdict: State = {}
         self.used = self.quad.arrays()
         if not found.all_converged or not self.quad.fine_enough(partial(self.into, self.s, verdict, _VERDICT)):
@@ -153,7 +153,7 @@ class Run:
         return self._finish(found, verdict, error, every, every) if np.all(self.drift <= self.tolerance) else None
 
     def part(self, points: np.ndarray) -> Run:
-        """Some of the points, from where they stand."""
+        """Some of the points, from their last states."""
         def some(v: Any) -> Any:
             return v[points] if np.ndim(v) and len(v) == self.points else v
 
@@ -176,7 +176,7 @@ class Run:
         return np.nan_to_num(np.max(np.abs(values - np.array([before[n] for n in now]))/size, axis=0), nan=np.inf)
 
     def _settle_tables(self, quality: float) -> None:
-        """What no unknown enters is computed, and its quadrature refined, before anything is solved."""
+        """Compute the parts without unknowns, and refine their quadrature, before anything is solved."""
         for _ in range(_REFINEMENTS):
             tables: State = {}
             good = self.quad.examine(partial(self.into, self.s, tables, ("tables",)), quality, "tables")
@@ -205,10 +205,10 @@ class Run:
         return {**tables, **self.ask("right_hand_sides", {**self.s, **tables}, nodes, extended=True)}
 
     def _points_to_refine(self, among: np.ndarray, error: SolutionError) -> np.ndarray:
-        """Points whose solution moves on other nodes by more than is asked, while better averages make it move less."""
+        """Points whose solution moves on other nodes by more than the tolerance, if better averages make it move less."""
         gaps = self.row(self.quad.reached("verified"))
         cheap = 100_000  # numbers in the largest array of a point
-        # Where finer rules gave no more, what is left is rounding: yet finer ones are tried where that costs little.
+        # If finer rules gave no more, the rest is rounding: yet finer ones are tried if they cost little.
         held = (self.row(self.quad.reached("")) <= self.asked) | (self.quad.largest <= cheap*self.points)
         short = among & (self.drift > self.tolerance) & (gaps > _LEAST_GAP) & held
         if short.any():  # finer nodes do not mend rounding
@@ -297,7 +297,7 @@ class Run:
         return found.extended({m: self.row(out[m]) for m in block.members}), out
 
     def _beside(self, k: int, size: float) -> State:
-        """What block k returns with the unknowns that are 0 moved to `size`."""
+        """The values of block k with the unknowns that are 0 moved to `size`."""
         unknowns = {u for b in self.program.blocks for u in b.torn}
         s = {n: np.where(np.equal(v, 0.0), size, v) if n in unknowns else v for n, v in self.s.items()}
         return self.ask(f"block_{k + 1}", s, self.used)
@@ -311,7 +311,7 @@ class Run:
         return np.array(np.broadcast_to(np.where(good, value, default), (self.points,)))
 
     def _starts(self, block: BlockCode) -> np.ndarray:
-        """Of the torn unknowns; one that was given none is what its equation makes of the members that were given one."""
+        """Starts of the torn unknowns; one without a start takes the value of its equation at the members that have one."""
         guess = dict(self.guess)
         positive = dict(zip(block.torn, block.positive, strict=True))
         known = [m for m in block.members if m in guess or m in self.program.domain]
@@ -325,11 +325,11 @@ class Run:
 
     # -- verdict -----------------------------------------------------------------------------------------------------
     def _finish(self, found: Solution, verdict: State, error: SolutionError, done: np.ndarray, held: np.ndarray) -> Solution:
-        """The solution with its error, of the points `done`; of those that are `held` the averages need no look of their own."""
+        """The solution with its error, of the points `done`; at points that are `held` the averages need no check of their own."""
         residual = residual_of(self, verdict)
         ok = np.asarray(found.converged) & np.isfinite(residual)  # the error says what is left of each equation moves
         # An average of nothing but rounding (h - B = 0 where the target is learnt) has no relative error to hold: there
-        # it counts that a finer rule leaves the solution where it is. What no unknown enters has no such excuse.
+        # it counts that a finer rule does not move the solution. Parts without unknowns have no such excuse.
         rough = np.maximum(np.minimum(self.row(self.quad.held), self.moved), self.unsettled)
         quadrature = np.maximum(self.drift, np.where(held, 0.0, rough))
         worst = error.worst  # before rounding alone is looked at, which names another one

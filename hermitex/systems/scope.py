@@ -1,6 +1,6 @@
 """Named sub-expressions: Q = 1/(1 + V(kappa)) may speak of kappa, which the expectation around it binds.
 
-A `where` name is a macro in the sense of the paper: its standard normals are those of the expectation it stands in.
+A `where` name is a macro in the sense of the paper: its standard normals are those of the expectation around it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hermitex.symbolic.moreau import resolve
 
 def free_names(expr: Basic, where: Mapping[Symbol, Expr], memo: dict[Basic, dict[str, Symbol]] | None = None
                ) -> dict[str, Symbol]:
-    """{name: symbol} of what stands free in `expr` once every `where` name is written out; nothing is rebuilt."""
+    """{name: symbol} of the free symbols of `expr` once every `where` name is written out; nothing is rebuilt."""
     memo = {} if memo is None else memo
     if isinstance(expr, Expectation):  # not memorised: equal nodes may bind under different names
         bound = {b.name for b in expr.bound}

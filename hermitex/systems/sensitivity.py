@@ -24,7 +24,7 @@ from hermitex.systems.state_evaluation import States
 
 
 class SolvedPoint(NamedTuple):
-    """What a Solution keeps of its system: the system, and the numbers at which it was solved."""
+    """The system of a Solution, and the numbers at which it was solved."""
 
     system: Any
     numbers: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Slopes:
             for v, slope in partials(e, (*system.unknowns, p), names):
                 label = Symbol(f"slope_{len(made)}_", real=True)
                 self.place[label], made[label] = (row.name, v.name), slope
-        for u, e in rows.items():  # beside their slopes: what an average of both needs is computed once
+        for u, e in rows.items():  # with their slopes: the averages of both are computed once
             label = Symbol(f"slope_{len(made)}_", real=True)
             self.place[label], made[label] = (u.name, ""), e
         equations = {u: Equation(u, e) for u, e in rows.items()}
@@ -157,7 +157,7 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
 
 
 def _regular_points(J: np.ndarray) -> np.ndarray:
-    """Where J, its rows and columns of one size, has an inverse."""
+    """The points at which J, its rows and columns of one size, has an inverse."""
     M = np.where(np.isfinite(J), J, 0.0)
     M = M/np.maximum(np.abs(M).max(axis=1, keepdims=True), 1e-300)
     M = M/np.maximum(np.abs(M).max(axis=0, keepdims=True), 1e-300)

@@ -22,7 +22,7 @@ from hermitex.systems.stability import block_slopes
 _ROUNDED = 2*float(np.finfo(float).eps)  # four roundings, each half a last digit: of two factors, their product and the sum
 
 
-SAID = 10  # of the tolerance: a larger error is told, and closed forms that leave it are integrated
+SAID = 10  # times the tolerance: a larger error is reported, and closed forms with such an error are integrated
 DRAWS = 10  # times what rounding was seen to do: that is one draw of it
 
 
@@ -85,7 +85,7 @@ class SolutionError:
         self.rounding = self._worst(self.rounding, k, block, terms)
 
     def _worst(self, known: np.ndarray, k: int, block: BlockCode, terms: np.ndarray) -> np.ndarray:
-        """What rounding of the terms of its equations makes of the unknowns of a block, or what is known if that is larger."""
+        """The change of a block's unknowns by rounding of the terms of its equations, or the known error if that is larger."""
         d = _ROUNDED*terms
         if k in self.inverse:
             d = np.where(self.singular[k], 0.0, np.einsum("bij,jb->ib", np.abs(self.inverse[k]), d))
@@ -103,7 +103,7 @@ class SolutionError:
         return (f"nearly singular linear equations: relative error {poor:.1e} of unknowns, which no observable feels",)*(poor > 0)
 
     def elsewhere(self) -> np.ndarray:
-        """|M^-1 F'|, F' on nodes beside those in force, at each point; infinite where that is no number.
+        """|M^-1 F'|, F' on other nodes than those in force, at each point; infinite where it is nan.
 
         A small unknown that moves no further than rounding moves it counts as a larger one, see `_part`.
         """
@@ -142,7 +142,7 @@ class SolutionError:
 
     def _far(self, there: Mapping[str, Any], gaps: Mapping[str, np.ndarray], noise: Mapping[str, np.ndarray] | None = None
              ) -> np.ndarray:
-        """The largest of the relative `gaps` at each point, of which rounding explains what is no larger than the `noise`."""
+        """The largest of the relative `gaps` at each point that exceed the `noise` of rounding."""
         with np.errstate(all="ignore"):
             none = np.zeros(self.run.points)
             parts = [np.where(gaps[u] <= DRAWS*self.unfelt.get(u, none), 0.0, self._part(u, gaps[u], noise[u] if noise else none))

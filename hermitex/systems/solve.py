@@ -73,7 +73,7 @@ def refusal_reasons(program: CompiledSystem, flat: Mapping[str, np.ndarray], poi
 def _solve_lawful_points(program: CompiledSystem, numbers: dict[str, np.ndarray], why: np.ndarray, guess: dict[str, np.ndarray],
                          tolerance: float
             ) -> Solution:
-    """A batch of which the points that are refused are not solved."""
+    """A batch without its refused points, which are not solved."""
     bad, good = np.flatnonzero(why != ""), np.flatnonzero(why == "")
     if not bad.size:
         return _batch(program, numbers, why.size, guess, tolerance)
@@ -154,7 +154,7 @@ def _batch(program: CompiledSystem, numbers: dict[str, np.ndarray], points: int,
     found = _attempt(program, numbers, points, guess, tolerance)
     parts = [(np.arange(points), found)]
     told = 0
-    most_told = 2  # points of a batch that are told a tolerance at which they are not refused: each is solved to know
+    most_told = 2  # points of a batch whose refusal names a tolerance that works: to know it, each is solved
     for k in _points_short_of_digits(found):
         if is_time_up():
             break
@@ -169,7 +169,7 @@ def _batch(program: CompiledSystem, numbers: dict[str, np.ndarray], points: int,
 
 def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: int, guess: dict[str, np.ndarray], tolerance: float
              ) -> Solution:
-    """By closed forms, and by quadrature at the points where these lose digits: near to kinks and far out if it comes to that.
+    """By closed forms, and by quadrature at the points where these lose digits: near to kinks and in far tails if needed.
 
     The quadrature begins where the closed forms have led, and where they began. It is taken where its error is smaller, and
     where it leads no further from the closed forms than their rounding may: else it missed what is narrow.
@@ -190,7 +190,7 @@ def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: in
             away = np.max([np.abs(better[u] - found[u][k])/np.maximum(np.abs(found[u][k]), 0.0 if u in alone else SMALL)
                            for u in other.unknowns], axis=0)
             away = np.nan_to_num(away)  # 0/0 of an unknown that is 0 in both
-        blind = np.any([(np.asarray(better[u]) == 0) & (found[u][k] != 0) for u in other.unknowns], axis=0)  # of what is far out
+        blind = np.any([(np.asarray(better[u]) == 0) & (found[u][k] != 0) for u in other.unknowns], axis=0)  # a value in a far tail
         good = np.asarray(better.converged) & (np.asarray(better.error) < lost) & ~blind & ~(away > most_moved*lost)
         parts = [(np.arange(points), found), (k[good], select_points(better, np.flatnonzero(good)))]
         notes = better.notes if good.all() and k.size == points else found.notes

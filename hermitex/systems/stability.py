@@ -2,8 +2,8 @@
 
     rho(D),   D_uv = d rhs_u/d v   over all unknowns;   D is block triangular, so rho is the largest of those of the blocks
 
-D is read off what the block functions return. Where an unknown is 0 and D is 0/0 (of sqrt(q) at q = 0), rho is the limit from
-above; an implicit equation is no map, and then rho is not defined.
+D is read off the block functions. If an unknown is 0 and D is 0/0 (of sqrt(q) at q = 0), rho is the limit from
+above; an implicit equation is not a map, and then rho is not defined.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def stability(blocks: Sequence[Any], outputs: Mapping[int, Mapping[str, Any]], p
     ----------
     blocks : those of the program (`BlockCode`)
     outputs : {k: what the function of block k returned at the solution}, of every block that is not explicit
-    beside : (k, size) -> the same with the unknowns that are 0 moved to `size`
+    beside : (k, size) -> the block at its neighbour, with the unknowns that are 0 moved to `size`
     """
     implicit = [u for b in blocks for u, explicit in zip(b.torn, b.explicit, strict=True) if not explicit]
     if implicit:

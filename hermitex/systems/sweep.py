@@ -64,7 +64,7 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     Raises
     ------
     BadInput : a parameter without a value; an empty grid; a checkpoint of another sweep
-    UnknownName : there is no such parameter
+    UnknownName : no parameter has this name
 
     Guarantee
     ---------
@@ -88,11 +88,11 @@ def sweep(system: Any, grid: Mapping[str, Any], executor: Any = None, *, paramet
     until = None if budget is None else time.time() + budget
     require_method("sweep", method, damping)
     how = (method, float(damping))
-    points(grid, chunk)  # what is too large or no grid is said before anything is laid out
+    points(grid, chunk)  # a grid that is too large, or not a grid, is refused before anything is laid out
     of_a_system = 1e-11  # relative: System.solve takes the same where none is given
     if hasattr(system, "letters") and hasattr(system, "complete"):
         grid, parameters = (by_name("sweep", part, parameters=system.letters()) for part in (grid, parameters))
-        by_name("sweep", grid, parameters)  # nor does a letter stand in both
+        by_name("sweep", grid, parameters)  # nor is a letter in both
         numbers = _checked(system, grid, parameters or {})
         line: GridLine = (PathLine(None, numbers, tolerance or 0.0, until, how, system) if system.axis == TIME else
                           TheoryLine(None, numbers, tolerance or of_a_system, until, how, system))
@@ -135,7 +135,7 @@ def _program(system: Any) -> CompiledSystem:
 
 
 def _checked(theory: Any, grid: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The fixed numbers of a theory; what its own check says of them and of the grid is said before anything is solved."""
+    """The fixed numbers of a theory; its own check of them and of the grid comes before anything is solved."""
     numbers = {str(k): v for k, v in numbers.items()}
     fixed = theory.given(numbers)
     if several := [n for n, v in fixed.items() if v.ndim and n not in theory.arrays]:

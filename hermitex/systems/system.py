@@ -59,7 +59,7 @@ class System(Shown):
     equations : {unknown: right-hand side, or Eq(lhs, rhs)}, expressions or texts ("lhs = rhs"); an implicit equation belongs to
         the unknown under which it is given. An unknown may be a matrix of symbols (an ImmutableMatrix or a MatrixSymbol, or pairs
         [(Matrix, right-hand side)]): its entries are unknowns, repeated entries are stored once, and solution["Q"] gives
-        the matrix of Q11, Q12, .... D[k] with k = Idx("k", 3) stands for D0, D1, D2. An unknown declared complex,
+        the matrix of Q11, Q12, .... D[k] with k = Idx("k", 3) means D0, D1, D2. An unknown declared complex,
         Symbol("G", complex=True), is solved for in its parts G_re and G_im, and solution["G"] gives the number; all other
         letters are real then.
     where : {name: sub-expression}: names that stay in print; their standard normals are those of the expectation around
@@ -554,7 +554,7 @@ class System(Shown):
 
         Guarantee
         ---------
-        Each solution that is returned is converged. That there are no others is not promised. See docs/promise.md.
+        Each solution that is returned is converged. Others may exist. See docs/promise.md.
 
         Examples
         --------

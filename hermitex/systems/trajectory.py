@@ -3,7 +3,7 @@
     x    steps held to tolerance/100, on the nodes in force
     x'   steps held to tolerance/10, on other nodes              max over time of |x - x'|/|x| <= tolerance
 
-What the steps leave and what the averages leave is carried along by the flow, which may make it larger: the error of a
+The errors of the steps and of the averages are carried along by the flow, which may enlarge them: the error of a
 trajectory is how far the two are apart. Knows nothing of SymPy.
 """
 
@@ -182,13 +182,13 @@ class _PointFlow:
                           method="start", unknowns=self.unknowns)
 
     def _lost(self, t: float) -> str:
-        """Which rate is no number where the flow starts."""
+        """The rate that is not finite where the flow starts."""
         out = self.states.call("right_hand_sides", self._named(t, self.x0))
         return next((f"the rate of {u} is not finite where the flow starts, at t = {t:g}" for u in self.unknowns
                      if not np.isfinite(out[f"rhs/{u}"]).all()), "")
 
     def _shown(self, found: Trajectory) -> bool:
-        """Whether the averages held along the path on the rules that were used; else they are refined."""
+        """Did the averages hold along the path on the rules that were used? Else they are refined."""
         t = np.asarray(found["t"])
         shown = 33  # states of the path at which averages are examined
         pick = np.unique(np.rint(np.linspace(0, len(t) - 1, shown)).astype(int))
@@ -302,7 +302,7 @@ def many(program: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], t: 
 
 
 def _refused(program: Any, times: np.ndarray, tolerance: float, why: str) -> Trajectory:
-    """What stands for a trajectory at numbers that are none for the formulas."""
+    """The trajectory at numbers for which the formulas have no value: nan."""
     names = [u for u in program.unknowns if u != TIME]
     none = {n: np.full(1, np.nan) for n in (*names, *program.observables)}
     return Trajectory({TIME: times[:1], **none}, float("nan"), False, 0, method=REFUSED, unknowns=tuple(names), reason=why,

@@ -35,7 +35,7 @@ _BY_STEP = ("cosine", "overlap", "norm", "growth")
 
 
 class StepSolution(Solution):
-    """A Solution with arrays `cosine`, `overlap`, `norm` and `growth` whose last axis is the step, beside each step's own numbers.
+    """A Solution with arrays `cosine`, `overlap`, `norm` and `growth` whose last axis is the step, besides each step's own numbers.
 
     `growth` is there for an even target: the factor by which the steps so far multiply a small cosine of the start. If E[z|y] = 0,
     every overlap is 0 without a start.

@@ -152,7 +152,7 @@ class Curve(Cited, Columned, Shown):
         return {k: np.broadcast_to(np.asarray(v), self.alpha.shape).tolist() for k, v in columns.items()}
 
     def _places(self, points: np.ndarray) -> np.ndarray | None:
-        """Where in the axis these points are; None if one of them is none of its points."""
+        """The places of these points on the axis; None if one of them is not on it."""
         near = np.isclose(points[:, None], self.alpha, rtol=1e-12, atol=0)  # the same number, written and read
         return near.argmax(axis=1) if near.any(axis=1).all() else None
 
@@ -226,7 +226,7 @@ class Curve(Cited, Columned, Shown):
         ylabel = axis_of(quantity)
         xlabel = self._abscissa()
         if ax.get_xlabel().startswith(f"${letter(self.axis)} ") and ax.get_xlabel() != xlabel:
-            xlabel = f"${letter(self.axis)}$"  # n/p of one curve, n/d of another: the legend says of which
+            xlabel = f"${letter(self.axis)}$"  # n/p of one curve, n/d of another: the legend names both
         points = None
         if self.simulation is not None and quantity in self.simulation:
             s = self.simulation

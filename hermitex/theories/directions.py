@@ -35,7 +35,7 @@ _s = Symbol("s", real=True)
 
 
 class Seen(NamedTuple):
-    """h, h_1 (one entry for each direction) and E g^2 given kappa, over expectations in z; what the letters in them stand for."""
+    """h, h_1 (one entry for each direction) and E g^2 given kappa, over expectations in z; and the meanings of their letters."""
 
     h: Expr
     h_1: tuple[Expr, ...]
@@ -105,7 +105,7 @@ class DirectedTarget:
 
     @cached_property
     def names(self) -> dict[Symbol, Expr]:
-        """What e1, e2, ... stand for where the axis is written in them."""
+        """The values of e1, e2, ... if the axis is written in them."""
         if self.mixed is not None or not any(v.has(Expectation) for v in self.charged):
             return {}
         norm = sqrt(sum(v**2 for v in self.charged))

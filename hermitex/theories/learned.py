@@ -1,6 +1,6 @@
 r"""F(s) = E_u[mu_0 m + kappa mu_1 zeta + mu_1 psi w],   kappa = gamma s + sqrt(rho) u,   w = sqrt(rho) s - gamma u.
 
-What was learned: given kappa and the target's coordinate w beside it, the readout's output has the mean in the bracket and
+The learned function: given kappa and the target's other coordinate w, the readout's output has the mean in the bracket and
 the variance mu_1^2 (q_1 - psi^2) + mu_2^2 q_2, over everything else in x. Norms of the rows that fluctuate, those of a network
 or of Gaussian rows, add chi d mu_0/dc to the mean. With several directions s = e.z, e = C_1/|C_1|, and
 psi is the one along e. With a vocabulary each term is a sum over the letters, mu_1^T (q_1 - psi psi^T) mu_1 in the variance.
@@ -103,7 +103,7 @@ class OneStepSolution(Solution):
         return Learned(mean, deviation) if shape else Learned(mean.item(), deviation.item())
 
     def plot_learned(self, ax: Axes | None = None, *, z: Numbers | None = None, kappa: Numbers | None = None) -> Axes:
-        """The learned function and its spread as a band, beside the target along z (default: -3 to 3), or along kappa -> axes."""
+        """The learned function and its spread as a band, with the target along z (default: -3 to 3), or along kappa -> axes."""
         line = np.ravel(_line("z", next((v for v in (z, kappa) if v is not None), np.linspace(-3, 3, 61))))
         along = z is not None or kappa is None
         found = self.learned(z=line) if along else self.learned(kappa=line)
@@ -184,7 +184,7 @@ def law(sigma: Activation, letters: int, norms: bool = False) -> System:
     c = family("c", positive=True)
     left = {(j, i): Symbol(f"left{j}_{i}", real=True) for i in each for j in range(i + 1)}
     output = Add(*[chi*nu][:norms], *(mu_0[j]*m[j] + k*mu_1[j]*zeta[j] + mu_1[j]*(tilt[j] + slope[j]*kappa) for j in each))
-    # The variance is known to digits of the mean square: where nothing spreads it is rounding, of which no rule makes digits.
+    # The variance is known to digits of the mean square: if it is 0, only rounding is left, and finer rules do not help.
     spread = (output - F)**2 + Add(*((1 + (i != j))*mu_1[j]*mu_1[i]*v for (j, i), v in left.items()),
                                    *(mu_22[j]*q2[j] for j in each))
     where = {k: shift + width*kappa}

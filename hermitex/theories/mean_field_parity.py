@@ -82,7 +82,7 @@ class MeanFieldParity(Theory):
 
             c* = max psi(v, b)/(|v|^2 + b^2)/(2 prior),  psi = E[y tanh(<v, x> + b + G)].
 
-        For k = 1 there is no threshold, c* = oo. Derived; the full training at finite d and n was not simulated.
+        For k = 1 no threshold exists, c* = oo. Derived; the full training at finite d and n was not simulated.
 
         >>> [round(mean_field_parity(k).threshold(prior=0.5), 10) for k in (2, 3, 4)]
         [0.0576388232, 0.0576388232, 0.0209211272]

@@ -1,4 +1,4 @@
-r"""alpha (1 - R) E[(m - 1)^2/(1 + R (m - 1))] = 1, m = E[z^2|y]: the overlap R of the best spectral estimator, beside that of AMP.
+r"""alpha (1 - R) E[(m - 1)^2/(1 + R (m - 1))] = 1, m = E[z^2|y]: the overlap R of the best spectral estimator, and AMP's.
 
 The estimator is the top eigenvector of D = (1/n) sum_i T(y_i) x_i x_i^T. With s = T(y), psi(l) = l (1/alpha + E[s/(l - s)]) has its
 least value, the edge of the bulk, at l_b; an eigenvalue psi(l) is outside iff E[s (m - 1)/(l - s)] = 1/alpha at an l > l_b, and
@@ -62,7 +62,7 @@ class Spectral(Theory):
 
     @property
     def alpha_c(self) -> float:
-        """Where T* begins to find a direction; with a map of one's own it is higher."""
+        """The alpha from which T* finds a direction; with a map of one's own it is higher."""
         return self.map.alpha_c
 
     def letters(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def _outlier(s: Array, m: Array, p: Array, alpha: float) -> tuple[float, float, 
     def excess(x: float) -> float:
         return float(np.sum(p*s*(m - 1)/(x - s)) - 1/alpha)
 
-    # the largest root: the excess is -1/alpha far out
+    # the largest root: the excess is -1/alpha for large R
     grid = bulk + (abs(bulk) + 1)*np.concatenate([[0.0], np.geomspace(1e-8, 1e4, 240)])
     above = np.flatnonzero(np.array([excess(x) for x in grid]) > 0)
     if not above.size:
@@ -204,7 +204,7 @@ def _outlier(s: Array, m: Array, p: Array, alpha: float) -> tuple[float, float, 
 
 
 def spectral(g: Formula, channel: str | Channel | None = None, *, T: Formula | None = None) -> Spectral:
-    r"""The squared overlap of the spectral estimator with the target's direction, beside AMP's.
+    r"""The squared overlap of the spectral estimator with the target's direction, and AMP's.
 
     D = (1/n) sum_i T(y_i) x_i x_i^T; with T* = 1 - 1/E[z^2|y], alpha (1 - R) E[(m - 1)^2/(1 + R (m - 1))] = 1 [luo2019].
 
@@ -218,7 +218,7 @@ def spectral(g: Formula, channel: str | Channel | None = None, *, T: Formula | N
     -------
     Spectral : ``.solve(alpha=)`` -> squared_overlap (of the direction that is found best; 0 below the threshold), eigenvalue, edge
     of the bulk, and overlaps, of every direction of ``.map.directions``, where there are several; ``.curve(alpha=[...])``,
-    ``.plot()`` with Bayes-AMP beside it, ``.map``, the label map itself. The experiment is
+    ``.plot()`` with Bayes-AMP, ``.map``, the label map itself. The experiment is
     `hermitex.experiments.spectral_experiment.simulate`.
 
     Over several directions the matrix S(y) = 1 - E[z z^T|y]^{-1} takes the place of T*, of d r x d r; where all S(y) commute it

@@ -441,7 +441,7 @@ class OneStepFamily(Theory):
         return {"sigma": self.sigma.name, "target": self.g.name, **{k: v for k, v in fixed.items() if k != "epsilon"}}
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Without a spike there was no gradient step: random features."""
+        """The words "random features" if r = 0, as no gradient step was made; else none."""
         return "random features" if numbers.get("r") == 0 else ""
 
     def at_size_of(self, measured: Curve) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-r"""dw/dt = -eta P grad L on the sphere: a neuron learns g(<beta, x>/sqrt(kappa)) beside a spike, Sigma = 1 + theta mu mu^T.
+r"""dw/dt = -eta P grad L on the sphere: a neuron learns g(<beta, x>/sqrt(kappa)) in data with a spike, Sigma = 1 + theta mu mu^T.
 
 omega = <w, mu> and a = <w, beta> of the unit vector w, rho = <mu, beta>, kappa = 1 + theta rho^2, N^2 = <w, Sigma w> =
 1 + theta omega^2, and c = (a + theta rho omega)/(N sqrt(kappa)) is the correlation of the neuron's field with the target's.
@@ -104,7 +104,7 @@ class SpikedFlow(Theory):
 
     @property
     def system(self) -> Flow:
-        """The flow of its own kind and student, beside a spike along the target."""
+        """The flow of its own kind and student, with a spike along the target."""
         return self.flow()
 
     @property
@@ -218,7 +218,7 @@ class SpikedFlow(Theory):
         return out
 
     def by_equations(self, numbers: dict[str, np.ndarray]) -> Mapping[str, Any]:
-        """theta, where omega starts, and the time: the equations of `system`, beside a spike along the target."""
+        """theta, where omega starts, and the time: the equations of `system`, with a spike along the target."""
         if np.any(numbers["gamma_1"] != 0):
             raise BadInput("spiked-covariance: the equations that are written to a file are those at gamma_1 = 0; of others take "
                            ".flow(partial=True).export(...)")

@@ -184,7 +184,7 @@ class Theory(Cited, Shown):
                  start: Mapping[str, Any] | None = None, tolerance: float = 1e-11, **numbers: Any) -> Solution:
         """The letters at which an error or order parameter is least -> Solution; as `System.minimise`.
 
-        The Solution shows first the best letters, the objective, and whether one of them lies at an end of its bounds
+        The Solution shows first the best letters, the objective, and whether one of them is at an end of its bounds
         (`.at_end`).
 
         >>> from hermitex.theories import glm

@@ -1,7 +1,7 @@
 """g(z) = sum_j g_j(V_j z), the V_j orthogonal to each other: the axes along which a polynomial is short.
 
 A symmetric X commutes with every coefficient of the Hessian exactly if its eigenspaces split g into a sum. Matrices that turn
-with g (contractions of its Hermite tensors) have axes of g among their eigenvectors where it is no sum. All of it is linear
+with g (contractions of its Hermite tensors) have axes of g among their eigenvectors if it is not a sum. All of it is linear
 algebra over the field of the coefficients.
 """
 

@@ -87,7 +87,7 @@ class CoordinateClimb:
         return found
 
     def so_far(self, why: str) -> CoordinateLeap:
-        """What was found, and why it is not all."""
+        """The result, and why it may be incomplete."""
         return CoordinateLeap(None, tuple(self.proofs), (f"coordinate leap: undetermined, {why}",))
 
 

@@ -1,6 +1,6 @@
 """E[f] to double precision, after what rules give over single variables: numbers of directions.
 
-An entry of a direction that is an integral without closed form is exact as it stands; who reads it wants a number. Rules of
+An entry of a direction that is an integral without closed form is exact; a reader wants a number. Rules of
 the Gaussian engine over one variable after the other take kinks away; what is left then is a kernel.
 """
 

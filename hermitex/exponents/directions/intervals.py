@@ -122,7 +122,7 @@ class Rank:
         self.rows: list[tuple[int, list[Interval]]] = []
 
     def add(self, row: list[Interval]) -> bool:
-        """True if the row is certainly independent of those that were kept; it is kept then."""
+        """True if the row is certainly independent of the rows kept so far; then it is kept, too."""
         for at, other in self.rows:
             factor = row[at].over(other[at])
             row = [ZERO if i == at else x.minus(factor.times(y)) for i, (x, y) in enumerate(zip(row, other, strict=True))]

@@ -1,6 +1,6 @@
 """zeta = R.zeta for every R with g(R z) = g(z), R = 1 on U: the tensors that symmetry leaves to E[He_k(P z) | Y, P_U z].
 
-The conditional tensor of a label lies in the symmetric tensors of order k over the complement of U that the stabiliser
+The conditional tensor of a label is in the space of symmetric tensors of order k over the complement of U that the stabiliser
 of U leaves alone, and those of its entries vanish that a hidden part of a coordinate decides (see `hidden`). What that
 space does not charge no label charges. It is found by exact linear algebra over monomials, He_a <-> the slots of a.
 """

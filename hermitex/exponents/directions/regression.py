@@ -70,7 +70,7 @@ class Regression:
         return self._charged(given, k, {b: h for b, h in entries.items() if h != 0}, known)
 
     def _by_invariance(self, left: dict[MultiIndex, Expr], k: int) -> dict[MultiIndex, Expr]:
-        """The entries through those that symmetry leaves free: equal ones then hold the same integral."""
+        """The entries in terms of the ones that symmetry leaves free: equal entries then hold the same integral."""
         space = self.invariant(matrix([], len(self.variables)), k)
         out: dict[MultiIndex, Expr] = {}
         for a, t in zip(space.free, space.basis, strict=True):
@@ -79,9 +79,9 @@ class Regression:
         return {b: h for b, h in out.items() if h != 0} or left
 
     def invariant(self, known: Matrix, k: int) -> TensorSpace:
-        """The tensors over the complement of U that the symmetries of the target leave alone, those that leave U alone.
+        """The tensors over the complement of U that are invariant under the symmetries of the target that fix U.
 
-        C_k^U(u) = eps R.C_k^U(u) for g(R z) = eps g(z), R u = u: it lies in that space for every u.
+        C_k^U(u) = eps R.C_k^U(u) for g(R z) = eps g(z), R u = u: it is in that space for every u.
         """
         def found() -> TensorSpace:
             why = branch_identity((self.g,), self.variables, k) if not known.rows else None
@@ -146,7 +146,7 @@ class Regression:
     # -- from below
     def _shown(self, given: Given, k: int, left: dict[MultiIndex, Expr], upper: Matrix,
                pivots: tuple[int, ...]) -> tuple[int, tuple[Certificate, ...], str]:
-        """How many independent fibres values prove, the proofs, and what stood in the way."""
+        """The number of independent fibres that values prove, the proofs, and the obstacles."""
         found: list[list[Expr]] = []
         proofs: dict[MultiIndex, Certificate] = {}
         why = "its values leave some directions open"
@@ -203,5 +203,5 @@ def coefficient(a: MultiIndex) -> tuple[str, Any]:
 
 
 def place(row: Sequence[Expr]) -> int:
-    """The coordinate along which a row lies."""
+    """The coordinate along which a row points."""
     return next(i for i, x in enumerate(row) if x != 0)

@@ -123,7 +123,7 @@ def _along_axes(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...],
 
 def _apart(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...],
            rows: Matrix) -> tuple[Matrix, tuple[Symbol, ...], tuple[Expr, ...]] | None:
-    """A sum over the forms of its terms that are no polynomials, where it falls into more independent parts.
+    """A sum over the forms of its terms that are not polynomials, if it then splits into more independent parts.
 
     z1*z2 + |z1 - z2| is u^2/2 + (sqrt(2)*|v| - v^2/2) over u = (z1 + z2)/sqrt(2), v = (z1 - z2)/sqrt(2).
     """

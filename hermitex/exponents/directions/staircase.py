@@ -1,6 +1,6 @@
 """U_{t+1} = U_t + span{fibres of C_k^{U_t}(u)}, k = min{k >= 1 : C_k^{U_t} != 0}: the staircase of directions.
 
-Which tensor stands for C is the business of an oracle: E[g He_k(P z) | u] of the regression function for the leap, the
+An oracle decides which tensor C is: E[g He_k(P z) | u] of the regression function for the leap, the
 conditional mean E[He_k(P z) | Y, u] for the generative leap. The leap is the largest order on the way to the relevant
 subspace. Sources: Dandi et al. (2023) for steps of order one; Abbe, Boix-Adsera, Misiakiewicz (2023) for the leap;
 Damian, Lee, Bruna (2025) for the generative one.
@@ -135,7 +135,7 @@ class Climb:
         return Staircase(tuple(self.stages), tuple(self.certificates))
 
     def so_far(self, why: str, more: Sequence[Certificate] = ()) -> Staircase:
-        """What was found, and why it is not all."""
+        """The result, and why it may be incomplete."""
         return Staircase(tuple(self.stages), (*self.certificates, *more), (f"{self.name}: undetermined, {why}",), complete=False)
 
 

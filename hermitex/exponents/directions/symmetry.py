@@ -152,7 +152,7 @@ def _program(g: Expr, variables: Sequence[Symbol]) -> Any:
 
 
 class _Values:
-    """g at a few generic points, to sort out what is no symmetry without algebra."""
+    """g at a few generic points, to reject most candidates for a symmetry without algebra."""
 
     def __init__(self, g: Expr, variables: tuple[Symbol, ...]) -> None:
         self.points = [[((37*k + 29*i + 11) % 83)/31 - 1.3 + i/17 for i in range(len(variables))] for k in range(4)]

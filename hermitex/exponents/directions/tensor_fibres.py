@@ -1,6 +1,6 @@
 """F_b(u) = sum_i c_{b + e_i}(u) w_i: the fibres of a tensor, what they may span and what their values show.
 
-From above: with c_b(u) = sum_l phi_l(u) x_{b,l} every fibre lies in the span of the rows (x_{b + e_i,l})_i. From below:
+From above: with c_b(u) = sum_l phi_l(u) x_{b,l} every fibre is in the span of the rows (x_{b + e_i,l})_i. From below:
 fibres at points where they are proved to be independent.
 """
 
@@ -29,7 +29,7 @@ def fibre_functions(entries: dict[MultiIndex, Expr], q: int, k: int,
 
 
 def difficulty(fibre: list[tuple[MultiIndex, Expr]]) -> tuple[int, int]:
-    """What has a closed form first, what is short first."""
+    """Closed forms first, short formulas first."""
     return sum(h.has(Expectation) for _, h in fibre), sum(h.count_ops() + 5*(h != 0) for _, h in fibre)
 
 

@@ -1,7 +1,7 @@
-"""sign(a)^2 = 1, |a| = a sign(a), max(a, b) = (a + b + |a - b|)/2, ... almost everywhere: the exponents see no more.
+"""sign(a)^2 = 1, |a| = a sign(a), max(a, b) = (a + b + |a - b|)/2, ... almost everywhere, which is enough for the exponents.
 
-Each kink is written over signs s_i of factors whose zeros are a null set, powers are reduced by s_i^2 = 1, and what is
-shorter then, or holds fewer signs, takes the place of what stood there. Values on null sets never matter to a label.
+Each kink is written over signs s_i of factors whose zeros are a null set, powers are reduced by s_i^2 = 1, and a form that is
+shorter then, or holds fewer signs, replaces the original. Values on null sets never matter to a label.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """E[b(z) He_a(z)] = sum over boxes of b prod_i int He_{a_i} phi, in [low, high]: a moment of a bounded function.
 
-The space is cut into boxes; on each the range of b (`ranges`) stands in for b, and where the range is wide the box is cut
-again. Such a moment exists and is found whatever b does at poles, jumps or infinity, and asks for nothing but ranges: so
-this is what is tried where no rule gives an integral. A step b = 1(u > c) of a label is a label map that sees every label.
+The space is cut into boxes; on each the range of b (`ranges`) replaces b, and where the range is wide the box is cut
+again. Such a moment exists and is found for any b at poles, jumps or infinity, and needs only ranges: so
+this is tried where no rule gives an integral. A step b = 1(u > c) of a label is a label map that every label has.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Bounded:
 
         Raises
         ------
-        NoClosedForm : b holds a function of which no range is known, is not bounded, or depends on too many variables.
+        NoClosedForm : b holds a function without a known range, is not bounded, or depends on too many variables.
         """
         if self._cut is None:
             self._cut = self._boxes()
@@ -119,7 +119,7 @@ def _over(boxes: np.ndarray, a: Sequence[int], primitive: Callable[[np.ndarray, 
 
 
 def _weight(boxes: np.ndarray) -> Any:
-    """What a box may add to the moments of order 0 and 2 that stand in for all."""
+    """The largest contribution of a box to the moments of order 0 and 2, which represent all."""
     return sum(_over(boxes, [n if i == j else 0 for j in range(boxes.shape[1])], _variation)
                for i in range(boxes.shape[1]) for n in (0, 2))/boxes.shape[1]
 
@@ -177,7 +177,7 @@ def _enclosed(parts: dict[Expr, Expr], variables: tuple[Symbol, ...]) -> Interva
 
 
 def has_moments(f: Expr, variables: Sequence[Symbol]) -> bool:
-    """Whether f is seen to be a sum of polynomials times bounded functions, which has every moment.
+    """Is f, by its form, a sum of polynomials times bounded functions, which has every moment?
 
     Examples
     --------
@@ -214,7 +214,7 @@ def _root(e: Expr) -> Expr:
 
 
 def _split_softplus(u: Expr) -> Expr:
-    """log(1 + e^v) = v 1(v > 0) + log(1 + e^-|v|), of which the last is bounded."""
+    """log(1 + e^v) = v 1(v > 0) + log(1 + e^-|v|), whose last term is bounded."""
     v = next((a.args[0] for a in sp.Add.make_args(u) if isinstance(a, sp.exp)), None)
     if v is None or u != 1 + sp.exp(v):
         return sp.log(u)

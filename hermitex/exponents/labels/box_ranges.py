@@ -20,7 +20,7 @@ from hermitex.symbolic.precise import evaluate
 
 # relative: two roundings of one operation; a library's function is good to 4 units of the last place, ten times that is allowed
 _ARITHMETIC, _LIBRARY = 4e-16, 1e-14
-# above the underflow 2.2e-308 of normal doubles: it stands in for a product or exponential that is positive but rounds to 0
+# above the underflow 2.2e-308 of normal doubles: it replaces a product or exponential that is positive but rounds to 0
 _LEAST = 1e-300
 
 
@@ -36,7 +36,7 @@ def ranges(u: Expr, boxes: dict[Symbol, Range]) -> Range:
 
     Raises
     ------
-    NoClosedForm : u holds a function of which no range is known.
+    NoClosedForm : u holds a function without a known range.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def _of_power(a: Range, n: Expr) -> Range:
 
 
 def _positive(a: Range) -> Range:
-    """What of a range is not negative: roots and logarithms of real functions have no other arguments."""
+    """The nonnegative part of a range: roots and logarithms of real functions have no other arguments."""
     return Range(np.maximum(a.low, 0), np.maximum(a.high, 0))
 
 
@@ -154,7 +154,7 @@ def _bounded(found: Range, low: float = -1.0, high: float = 1.0) -> Range:
 
 
 def _sine(a: Range) -> Range:
-    """sin: its ends, and +-1 where a crest or a trough lies between them; far out its argument is not known well enough."""
+    """sin: its ends, and +-1 if a crest or a trough is between them; of a large argument too few digits are known."""
     ends = np.sin(a.low), np.sin(a.high)
     slack = _LIBRARY*(1 + np.abs(a.low) + np.abs(a.high))
 

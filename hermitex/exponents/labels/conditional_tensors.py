@@ -40,7 +40,7 @@ from hermitex.symbolic.subspaces import Matrix, complement, is_zero, matrix, ort
 
 
 class Asked(Protocol):
-    """What a block asks of the staircase's oracle that made it."""
+    """Questions of a block to the staircase's oracle that made it."""
 
     given: Family
     variables: tuple[Symbol, ...]
@@ -79,7 +79,7 @@ class ChargedDirections:
 
 
 class TensorBlock:
-    """Label maps whose tensors of order k lie in one space of tensors."""
+    """Label maps whose tensors of order k are in one space of tensors."""
 
     def __init__(self, oracle: Asked, known: Matrix, k: int, members: tuple[Moments, ...] | None,
                  seen: tuple[Expr, ...], twisted: bool) -> None:
@@ -151,7 +151,7 @@ class TensorBlock:
         if found.settled:
             return
         missed = 0
-        # tensors of a label map without an answer after which it is given up, if there are no other maps; chosen by trial
+        # tensors of a label map without an answer before it is given up, if it is the only map; chosen by trial
         most_missed = 3
         for b in self._in_known():
             checkpoint("looking for label maps")
@@ -167,7 +167,7 @@ class TensorBlock:
                 return
 
     def _proofs(self, moments: Moments, inside: list[list[Expr]], name: str) -> list[Certificate] | None:
-        """What is known of each free entry; None as soon as nothing is known of one."""
+        """The evidence for each free entry; None as soon as one has none."""
         proofs = []
         for a in self.space.free:
             proof = self._proof(moments, inside, a, name)
@@ -177,7 +177,7 @@ class TensorBlock:
         return proofs
 
     def _proof(self, moments: Moments, inside: list[list[Expr]], a: Index, name: str) -> Certificate | None:
-        """What is known of the entry a of one tensor of this label map."""
+        """The evidence for the entry a of one tensor of this label map."""
         form = self._form(inside, a)
         if self._killed(form):
             return Certificate.zero(name, self.k, "it changes sign under a flip of the label's")

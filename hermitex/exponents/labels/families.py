@@ -1,8 +1,8 @@
 """E[T(Y) | z] for label maps T, in several variables: what a label reveals, as a family of functions of z.
 
 A label with finitely many values has finitely many maps up to constants: powers of y, or the probabilities of its
-values; what all of them leave at zero is zero. Any other label has the maps tried here, powers and steps; one that charges a
-tensor proves it, all together prove no zero.
+values; a tensor that is zero for all of them is zero. Any other label has the maps tried here, powers and steps; one with a nonzero
+tensor proves that, but all together do not prove a zero.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def label_maps(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Me
 
 
 def _powers_in_space(u: Expr, variables: tuple[Symbol, ...], text: str) -> Iterator[Member]:
-    """The powers of the label of which E[T(Y) He_a] exists: He_a is in every L^q, T(Y) must be in some L^p, p > 1."""
+    """The powers T of the label for which E[T(Y) He_a] exists: He_a is in every L^q, T(Y) must be in some L^p, p > 1."""
     for p in range(1, _POWERS + 1):
         if not in_space(u**p, variables, HOELDER):
             return

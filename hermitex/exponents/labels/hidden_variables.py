@@ -1,6 +1,6 @@
-"""E[He_n(z_i) | v(z_i)] = 0 where a label sees z_i only through v: then E[He_n(z_i) h(rest) | Y, rest] = 0 as well.
+"""E[He_n(z_i) | v(z_i)] = 0 if a label depends on z_i only through v: then E[He_n(z_i) h(rest) | Y, rest] = 0 as well.
 
-sign(z1 z2) sees the sign of z2 only, and |z2| is independent of it: no label tells anything of z2^2 - 1. The parts v are
+sign(z1 z2) depends on the sign of z2 only, and |z2| is independent of it: no label informs about z2^2 - 1. The parts v are
 a sign, a modulus, a step, or any function with preimages that cancel, such as z^2 exp(-z^2) at n = 2.
 """
 
@@ -20,7 +20,7 @@ from hermitex.symbolic.weak import in_heavisides
 
 
 def vanishing_orders(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
-    """{n: why}: the orders 1 <= n <= most with E[He_n(x) | what the label sees of x] = 0, each proved.
+    """{n: why}: the orders 1 <= n <= most with E[He_n(x) | v(x)] = 0, each proved.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def _only_sign(seen: Sequence[Expr], x: Symbol) -> bool:
 
 
 def visible_part(seen: Sequence[Expr], x: Symbol) -> Expr | None:
-    """v(x) with every expression a function of v and of the other variables, or None if there is no single such v.
+    """v(x) with every expression a function of v and of the other variables, or None without a single such v.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def _by_one_variable(v: Expr, x: Symbol, most: int) -> dict[int, str]:
 
 
 def _by_modulus(seen: Sequence[Expr], x: Symbol, most: int) -> dict[int, str]:
-    """Orders that are even: E[He_n(x) | v(|x|), sign of x] = E[He_n(x) | v(|x|)], where the label sees |x| through v only."""
+    """Orders that are even: E[He_n(x) | v(|x|), sign of x] = E[He_n(x) | v(|x|)], if the label depends on |x| through v only."""
     t = Dummy("t", positive=True)
     parts = {visible_part([e.xreplace({x: s*t}) for e in seen], t) for s in (1, -1)}
     v = parts.pop() if len(parts) == 1 else None

@@ -71,7 +71,7 @@ def _over_path(u: Expr, x: Symbol, r: int, k: int) -> Expr | None:
 
 
 def _rewritten(e: Any, x: Symbol, w: Symbol, front: Expr) -> Any:
-    """exp(-x) = w/front and, for front = x^p, log x = (log w + x)/p, wherever they stand; x is gone if u depends on w only."""
+    """exp(-x) = w/front and, for front = x^p, log x = (log w + x)/p, everywhere; x is gone if u depends on w only."""
     if not e.has(x) or e == x:
         return e
     args = [_rewritten(a, x, w, front) for a in e.args]

@@ -1,7 +1,7 @@
-"""The level sets of u(z), symbolically: what of u the label y = u(z) reveals.
+"""The level sets of u(z), symbolically: the part of u that the label y = u(z) reveals.
 
 lambda_k(u) depends on u only through the sigma-algebra of u(z), so an injective outer function may be peeled off:
-lambda_k(F(u)) = lambda_k(u). What remains is classified: constant, discrete, even and injective in |z|, or general.
+lambda_k(F(u)) = lambda_k(u). The rest is classified: constant, discrete, even and injective in |z|, or general.
 """
 
 from __future__ import annotations

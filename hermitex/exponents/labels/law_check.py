@@ -133,7 +133,7 @@ def _at(z: Sequence[Symbol], point: Sequence[float], lead: str) -> str:
 # -- totals ------------------------------------------------------------------------------------------------------------
 def _counted(law: DrawnLaw, point: Sequence[float]) -> tuple[float, float]:
     """(sum over the counts, the size of what was left out)."""
-    counts = 4000  # 0, ..., 3999: a Poisson law of rate 3,000 lies within them; the last ten terms show what does not
+    counts = 4000  # 0, ..., 3999: a Poisson law of rate 3,000 is within them; the last ten terms show a law that is not
     with np.errstate(all="ignore"):
         values = law(np.arange(float(counts)), point)
     if not np.isfinite(values).all():

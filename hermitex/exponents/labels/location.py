@@ -1,7 +1,7 @@
 """P(y|z) = f(y - u(z)): the label is u(z) plus a noise of density f, whatever the noise.
 
 The measures nu_k(dy) = E[He_k(z) P(dy|z)] are those of u convolved with f, so their Fourier transforms are multiplied by
-that of f. Where the zeros of it are nowhere dense nothing is lost: nu_k vanishes iff that of y = u(z) does, and every
+that of f. If its zeros are nowhere dense, nothing is lost: nu_k vanishes iff that of y = u(z) does, and every
 exponent of the label is that of u. It is so for a noise with an exponential moment (its transform is analytic) and for
 (a + b s^2)^(-k), Cauchy's and Student's laws, which are mixtures of Gaussians (their transforms are positive).
 """
@@ -61,7 +61,7 @@ def location(p: Expr, y: Symbol) -> Parted | None:
 
 
 def _centres(p: Expr, y: Symbol) -> list[Expr]:
-    """Candidates for u: y + rest as it stands in p, or a y^2 + b y + c with its vertex."""
+    """Candidates for u: y + rest as in p, or a y^2 + b y + c with its vertex."""
     found = []
     for part in sorted(p.atoms(Add), key=lambda e: e.count_ops()):
         poly = part.as_poly(y) if part.has(y) and part.is_polynomial(y) else None

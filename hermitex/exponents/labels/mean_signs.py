@@ -65,7 +65,7 @@ def _within_time(work: Any) -> Any:
             return work()
     except BudgetExceeded:
         checkpoint("trying a label map")
-    except SystemError:  # an interrupted integrand, as it is told by the library that called it
+    except SystemError:  # an interrupted integrand, as reported by the library that called it
         checkpoint("trying a label map")
     except (HermitexError, ArithmeticError, NotImplementedError, RecursionError, ValueError):
         pass  # no rule for such an integrand
@@ -105,7 +105,7 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
 
 
 def _rotated_terms(term: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, ...]:
-    """The terms of F(l.z) p(z) over an orthonormal basis that begins with l: then F and what is beside it come apart."""
+    """The terms of F(l.z) p(z) over an orthonormal basis that begins with l: then F and the rest separate."""
     curved = [f for f in Mul.make_args(term) if not f.is_polynomial(*variables)]
     if all(len(f.free_symbols & set(variables)) < 2 for f in curved):
         return (term,)
@@ -185,7 +185,7 @@ def by_sign(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str])
 
 
 def _even_terms(f: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
-    """The terms of a sum without those that change sign when some of the variables do."""
+    """The terms of a sum that do not change sign when some of the variables do."""
     terms = Add.make_args(expand(f))
     patterns = [p for p in product((1, -1), repeat=len(variables)) if -1 in p]
     if len(terms)*len(patterns) > 300:

@@ -37,7 +37,7 @@ class Moments:
         self.poly: Any = member.element if member.element is not None else in_field(member.mean, self.variables)
 
     def certificate(self, form: Mapping[Index, Expr], name: str) -> Certificate | None:
-        """What is known of E[T(Y) sum_a p_a He_a]."""
+        """The evidence for E[T(Y) sum_a p_a He_a]."""
         key = tuple(sorted(form.items(), key=lambda entry: entry[0]))
         return self.known.of(key, lambda: self._found(form, name))
 

@@ -188,7 +188,7 @@ def _of_power(f: Pow, t: Symbol) -> int | None:
 
 
 def _undominated(f: Expr) -> list[Expr]:
-    """The arguments of an extremum without those that another one is always beyond."""
+    """The arguments of an extremum that no other one always exceeds."""
     kept: list[Expr] = list(f.args)
     for a in f.args:
         gaps = (expand(b - a) if isinstance(f, Max) else expand(a - b) for b in kept if b != a)
@@ -199,7 +199,7 @@ def _undominated(f: Expr) -> list[Expr]:
 
 def _by_slope(f: Expr, t: Symbol) -> int | None:
     if not _smooth(f):
-        return None  # a jump or a pole is no part of the slope
+        return None  # a jump or a pole is not in the slope
     slope = diff(f, t)
     whole = expand(slope)
     if whole.is_nonnegative or whole.is_nonpositive:

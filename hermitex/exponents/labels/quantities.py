@@ -1,4 +1,4 @@
-"""g = F(w): quantities through which a target sees its variables, or those of them that are hidden."""
+"""g = F(w): quantities w through which a target depends on its variables, or on the hidden ones."""
 
 from __future__ import annotations
 

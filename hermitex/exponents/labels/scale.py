@@ -1,7 +1,7 @@
 """P(y|z) = f(y/S(z))/S(z), S > 0: the label is S(z) times a noise of density f, whatever the noise.
 
 log|y| = log S + log|N|, so the Mellin transforms of the measures nu_k(dy) = E[He_k(z) P(dy|z)] are those of S times that of
-|N|. Where E|N|^e and E|N|^-e are finite for some e > 0 that of |N| is analytic about the imaginary axis, and its zeros there
+|N|. If E|N|^e and E|N|^-e are finite for some e > 0, that of |N| is analytic about the imaginary axis, and its zeros there
 are isolated: nu_k vanishes iff that of y = S(z) does, and every exponent of the label is that of S.
 """
 

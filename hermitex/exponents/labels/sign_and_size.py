@@ -1,6 +1,6 @@
 """u = s h, s = +-1, h > 0 almost everywhere: such a label tells both its sign and its size, and nothing more.
 
-Where a function is zero: an analytic one that is not zero everywhere is so on a null set.
+The zeros of an analytic function that is not zero everywhere are a null set.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _sign_almost_everywhere(h: Expr) -> int:
 
 
 def _by_terms(h: Expr) -> int:
-    """Terms of which none is of the other sign, and one is not zero."""
+    """Terms none of which has the other sign, and one of which is not zero."""
     if not isinstance(h, (Add, Mul)):
         return 0
     sides = [sign_almost_everywhere(a) or (0 if a.is_nonnegative or a.is_nonpositive else None) for a in h.args]

@@ -32,7 +32,7 @@ def polynomial_in_signs(g: Expr, variables: Sequence[Symbol]) -> Expr:
 def without_constants(g: Expr) -> Expr:
     """g where terms that add up to a constant, such as cosh(a)**2 - sinh(a)**2, are that constant.
 
-    Terms are compared that hold the same variable, or the same function of several, with and without those that are
+    Terms with the same variable, or the same function of several, are compared, with and without the terms that are
     polynomials of it.
 
     Examples
@@ -79,7 +79,7 @@ def _quantity(term: Expr) -> Expr | None:
 
 
 def signs_of(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:
-    """The variables of an expression that sees their signs only, at least one of them and not more than six."""
+    """The variables of an expression that depends on their signs only, at least one of them and not more than six."""
     used = [x for x in variables if e.has(x)]
     most_signs = 6  # 2^6 = 64 evaluations and as many coefficients
     if not 0 < len(used) <= most_signs:

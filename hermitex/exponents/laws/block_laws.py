@@ -103,7 +103,7 @@ def _is_square(term: Expr) -> bool:
 
 def _parts(kind: type[Expr], rule: Callable[..., Law], g: Expr, used: list[Symbol], place: dict[Symbol, int],
            drop: Sequence[Index]) -> Law | None:
-    """g a sum or a product of independent blocks, a constant beside the first."""
+    """g a sum or a product of independent blocks, with a constant in the first."""
     if not isinstance(g, kind):
         return None
     constant, rest = g.as_independent(*used, as_Add=kind is Add)

@@ -25,7 +25,7 @@ from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.pieces import breakpoints
 from hermitex.symbols import normals
 
-_PANELS = {1: (140, 280), 2: (8, 12), 3: (2, 4)}  # in each hidden variable: to compare with, and those that count
+_PANELS = {1: (140, 280), 2: (8, 12), 3: (2, 4)}  # in each hidden variable: for comparison, and for the result
 
 
 class ChannelCouplings:
@@ -67,7 +67,7 @@ class ChannelCouplings:
                             for a in self.indices])
 
     def second(self, u: Sequence[float] = ()) -> LabelCouplings:
-        """The couplings of orders one and two at u; the error: the grids in z, that of the labels, and what lies beyond them."""
+        """The couplings of orders one and two at u; the error of the grids in z and in the labels, and of what is beyond."""
         if not self.keys:
             return LabelCouplings({}, 0.0)
 
@@ -129,7 +129,7 @@ class ChannelCouplings:
 
 def _rounding(size: float, *, epsilon: float = 1e-15) -> float:
     """An error e sqrt(B) in each A changes sum A^2/B by that (Cauchy): a small value is what cancellation left."""
-    # epsilon: of E[He_a K(v)] in units of E[|He_a| K(v)]: rounding, and what lies outside the window
+    # epsilon: of E[He_a K(v)] in units of E[|He_a| K(v)]: rounding, and the part outside the window
     return 2*epsilon*np.sqrt(2*size) + 2*epsilon**2
 
 
@@ -150,7 +150,7 @@ def _counted(terms: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[np.n
 def _integrated(terms: Callable[[np.ndarray], np.ndarray], size: int, *, tolerance: float = 1e-12) -> tuple[np.ndarray, float]:
     """(value, error) over the labels y = sinh(pi/2 sinh t): the trapezoid rule in t (double exponential) while it converges.
 
-    Where the integrand bends it does not; then panels are halved about the bends (Gauss-Kronrod), fewer the larger the grids are.
+    If the integrand bends it does not; then panels are halved about the bends (Gauss-Kronrod), fewer the larger the grids are.
     """
     from scipy.integrate import quad_vec
 

@@ -82,7 +82,7 @@ def _turned(g: Expr, variables: Sequence[Symbol], known: Matrix) -> tuple[Expr, 
 
 
 def _summand(g: Expr, used: Sequence[Symbol]) -> Expr | None:
-    """f with level sets of g those of sum f(z_i), f in the first variable; None if g is no such sum."""
+    """f such that g has the level sets of sum f(z_i), f in the first variable; None if g is not such a sum."""
     parts: dict[Symbol, Expr] = dict.fromkeys(used, S.Zero)
     for term in Add.make_args(revealed(g, used)):
         mine = [x for x in used if term.has(x)]
@@ -98,7 +98,7 @@ def _summand(g: Expr, used: Sequence[Symbol]) -> Expr | None:
 def _of_lines(g: Expr, used: list[Symbol]) -> tuple[float, float] | None:
     """y = sum f(z_i), f with two slopes a_0, a_1: y = a_0 X_0 + a_1 X_1 + c, sum z_i = X_0 + X_1 invert to (X_0, X_1).
 
-    Where all the variables have one slope, y = a sum z_i + c: a mass on a line of the plane of (y, u).
+    If all the variables have one slope, y = a sum z_i + c: a mass on a line of the plane of (y, u).
     """
     f = _summand(g, used)
     if f is None:

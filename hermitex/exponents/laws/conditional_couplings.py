@@ -99,7 +99,7 @@ def _over_angles(at: Callable[[Sequence[float]], LabelCouplings], g: Expr, given
 
 def _mixed(g: Expr, law: NamedChannel, steps: tuple[Symbol, list[Piece]], given: Sequence[Symbol],
            of_hidden: tuple[Sequence[Symbol], Sequence[np.ndarray]]) -> LabelCouplings:
-    """g depends on u through the interval in which u lies: the sum over intervals with their masses."""
+    """g depends on u through the interval that holds u: the sum over intervals with their masses."""
     u, sides = steps
     weights: dict[Expr, float] = {}
     for side in sides:

@@ -1,6 +1,6 @@
 """E_u[f(u)], u ~ N(0, 1), of couplings that cost much at each u: a nested double-exponential rule, with what is done kept.
 
-On each side u = exp(t - e^-t): u falls off doubly exponentially towards 0, where logarithms of u stand, and so does the
+On each side u = exp(t - e^-t): u falls off doubly exponentially towards 0, where logarithms of u are singular, and so does the
 weight at the other end; the trapezoidal rule in t is halved, and its nodes are used again. A budget that runs out in the
 next halving leaves the last value, with the last change as its error.
 """
@@ -94,7 +94,7 @@ def _halved(at: Callable[[float], LabelCouplings], level: int, even: bool, last:
     """The trapezoidal rule at the next halving: half of the last one, and the nodes between its own."""
     first_step = 1.3  # five nodes in the range to begin with, as one may take seconds
     step = first_step / 2**level
-    reach = (-3.25, 2.3)  # of t: u from 3e-13, below which there is no mass, to 9
+    reach = (-3.25, 2.3)  # of t: u from 3e-13, below which the mass is negligible, to 9
     t = np.arange(reach[0] + (step if level else 0.0), reach[1], 2 * step if level else step)
     u = np.exp(t - np.exp(-t))
     weight = step * u * (1 + np.exp(-t)) * np.exp(-u * u / 2) / np.sqrt(2 * np.pi) * (2 if even else 1)

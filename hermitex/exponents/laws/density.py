@@ -145,7 +145,7 @@ class Monotone:
             with np.errstate(all="ignore"):
                 step = (self.f(before) - y[moving]) / self.slope(before)
             new = np.where(np.isfinite(step), before - step, before)
-            # Half way to an end that is overshot: where labels run off to infinity there is no way back from it.
+            # Half way to an end that is overshot: if labels run off to infinity, a step beyond it would not return.
             new = np.where(new < self.lo, (before + self.lo) / 2, np.where(new > self.hi, (before + self.hi) / 2, new))
             moved = np.abs(new - before) / np.maximum(np.abs(new), 1e-3 * (self.hi - self.lo))
             x[moving] = new
@@ -277,7 +277,7 @@ def _branches_of(expr: Expr, x: Symbol, lo: float, hi: float) -> tuple[Monotone,
 
 def _critical_points(slope: Callable, bend: Callable, lo: float, hi: float) -> list[float]:
     """Zeros of the slope inside, also where it touches zero at an inflection."""
-    cells = 8192  # 0.002 apart on the window: two turning points that lie nearer are one touching point
+    cells = 8192  # 0.002 apart on the window: two nearer turning points are one touching point
     grid = lo + (hi - lo)*(np.arange(cells) + 1/3)/cells
     size = np.abs(slope(grid))
     low = (size[1:-1] <= size[:-2]) & (size[1:-1] < size[2:])  # where the modulus has a minimum
@@ -287,7 +287,7 @@ def _critical_points(slope: Callable, bend: Callable, lo: float, hi: float) -> l
 
 
 def _rises_or_falls(expr: Expr, x: Symbol) -> bool:
-    """Whether the slope is nowhere zero, as the form of the expression shows: tanh(2*x) + 1, 1/(1 + exp(-x))."""
+    """Is the slope nowhere zero, by the form of the expression: tanh(2*x) + 1, 1/(1 + exp(-x))?"""
     if expr == x:
         return True
     if isinstance(expr, tanh | erf | exp | sinh | atan | asinh | log):
@@ -299,7 +299,7 @@ def _rises_or_falls(expr: Expr, x: Symbol) -> bool:
 
 
 def _turning(slope: Expr, x: Symbol, ends: np.ndarray) -> np.ndarray:
-    """The ends of branches without those at which the slope was zero up to rounding only: 1 - tanh(z)^2 far out."""
+    """The ends of branches without the ones at which the slope was zero by rounding only: 1 - tanh(z)^2 for large z."""
     exact = lambdify(x, slope, modules=[mp.functions(), "mpmath"])
 
     def at(p: float) -> Any:
@@ -366,7 +366,7 @@ def without_guard(expr: Expr, *names: Symbol) -> Callable:
 
 
 def modules_for(expr: Expr) -> list[str]:
-    """What `lambdify` needs: importing scipy.special takes longer than most integrals here."""
+    """The modules for `lambdify`: importing scipy.special takes longer than most integrals here."""
     from sympy.core.function import AppliedUndef, Function
 
     names = {type(node).__name__ for node in expr.atoms(Function) if not isinstance(node, AppliedUndef)}

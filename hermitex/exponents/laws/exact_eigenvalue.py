@@ -1,7 +1,7 @@
 """lambda_max(E[G (x) G]) in closed form, for a label that takes finitely many values with exact moments.
 
 The matrix of F(M) = E[G M G] falls into blocks; a block of one or two rows is solved, of a larger one an eigenvector of
-small rationals is guessed from numbers and verified exactly. What has no closed form is a number of 25 digits.
+small rationals is guessed from numbers and verified exactly. Without a closed form it is a number of 25 digits.
 """
 
 from __future__ import annotations

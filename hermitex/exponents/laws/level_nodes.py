@@ -149,7 +149,7 @@ def square_of_mean(branches: Sequence[Monotone], flat: Sequence[tuple[float, flo
     """(the sum over the branches and plateaus of E[z^2 - 1|y]^2 with its weight, its error)."""
     atoms = sum(moment**2/mass for _, (mass, moment) in merge_atoms([(y, _plateau(a, b)) for y, a, b in flat]) if mass > 0)
     fine, gap = _two_orders(branches, analytic=True) if branches else (0.0, 0.0)
-    settled = 1e-12  # relative: Gauss nodes converge at once where labels of turning points lie apart, else slowly
+    settled = 1e-12  # relative: Gauss nodes converge at once if the labels of turning points are well apart, else slowly
     if gap > settled*fine:
         fine, gap = min((fine, gap), _two_orders(branches, analytic=False), key=lambda found: found[1])
     value = float(atoms + fine)

@@ -19,7 +19,7 @@ from hermitex.kernels.panel_rules import half_template
 from hermitex.symbolic.budget import checkpoint
 
 _DEEP, _SHALLOW, _SMOOTH = 24, {2: 8, 4: 5}, 4  # factors by which panels shrink towards a knot at 0, elsewhere, and towards a hint
-_WIDEST = WINDOW**2  # |E[z_i z_j|y]| is no larger within the window
+_WIDEST = WINDOW**2  # |E[z_i z_j|y]| is at most this within the window
 Couplings = dict[tuple[Index, Index], Any]  # E[E[He_a|Y] E[He_b|Y]], |a| = |b|
 Kernels = Callable[[np.ndarray], Iterable[np.ndarray]]  # w -> the probabilities of the labels given w
 
@@ -39,7 +39,7 @@ class LabelCouplings:
 
 
 def most_precise(found: Sequence[LabelCouplings], *, times: float = 3.0) -> LabelCouplings:
-    """The one with the least error; where another contradicts it, the error is no less than the distance of the two.
+    """The one with the least error; if another contradicts it, the error is at least their distance.
 
     times : of their errors, from where on a distance is a contradiction. An error is an estimate: a rough answer that is as
         far off as it says does not take the digits of a fine one
@@ -89,7 +89,7 @@ def label_couplings(law: Law, *, orders: tuple[int, int] = (23, 18), kernels: Ke
     """E[E[He_a|Y] E[He_b|Y]] = int nu_a nu_b/nu_0 dy + the sum over atoms.
 
     The error: two quadrature orders compared, and how far the measures miss nu_0(R) = 1 and nu_a(R) = E[He_a] = 0, which
-    sees what the densities themselves have lost in their convolutions.
+    shows the errors of the densities' own convolutions.
 
     kernels : the probabilities of finitely many labels, or counts, that are drawn given the label of this law
     """
@@ -99,13 +99,13 @@ def label_couplings(law: Law, *, orders: tuple[int, int] = (23, 18), kernels: Ke
 
 
 def sample_law(law: Law, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and the measures nu_a that stand on them, shape (k, n): the atoms, and the densities times their weights.
+    """Labels and the measures nu_a at them, shape (k, n): the atoms, and the densities times their weights.
 
     Densities that do not count are left out; where labels run over many decades one counts over the range of the label itself.
     """
     points = [np.array([p for p, _ in law.atoms])]
     values = [np.array([v for _, v in law.atoms]).T.reshape(len(law.indices), -1)]
-    negligible = 1e-18  # of a typical density: what lies below has a mass that does not count
+    negligible = 1e-18  # of a typical density: a smaller one has a negligible mass
     wide = 1e6  # labels over more than six decades, whose mass is compared by |y| nu_0, the density of log|y|
     if law.continuous:
         checkpoint("integrating over the labels")
@@ -135,7 +135,7 @@ def _integral(law: Law, order: int, kernels: Kernels | None) -> tuple[Couplings,
 
 
 def _lost(missing: np.ndarray) -> float:
-    """What masses nu_a that are missing in the tails take off a coupling: nu_a^2/nu_0, up to twice where m grows."""
+    """The part of a coupling that is missing with the tails of nu_a: nu_a^2/nu_0, up to twice that where m grows."""
     tabulated = 1e-10  # the mass that tables of laws may lose
     mean = missing/max(missing[0], tabulated)  # less mass than that is what tables lose, not a tail
     return float(np.max(missing*np.where(mean > 2, np.minimum(2*mean, _WIDEST), 1.0)))
@@ -231,7 +231,7 @@ def tensor_of(couplings: Couplings, r: int) -> np.ndarray:
 
 
 def couplings_of(T: np.ndarray) -> Couplings:
-    """The couplings in a tensor of shape (r, r, r, r), without those that are zero but for rounding."""
+    """The couplings in a tensor of shape (r, r, r, r), 0 where they are zero up to rounding."""
     pairs = list(combinations_with_replacement(range(len(T)), 2))
     couplings = {(a, b): round(float(T[a + b]), 15) for a, b in combinations_with_replacement(pairs, 2)}
     return {key: value for key, value in couplings.items() if value != 0}

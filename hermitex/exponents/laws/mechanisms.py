@@ -1,7 +1,7 @@
 """1/alpha_c = lambda_max(E[G_U (x) G_U]) of one stage, G_U(y, u) = E[z z^T - I | y, u] on U^perp: the table of mechanisms.
 
-A stage is asked as a `ThresholdQuestion`: its label in canonical form (`exponents.label`), the variables it is about, and what is
-known. `MECHANISMS` stands in the order in which they are tried; each says what it gives and at what cost, and answers None
+A stage is a `ThresholdQuestion`: its label in canonical form (`exponents.label`), its variables, and the known ones.
+`MECHANISMS` is in the order in which they are tried; each says what it gives and at what cost, and answers None
 where it does not apply. The first that answers is named by the answer (`Threshold.method`).
 Source: Troiani et al. (2024).
 """
@@ -44,7 +44,7 @@ from hermitex.symbolic.subspaces import Matrix, complement, frame, matrix, ortho
 from hermitex.symbolic.terms import connected
 from hermitex.symbols import normal
 
-_NOISES = ("gaussian", "poisson", "multiplicative")  # of which the label is a function of g and of what is drawn besides
+_NOISES = ("gaussian", "poisson", "multiplicative")  # their label is a function of g and of an independent draw
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _loses_something(found: Value, q: ThresholdQuestion) -> None:
 
 # -- the question ------------------------------------------------------------------------------------------------------
 def _question(g: Expr, law: NamedChannel | Channel, variables: tuple[Symbol, ...], known: Matrix) -> ThresholdQuestion:
-    """What is asked: what is known comes off the label, and only the variables that enter it stay."""
+    """The question without the known parts of the label, over the variables that enter the rest."""
     target = (g, law, variables, known)
     inner, hidden, rows = law.p if isinstance(law, Channel) else g, variables, np.eye(len(variables))
     given: tuple[Symbol, ...] = ()
@@ -263,7 +263,7 @@ def _sphere(q: ThresholdQuestion) -> Value | None:
 
 
 def _independent(q: ThresholdQuestion) -> Value | None:
-    """The smaller of the thresholds of two independent labels, of which the first takes two values.
+    """The smaller of the thresholds of two independent labels; the first takes two values.
 
     E[G] = 0 and the blocks are independent: F(M) = F_A(M_A) + F_B(M_B), and M_AB is sent to E[G_A] M_AB E[G_B] = 0.
     """
@@ -331,7 +331,7 @@ def _remaining(couplings: Any, rows: Any, relative: float = 0.0) -> LaterDirecti
 
     relative : the error of the largest eigenvalue, in units of it
     """
-    told_apart = 0.01  # relative error of an eigenvalue above which others may lie within; chosen by trial
+    told_apart = 0.01  # relative error of an eigenvalue that may hide another one; chosen by trial
     if relative > told_apart:
         return None
     spots = list(range(len(rows)))

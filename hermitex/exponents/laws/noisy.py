@@ -49,7 +49,7 @@ def noisy_second(g: Expr, channel: NamedChannel | Channel, variables: Sequence[S
 
     Raises
     ------
-    NoClosedForm : the structure of g is not seen, or the channel is not one that is integrated.
+    NoClosedForm : the structure of g is not recognised, or the channel is not one of the integrated ones.
     """
     fine = 1e-8  # error of a convolution that is not worth a second route
     if isinstance(channel, Channel):
@@ -240,7 +240,7 @@ def _vanishing_scale(channel: Channel, variables: Sequence[Symbol]) -> bool:
 
 
 def density_of(f: Expr, s: Symbol, reach: int = _NEAR) -> Law | None:
-    """The law of a noise, which carries no direction, if what lies beyond 2^reach is below 1e-17; else None."""
+    """The law of a noise, which carries no direction, if its mass beyond 2^reach is below 1e-17; else None."""
     given = array_function(f, s)
 
     def values(y: np.ndarray) -> np.ndarray:
@@ -327,7 +327,7 @@ def _moment(p: Expr, weight: Expr, used: list[Symbol]) -> Expr:
     except NoClosedForm:
         if len(used) > 1:
             raise
-        return mean  # of one variable it has as many digits as are asked for
+        return mean  # of one variable it has all the digits that are needed
 
 
 def _bessel(c: Expr) -> Expr:

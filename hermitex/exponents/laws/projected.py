@@ -1,7 +1,7 @@
-"""E[m_a m_b] >= b_a G^-1 b_b, b_j = E[He_a(z) q_j(Y)], G = E[q_i q_j]: what functions q of the label see of z, from samples.
+"""E[m_a m_b] >= b_a G^-1 b_b, b_j = E[He_a(z) q_j(Y)], G = E[q_i q_j]: a bound by functions q of the label, from samples.
 
 m_a(y) = E[He_a(z)|Y = y]. The q are polynomials on panels of the label, in its rank, so that only the order of the labels counts;
-a panel is halved where that shows more than the scatter of the samples does. Whatever the q, no more is seen than there is: a
+a panel is halved if that gains more than the scatter of the samples. Any q give a lower bound of the information: a
 larger alpha_c, never a smaller one, but for the scatter. Several independent samples tell the scatter of first order, and take
 off the mean of that of second order.
 """
@@ -108,7 +108,7 @@ class _Level:
         return float(np.sum(self.mass[panels]*(self.fit[:, panels] @ slope)**2))*(2/size)**2/12
 
     def between(self, cells: np.ndarray, count: int) -> float:
-        """The trace of what single cells may hide, which stand where m jumps: a jump from one neighbour to the other."""
+        """The trace that single cells may hide, where m jumps: a jump from one neighbour to the other."""
         fit = np.where(self.mass[:, 0] > 0, self.fit[:, :, 0], np.nan).reshape(len(self.fit), -1, count)
         before, after = np.full_like(fit, np.nan), np.full_like(fit, np.nan)
         before[:, :, 1:], after[:, :, :-1] = fit[:, :, :-1], fit[:, :, 1:]

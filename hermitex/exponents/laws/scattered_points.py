@@ -1,11 +1,11 @@
-"""E[G (x) G] of any label from evenly spread points of R^r: some digits where no structure is seen.
+"""E[G (x) G] of any label from evenly spread points of R^r: some digits without any structure.
 
 The last resort. Points of randomly shifted lattices are sorted into cells of the label, on which polynomials are fitted; where
-they show structure the cells are made finer, and the points more. The error holds for what can be seen at all: of a label
-with more detail than there are points nothing is known.
+they show structure the cells are made finer, and the points more. The error holds for features that the points resolve, but not
+for a label with more detail than points.
 
-Where directions are known the label is sampled at each u. One u is averaged over by the rule for one; of several the lattices
-are shifted, each of which gives an average.
+If directions are known, the label is sampled at each u. One u is averaged over by the rule for one; for several the lattices
+are shifted, and each shift gives an average.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Sampled:
         """The couplings at u; the points of different seeds are independent."""
         found: list[LabelCouplings] = []
         plan = plan or Plan()
-        least = 8  # cells in a panel, of which the fits by cubics take four
+        least = 8  # cells in a panel; a fit by a cubic takes four
         enough = 1e-7  # an error at which no more points are taken: seven digits from points are more than is needed
         grown = float(abs(self.forms).sum(axis=0).max(initial=0.0))**2  # an entry of G may be a sum of forms
         try:
@@ -183,7 +183,7 @@ class Sampled:
         except BudgetExceeded:
             if not found:
                 raise
-        return most_precise(found[-2:], times=1.0)  # each pass sees more than those before, whatever these claim
+        return most_precise(found[-2:], times=1.0)  # each pass resolves more than the earlier ones, whatever errors these claim
 
     @property
     def duals(self) -> np.ndarray:

@@ -32,7 +32,7 @@ class LaterDirections(NamedTuple):
     error: mpf = mpf(0)
 
     def over(self, rows: Any) -> LaterDirections:
-        """The same over other variables, of which the coordinates here are `rows`."""
+        """The same over other variables, in which the coordinates here are `rows`."""
         import numpy as np
 
         return self._replace(first=np.asarray(self.first) @ rows, rows=np.asarray(self.rows) @ rows)

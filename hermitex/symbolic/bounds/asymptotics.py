@@ -145,7 +145,7 @@ class _Expander:
         return found if isinstance(u, (sp.loggamma, LogFactorial)) else exponential(found)
 
     def _constant_floor(self, u: Expr, arg: Series) -> Series:
-        """floor near a finite limit: that of the limit, or of just beside it."""
+        """floor near a finite limit: floor of the limit, or of a number next to it."""
         limit, rest = limit_of(arg)
         if limit.is_integer and rest.terms:
             below = leading_sign(rest) < 0

@@ -114,7 +114,7 @@ def real_almost_everywhere(e: Expr) -> bool:
 def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -> list[Expr]:
     """What must not vanish for expr to be bounded on bounded sets (rough: to be analytic, switches apart).
 
-    0 stands for a function of which nothing is known.
+    0 means an unknown function.
     """
     tame = (sp.exp, sp.sin, sp.cos, sp.tanh, sp.erf, sp.erfc, sp.atan, sp.sinh, sp.cosh, sp.asinh, sp.Abs, sp.sign,
             sp.Heaviside, sp.Max, sp.Min, sp.floor, sp.ceiling, sp.sech, sp.Piecewise, ExprCondPair)
@@ -122,7 +122,7 @@ def dangers(expr: Expr, variables: tuple[Symbol, ...], *, rough: bool = False) -
     walk = sp.preorder_traversal(expr)
     for f in walk:
         if not rough and isinstance(f, _BOUNDED) and real_almost_everywhere(f.args[0]):
-            walk.skip()  # whatever stands inside
+            walk.skip()  # whatever is inside
             continue
         if not (isinstance(f, Expr) and f.args and f.free_symbols.intersection(variables)):
             continue
@@ -144,7 +144,7 @@ _OPEN = {sp.erf: (-1, 1), sp.tanh: (-1, 1), sp.erfc: (0, 2), sp.exp: (0, sp.oo)}
 
 
 def positive_everywhere(u: Expr) -> bool:
-    """Is u > 0 certain for all real values of what stands in it? Of 1 - erf(z) it is, however small that is.
+    """Is u > 0 certain for all real values of its letters? It is for 1 - erf(z), which may be very small.
 
     >>> from sympy import erfc, log
     >>> from hermitex.symbols import z
@@ -275,7 +275,7 @@ Parts = list[dict[Symbol, Expr]]  # a sum of products of one function for each v
 
 
 def _apart(expr: Expr, variables: tuple[Symbol, ...], p: Expr) -> bool:
-    """Is |expr| below a sum of products of functions of one variable, of each of which the average is proved to exist?"""
+    """Is |expr| below a sum of products of functions of one variable, each with an average that is proved to exist?"""
     found = _separated(expr, variables)
     if found is None or p != 1 or found == [{}]:
         return found == [{}]

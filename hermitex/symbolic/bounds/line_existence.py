@@ -1,9 +1,9 @@
 """E|f|^p = E_u E_v|f|^p (Tonelli): infinite over several variables where it is infinite along a set of lines.
 
 Two families of lines fill the space: those parallel to an axis, v free and the others fixed, and the rays t u from the
-origin, |u| = 1, with the weight t^(n-1) of polar coordinates. What is decided on a line by `integrability` holds on its
-neighbours unless the numbers of the line are special; those here have large prime denominators, and two lines are asked.
-Where exponentials of quadratic forms z.H.z/2 stand in f, the lines follow their steepest direction: rays near to it where
+origin, |u| = 1, with the weight t^(n-1) of polar coordinates. The decision of `integrability` on a line holds on its
+neighbours unless the numbers of the line are special; ours have large prime denominators, and two lines are tried.
+If f holds exponentials of quadratic forms z.H.z/2, the lines follow their steepest direction: rays near to it where
 the largest eigenvalue of H is above 1, and parallels to it where it is 1: E|sinh(z1 z2)| is infinite along z1 = z2 + c only.
 """
 
@@ -119,7 +119,7 @@ def _unit(place: list[Expr]) -> list[Expr]:
 
 
 def _seen_from_pole(unit: list[float], prime: int) -> list[Expr]:
-    """The reverse of `_unit`, near to it: a direction and its opposite are one line, of which the lower one is taken."""
+    """The reverse of `_unit`, near to it: a direction and its opposite are one line, and the lower one is taken."""
     sign = -1 if unit[-1] > 0 else 1
     return [Rational(round(sign*u/(1 + abs(unit[-1]))*prime) + 1, prime) for u in unit[:-1]]
 
@@ -132,7 +132,7 @@ def _parallel(variables: tuple[Symbol, ...], d: Matrix, prime: int, t: Symbol) -
 
 
 def _forms(expr: Expr, variables: tuple[Symbol, ...]) -> list[Matrix]:
-    """The rational matrices H of the exponentials exp(z.H.z/2 + linear) that stand as factors in the terms of expr."""
+    """The rational matrices H of the exponentials exp(z.H.z/2 + linear) that are factors in the terms of expr."""
     found: dict[Matrix, None] = {}
     if not expr.has(sp.exp, sp.sinh, sp.cosh) or operations(expr) > EXPANDED:
         return []

@@ -188,7 +188,7 @@ class MajorantRules:
         return c + dc, a + da, b + db
 
     def _written_out(self, term: Expr) -> tuple[Expr, ...]:
-        """A term multiplied out; nothing of one that is negative as a whole: bounded one by one its parts would grow."""
+        """A term multiplied out; none for a term that is negative as a whole, as bounds of its parts, one by one, would grow."""
         parts = sp.Add.make_args(sp.expand(term))
         whole = len(parts) > 1 and term.is_nonpositive and not term.is_polynomial(*self.symbols)
         return () if whole else parts
@@ -300,7 +300,7 @@ class MajorantRules:
         if not isinstance(u, sp.Add):
             return self.lower(u)
         if all(arg.is_nonnegative for arg in u.args):
-            found = self._lowers(u.args)  # exp(10^6 (t - 2)) is none to count on, beside 1
+            found = self._lowers(u.args)  # exp(10^6 (t - 2)) is not counted on, next to 1
             return max([t for t in found if t.C * 2**FARTHEST > 1] or found, key=lambda t: (t.b, t.a, t.n, t.C))
         if not self.monotone:
             raise Unbounded

@@ -16,7 +16,7 @@ class Unbounded(Exception):
 
 _SLACK = Fraction(1, 2**50)
 _LEAST, _MOST = Fraction(-4000), Fraction(10**6)  # of the exponent of exp
-FARTHEST = 8000  # binary digits beside the point: more are no use to a bound
+FARTHEST = 8000  # binary digits on either side of the point: more do not help a bound
 
 
 def above(value: Expr) -> Fraction:
@@ -39,7 +39,7 @@ def _outwards(value: Expr, direction: int) -> Fraction:
     if not number.is_Float or not number.is_finite:
         raise Unbounded
     sign, digits = (-1 if number < 0 else 1), number._mpf_[2] + number._mpf_[3]
-    if abs(digits) > 2*FARTHEST:  # exp(-10^8), of which the exact number has a hundred million digits
+    if abs(digits) > 2*FARTHEST:  # the exact number of exp(-10^8) has a hundred million digits
         if digits < 0 or sign != direction:
             return ZERO if digits < 0 and sign != direction else sign * Fraction(2) ** (FARTHEST if digits > 0 else -FARTHEST)
         if digits > 2*_MOST:
@@ -64,7 +64,7 @@ def shortened(value: Fraction, direction: int) -> Fraction:
 
 
 def exp_above(x: Fraction) -> Fraction:
-    """A rational >= exp(x). Below exp(-4000) one bound serves all: millions of digits are no use to it.
+    """A rational >= exp(x). Below exp(-4000) one bound serves all: millions of digits would not help.
 
     Raises Unbounded where it would have a million digits before the point.
     """

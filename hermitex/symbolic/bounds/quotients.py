@@ -73,7 +73,7 @@ def _under(a: tuple[Any, ...], below: Sequence[tuple[list[tuple[int, ...]], Any]
         return not below
     rows = [[Rational(e[k]) for _, e in points] for k, b in enumerate(a) if b]
     rows += [[Rational(int(i == j)) for i, _ in points] for j in range(len(below))]
-    right = [*(b for b in a if b), *(q for _, q in below)]  # a right side 0 is no row: linprog does not keep to it
+    right = [*(b for b in a if b), *(q for _, q in below)]  # a right side 0 is not a row: linprog does not keep to it
     try:  # an equality is two inequalities
         _, found = linprog([0]*len(points), [*rows, *([-w for w in row] for row in rows)], [*right, *(-v for v in right)])
     except (InfeasibleLPError, UnboundedLPError):

@@ -26,7 +26,7 @@ _KEPT = ContextVar("kept", default=6)
 
 @contextmanager
 def keeping(terms: int) -> Iterator[None]:
-    """Expansions keep so many terms inside; what is left out stands in their error."""
+    """Expansions keep so many terms inside; their error covers the others."""
     before = _KEPT.set(terms)
     try:
         yield
@@ -35,7 +35,7 @@ def keeping(terms: int) -> Iterator[None]:
 
 
 class IncomparableScales(Exception):
-    """The exact comparison that the answer hangs on could not be made."""
+    """The exact comparison that decides the answer could not be made."""
 
 
 class Scale(NamedTuple):
@@ -167,7 +167,7 @@ def scaled(a: Series, factor: Expr) -> Series:
 def add(*parts: Series) -> Series:
     """The sum: like scales are added, exact zeros dropped, and what drowns in the error with them.
 
-    A coefficient that may be zero bounds what it stands before.
+    A coefficient that may be zero bounds its term.
     """
     total: dict[Scale, Expr] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""u((lo, hi)) lies in [low, high]: a cheap enclosure of a function over an interval, by rational interval arithmetic.
+"""u((lo, hi)) is within [low, high]: a cheap enclosure of a function over an interval, by rational interval arithmetic.
 
 It only bounds how many periods or integers have to be looked at, so it may be wide; it is never too narrow.
 """

@@ -112,7 +112,7 @@ def ordered(points: Iterable[Expr]) -> tuple[Expr, ...]:
 
 
 def inside(points: Iterable[Expr], lo: Expr, hi: Expr) -> tuple[Expr, ...]:
-    """Those of the points that lie strictly between lo and hi, in increasing order."""
+    """The points strictly between lo and hi, in increasing order."""
     return ordered(p for p in points if compare(p, lo) > 0 and compare(p, hi) < 0)
 
 
@@ -131,7 +131,7 @@ def _simple(point: Expr, lo: Expr, hi: Expr) -> Expr:
         return point
     for digits in (3, 8, 20, 50, 120, 500):
         near = point.evalf(digits)
-        if not near.is_finite:  # a quantile so far out that its probability rounds to 1
+        if not near.is_finite:  # a quantile whose probability rounds to 1
             continue
         near = Rational(str(near))
         if compare(lo, near) < 0 < compare(hi, near):

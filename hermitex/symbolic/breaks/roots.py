@@ -24,7 +24,7 @@ from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.formula_size import DECIDED, EXPANDED, MANY, operations
 from hermitex.symbolic.gaussian import Expectation
 
-_DEPTH = 14  # functions inside one another: beyond, there is no answer in seconds
+_DEPTH = 14  # functions inside one another: beyond, an answer takes more than seconds
 
 
 class OpenInterval(NamedTuple):
@@ -79,7 +79,7 @@ def real_roots(expr: Expr, x: Symbol, lo: Expr = -oo, hi: Expr = oo) -> tuple[Ex
 
 @cache
 def _variable(name: str) -> Symbol:
-    """One real symbol to a name, so that the zeros of a sum are known when they are asked for again."""
+    """One real symbol to a name, so that the zeros of a sum are found in the cache."""
     return Dummy(name, real=True)
 
 
@@ -286,7 +286,7 @@ def _zeros_of_difference(h: Expr, v: Expr, where: Where) -> list[Expr]:
 
 # -- Rolle ------------------------------------------------------------------------------------------------------------
 def _by_monotonicity(f: Expr, where: Where) -> list[Expr]:
-    """Between consecutive points of {f' = 0} and singularities f is monotone: no root, or one that must be named."""
+    """Between consecutive points of {f' = 0} and singularities f is monotone: no root, or one, which must be named."""
     x, w = where.x, where.window
     if operations(f) > DECIDED or where.depth > _DEPTH - 4:
         raise no_roots(f, x, "no rule isolates x")
@@ -337,7 +337,7 @@ def singularities(f: Expr, x: Symbol, window: tuple[Expr, Expr]) -> list[Expr]:
 
 
 def _singularities(f: Expr, where: Where, seen: set[Expr]) -> list[Expr]:
-    """Those of what has not been seen: a part may stand in many places."""
+    """The rough points of parts that have not been seen: a part may occur in many places."""
     checkpoint("finding singularities")
     if f in seen or where.x not in f.free_symbols or f.is_Symbol:
         return []
@@ -352,7 +352,7 @@ def _singularities(f: Expr, where: Where, seen: set[Expr]) -> list[Expr]:
 def _of_node(node: Expectation, where: Where) -> list[Expr]:
     """E[f(v, x)] over v ~ N is analytic in x off the points where two rough points of f, as functions of v, cross.
 
-    A rough point is v = -b(x)/a where a v + b(x) stands in a switch, a fractional or negative power, or a logarithm.
+    A rough point is v = -b(x)/a with a v + b(x) in a switch, a fractional or negative power, or a logarithm.
     """
     x = where.x
     body, variables = node.open()

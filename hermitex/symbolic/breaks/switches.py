@@ -77,7 +77,7 @@ def relations(condition: Basic) -> list[Relational]:
 
 
 def vanishing_where_singular(f: Expr, x: Symbol) -> Expr | None:
-    """What vanishes where the head of the switch-free f(x) is not analytic; None if it is analytic on the whole line.
+    """An expression that vanishes where the head of the switch-free f(x) is not analytic; None if it is analytic everywhere.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def vanishing_where_singular(f: Expr, x: Symbol) -> Expr | None:
 
 
 def rough_arguments(body: Expr) -> list[Expr]:
-    """What vanishes where an expression with switches is not analytic."""
+    """Expressions that vanish where an expression with switches is not analytic."""
     rough = list(switch_arguments(body))
     rough += [p.base for p in body.atoms(Pow) if not (p.exp.is_Integer and p.exp.is_nonnegative)]
     rough += [rule(g.args[0]) for kind, rule in SINGULAR.items() for g in body.atoms(kind)]
@@ -127,7 +127,7 @@ def margin(condition: Boolean) -> Expr:
 
 
 def ranked(nest: Expr) -> list[Expr]:
-    """What stands in Max and Min of Max and Min, in order."""
+    """The arguments of Max and Min of Max and Min, in order."""
     return sorted({u for a in nest.args for u in (ranked(a) if isinstance(a, Max | Min) else [a])}, key=str)
 
 

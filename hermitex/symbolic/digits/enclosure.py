@@ -165,7 +165,7 @@ class _Enclosing:
         return ball_constant(self.with_numbers(expr))
 
     def with_numbers(self, expr: Expr) -> Expr:
-        """The expression with each of its outermost averages as a number of which a ball is known."""
+        """The expression with each of its outermost averages as a number with a known ball."""
         from hermitex.numbers.program import BallNumber
 
         if isinstance(expr, Expectation):

@@ -18,7 +18,7 @@ from hermitex.symbolic.budget import checkpoint
 _PRIMES = 2**14  # up to which factors are looked for
 _LARGE = 3000  # operations beyond which nothing is expanded
 _POWER = 300  # of a sum: higher ones are not multiplied out
-_ROUNDS = 6  # of putting in powers of roots that stand in one another; chosen by trial
+_ROUNDS = 6  # of substituting powers of nested roots; chosen by trial
 
 
 def is_identically_zero(expr: Expr) -> bool:
@@ -87,7 +87,7 @@ def _split(expr: Expr) -> Expr:
 def _polynomial_is_zero(expr: Expr) -> bool:
     """expr over a common denominator, its numerator reduced modulo r^q = p for every root r = p^(1/q).
 
-    The polynomials are sparse: in exp(-0.6797**2/2) the generator exp(1/200000000) stands to the power 46199209.
+    The polynomials are sparse: in exp(-0.6797**2/2) the generator exp(1/200000000) has the power 46199209.
     """
     table = _Generators(expr)
     try:
@@ -184,7 +184,7 @@ class _Generators:
 
 def _algebraic_is_zero(expr: Expr) -> bool:
     """Nested radicals: the minimal polynomial, where it is small enough to be found at once."""
-    # The functions are asked alone: of a sum SymPy would find the digits first, of 1 - erf(70000) ten million of them.
+    # Only single functions are tried: for a sum SymPy would compute digits first, ten million for 1 - erf(70000).
     if sp.count_ops(expr) > 40 or not all(f.is_algebraic for f in expr.atoms(sp.Function)) or not expr.is_algebraic:
         return False
     v = Dummy("v")

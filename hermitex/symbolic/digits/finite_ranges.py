@@ -11,10 +11,10 @@ from hermitex.symbolic.gaussian import Bound, Expectation, bind
 
 
 def as_averages(expr: Expr, *, letters: bool = False, around: frozenset[Symbol] = frozenset()) -> Expr:
-    """`expr` with each definite integral of numbers as an average; one that converges only conditionally does not exist.
+    """`expr` with each definite integral of numbers as an average; an integral that converges only conditionally does not exist.
 
-    letters : integrals between numbers, too, of functions in which other letters stand
-    around : the variables of the averages in which it stands: they count as numbers
+    letters : integrals between numbers, too, of functions with other letters
+    around : the variables of the averages around it: they count as numbers
 
     Examples
     --------

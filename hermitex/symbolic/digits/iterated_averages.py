@@ -1,6 +1,6 @@
 """E over several variables as E over one of E over the others, inner closed forms put in where they are found.
 
-A countable law stands outside of the averages: E_z Sum_n p_n g(n, z) = Sum_n p_n E_z g(n, z).
+A countable law goes outside of the averages: E_z Sum_n p_n g(n, z) = Sum_n p_n E_z g(n, z).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def whitened(node: Expectation) -> tuple[Expr, tuple[Symbol, ...]]:
     body = factorwise(body)
     if node.independent:
         return body, variables
-    # The most difficult variable stands for itself, so that the others can be integrated in closed form.
+    # The most difficult variable is not mixed with others, so that these can be integrated in closed form.
     order = sorted(range(len(variables)), key=lambda i: _difficulty(body, variables[i]), reverse=True)
     lower, ordered = cholesky(node.covariance.extract(order, order)), [variables[i] for i in order]
     swap = {v: sum((lower[i, j] * ordered[j] for j in range(i + 1)), sp.Integer(0)) for i, v in enumerate(ordered)}
@@ -72,7 +72,7 @@ def _integrated(node: Expr) -> Expr:
 
 # -- sums over countable laws ------------------------------------------------------------------------------------------
 def sums_outside(expr: Expr) -> Expr:
-    """`expr` with its sums over countable laws before the averages around them; one that is not linear there stays within."""
+    """`expr` with its sums over countable laws before the averages around them; a sum that does not enter linearly stays inside."""
     def moved(node: Expectation) -> Expr:
         body, variables = node.open()
         return Add(*(_outside(node, term, variables) for term in Add.make_args(body)))

@@ -34,7 +34,7 @@ def cancelled(value: Expr, letter: Symbol) -> Expr:
     found = value.xreplace({letter: w})
     found = found.xreplace({p: _root(p, w) for p in found.atoms(Pow) if p.exp.is_Rational and p.exp.q == 2 and p.base.has(w)})
     light, held = hold_made(found, Abs)
-    terms: dict[Expr, Expr] = {}  # what stands beside a rational function of the letter -> the rational function
+    terms: dict[Expr, Expr] = {}  # the other factors -> the rational function of the letter
     for term in Add.make_args(light):
         beside, rational = _split(term, set(held))
         terms[beside] = terms.get(beside, 0) + rational
@@ -57,6 +57,6 @@ def _expanded(radicand: Expr) -> Expr:
 
 
 def _split(term: Expr, held: set[Expr]) -> tuple[Expr, Expr]:
-    """A product as (functions and roots, of which the latter are held, and a rational function)."""
+    """A product as (functions and roots, where roots are kept as they are, and a rational function)."""
     rational = [f for f in Mul.make_args(term) if f.is_rational_function() and not f.free_symbols & held]
     return Mul(*(f for f in Mul.make_args(term) if f not in rational)), Mul(*rational)

@@ -219,7 +219,7 @@ def _standard_base(lo: Expr, hi: Expr, lines: list[tuple[Expr, Expr]], tails: bo
 
 
 def _mass(lo: Expr, hi: Expr, tails: bool) -> list[tuple[Expr, Expr]]:
-    """Phi(hi) - Phi(lo); as tails (erfc) where a large factor stands before it, so that nothing cancels."""
+    """Phi(hi) - Phi(lo); as tails (erfc) if it has a large factor, so that nothing cancels."""
     half = S.Half
     if lo == -oo or hi == oo:
         end = hi if lo == -oo else -lo

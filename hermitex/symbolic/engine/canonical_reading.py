@@ -1,7 +1,7 @@
 """f(x) = sum_j p_j(x) exp(a_j x^2 + b_j x + c_j) prod_i erf(alpha_ij x + beta_ij): the canonical form of an integrand.
 
-sin, cos, sinh, cosh become exponentials, erfc becomes 1 - erf. What has this form (and no switch) has Gaussian
-moments by the recursions of `canonical`; what has not is refused with the factor that is in the way.
+sin, cos, sinh, cosh become exponentials, erfc becomes 1 - erf. An integrand of this form (without a switch) has Gaussian
+moments by the recursions of `canonical`; another one is refused with the factor that is in the way.
 """
 
 from __future__ import annotations

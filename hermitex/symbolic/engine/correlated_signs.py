@@ -73,7 +73,7 @@ def moments_of_signs(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> 
     rows = Matrix(list(forms))
     moment = _SignMoments((rows*cov*rows.T).applyfunc(tidy))
     values, rest = [], []
-    degree = 8  # of the polynomial beside them
+    degree = 8  # of the polynomial that multiplies them
     for powers, c in terms:
         own, odd = powers[:len(letters)], frozenset(p for p, n in zip(places, powers[len(letters):], strict=True) if n % 2)
         if any(depends(c, v) for v in variables) or sum(own) > degree or len(odd) > MOST:

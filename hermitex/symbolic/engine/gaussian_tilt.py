@@ -1,6 +1,6 @@
 """E[exp(-x.A.x/2 + b.x + c) f(x)] = exp(c + b.K.b/2)/sqrt(det(1 + C A)) E[f(K b + y)], y ~ N(0, K), K = (1 + C A)^(-1) C.
 
-A product of Gaussian exponentials only changes the law of what stands beside it: completing the square. K is written without the
+A product of Gaussian exponentials only changes the law of the other factors: completing the square. K is written without the
 inverse of C, K = C - C_T (1 + A_TT C_TT)^(-1) A_TT C_T^T over the variables T that the exponent holds; so it is there for a
 singular C too. A = 0 is the shift E[exp(b.x) f(x)] = exp(b.C.b/2) E[f(C b + x)]. Products of waves are sums of them, each of one
 linear form.
@@ -21,7 +21,7 @@ from hermitex.symbolic.engine.rational_tidying import depends, tidy
 def tilted(body: Expr, variables: tuple[Symbol, ...], cov: Any, inner: Callable[..., Answer]) -> Answer | None:
     """The expectation of a product with linear or quadratic exponentials, by `inner` (body, variables, covariance) of the rest.
 
-    None where there is no such exponential, the new law is not proved to exist, or the rest has no closed form.
+    None without such an exponential, or if the new law is not proved to exist, or the rest has no closed form.
     """
     exponents = [f.args[0] for f in Mul.make_args(body) if isinstance(f, exp)]
     mine = [e for e in exponents if any(depends(e, v) for v in variables)]

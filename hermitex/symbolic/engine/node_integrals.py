@@ -1,6 +1,6 @@
 """E[f(z)] of one node: its exact part, and the terms that have none; what holds inner nodes is joined with them.
 
-The symbols are prepared first: real where nothing is said, squares where a root was taken, both signs of a correlation.
+The symbols are prepared first: real by default, squares where a root was taken, both signs of a correlation.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ def answer(node: Expectation) -> Answer:
 
 
 def may_cancel(node: Expectation) -> bool:
-    """Are there averages inside of which it is not known that they do not cancel what diverges?"""
+    """Are there averages inside that may cancel a divergence?"""
     return any(a.has(Expectation) for a in node.args) and exists(node) is not False
 
 
 def joined(node: Expectation) -> Expr | None:
     """E_x[a(x) E_y f(x, y)] = E_xy[a f]: inner nodes that see the outer variables, under one node with them.
 
-    None where there is no such node, or one that does not stand as a factor.
+    None without such a node, or if one of them is not a factor.
     """
     body, variables = node.open()
     if not any(n.free_symbols & set(variables) for n in body.atoms(Expectation)):
@@ -127,7 +127,7 @@ def _degenerate(node: Expectation) -> list[tuple[Symbol, Expr]]:
 
 
 def _lost_value(value: Expr, node: Expectation, place: tuple[Symbol, Expr]) -> Expr | None:
-    """The average at a place where its formula has no value; None where it has one, or where there is no closed form."""
+    """The average at a place where its formula has no value; None if it has one, or if no closed form is found."""
     there = at_numbers(value, dict([place]))
     if not there.has(S.NaN, S.ComplexInfinity, AccumBounds):
         return None
@@ -140,7 +140,7 @@ def _lost_value(value: Expr, node: Expectation, place: tuple[Symbol, Expr]) -> E
 
 
 def _over_prepared_symbols(node: Expectation) -> Answer:
-    """The node's value over prepared symbols: real where nothing is said, squares where a root was taken."""
+    """The node's value over prepared symbols: real by default, squares where a root was taken."""
     # The same symbols for every node, so that SymPy's caches know them; nothing inside this call opens a node.
     variables = tuple(_variable(b.name, i) for i, b in enumerate(node.bound))
     body = node.body.xreplace(dict(zip(node.bound, variables, strict=True)))
@@ -199,7 +199,7 @@ def _closed(found: Answer, node: Expectation, variables: tuple[Symbol, ...]) -> 
 
 
 def _plain(text: str) -> str:
-    """The user's names for the symbols that stood in for them."""
+    """The user's names in place of the prepared symbols."""
     return re.sub(r"\b_(?=[A-Za-z])", "", text)
 
 
@@ -210,7 +210,7 @@ def _variable(name: str, position: int) -> Symbol:
 
 @lru_cache(maxsize=1024)
 def _stands_for(e: Expr, positive: bool | None) -> Symbol:
-    """One letter for a symbol or a node, in whatever average it stands: what was found of one is known in the next."""
+    """One letter for a symbol or a node in all averages, so that the caches of one average serve the next."""
     return Dummy(e.name if isinstance(e, Symbol) else "E", positive=positive, real=True)
 
 

@@ -106,7 +106,7 @@ def expectation(body: Expr, x: Symbol) -> Answer:
 
 
 def summed(terms: Sequence[Expr], one: Callable[[Expr], Answer], variables: tuple[Symbol, ...], cov: Any = None) -> Answer:
-    """The sum of the averages of terms; those of which several may not exist alone are kept together, as they may cancel.
+    """The sum of the averages of terms; terms that may not exist alone are kept together, as they may cancel.
 
     Raises
     ------

@@ -96,7 +96,7 @@ def integrate_powers(body: Expr, x: Symbol, span: tuple[Expr, Expr]) -> Expr | N
 
 
 def _branch_points(body: Expr, x: Symbol) -> set[Expr]:
-    """The zeros of what stands under a logarithm or a power that is not an integer."""
+    """The zeros of the arguments of logarithms and of powers that are not integers."""
     found: set[Expr] = set()
     for e in body.atoms(log, Pow):
         u = e.args[0]

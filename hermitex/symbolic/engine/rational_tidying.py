@@ -100,7 +100,7 @@ def _tidied(e: Expr, relations: tuple[tuple[Expr, Expr], ...]) -> Expr:
 
 
 def hold_made(e: Expr, *also: type[Expr]) -> tuple[Expr, dict[Expr, Expr]]:
-    """`e` with letters for error functions and roots of sums, tidied when they were made, and what the letters stand for."""
+    """`e` with letters for error functions and roots of sums, tidied when they were made, and the meanings of the letters."""
     found: dict[Expr, Expr] = {s: s for s in e.atoms(*_MADE, *also)}
     found |= {p: p.base ** Rational(1, p.exp.q) for p in e.atoms(Pow) if p.base.is_Add and p.exp.is_Rational and p.exp.q > 1}
     swap = {s: _letter(unit) ** (s.exp.p if s != unit and unit.is_Pow else 1) for s, unit in found.items()}
@@ -124,7 +124,7 @@ def compact(value: Expr) -> Expr:
 
 
 def hold_steep(e: Expr) -> tuple[Expr, dict[Expr, Expr]]:
-    """`e` with letters for exponentials that are high powers of one another, and what the letters stand for.
+    """`e` with letters for exponentials that are high powers of one another, and the meanings of the letters.
 
     SymPy reads exp(-0.6797**2/2) as a power 46199209 of exp(-1/200000000), and its dense polynomials fill the memory.
     """

@@ -178,7 +178,7 @@ def _smooth(core: Expr, x: Symbol) -> bool:
 
 
 def _mirrored(body: Expr, x: Symbol, close: object) -> Expr:
-    """E[f(-z)] = E[f(z)]: of the two, the one that sorts first; constants outside."""
+    """E[f(-z)] = E[f(z)]: the first of the two in SymPy's order; constants outside."""
     factor, core = body.as_independent(x, as_Add=False)
     if core.has(Derivative):   # by x, of a function that is not known
         return factor * close(core, (x,), None)  # type: ignore[operator]

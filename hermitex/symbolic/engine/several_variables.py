@@ -1,7 +1,7 @@
 """E[f(u, v)] = E_u E_w[f(u, rho u + s w)], s = sqrt(1 - rho^2): several normals by conditioning, one after the other.
 
 Before conditioning: polynomials by Isserlis' theorem, products of independent factors one by one, and an integrand
-that sees its variables only through fewer linear forms over the law of those forms. A symbolic s stands as a positive
+of fewer linear forms than variables over the law of these forms. A symbolic s is kept as a positive
 symbol, with the relation rho^2 = 1 - s^2, until the end.
 """
 
@@ -254,7 +254,7 @@ def _by_signs(body: Expr, variables: tuple[Symbol, ...]) -> Expr:
 def _larger_size(e: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr | None:
     """Max(|p|, |q|) = (|p + q| + |p - q|)/2 and Max(p^2, q^2) = (p^2 + q^2 + |p + q| |p - q|)/2 of affine forms, Min likewise.
 
-    Min is the rest of |p| + |q|, which has no digits where one of them is small beside the other: their ratio must be known.
+    Min is the rest of |p| + |q|, which has no digits if one of them is much smaller than the other: their ratio must be known.
     """
     found = [size for a in e.args if (size := _size_of_form(a, variables)) is not None]
     if len(found) < 2 or found[0][1] != found[1][1]:
@@ -295,7 +295,7 @@ def _product(term: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer:
         return Answer(Mul(*(a.value for a, _ in found)))
     if any(not a.rest and a.value == 0 for a, _ in found):
         return Answer(S.Zero)
-    # What is exact is a factor of what is not.
+    # An exact part is a factor of the inexact one.
     exact = Mul(*(a.value for a, _ in found if not a.rest))
     left = [(a, body) for a, body in found if a.rest]
     if len(left) == 1:
@@ -374,7 +374,7 @@ def _two_sizes(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Expr |
 def linear_forms(
     body: Expr, variables: tuple[Symbol, ...], cov: Matrix
 ) -> tuple[Expr, tuple[Symbol, ...], Matrix, Any] | None:
-    """The integrand over the linear forms that it sees, if they are fewer than its variables."""
+    """The integrand over the linear forms that it depends on, if they are fewer than its variables."""
     found: dict[tuple[Expr, ...], tuple[Symbol, list[Expr], Expr]] = {}  # by direction: a name, a vector, and its first entry
     swap: dict[Expr, Expr] = {}
     if not _collect(body, variables, (found, swap)) or len(found) >= len(variables):
@@ -409,7 +409,7 @@ def _collect(e: Expr, variables: tuple[Symbol, ...], into: tuple[dict, dict]) ->
 
 
 def _affine(e: Expr, variables: tuple[Symbol, ...]) -> tuple[list[Expr], Expr] | None:
-    # beside a jump of a Piecewise its derivative is 0, which would pass for a slope
+    # next to a jump of a Piecewise its derivative is 0, which would pass for a slope
     if not (e.is_Add or e.is_Mul or e.is_Symbol) or not e.is_polynomial(*variables):
         return None
     row = [e.diff(v) for v in variables]
@@ -428,7 +428,7 @@ def _swapped(e: Expr, swap: dict[Expr, Expr]) -> Expr:
 def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer | None:
     """E[p(x) f(u)] for a polynomial p and one linear form u = a.x: x = (C a/a.C.a) u + r with a remainder r independent of u.
 
-    E[p | u] is a polynomial of u (Isserlis over the covariance of r). None where f sees more than one linear form.
+    E[p | u] is a polynomial of u (Isserlis over the covariance of r). None if f depends on more than one linear form.
     """
     factors = Mul.make_args(body)
     polynomial = [f for f in factors if f.is_polynomial(*variables)]
@@ -440,7 +440,7 @@ def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
     if not _collect(rest, variables, (found, swap)) or len(found) != 1:
         return None
     (u, row, _), = found.values()
-    whole = S.One  # times which the form divides by nothing: a letter in it may be 0 where the average is asked for
+    whole = S.One  # times this the form has no denominator, as a letter in it may be 0
     for c in row:
         whole *= fraction(together(c*whole))[1]
     row, swap = [tidy(c*whole) for c in row], {e: form.xreplace({u: u/whole}) for e, form in swap.items()}
@@ -455,7 +455,7 @@ def _regressed(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer
     if given_u is None:
         return None
     known = _alone(expand(given_u)*alone, u, variance)
-    return known if not known.rest else None  # what is left would stand over u, which the caller does not bind
+    return known if not known.rest else None  # the rest would be a function of u, which the caller does not bind
 
 
 def _over_forms(new: Expr, names: tuple[Symbol, ...], law: Matrix, swap: dict, body: Expr) -> Answer:
@@ -473,7 +473,7 @@ def _odd(body: Expr, variables: tuple[Symbol, ...]) -> bool:
 def _conditioned(body: Expr, variables: tuple[Symbol, ...], cov: Matrix) -> Answer:
     why = "no order of integration succeeds"
     n = len(variables)
-    # What is integrated first (the last of the factorisation) should be simple: a power, then a smooth function.
+    # The variable that is integrated first (the last of the factorisation) should be simple: a power, then a smooth function.
     start = sorted(range(n), key=lambda i: _entanglement(body, variables[i]), reverse=True)
     orders = 6  # of integration that are tried
     for count, order in enumerate(permutations(start)):
@@ -514,7 +514,7 @@ def _last_out(body: Expr, fresh: tuple[Symbol, ...]) -> Answer:
 def cholesky(cov: Matrix) -> tuple[Any, tuple[tuple[Expr, Expr], ...], dict[Expr, Expr]]:
     """The lower triangular L with L L^T = C; a pivot of unknown sign is a positive symbol s.
 
-    Returns L, the relations (rho**2, 1 - s**2), and what each s stands for.
+    Returns L, the relations (rho**2, 1 - s**2), and the meaning of each s.
     """
     n = cov.rows
     lower = zeros(n, n)
@@ -536,7 +536,7 @@ def cholesky(cov: Matrix) -> tuple[Any, tuple[tuple[Expr, Expr], ...], dict[Expr
 
 
 def _relation(square: Expr, s: Symbol) -> list[tuple[Expr, Expr]]:
-    """square = s^2 solved for the square of one symbol in it (or the symbol, where it stands linearly)."""
+    """square = s^2 solved for the square of one symbol in it (or for the symbol, if it is linear in it)."""
     num, den = square.as_numer_denom()
     for y in sorted(square.free_symbols, key=str):
         try:

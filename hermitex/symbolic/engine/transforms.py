@@ -1,6 +1,6 @@
 """E 1/(a + z^2) = sqrt(pi/(2 a)) exp(a/2) erfc(sqrt(a/2)), E g(erf(z/sqrt 2)) = int_-1^1 g(y) dy/2, E log|m + z|.
 
-Rules for one standard normal over the whole line, beside those of `one_variable`; each returns None where it does not apply.
+Rules for one standard normal over the whole line, besides those of `one_variable`; each returns None if it does not apply.
 """
 
 from __future__ import annotations

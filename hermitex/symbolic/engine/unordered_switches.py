@@ -1,7 +1,7 @@
 """E f = int f_0 phi + sum over sets S of switches of int_{max c_i, i in S}^oo D_S f phi: switches whose order is not known.
 
 Each switch turns once, at c_i, where its argument rises or falls through 0. With f_T the branch in which the switches of T are past
-their places, D_S f = sum over T in S of (-1)^|S - T| f_T. Where all are past, x is beyond the largest place, whichever it is.
+their places, D_S f = sum over T in S of (-1)^|S - T| f_T. If all are past, x is beyond the largest place, whichever it is.
 """
 
 from __future__ import annotations

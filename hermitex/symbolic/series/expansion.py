@@ -1,6 +1,6 @@
 """g = sum_k c_k/k! He_k = sum_k chat_k h_k,  E[g^2] = sum_k chat_k^2: a target as its Hermite series.
 
-What has a closed form is exact; what has none is the unevaluated node, with its value to any number of digits.
+A coefficient with a closed form is exact; another one is the unevaluated node, with its value to any number of digits.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Expansion:
             raise BadInput("plot shows targets of one or two variables; plot_coefficients shows any")
         target = self.target.xreplace({n: Float(self.numeric(n).value) for n in self.target.atoms(Expectation)})
         g = Program(target, self.variables).digits
-        plane = 2.5  # of two standard normals, 24 in 25 lie within a circle of 2.5
+        plane = 2.5  # of pairs of standard normals, 24 in 25 are within a circle of 2.5
         if len(self.variables) == 2:
             grid = linspace(-plane, plane, 65)
             at = [float(p) for p in grid]
@@ -251,7 +251,7 @@ class Expansion:
         return None if has_nodes(expr) and expr is not self.target else to_text(expr)
 
     def _plain(self, expr: Expr, digits: int) -> Any:
-        """A float (or mpmath number); None where parameters stand in the way."""
+        """A float (or mpmath number); None if it has parameters."""
         if expr.free_symbols:
             return None
         value = self.numeric(expr, digits).value
@@ -306,7 +306,7 @@ def expand(g: Formula, x: Variables | None = None, *, order: int = 8, basis: str
     g : expression, text, the name of an activation, or an `Activation`
     x : the variable(s); default: the z, z1, z2, ... in g
     order : highest (total) order
-    basis : "monic" or "orthonormal"; there is no default, since papers differ
+    basis : "monic" or "orthonormal"; without a default, since papers differ
 
     Returns
     -------

@@ -41,7 +41,7 @@ def name_of(function: Any) -> str:
 
 
 def applied(function: Callable[..., Any]) -> Any:
-    """What a function makes of standard normals, as it stands.
+    """The value of a function at standard normals, unevaluated.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def applied(function: Callable[..., Any]) -> Any:
         found = function(*given)
     except HermitexError:
         raise
-    except Exception as error:  # whatever a user's function raises is told in one line
+    except Exception as error:  # any error of a user's function is reported in one line
         said = " ".join(str(error).split())[:120]
         if "ufunc" in said or "numpy" in said or "Cannot convert expression to float" in said or _ndarray(error):
             raise _takes_numbers(function, "NumPy" if "ufunc" in said or "numpy" in said else "math") from None

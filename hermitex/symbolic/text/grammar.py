@@ -76,7 +76,7 @@ def _negated(condition: Any) -> Any:
 
 
 class Reader:
-    """Walks the syntax tree; every method gives the SymPy object that a node of the tree stands for."""
+    """Walks the syntax tree; every method gives the SymPy object of a node of the tree."""
 
     def __init__(self, source: Source, parameters: dict[str, Any]) -> None:
         self.source, self.scopes, self.nodes = source, [parameters], 0
@@ -87,7 +87,7 @@ class Reader:
         self.source.fail(start, message, what if len(what) <= 40 else what[:37] + "...")
 
     def unknown(self, node: ast.AST, error: UnknownName, advice: str = "") -> NoReturn:
-        """The error about a name, with the place where it stands."""
+        """The error about a name, with its place in the text."""
         place = self.source.origin[getattr(node, "col_offset", 1) - 1]
         text = f"cannot read {excerpt(self.source.original, place)}: {error} (position {place + 1})"
         error.args = (f"{text}; {advice}" if advice else text,)

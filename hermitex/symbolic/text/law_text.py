@@ -30,7 +30,7 @@ LAWS: dict[str, tuple[int, ...]] = {
 def law(name: str, text: Any, symbols: Mapping[str, Any] | None = None) -> Any:
     """The random variable of sympy.stats that a text means; its parameters are formulas in the declared symbols.
 
-    Raises BadInput, in one line, for what is no law.
+    Raises BadInput, in one line, if the text is not a law.
 
     Examples
     --------

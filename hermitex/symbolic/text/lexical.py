@@ -82,7 +82,7 @@ def clean(text: str) -> Source:
 def _check_tokens(source: Source) -> None:
     place, before = 0, ""  # `before`: the operand that ends just here, if one does
     open_at: list[int] = []
-    heads: list[str] = []  # what stands before each open bracket: Derivative(f) may be called as a function
+    heads: list[str] = []  # the text before each open bracket: Derivative(f) may be called as a function
     while place < len(source.text):
         match = _TOKEN.match(source.text, place)
         if match is None:
@@ -115,7 +115,7 @@ def _check_tokens(source: Source) -> None:
 
 
 def _explain_bars(source: Source, place: int, token: str, before: str) -> None:
-    """Bars that stand where no `or` can, and braces that follow a number, mean something on paper."""
+    """Bars where no `or` can be, and braces after a number, mean something on paper."""
     after = source.text[place + 1:].lstrip()
     if token == "|" and (not before or not after or after[0] in ")|*/+,"):
         inside = after.partition("|")[0].strip() or "z"

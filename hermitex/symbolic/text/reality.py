@@ -185,7 +185,7 @@ def _relation(expr: Relational, args: list[Any]) -> bool:
 def check_real(expr: Expr, variables: Iterable[Symbol] = ()) -> Expr:
     """Return `expr`; raise `BadInput` if a real value of the variables is found at which it is not a real number.
 
-    A parameter may have any value that its assumptions allow: sqrt(1 - rho**2) stands, being real for some rho.
+    A parameter may have any value that its assumptions allow: sqrt(1 - rho**2) is accepted, being real for some rho.
 
     >>> from sympy import sqrt
     >>> from hermitex.symbols import z

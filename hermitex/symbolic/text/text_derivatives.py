@@ -14,7 +14,7 @@ MAX_ORDER = 20  # of a derivative: formulas grow with each; chosen by hand
 
 
 def derivative(reader: Any, node: ast.Call, depth: int) -> Expr:
-    """Derivative(f(mu, w), mu, (w, 2)), as it stands; of a function of one argument it is Derivative(f)(mu)."""
+    """Derivative(f(mu, w), mu, (w, 2)), unevaluated; of a function of one argument it is Derivative(f)(mu)."""
     if len(node.args) < 2 or node.keywords:
         return reader.fail(node, "Derivative takes a declared function and symbols: Derivative(f(mu, w), mu), or Derivative(f)(mu)")
     counts: list[tuple[Expr, int]] = []
@@ -32,7 +32,7 @@ def derivative(reader: Any, node: ast.Call, depth: int) -> Expr:
 
 
 def substituted(reader: Any, node: ast.Call, depth: int) -> Expr:
-    """Subs(Derivative(f(xi, w), xi), xi, 2*mu): the slope at a place that is no symbol."""
+    """Subs(Derivative(f(xi, w), xi), xi, 2*mu): the slope at a place that is not a symbol."""
     name = node.args[1] if len(node.args) == 3 and not node.keywords else None
     if not isinstance(name, ast.Name):
         return reader.fail(node, "Subs takes a slope, a symbol in it, and what is put in: Subs(Derivative(f(xi, w), xi), xi, 2*mu)")

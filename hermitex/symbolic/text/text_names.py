@@ -23,7 +23,7 @@ CONSTANTS = {"pi": S.Pi, "EulerGamma": S.EulerGamma, "Catalan": S.Catalan, "Gold
 ASSUMPTIONS = ("real", "positive", "negative", "nonnegative", "nonpositive", "nonzero", "integer", "function")
 
 
-# What appears in exact values beside the activations, so that they can be read back: name -> number of arguments.
+# Functions in exact values besides the activations, so that they can be read back: name -> number of arguments.
 _EXACT = {"OwenT": 2, "LogFactorial": 1, "SignCorrelation": 3, "ReErf": 2, "ImErf": 2, "zeta": 1, "uppergamma": 2, "lowergamma": 2}
 
 
@@ -70,7 +70,7 @@ def _exact(name: str) -> Any:
 
 
 class Declared(dict[str, Any]):
-    """What `declared` has read: for many texts with the same letters it is read once."""
+    """The result of `declared`: many texts with the same letters read it once."""
 
 
 def declared(given: Any) -> Declared:

@@ -23,13 +23,13 @@ Array = np.ndarray
 _WINDOW = 8.0  # of a standard normal, for panels: P(|z| > 8) = 1e-15
 _FINER = {1: 2.5, 2: 2.0, 3: 1.5}  # of fewer variables: they cost nothing, and hold the powers whose poles are of high order
 _MOST = 3_000_000  # numbers in one array: 24 MB
-_MANY = 2  # how many more values are read off a table than stand in it
+_MANY = 2  # how many more values are read off a table than it holds
 _THROUGH = np.linalg.inv(np.vander(np.arange(-3.0, 5.0), increasing=True)).T  # eight values at -3, ..., 4 to their polynomial
 
 
 @dataclass(frozen=True)
 class Factor:
-    """One f: its pieces [(lo, hi, function)], those that are zero left out, and its deltas [(place, weight)].
+    """One f: its pieces [(lo, hi, function)] that are not zero, and its deltas [(place, weight)].
 
     averaged : E f(mean + spread x) by its closed form, where a kinked f has one
     """
@@ -41,7 +41,7 @@ class Factor:
 
     @cached_property
     def grows(self) -> bool:
-        """Faster than a line: then the average feels what lies far out."""
+        """Faster than a line: then the average depends on far values."""
         ends = [abs(float(f(np.array([u]))[0])) for lo, hi, f in self.pieces for u in (-12.0, 12.0) if lo <= u <= hi]
         near = [abs(float(f(np.array([u]))[0])) for lo, hi, f in self.pieces for u in (-1.0, 1.0) if lo <= u <= hi]
         return bool(max(ends, default=0.0) > 30*max(near, default=0.0) + 1e-300)
@@ -155,7 +155,7 @@ def _smoothed(f: Callable[[Array], Array], mean: Array, spread: Array, rule: tup
 
 
 def _apart(factors: Sequence[Factor], L: Array, nodes: int, weight: Array, means: Sequence[Array]) -> Array:
-    """What is left to be averaged where its nodes would fill the memory: each value of the fields before it by itself."""
+    """The remaining average if its nodes would fill the memory: one value of the earlier fields at a time."""
     batch = len(weight)
     law = np.repeat(L @ L.transpose(0, 2, 1), weight.size//batch, axis=0)
     mean = np.stack([np.broadcast_to(m, weight.shape).ravel() for m in means], axis=1)
@@ -208,7 +208,7 @@ def lower(C: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def trapezoid(n: int, reach: float, half: bool = False) -> tuple[Array, Array]:
-    """n nodes and weights of a standard normal, symmetric about 0; or those that are not below 0."""
+    """n nodes and weights of a standard normal, symmetric about 0; or the nonnegative half."""
     x = (np.arange(n) - (n - 1)/2)*2*reach/n
     w = np.exp(-x**2/2)
     w /= w.sum()

@@ -102,7 +102,7 @@ class Product:
 
     @cached_property
     def formula(self) -> Expr | None:
-        """The closed form; or what it is over averages that are simpler than the product: signs of four fields beside ramps."""
+        """The closed form, perhaps over averages that are simpler than the product: signs of four fields, besides ramps."""
         if self.closed is not None or not all(map(is_ramp, self.functions)):
             return self.closed
         found = answer(self.node)  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def within_reach(functions: Sequence[Expr]) -> bool:
 
     Polynomials, with kinks and jumps at zero only, are integrated by parts. Else a kink, a jump and every erf is a probability of
     one normal more below a bound. Closed forms are known for two of them, with polynomials, and for three of bounded functions;
-    of three fields and more for few terms only, and for none with a wave beside such a bound, which makes it a complex one.
+    of three fields and more for few terms only, and for none with a wave times such a bound, which makes the bound complex.
     """
     if all(map(is_ramp, functions)):
         return True
@@ -212,12 +212,12 @@ def smoothed(f: Expr) -> Expr | None:
 
 def search_closed_form(node: Expr) -> Expr | None:
     """The closed form, if it is found within a number of steps, the same on every machine."""
-    most_checks = 3000  # in the search for one closed form; those that are found take 1,500 at most
+    most_checks = 3000  # in the search for one closed form; a successful search takes 1,500 at most
     try:
         with work(most_checks):
             found = closed_form(node)
     except HermitexError:
-        checkpoint()  # the budget around it is over: that is no answer
+        checkpoint()  # the budget around it is over, which is not an answer
         return None
     return None if found.has(Expectation) else found
 
@@ -280,7 +280,7 @@ def factor_of(f: Expr) -> Factor:
 
 
 def _by_formula(formula: Expr, branches: Sequence[tuple[float, float, Any]]) -> Callable[[Array, Array], Array]:
-    """E f(mean + spread x) of arrays by its closed form; f(mean) where there is no spread."""
+    """E f(mean + spread x) of arrays by its closed form; f(mean) if the spread is 0."""
     raw = lambdify([MEAN, SPREAD], formula, modules=["scipy", "numpy"], cse=True)
 
     def value(mean: Array, spread: Array) -> Array:

@@ -26,7 +26,7 @@ _NAMES = (LEARNED, APART, PLATEAU, STABLE, BEFORE, NONE, DIVERGES, UNKNOWN)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plateau(Shown):
-    """Where the students stand while they are alike: `values` (Q, C, M, risk), `rate` of the escape, `.length(dimension)`."""
+    """The plateau on which the students are alike: `values` (Q, C, M, risk), `rate` of the escape, `.length(dimension)`."""
 
     values: dict[str, float]
     rate: float
@@ -213,7 +213,7 @@ def phases(theory: Any, *, gamma: Any, students: Any, t: float, dimension: float
 
 
 def _phase(Q: Array, M: Array, risk: float, equal: Plateau) -> str:
-    """What has become of students at Q, M; see `Phases`."""
+    """The phase of students at Q, M; see `Phases`."""
     p, at = len(Q), equal.values
     if np.max(np.abs(M - M.mean())) > abs(at["M"])/2:
         return LEARNED if risk < at["risk"]/2 else APART

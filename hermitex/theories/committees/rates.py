@@ -126,7 +126,7 @@ class Rates:
 
     # -- groups: the same average over many sets of neurons is one call --------------------------------------------------
     def _places(self, neurons: Sequence[Sequence[int]]) -> Array:
-        """Where the entries of their covariances are in that of all fields, flat: (B, n, n)."""
+        """The flat places of the entries of their covariances in the covariance of all fields: (B, n, n)."""
         rows = np.array(neurons)
         return rows[:, :, None]*(self.p + self.k) + rows[:, None, :]
 
@@ -186,7 +186,7 @@ class Rates:
         return {which: (four, regular(four)) for which, four in found.items()}
 
     def _merged(self, j: int, l: int, a: int, b: int) -> tuple[Product, list[int]]:
-        """The product over distinct neurons. Where the formula for four distinct ones is regular it serves for all."""
+        """The product over distinct neurons. A regular formula for four distinct ones serves for all."""
         four, serves = self._four[a < self.p, b < self.p]
         if serves:
             return four, [j, l, a, b]
@@ -229,7 +229,7 @@ class Rates:
         return dQ, drive[:, p:], da
 
     def held(self, state: tuple[Array, Array, Array], P: Array, nodes: int, rtol: float, **numbers: Any) -> bool:
-        """Whether the rates at (Q, M, a) are those on other nodes, relative to the largest rate or entry of the state."""
+        """Do the rates at (Q, M, a) agree with the rates on other nodes, relative to the largest rate or entry of the state?"""
         one, two = (self.packed(*self.rate(*state, P, nodes=n, **numbers)) for n in (nodes, other_node_count(nodes)))
         return bool(np.max(np.abs(one - two)) <= rtol*max(np.max(np.abs(one)), np.max(np.abs(self.packed(*state)))))
 
@@ -255,14 +255,14 @@ class Rates:
 
     @cached_property
     def exact(self) -> bool:
-        """Whether every average has a closed form."""
+        """Does every average have a closed form?"""
         parts = [f for p, _, _ in self.pairs for f in ((p.by_own,) if p.same else (p.by_own, p.across))]
         pairs = all(f.closed is not None for f in parts if isinstance(f, Product))
         return pairs and all(q.closed is not None for q, _, _ in (*self.steps, *self.noises, *self.outputs))
 
 
 def other_node_count(nodes: int) -> int:
-    """Fewer nodes, which lie elsewhere: an odd number for an even one, an even one for an odd.
+    """Fewer nodes, at other places: an odd number for an even one, an even one for an odd.
 
     >>> other_node_count(30), other_node_count(37)
     (25, 30)
@@ -271,7 +271,7 @@ def other_node_count(nodes: int) -> int:
 
 
 def finer_node_count(nodes: int) -> int:
-    """More nodes, which lie elsewhere.
+    """More nodes, at other places.
 
     >>> finer_node_count(30), finer_node_count(37)
     (37, 44)

@@ -32,7 +32,7 @@ G, dG = Symbol("G", positive=True), Symbol("dG", real=True)
 class BulkMoments:
     """The names M of E[R^j z^k/D] and N of E[R^(j+2) z^k/D^2] which the forms of theta and nu need, for J directions.
 
-    Keys are (j, 0), and (j, 1, a), (2, 2, a, b) with the directions of the z that stand there.
+    Keys are (j, 0), and (j, 1, a), (2, 2, a, b) with the directions of their factors z.
     """
 
     def __init__(self, count: int) -> None:
@@ -58,7 +58,7 @@ class BulkMoments:
 
     @property
     def single(self) -> bool:
-        """Whether there is one direction."""
+        """Is there one direction only?"""
         return len(self.each) == 1
 
     @property
@@ -69,7 +69,7 @@ class BulkMoments:
         return Matrix(len(self.each), len(self.each), lambda a, b: self.T[min(a, b), max(a, b)])
 
     def definitions(self) -> dict[Symbol, Expr]:
-        """What T and dT stand for."""
+        """The values of T and dT."""
         if self.single:
             return {}
         whole, T = eye(len(self.each)) + omegainv*self.square(self.M), self.resolvent
@@ -88,7 +88,7 @@ def _in_D() -> Expr:
 
 
 def constants(sigma: Activation, g: Target) -> dict[Symbol, Expr]:
-    """What the step is made of: moments of xi = sigma'(z) - E sigma' and of R, and d Var |w_i|^2 = s_c^2."""
+    """The ingredients of the step: moments of xi = sigma'(z) - E sigma' and of R, and d Var |w_i|^2 = s_c^2."""
     s, slope = sigma(z), sigma.weak_derivative(z)
     xi = slope - E(z*s, z)
     a = alpha0inv
@@ -162,7 +162,7 @@ def averages(mean: BulkAverages) -> dict[Symbol, Expr]:
 class Form:
     """A symmetric bilinear form in the coordinates (theta, nu_1, nu_3), name_jk with 0 for theta, and its derivative in 1/omega.
 
-    Several directions stand in the place of theta as t1, t2, ....
+    Several directions replace theta by t1, t2, ....
     """
 
     name: str
@@ -180,7 +180,7 @@ class Form:
         return Matrix(len(axes), len(axes), entry)
 
     def definitions(self) -> dict[Symbol, Expr]:
-        """What the names stand for."""
+        """The values of the names."""
         axes = _axes(self.moments)
         place = {key: (axes.index(key[0]), axes.index(key[1])) for key in self.entries}
         return ({self.matrix()[place[key]]: e for key, e in self.entries.items()}

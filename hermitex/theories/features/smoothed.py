@@ -1,6 +1,6 @@
 """M_0(m, c) = E sigma(m + sqrt(c) z), M_1 = dM_0/dm: what an activation is once the bulk has smoothed it, for arrays.
 
-By its closed form where there is one; else by quadrature; and where very many points are asked for, from a table of
+By its closed form if there is one, else by quadrature; for very many points from a table of
 piecewise Chebyshev series in m, one at each c (M_0 solves the heat equation, so it is analytic in m).
 """
 
@@ -83,11 +83,11 @@ class Smoothed:
         return np.stack(self(m[..., None], c))
 
     def tabulated(self, c: float, reach: float) -> Smoothed:
-        """The same at one c, from a table for |m| <= reach where there is no closed form."""
+        """The same at one c, from a table for |m| <= reach if no closed form is known."""
         return self if self.kernels is not None else _Tabulated(self, c, reach)
 
     def for_many(self, points: int, c: Array, reach: float) -> Any:
-        """`rows`, or a table of it for |m| <= reach if there is no closed form and that many points are asked for."""
+        """`rows`, or a table of it for |m| <= reach if no closed form is known and so many points are needed."""
         many = 60_000  # points from which a table pays
         return SmoothedTable(self, c, reach) if self.kernels is None and points > many else self.rows
 
@@ -155,7 +155,7 @@ def _closed(activation: Any, *, agree: float = 1e-11) -> tuple[Any, Any] | None:
             if not np.allclose(kernel(kappa=m, c=c), plain, rtol=agree, atol=agree):
                 return None
     except HermitexError:
-        checkpoint()  # the budget around it is over: that is no answer
+        checkpoint()  # the budget around it is over, which is not an answer
         return None
     return kernels  # type: ignore[return-value]
 

@@ -165,7 +165,7 @@ class DualKernel(InnerKernel):
             raise BadInput(f"{self}: a row of zeros has no direction; leave it out")
         if self._raw is None:
             return super()._between(p, q, one, two)
-        least = 1e-150  # stands for 0 in quotients: its square is a float, and 1 - t differs by 1e-300
+        least = 1e-150  # replaces 0 in quotients: its square is a float, and 1 - t differs by 1e-300
         theta = 2*np.arctan2(q, p)
         p, q = np.maximum(p, least), np.maximum(q, least)
         with np.errstate(all="ignore"):

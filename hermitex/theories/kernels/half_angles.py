@@ -57,7 +57,7 @@ def in_half_angles(form: Expr) -> Expr:
 def half_angles(x: Array, y: Array) -> tuple[Array, Array]:
     """(p, q) between rows of unit vectors, shapes (n, d) and (m, d): arrays (n, m), accurate next to p = 0 and q = 0.
 
-    Where the cosine is near 1 or -1 the small one is taken from the difference or the sum of the rows; else both from it.
+    If the cosine is near 1 or -1, the small one is taken from the difference or the sum of the rows; else both come from it.
     """
     cosine = np.clip(x @ y.T, -1, 1)
     p, q = np.sqrt((1 + cosine)/2), np.sqrt((1 - cosine)/2)

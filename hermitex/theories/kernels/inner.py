@@ -59,7 +59,7 @@ class InnerKernel(Shown):
         return float(np.sqrt(max(square - mean**2, 0.0))/mean)
 
     def require_moment(self, d: int) -> None:
-        """Refuse, from the formula, a kernel of which K(x, x) has no second moment over Gaussian data."""
+        """Refuse, from the formula, a kernel whose K(x, x) has no second moment over Gaussian data."""
         raise NotImplementedError
 
     def factors(self, degrees: int, radius: Array, d: int) -> list[Array]:
@@ -143,7 +143,7 @@ class InnerKernel(Shown):
         """K at half-angles p = cos(theta/2), q = sin(theta/2), shapes (n, m), of rows of radii `one` (n,) and `two` (m,).
 
         Here: the series, by Horner's rule; its coefficients on a grid of radii where there are many.
-        What it leaves out is below |t|^81 times the roots of both rests K(x, x) - sum a_k^2: refused where that is seen.
+        The remainder is below |t|^81 times the roots of both rests K(x, x) - sum a_k^2; refused if that is too large.
         """
         cosine = (p - q)*(p + q)
         a, b = self._at_many(one), self._at_many(two)

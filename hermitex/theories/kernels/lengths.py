@@ -32,7 +32,7 @@ NAMES = ("nu_2", "nu_1", "bias", "variance", "test_error", "test_error_noisy", "
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """A kernel and a target by degree (first axis) and length: roots of K_k, the target's g_k, and what lies above the degrees."""
+    """A kernel and a target by degree (first axis) and length: roots of K_k, the target's g_k, and the part above the degrees."""
 
     chance: Array
     many: Array

@@ -1,7 +1,7 @@
 r"""bias + variance of `ridge_equivalent` at the spectrum of a kernel in d dimensions: kernel ridge regression, real data.
 
 The eigenvalues of an inner-product kernel go by degree: N_l ~ d^l/l! of them, each ~ l! b_l/d^l, so that n = d^kappa samples learn
-the degrees below kappa, and what lies between is the deterministic equivalent of [defilippis2024] (p = oo: [cui2021]).
+the degrees below kappa; between integer kappa the risk is the deterministic equivalent of [defilippis2024] (p = oo: [cui2021]).
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class KernelRidge(Theory):
         return {"kernel": str(self.kernel), "target": self.g.name, "data": self.data, **own}
 
     def titled(self, numbers: Mapping[str, Any]) -> str:
-        """Kernel, data and the numbers, those that are fixed."""
+        """Kernel, data and the fixed numbers."""
         return ", ".join((str(self.kernel), self.data, *numbers_latex(numbers, n="n", dimension="d", p="p", lam=r"\lambda",
                                                                 noise=r"\sigma^2")))
 
@@ -224,7 +224,7 @@ def kernel_ridge(sigma: Formula, g: Formula, *, kernel: str | None = None, data:
     sigma : activation; a formula h in t = <x, x'>/d for kernel="product"; or what `dual_kernel`, `inner_product_kernel` give
     g : target in z, square integrable
     kernel : "features" (default), E_w sigma sigma; "ntk", the tangent kernel of a two-layer network; "product", h(<x, x'>/d);
-        nothing beside a kernel that is one
+        nothing if the kernel is itself one
     data : "sphere", |x|^2 = d, or "gaussian", N(0, I_d): there K(x, x) varies from sample to sample, so each length |x| has a ridge
         tau(|x|) of its own (`theories.kernels.lengths`), and nu_1 = nu_2 = E tau/n. With p, or where lam = 0 and every mode is
         fitted, one ridge is taken for all: right up to terms of order 1/d, which the training error shows first
@@ -236,7 +236,7 @@ def kernel_ridge(sigma: Formula, g: Formula, *, kernel: str | None = None, data:
 
     Raises
     ------
-    BadInput : a dimension that is no whole number of 3 or more, p with a kernel that has no random features, an unknown kind.
+    BadInput : a dimension that is not a whole number of 3 or more, p with a kernel without random features, an unknown kind.
 
     Guarantee
     ---------

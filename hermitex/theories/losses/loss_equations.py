@@ -73,7 +73,7 @@ def sample_averages(st: Structure, K: Average = over_spike) -> Output:
 
 
 def without_spike(st: Structure, here: Mapping[Symbol, Expr]) -> Output:
-    """What a sample gives at one kappa: `here` are the scalars of a sample there. Without an intercept B nothing asks for J."""
+    """The averages of a sample at one kappa: `here` are its scalars there. Without an intercept B nothing needs J."""
     here = {mu_1: S.One, mu_22: S.Zero, kappa: S.Zero, **here}
     names, observables = sample_averages(st, lambda e: e)
     return ({n: e.xreplace(here) for n, e in names.items() if n != J or here[B] != 0},
@@ -139,7 +139,7 @@ def _residual(st: Structure, K: Average) -> Output:
     """l = h(y - f): the force depends on t = y - omega, normal at fixed kappa and z1 (the target's other direction).
 
     Its mean is t_0 = g(gamma kappa + sqrt(rho) z1) - B - mu_1 psi z1, its variance tau^2 = mu_1^2 (q1 - psi^2) + mu_22 q2 +
-    Delta: the noise is joined to omega. Where E h'(e*) has a closed form two averages are left, else three.
+    Delta: the noise is joined to omega. If E h'(e*) has a closed form, two averages are left, else three.
     """
     h = st.loss.of_residual
     assert h is not None

@@ -1,7 +1,7 @@
 r"""x - rhs(x) = 0 in (Vhat_1, Vhat_2, qhat_1, qhat_2, zetatilde, psitilde, m): one point of a convex loss, by Newton on a `Grid`.
 
 The equations are those of `losses.loss_equations`; the slopes of the averages come with the grid, those of the
-algebra between from complex steps. A solution stands when a grid finer in any direction leaves it where it is.
+algebra between from complex steps. A solution is accepted when a grid finer in any direction does not change it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Point:
         self.open = np.array([not gone.get(n, False) for n in TORN])
 
     def full(self, x: Array) -> Array:
-        """All torn unknowns; those that the structure makes vanish are 0."""
+        """All torn unknowns; 0 for the ones that vanish by structure."""
         everything = np.zeros(len(TORN))
         everything[self.open] = x
         return everything
@@ -129,7 +129,7 @@ class Point:
         return np.array([values[n] for n in UNKNOWNS])
 
     def sizes(self, values: Array) -> Array:
-        """What a move of each unknown is compared with: those of either sign may be 0, beside |zetatilde|^2 <= beta qhat1/alpha."""
+        """The scale of each unknown's moves: an unknown of either sign may be 0, so |zetatilde|^2 <= beta qhat1/alpha is used."""
         x, ratio = dict(zip(UNKNOWNS, np.abs(values), strict=True)), self.at["alpha"]/self.at["beta"]
         tilde, alpha = np.sqrt(x["qhat1"]/ratio), self.at["alpha"]
         least = {"zetatilde": tilde, "psitilde": tilde, "zeta": alpha*self.at["c"]*x["V2"]*tilde, "psi": alpha*x["V1"]*tilde,

@@ -1,6 +1,6 @@
 r"""l(y, f), convex in f: a loss of one sample as a theory reads it, its force s = (f* - omega)/V and the kind of its labels.
 
-f* = argmin (f - omega)^2/(2V) + l(y, f), so s = -dl/df at f*. Where the loss depends on y - f only, s is a function of
+f* = argmin (f - omega)^2/(2V) + l(y, f), so s = -dl/df at f*. If the loss depends on y - f only, s is a function of
 t = y - omega, and the Gaussian noise of the label joins that of omega.
 """
 

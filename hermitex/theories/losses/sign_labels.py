@@ -1,7 +1,7 @@
 r"""J = sum_y E[p_y s_y],  omega = B + S w,  p_y = P(y | kappa, omega): labels of +-1, over a grid of (kappa, w).
 
 P(y = 1) = (1 + E g(a + s_0 z))/2 at a = gamma kappa + sqrt(rho) tau w, tau = mu_1 psi/S, s_0^2 = rho (1 - tau^2) + Delta.
-A force turns where omega = f_k + V l'(f_k -+ 0), f_k a kink of the loss: between such places stand Gauss rules, which move
+A force turns where omega = f_k + V l'(f_k -+ 0), f_k a kink of the loss: between such places are Gauss rules, which move
 with the state. All slopes follow from ds/dV = s ds/domega and dp/ds_0 = s_0 d^2p/da^2.
 """
 
@@ -26,7 +26,7 @@ from hermitex.theories.losses.loss_grid import Array, Averages, LossGrid, LossRu
 from hermitex.theories.losses.loss_labels import a, probability, s_0
 
 _omega, _V = Symbol("omega", real=True), Symbol("V", positive=True)
-_PANEL = {True: 1.5, False: 3.0}  # in w, beside the cuts: a force that is smooth bends where one with kinks has its cuts
+_PANEL = {True: 1.5, False: 3.0}  # in w, without cuts: a smooth force bends where one with kinks has its cuts
 
 
 def supports_sign_grid(st: Structure) -> bool:

@@ -117,7 +117,7 @@ def escape_times(drift: Callable[..., Any], first: Leading, d: np.ndarray, level
 
 
 def _time(drift: Callable[..., Any], low: float, level: float, step: float) -> float:
-    grid_size = 2001  # points on which the drift is asked for its sign
+    grid_size = 2001  # points at which the sign of the drift is computed
     grid = np.geomspace(low, level, grid_size)
     if not np.all(drift(grid, step) > 0):
         return float("inf")

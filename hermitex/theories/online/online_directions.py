@@ -1,6 +1,6 @@
 r"""dm_i/dt = d_i Phi - m_i sum_j m_j d_j Phi,   Phi(m) = E[g(z) sigma(h)] = sum_a s_{|a|} c_a/a! m^a: several overlaps.
 
-The gradient on the sphere of what the student sees of the target: E[g He_k(<m, z> + ...)] = <C_k, m^k>, C_k the Hermite tensor of
+The gradient on the sphere of the correlation of student and target: E[g He_k(<m, z> + ...)] = <C_k, m^k>, C_k the Hermite tensor of
 the target and s_k the coefficient of the student. Exact where one of the two is a polynomial; otherwise the series is cut at an
 order and the curve's `residual` estimates, by the Cauchy-Schwarz inequality, what was left out of the rate.
 """

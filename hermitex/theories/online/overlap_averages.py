@@ -59,7 +59,7 @@ class OverlapFlow(Theory):
         raise NotImplementedError
 
     def repeated(self, repetition: float) -> Repeated:
-        """What a sample shows that is seen twice, first with a step `repetition`/d: growth, best step, signal, rates.
+        """Averages for samples used twice, first with a step `repetition`/d: growth, best step, signal, rates.
 
         >>> from hermitex.theories.sgd import sgd
         >>> twice = sgd("sqrt(1 + z**2)", "He4(z)/sqrt(24)").repeated(5)

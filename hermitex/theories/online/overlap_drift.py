@@ -144,7 +144,7 @@ class Drift:
         weights[:count + 1 if order is None else order] = 0.0
         self.terms = (np.arange(count + 1)*weights)[1:]  # k c_k s_k/k! of m^(k-1)
         self._functions = sigma, g, loss
-        # Where one of the two is analytic enough the series has ended before its last terms, at every overlap.
+        # If one of the two is analytic enough, the series has converged before its last terms, at every overlap.
         ended = np.abs(self.terms[-8:]).sum() <= 1e-13*np.abs(self.terms).max(initial=0.0)
         self._kernel = None
         if not ended:

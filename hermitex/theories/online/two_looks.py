@@ -48,7 +48,7 @@ class TwoLooks:
 
     @cached_property
     def reach(self) -> float:
-        """Where z ends: what a label that grows has of its second moment beyond is at most 1e-12 of it."""
+        """The end of the range of z: the part of a growing label's second moment beyond it is at most 1e-12."""
         for reach in WINDOW*1.4**np.arange(6):
             x, w = panels(self.cuts, 0.5, 16, reach)
             own = w*np.exp(-x*x/2)*self.label(x)**2

@@ -153,7 +153,7 @@ class BinnedOutput(Output):
         return self._symmetric(frame.back(F), M)
 
     def _unseen(self, frame: Frame) -> Array:
-        """Axes of the frame of which E[z|y] knows nothing: the symmetries leave no vector along them."""
+        """Axes of the frame along which E[z|y] = 0: the symmetries leave no vector along them."""
         left = np.linalg.norm(np.mean(self.even or (np.eye(self.r),), axis=0) @ frame.R, axis=0)
         return left < _SHARED if np.all(np.minimum(left, np.abs(1 - left)) < _SHARED) else np.zeros(self.r, dtype=bool)
 
@@ -181,7 +181,7 @@ class BinnedOutput(Output):
         return np.mean([G @ F @ G.T for G in shared], axis=0) if shared else F
 
     def _runs(self, count: int, half: bool) -> Iterator[range]:
-        """Places of bins that belong together; what lies beyond the first edge and the last is alone."""
+        """Places of bins that belong together; the parts beyond the first edge and the last are alone."""
         lengths = [len(run) - 1 for run in self.edges(count, half)]
         at = 1
         if not half:
@@ -211,7 +211,7 @@ class BinnedOutput(Output):
     def with_slopes(self, y: Array, omega: Array, V: Array) -> tuple[Array, Array]:
         """V^{-1}(E z - omega) and V^{-1} Cov(z) V^{-1} - V^{-1} over the level sets of the labels, by the cells that they meet."""
         least = 1/np.diag(np.linalg.inv(V))  # along the axes, so that the next V finds the cells of this one
-        scale = max(1.0, _NEAREST[self.r]/float(least.min()))  # nearer by the label is a plane, of which g is that of s V times s
+        scale = max(1.0, _NEAREST[self.r]/float(least.min()))  # nearer the label is a plane, and there g(V) is s g(s V)
         V, steps = scale*V, scale_rung(np.sqrt(scale*least))
         fineness = max(_COARSE[self.r], (1/float(np.prod(steps))/_DEAR[self.r])**0.3)  # some 10^6 cells at most
         h = _CELL[self.r]*fineness**(4 - self.r)*steps

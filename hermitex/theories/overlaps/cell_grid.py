@@ -1,6 +1,6 @@
 r"""E[f(z) | omega], z ~ N(omega, V), V diagonal: a tensor of f over cells, contracted axis by axis with their probabilities.
 
-A variable that f sees only through steps is cut into intervals, whose probabilities are erfc and lose no digits in a tail:
+A variable that enters f by steps only is cut into intervals, whose probabilities are erfc and lose no digits in a tail:
 1 - e_1^2 e_2^2 is never formed. Any other variable is cut into panels of Gauss-Legendre nodes, broken at its kinks.
 """
 
@@ -30,7 +30,7 @@ def scale_rung(s: Any) -> Any:
 class LabelAxis:
     """One variable: where f has a kink or a jump, whether it is constant between (`steps`), else the scale on which it varies.
 
-    analytic : trapezoid in the place of panels, spectrally accurate with the Gaussian beside it
+    analytic : trapezoid in the place of panels, spectrally accurate with the Gaussian weight
     """
 
     cuts: Array
@@ -117,7 +117,7 @@ class LabelGrid:
         step = max(1, _ENTRIES//int(np.prod([len(n) for n in nodes])))
         made: list[tuple[Any, tuple[int, ...]]] = []
         room = _KEPT
-        never = 1e-40  # a label this unlikely at a point is not seen beside the others
+        never = 1e-40  # a label this unlikely at a point is left out
         for i in range(0, self.count, step):
             f = np.asarray(self.part(i, i + step)(points), dtype=float)
             checkpoint("iterating the state evolution", f.size)
@@ -157,7 +157,7 @@ def averaged(f: Array, nodes: Sequence[tuple[Array, Array]]) -> float:
 def contracted(f: Any, shape: tuple[int, ...], factors: Sequence[tuple[Array, Array]], *, slopes: bool = True) -> list[Array]:
     """[sum f p_1 ... p_r, then the same with the slope of each factor in the place of one of them]: arrays (k, n_1, ..., n_r).
 
-    f : what stands in the cells, a matrix (k c_1 ... c_(r-1), c_r), dense or sparse, of the `shape` (k, c_1, ..., c_(r-1))
+    f : the values in the cells, a matrix (k c_1 ... c_(r-1), c_r), dense or sparse, of the `shape` (k, c_1, ..., c_(r-1))
     factors : (p_i, its slope), each (c_i, n_i)
     """
     *first, (p, slope) = factors

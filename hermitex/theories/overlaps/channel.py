@@ -25,12 +25,12 @@ _VAST = {1: 1.0, 2: 1.0, 3: 2.2}  # how much coarser the nodes of a full matrix 
 
 
 class Output:
-    """What the state evolution and the algorithm need of a label; a subclass says how its Z is integrated.
+    """A label as the state evolution and the algorithm need it; a subclass says how its Z is integrated.
 
     smallest : the smallest V_ii that its nodes resolve, (r,) or one for all
     together : the smallest V in all directions at once, where that is more than `smallest`
     perfect : whether z_i can be known exactly at a finite alpha (a smooth label without noise), (r,) or one for all
-    beside : fineness of the grids with which F(M) is compared, below 1 for a finer one
+    beside : fineness of the grids to which F(M) is compared, below 1 for a finer one
     doubt : how many times the largest difference from these F may be off
     rough : fineness of nodes that are so much cheaper that it is worth to start from their fixed points; 1 for none
     quick : whether F(M) off the diagonal costs so little that whole branches are followed for their transitions
@@ -70,7 +70,7 @@ class Output:
 
 
 def is_diagonal(M: Array) -> bool:
-    """Whether the off-diagonal entries are exactly zero."""
+    """Are the off-diagonal entries exactly zero?"""
     return not np.any(M - np.diag(np.diag(M)))
 
 
@@ -79,7 +79,7 @@ class FiniteOutput(Output):
     r"""Labels y_1, ..., y_k, or nodes of a label with a density: F = E_omega sum_k A_k A_k^T/Z_k.
 
     grid : P(y_k | z), times the step of the labels where they are nodes;  labels : the list
-    law : (y, points) -> P(y | points) of any labels; None where there are no others than those of the list
+    law : (y, points) -> P(y | points) of any labels; None if the list holds them all
     least : a chance of a label below this is what rounding leaves
     alike : R under which the label stays, or becomes another of the list
     """
@@ -109,7 +109,7 @@ class FiniteOutput(Output):
             yield weight, z, a
 
     def _fewer(self, nodes: Sequence[tuple[Array, Array]], m: Array) -> list[tuple[Array, Array]]:
-        """Fields along each axis without those that see nothing of its steps."""
+        """Fields along each axis without the ones that no step of it affects."""
         return [merge_far_fields(o, w, a.cuts, float(np.sqrt(1 - x))) if a.steps else (o, w)
                 for (o, w), a, x in zip(nodes, self.grid.axes, m, strict=True)]
 
@@ -118,7 +118,7 @@ class FiniteOutput(Output):
         if not self.by_axes(M):
             return float(sum(weight @ z.min(axis=0) for weight, z, _ in self.sliced(M, fineness)))
         m = np.diag(M)
-        # Z_1 = Z_2 is a kink in omega: where the target is odd about a step it lies there, else the panels are fine enough.
+        # Z_1 = Z_2 is a kink in omega: at the step if the target is odd about it, else the panels are fine enough.
         nodes = self._fewer([broken_nodes(x, 1 - x, a.cuts, 0.7) for x, a in zip(m, self.grid.axes, strict=True)], m)
         z, = next(self.grid.moments([o for o, _ in nodes], 1 - m, slopes=False))
         return averaged(z.min(axis=0), nodes)
@@ -139,7 +139,7 @@ class FiniteOutput(Output):
         return eigen_nodes(M, _VAST[self.r]*fineness, blur=blur, alike=self.alike)
 
     def cells(self, V: Array, fineness: float) -> Any:
-        """(points (n, r), their dz) at which the law is asked, every axis in panels."""
+        """(points (n, r), their dz) at which the law is evaluated, every axis in panels."""
         return full_points(self.grid.axes, float(np.sqrt(np.linalg.eigvalsh(V)[0])), _VAST[self.r]*fineness)
 
     def _table(self, cells: Any, y: Array | None = None) -> Array:
@@ -187,7 +187,7 @@ class FiniteOutput(Output):
         return np.concatenate(parts)
 
     def by_axes(self, V: Array) -> bool:
-        """Whether the variables are integrated one by one."""
+        """Are the variables integrated one by one?"""
         return is_diagonal(V)
 
 

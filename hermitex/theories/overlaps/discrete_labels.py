@@ -147,7 +147,7 @@ class FibreOutput(FiniteOutput):
 
 
 def few_values(of: Callable[[Sequence[Array]], Array], r: int) -> Array | None:
-    """The labels of a target that takes few values, seen at many points, also far out; None if it takes many."""
+    """The labels of a target that takes few values, found at many points, also far ones; None if it takes many."""
     wider = 2.5  # the spread of the points reaches 2.5 times that of z, to see labels of the tails
     z = np.random.default_rng(0).standard_normal((r, 8000))*np.linspace(1.0, wider, 8000)
     found = np.unique(np.round(of(list(z)), 10))

@@ -110,7 +110,7 @@ class OverlapLine:
                 for a, b, low, high in zip(_SMALL, _SMALL[1:], gaps, gaps[1:], strict=False) if low*high < 0]
 
     def pushed_to_one(self, alpha: float) -> bool:
-        """Whether the map still raises q at the largest q that is resolved."""
+        """Does the map still raise q at the largest q that is resolved?"""
         gain = self._grid[1]
         return bool(np.log(alpha) + gain[-1] > 0)
 

@@ -74,9 +74,9 @@ def accelerated_fixed_point(evolution: OverlapMap, start: Array, alpha: float, i
 
 
 def stable_fixed_point(evolution: OverlapMap, found: FixedPoint, alpha: float) -> FixedPoint:
-    """The fixed point, or where the iteration goes on to from one that it would leave in the end: the directions separate there.
+    """The fixed point, or the one that the iteration reaches from it if it is unstable: the directions separate there.
 
-    Above it, since what is reached from M = eps 1 is so from below.
+    Above it, since M = eps 1 leads to it from below.
     """
     too_near = np.linalg.eigvalsh(evolution.space.matrix(found.x))[-1] > 1 - evolution.least
     if not found.converged or not np.any(found.x) or too_near:
@@ -152,6 +152,6 @@ def resolved_fixed_point(evolution: OverlapMap, found: FixedPoint, alpha: float)
 
 
 def all_near(evolution: OverlapMap, x: Array) -> bool:
-    """Whether all directions together are nearer to 1 than is resolved."""
+    """Are all directions together nearer to 1 than is resolved?"""
     V = np.linalg.eigvalsh(np.eye(evolution.output.r) - evolution.space.matrix(x))
     return bool(np.prod(np.maximum(V, evolution.least)) <= evolution.together**len(V)*(1 + 1e-9))

@@ -23,7 +23,7 @@ from hermitex.theories.overlaps.discrete_labels import FibreOutput, few_values
 from hermitex.theories.overlaps.label_structure import axis, indicator, label_values, target_function
 from hermitex.theories.overlaps.output_choice import listed_output
 
-# places of the grid's origin on each axis, so that no node lies at an edge of everyday targets
+# places of the grid's origin on each axis, so that no node is at an edge of everyday targets
 _APART = np.array([0.0437, -0.0911, 0.1373])
 
 
@@ -45,7 +45,7 @@ class Generalisation:
         self.kind = "classification" if len(self.labels) == 2 and np.allclose(self.labels, [-1, 1]) else "regression"
         self.rough = not len(self.labels) and _mixes(clean)
         self.coarser = coarser
-        if self.rough:  # nodes alike in all variables lie on z1 = z2
+        if self.rough:  # nodes alike in all variables are on z1 = z2
             self.axes = tuple(a if a.steps else LabelAxis(np.sort([*a.cuts, c]), False)
                               for a, c in zip(self.axes, _APART[:self.r], strict=True))
         self._kept: dict[bytes, float] = {}
@@ -59,7 +59,7 @@ class Generalisation:
         return self._kept[key]
 
     def doubt(self, M: Array) -> float:
-        """How far the error may be off where edges, of the label or of its estimate, lie off the axes: by coarser grids; else 0."""
+        """The error of the error if edges, of the label or of its estimate, are not along the axes: by coarser grids; else 0."""
         times = 2.0  # the largest difference: those of chance underrate the error
         if self.kind == "classification" and not self._law.by_axes(M) and self(M):
             return times*abs(self(M) - self._law.errors(self._off_one(M), 0.7))
@@ -69,7 +69,7 @@ class Generalisation:
 
     @cached_property
     def _others(self) -> tuple[Generalisation, ...]:
-        coarser = (1.4, 1.6, 2.0)  # grids to compare with: edges lie between nodes as chance has it, and so does one difference
+        coarser = (1.4, 1.6, 2.0)  # grids to compare with; a single difference may be small by chance
         return tuple(Generalisation(self.g, channel(), self.names, f) for f in coarser)
 
     def _error(self, M: Array) -> float:
@@ -140,7 +140,7 @@ class Generalisation:
             nothing = np.zeros((self.r, self.r))
             return float(sum(w @ (self.labels**2 @ z) for w, z, _ in self._law.sliced(nothing, 1.0)))
         if in_space(self.g, self.names, 2) is False:
-            return float("nan")  # 1/z, of which nodes see a part
+            return float("nan")  # 1/z, of which nodes sample a part
         of, one = target_function(self.g, self.names), np.ones(self.r)
 
         def squares(points: Sequence[Array]) -> Array:
@@ -171,7 +171,7 @@ class Generalisation:
 
     @cached_property
     def _jumps(self) -> bool:
-        """Whether the label jumps at a cut of an axis: nodes that are not broken there see it badly."""
+        """Does the label jump at a cut of an axis? Nodes that are not broken there resolve it badly."""
         of, z = target_function(self.g, self.names), np.random.default_rng(0).standard_normal((self.r, 50))
         for i, a in enumerate(self.axes):
             for c in a.cuts:
@@ -182,5 +182,5 @@ class Generalisation:
 
 
 def _mixes(g: Expr) -> bool:
-    """Whether g has an edge where two variables or more meet: |z1 - z2|, or a case decided by both."""
+    """Does g have an edge of two variables or more: |z1 - z2|, or a case decided by both?"""
     return any(len(e.free_symbols) > 1 for e in g.atoms(*SWITCHES, Relational))

@@ -1,4 +1,4 @@
-r"""g(z_1, ..., z_r) as a state evolution sees it: which variables enter by steps only, where the kinks of the others stand.
+r"""g(z_1, ..., z_r) for a state evolution: which variables enter by steps only, and the places of the kinks of the others.
 
 A variable enters by steps if g is constant in it between finitely many points: z2 in z1**2 + sign(z1*z2).
 """
@@ -26,7 +26,7 @@ _ENDS = (S(-9), S(9))  # beyond the window: floor(z) has its steps there too, wi
 
 
 class Pattern(NamedTuple):
-    """f(x), what the target is of its smooth variable where the others lie in some of their cells."""
+    """f(x), the target as a function of its smooth variable while the others are in some of their cells."""
 
     f: Expr
     cells: Array  # indicator over the cells of the other variables
@@ -48,7 +48,7 @@ def axis(g: Expr, x: Symbol) -> LabelAxis:
 
 
 def step_cuts(g: Expr, x: Symbol) -> Array | None:
-    """The points between which g does not depend on x, or None if there are no such points."""
+    """The points between which g does not depend on x, or None without such points."""
     cuts: list[Expr] = []
     for part in _parts(g, x):
         found = unless_refused(partial(pieces, part, x, *_ENDS))
@@ -72,7 +72,7 @@ def _parts(g: Expr, x: Symbol) -> list[Expr]:
 
 
 def kinks(g: Expr, x: Symbol) -> Array:
-    """Where parts of g that hold x alone are not smooth; what mixes variables has no fixed kinks and is left to refinement."""
+    """Kinks of the parts of g that hold x alone; a part that mixes variables has no fixed kinks and is left to refinement."""
     cuts: list[Expr] = []
     for part in _parts(g, x):
         cuts += unless_refused(partial(breakpoints, part, x, _ENDS)) or ()

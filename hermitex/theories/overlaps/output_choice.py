@@ -75,7 +75,7 @@ def _implicit(g: Expr, names: tuple[Symbol, ...], axes: tuple[LabelAxis, ...], s
     labels = few_values(of, len(names))
     if labels is not None:
         return listed_output(LabelGrid(axes, indicator(g, names, labels)), labels, (of, labels, np.eye(len(labels))))
-    # where the sign is drawn g stands for |g|
+    # where the sign is drawn g means |g|
     return BinnedOutput.of(g, names, space.group, space.odd if signed else ())
 
 
@@ -159,9 +159,9 @@ def _smallest(axes: Sequence[LabelAxis]) -> float:
 
 
 def _spread(r: int) -> list[Array]:
-    """Points that fill a ball: labels of what lies beyond it are left out, and of it 1e-15 does."""
+    """Points that fill a ball: labels of points beyond it are left out, whose mass is 1e-15."""
     z = np.random.default_rng(1).standard_normal((r, 20_000))
-    radius = 8.2  # points that fill a ball: of what lies beyond there is 1e-15
+    radius = 8.2  # points that fill a ball: the mass beyond is 1e-15
     z *= radius*np.linspace(0, 1, z.shape[1])**(1/r)/np.linalg.norm(z, axis=0)
     return list(z)
 

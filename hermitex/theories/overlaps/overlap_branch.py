@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from hermitex.theories.overlaps.fixed_point_line import TRIVIAL, OverlapLine
 
 Array = np.ndarray
-SEED = 2e-4  # a small overlap, from multiples of which rates are extrapolated to 0; chosen by trial
+SEED = 2e-4  # a small overlap; rates at its multiples are extrapolated to 0; chosen by trial
 LEAST = 1e-3  # a growth rate of the size of the seed is that of an overlap that enters at second order
 
 
@@ -49,14 +49,14 @@ class OverlapPath:
         return float(np.trace(self.K))
 
     def F_of(self, q: float) -> float:
-        """What one overlap with the same alpha(q) would have for F: q/((1 - q) alpha)."""
+        """The F of a single overlap with the same alpha(q): q/((1 - q) alpha)."""
         if q <= 0:
             return 1.0 if not self.base.any() and self.trivial else 0.0
         return q/((1 - q)*self.at(q)[1])
 
     @property
     def trivial(self) -> bool:
-        """Whether F(0) is not zero on the face."""
+        """Is F(0) nonzero on the face?"""
         return bool(np.abs(self.face @ self.F(np.zeros_like(self.face)) @ self.face).max() > TRIVIAL)
 
     @cached_property
@@ -163,7 +163,7 @@ def _first(zero: OverlapPath, basis: Array) -> tuple[float, OverlapPath] | None:
 
 
 def _steady(rate: float, again: float) -> bool:
-    """Whether a small rate does not change with the overlaps that it is taken from: that of a second order grows with them."""
+    """Is a small rate independent of the overlaps that it is taken from? A rate of second order grows with them."""
     return rate > 0 and abs(again/rate - 1) < 0.2
 
 

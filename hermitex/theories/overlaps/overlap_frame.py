@@ -27,7 +27,7 @@ class Frame(NamedTuple):
 
     @property
     def halved(self) -> tuple[int, ...]:
-        """Axes of which the fields that are not negative tell all."""
+        """Axes that nonnegative fields describe wholly."""
         rows = [np.array([s < 0 for s in signs]) for signs in self.even]
         found: list[int] = []
         for i in range(len(self.m)):  # elimination over the two-element field

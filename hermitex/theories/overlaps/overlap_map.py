@@ -40,7 +40,7 @@ class OverlapMap:
         return len(self.space.entries)
 
     def F(self, x: Array, fineness: float = 1.0) -> Array:
-        """F(M) at M = M(x); overlaps of 1 stand for 1 - smallest."""
+        """F(M) at M = M(x); overlaps of 1 mean 1 - smallest."""
         return self._F(self.space.matrix(x), fineness)
 
     def F_within(self, M: Array, fineness: float = 1.0) -> Array:
@@ -129,7 +129,7 @@ class OverlapMap:
 
     @cached_property
     def trivial(self) -> bool:
-        """Whether F(0) is not zero: then M = 0 is no fixed point, at any alpha."""
+        """Is F(0) nonzero? Then M = 0 is not a fixed point, at any alpha."""
         return bool(np.abs(self.F(np.zeros(self.n))).max() > TRIVIAL)
 
     # -- next to zero ---------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class OverlapMap:
         return self.leaving_zero(np.zeros(self.n), list(range(self.n)))[0]
 
     def leaves_zero(self, alpha: float) -> bool:
-        """Whether some overlap leaves zero at this alpha; of a full M none is said to."""
+        """Does some overlap leave zero at this alpha? Always False for a full M."""
         return self.space.diagonal and alpha*self._rate > 1 + 2*SMALL
 
     # -- next to one ----------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class OverlapSpace:
 
     @property
     def diagonal(self) -> bool:
-        """Whether every M of the space is diagonal."""
+        """Is every M of the space diagonal?"""
         return all(not np.any(S - np.diag(np.diag(S))) for S in self.basis)
 
     def matrix(self, x: Array) -> Array:

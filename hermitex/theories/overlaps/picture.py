@@ -48,7 +48,7 @@ class OverlapCurve(Curve):
 
 
 def overlaps(ax: Any, curve: Curve, beside: Curve | None, marks: Sequence[float], other: str = "informed") -> Any:
-    """Draw the overlaps of a curve, of another branch beside it where it differs, and the alphas at which they change."""
+    """Draw the overlaps of a curve, another branch where it differs, and the alphas at which they change."""
     from hermitex.show.plots import COLOURS, new_axes
 
     ax = new_axes(ax)
@@ -87,7 +87,7 @@ def overlaps(ax: Any, curve: Curve, beside: Curve | None, marks: Sequence[float]
 
 
 def _distinct(curve: Curve, beside: Curve | None) -> dict[str, str]:
-    """One name for overlaps that agree on both branches; those that vanish come last, in one, or not at all if off the diagonal."""
+    """One name for overlaps that agree on both branches; vanishing ones come last, as one, or not at all if off the diagonal."""
     found: dict[str, list[str]] = {}
     both = [c for c in (curve, beside) if c is not None]
     for name in curve.order_parameters:

@@ -28,7 +28,7 @@ _WHAT, _NEXT = "where the state evolution reaches the directions", "Follow the o
 
 @dataclass(frozen=True)
 class Reached:
-    """Where directions are reached: alpha, its error, and the mean overlap of what is known before them."""
+    """The threshold of some directions: alpha, its error, and the mean overlap of the directions known before them."""
 
     alpha: float
     error: float
@@ -36,7 +36,7 @@ class Reached:
 
 
 def reached_threshold(evolution: StateEvolution, known: Array, hidden: Array, alone: float) -> Reached:
-    """Where the `hidden` directions leave zero while those that are `known` are so in part.
+    """The alpha at which the `hidden` directions leave zero while the `known` ones are known in part.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class _Continued:
 
     @property
     def perfect(self) -> bool:
-        """Whether the known directions are variables that can be known exactly at a finite alpha."""
+        """Are the known directions variables that can be known exactly at a finite alpha?"""
         perfect = np.broadcast_to(self.evolution.output.perfect, (len(self.P),))
         return is_diagonal(np.round(self.P, 12)) and bool(perfect[np.diag(self.P) > 0].all())
 
@@ -146,8 +146,8 @@ class _Continued:
 
 
 def _known_exactly(branch: _Continued, alphas: Sequence[float], alone: float) -> Reached:
-    """What is not reached before the others come to be known exactly, at a finite alpha, is so at `alone`."""
-    beside = 1.01  # alphas are told apart from this ratio on
+    """Directions that are not reached before the others are known exactly, at a finite alpha, are reached at `alone`."""
+    beside = 1.01  # alphas with a larger ratio count as different
     if branch.perfect and branch.path.line.edge == 1 and max(alphas)*beside < alone:
         return Reached(alone, 0.0, 1.0)
     raise NoClosedForm(_WHAT, "the directions before are nearer to exact knowledge there than is resolved", _NEXT)

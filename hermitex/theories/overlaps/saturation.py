@@ -2,7 +2,7 @@ r"""F(1 - s^2 K) -> E[n n^T/(n^T K n)]/s^2, n = grad g, as s -> 0: whether M = 1
 
 Next to the truth a smooth label without noise is known along its gradient: one equation a sample. So M = 1 attracts where
 alpha c > 1, c the slowest rate of V <- (alpha F)^{-1} in the shape K that this map comes to [Tyler 1987]: alpha > r if no gradient
-vanishes and all directions are told alike.
+vanishes and all directions are equivalent.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class StateEvolution(OverlapMap):
     # -- any M, along its branches --------------------------------------------------------------------------------------
     @property
     def by_branches(self) -> bool:
-        """Whether the overlaps are followed together: a full M, or one of which no entry becomes 1 by itself."""
+        """Are the overlaps followed together: a full M, or one in which no entry becomes 1 by itself?"""
         return not self.space.diagonal or self.output.smooth is not None or not np.any(self.output.perfect)
 
     @cached_property
@@ -66,7 +66,7 @@ class StateEvolution(OverlapMap):
         free: set[int] = set()
         for _ in range(4*self.n + 4):
             moving = [k for k in range(self.n) if k not in free and (x[k] == 1) and not self._stays_at_one(x, k, alpha)]
-            # What can never be known exactly moves first: the others stay at one or not given where it goes.
+            # An overlap that can never be 1 moves first: its limit decides if the others stay at 1.
             moving = [k for k in moving if not self.can_be_one(k)] or moving
             grow = not moving
             if grow and (zeros := [k for k in range(self.n) if x[k] == 0]):
@@ -140,7 +140,7 @@ class StateEvolution(OverlapMap):
 def _corrected(evolution: StateEvolution, alpha: float, informed: bool) -> FixedPoint | None:
     """The fixed point next to that of coarser nodes, with their slopes: each value of F gains the digits that the two maps share.
 
-    None where there are no coarser nodes, and next to a transition, where the maps may differ in kind.
+    None without coarser nodes, and next to a transition, where the maps may differ in kind.
     """
     if (rough := evolution.rough) is None:
         return None

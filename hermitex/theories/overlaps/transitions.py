@@ -193,7 +193,7 @@ def _entry_by_entry(theory: Any, evolution: Any) -> Transitions:
         spinodals += [(a, q, evolution.name(k)) for a, q in line.spinodals()]
         left.remove(k)
         if not evolution.can_be_one(k):
-            break  # a later stage sees an overlap that itself moves with alpha: it is on the curve
+            break  # a later stage starts from an overlap that itself moves with alpha: it is on the curve
         x[k] = 1.0
         reached = max([stages[0][0], *(a for a, *_ in spinodals)])
     return Transitions(theory, float(stages[0][0] if stages else np.inf), tuple(spinodals), tuple(stages[1:]))

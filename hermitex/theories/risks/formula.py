@@ -1,6 +1,6 @@
 """upper = E g^2 - <h, mu_0>^2/<mu_0, mu_0> with every average in closed form: the bounds as formulas of r, c (and gamma).
 
-The engine is asked for each average over kappa; where one has no closed form, the bound has none.
+The engine computes each average over kappa; if one has no closed form, the bound has none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def formulas(sigma: Any, g: Any, aligned: bool = True) -> dict[str, Expr | None]
         with effort(patience):
             upper, products = _upper(sigma, g, aligned)
     except HermitexError:
-        checkpoint()  # the budget around it is over: that is no answer
+        checkpoint()  # the budget around it is over, which is not an answer
         return {"upper": None, "lower": None}
     try:
         with effort(patience):
@@ -65,7 +65,7 @@ def _lower(upper: Expr, p: dict[str, Any], aligned: bool) -> Expr:
     """What {mu_0, kappa mu_1} and mu_1 take off the upper bound."""
     m0, m1 = p["m0"], p["m1"]
     cross, length, s = _mean(kappa*m0*m1), _mean(kappa**2*m1**2), _mean(kappa*m1*p["h"])
-    # What is left of kappa mu_1 once mu_0 is taken out of it.
+    # The rest of kappa mu_1 once mu_0 is taken out of it.
     rest, seen = length - _over(cross**2, p["a"]), s - _over(cross*p["t"], p["a"])
     lower = upper - (S.Zero if _vanishes(rest) else seen**2/rest)
     if not aligned:

@@ -1,8 +1,8 @@
-"""inf_t f(t) over a half line or a line: the global minimum, or the limit where the infimum lies at an end.
+"""inf_t f(t) over a half line or a line: the global minimum, or the limit if the infimum is at an end.
 
 A scan on a grid finds every local minimum that it resolves, each is closed in on, and the ends are judged by the limits of
 the values towards them (Neville's polynomials in the distance, or Shanks' transformation, exact for sums of geometric
-sequences): an infimum that is not attained is said to be none.
+sequences). An infimum that is not attained is reported as such.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ROUNDING = 1e-13     # of the largest value: what an extrapolation is not bette
 
 
 class Infimum(NamedTuple):
-    """The infimum: `value`, the point `at` (None if not attained), the `end` it lies at (nan if inside), its `error`."""
+    """The infimum: `value`, the point `at` (None if not attained), the `end` at which it is (nan if inside), its `error`."""
 
     value: float
     at: float | None
@@ -70,7 +70,7 @@ def find_infimum(f: Callable[[Array], Array], grid: Array, ends: tuple[float, fl
 
 def _closed_in(f: Callable[[Array], Array], low: float, high: float) -> float:
     """The minimum between two points: by values, then by the zero of a central difference."""
-    for _ in range(3):  # a grid inside the grid: a narrow minimum beside another is not stepped over
+    for _ in range(3):  # a grid inside the grid: a narrow minimum near another is not stepped over
         t = np.linspace(low, high, 17)
         i = int(np.clip(np.argmin(f(t)), 1, 15))
         low, high = t[i - 1], t[i + 1]
@@ -80,7 +80,7 @@ def _closed_in(f: Callable[[Array], Array], low: float, high: float) -> float:
     step = max((high - low)*0.1, 1e-6*abs(found.x))
     t = found.x + step*np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
     around = f(t)
-    if not np.all(np.isfinite(around)):  # one of them is no sound value
+    if not np.all(np.isfinite(around)):  # one of them is not finite
         return float(found.x)
     a = np.polynomial.polynomial.polyfit((t - found.x)/step, around, 4)
     roots = np.polynomial.Polynomial(a).deriv().roots()

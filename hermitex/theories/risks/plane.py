@@ -84,7 +84,7 @@ class BoundsMap(Cited, Tabled, Shown):
 
 
 def _bottom(r: Any, values: Any) -> float:
-    """Where the values are least, between grid points by the parabola through three of them."""
+    """The place of the least value, between grid points by the parabola through three of them."""
     i = int(np.argmin(values))
     if not 0 < i < len(r) - 1:
         return float(r[i])

@@ -165,7 +165,7 @@ def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, w
     Returns the squared residuals after the first `first` columns and after all, the coefficients on all columns, and
     those on the first ones; of minimum norm where columns are dependent; and what rounding may be of the residuals.
 
-    size : of the activation behind each column, of which rounding is a part
+    size : of the activation behind each column; rounding is relative to it
     which : points at which the first column moves, and at which a column that looks dependent need not be so
     """
     moves, gentle = which
@@ -175,7 +175,7 @@ def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, w
     R, t = np.zeros((points, K, K)), np.zeros((points, K))
     residuals, early = [], np.zeros((points, first))
     tilt, error = np.zeros((K, points)), np.zeros(points)  # of the directions, and of the residuals
-    dependent = 0.1  # of a column's direction: beyond that it is rounding, and the column lies in the span of those before
+    dependent = 0.1  # of a column's direction: beyond that it is rounding, and the column is in the span of the earlier ones
     quick = 100  # times rounding: the error of the quick quadrature, which a gentle column must rise above
     known_to = 2e-16  # of an activation's size: what its conditional coefficients are known to
     for k, column in enumerate(basis):
@@ -196,7 +196,7 @@ def _gram_schmidt(y: Array, basis: list[Array], size: list[Array], first: int, w
         before = np.einsum("pn,pn->p", left, left)
         left -= t[:, k, None]*v
         now = np.einsum("pn,pn->p", left, left)
-        # beside no other column one is not dependent: it drowns in rounding, unless it is zero
+        # a single column is not dependent: it drowns in rounding, unless it is zero
         doubtful = ~real & (gentle | (moves & (length > 0) & (k == 0)))
         error += np.where(doubtful, before, 2*np.abs(t[:, k])*np.sqrt(now)*tilt[k] + before*tilt[k]**2)
         q.append(v)
@@ -221,7 +221,7 @@ def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b:
                tolerance: float = 2e-15) -> tuple[Array, Array, float]:
     """Nodes, weights and error of a rule that integrates all products of the functions at the points (r, c, b) given.
 
-    Trapezoid where the target is smooth, else panels between its kinks; refined until the products stand still
+    Trapezoid where the target is smooth, else panels between its kinks; refined until the products are constant
     relative to the lengths of their factors.
     """
     smooth = target.kinks.size == 0
@@ -230,7 +230,7 @@ def kappa_rule(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b:
     # A feature turns over within sqrt(c)/r: halving the step shows nothing until it is as short.
     sharpness = float(np.max(np.abs(r)/np.sqrt(c), initial=1.0))
     patience = 3 + int(np.ceil(np.log2(max(sharpness, 1.0))))
-    rounds = 40  # of refinement, beside those that a sharp function needs
+    rounds = 40  # of refinement, besides the ones that a sharp function needs
     # tolerance: of the quadrature over kappa, relative to the lengths of the two factors
     for _ in range(rounds + patience):
         products = _products(sigma, target, rule.nodes, (r, c, b))
@@ -319,7 +319,7 @@ def _square_integrable(activation: Any) -> bool | None:
         with effort(5):
             return activation.in_L2
     except BudgetExceeded:
-        checkpoint()  # the budget around it is over: that is no answer
+        checkpoint()  # the budget around it is over, which is not an answer
         return None
 
 

@@ -41,9 +41,9 @@ _LETTERS = {"upper": r"\text{upper bound, best ridge}", "lower": r"\text{lower b
 class Bounds(Cited, Tabled, Shown):
     """Bounds on the risk, the coefficients and the functions that realise them.
 
-    upper : the risk at lam -> infinity: at the best ridge the risk is no larger, at a given one it may be; lower : of any ridge.
+    upper : the risk at lam -> infinity: the best ridge's is not larger, a given ridge's may be; lower : of any ridge.
     upper, lower, error : float or array; r, c, gamma : where (None where the learning rate was minimised over: then
-    r_upper, r_lower and eta_over_beta_upper, eta_over_beta_lower, None where the infimum lies at an end, named in notes);
+    r_upper, r_lower and eta_over_beta_upper, eta_over_beta_lower, None if the infimum is at an end, named in notes);
     upper_bias, lower_bias, b_upper, b_lower : with a bias; coefficients : {"b1": .., "b": .., "psi": ..}, psi with an axis of
     the directions where the target has several.
 
