@@ -143,7 +143,7 @@ def invariant_forms(index: Sequence[Index], turns: Sequence[np.ndarray]) -> np.n
     null = rows[np.count_nonzero(sizes > 1e-9):]  # the turns are exact to rounding
     null[abs(null) < 1e-9] = 0.0
     forms = null*np.array([1.0 if i == j else np.sqrt(0.5) for i, j in index])
-    return np.array([row/row[np.argmax(abs(row))] for row in forms]).reshape(-1, len(index))
+    return np.array([row/row[np.argmax(abs(row))] for row in forms]).reshape(-1, len(index)) + 0.0  # 0 without a sign
 
 
 class Sampled:
