@@ -179,9 +179,11 @@ def not_negative(x, size):
 '''),
     "exp_erfc": (("erfc", "erfcx"), '''
 def exp_erfc(a, b):
-    """exp(a) erfc(b); for b > 0 it is exp(a - b^2) erfcx(b), which does not overflow."""
+    """exp(a) erfc(b); for b > 0 it is exp(a - b^2) erfcx(b), which does not overflow; nan if a - b^2 has no digit left."""
     tail = np.maximum(b, 0.0)
-    return np.where(b > 0, np.exp(a - tail*tail)*erfcx(tail), np.exp(np.where(b > 0, 0.0, a))*erfc(b))
+    rounding = 4*np.spacing(tail*tail)
+    exponent = np.where((rounding > 0.1) & (a - tail*tail > -750 - rounding), np.nan, a - tail*tail)
+    return np.where(b > 0, np.exp(exponent)*erfcx(tail), np.exp(np.where(b > 0, 0.0, a))*erfc(b))
 '''),
     "logaddexp_at": ((), '''
 def logaddexp_at(a, b, T):
