@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sympy import Eq, Symbol
+from sympy import Basic, Eq, Expr, Mul, Symbol, cosh, sinh, tanh
 from sympy.core.symbol import Str
 
 from hermitex import symbols as field
@@ -72,3 +72,21 @@ def read_formulas(part: Mapping[Any, Any], known: Mapping[str, Any], *, equation
         return parse(value, symbols=known) if sides is None else Eq(*(parse(s, symbols=known) for s in sides), evaluate=False)
 
     return {key: one(value) for key, value in part.items()}
+
+
+def with_tanh(formula: Basic) -> Basic:
+    """The formula with sinh(u)^n/cosh(u)^n as tanh(u)^n, which does not overflow: slopes of log(2 cosh(u)) in SymPy's form.
+
+    >>> u = Symbol("u", real=True)
+    >>> with_tanh(1 + u*sinh(u)**3/cosh(u)**2)
+    u*sinh(u)*tanh(u)**2 + 1
+    """
+    def ratios(product: Expr) -> Expr:
+        powers = product.as_powers_dict()
+        for f in [f for f in powers if isinstance(f, cosh)]:
+            u = f.args[0]
+            n = min(powers.get(sinh(u), 0), -powers[f]) if powers[f].is_Integer and powers.get(sinh(u), f).is_Integer else 0
+            product *= (cosh(u)*tanh(u)/sinh(u))**max(n, 0)
+        return product
+
+    return formula.replace(lambda e: isinstance(e, Mul), ratios) if formula.has(sinh) else formula

@@ -262,6 +262,7 @@ def _returned(program: Any, *, flow: bool = False) -> str:
     text += f"; {', '.join(program.observables)}" if program.observables else ""
     text += ("; error (how far a step on finer nodes in extended precision moves them, relative), stability (the spectral radius "
              "of x -> rhs(x); iteration leaves a solution where it exceeds 1), converged; in the common shape of the parameters.")
+    text += "".join(f" Note: {note}." for note in program.notes)
     return textwrap.fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 

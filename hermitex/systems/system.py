@@ -33,7 +33,7 @@ from hermitex.systems.compiled_system import CompiledSystem, DeferredProgram, co
 from hermitex.systems.complex_unknowns import write_by_parts
 from hermitex.systems.derivatives import KeptNames
 from hermitex.systems.domain import domains, starts
-from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas
+from hermitex.systems.equation_text import assumption_text, letters_of_texts, read_condition, read_formulas, with_tanh
 from hermitex.systems.failed_average import name_failed_average
 from hermitex.systems.indexed_unknowns import write_indexed
 from hermitex.systems.iterate import require_method, solved_by
@@ -137,7 +137,7 @@ class System(Shown):
             put(self, part, found)
         same = symbols.one_name(*(e for part in _FORMULAS for pair in getattr(self, part).items() for e in pair))
         for part in _FORMULAS:
-            put(self, part, {k.xreplace(same): joined_sums(v.xreplace(same)) for k, v in getattr(self, part).items()})
+            put(self, part, {k.xreplace(same): with_tanh(joined_sums(v.xreplace(same))) for k, v in getattr(self, part).items()})
         if ends := moving_ends(self.domain, known):
             self._place({u: (lo.xreplace(same), hi.xreplace(same)) for u, (lo, hi) in ends.items()})
         self._take_conditions(same, declared)

@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import special
-from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Sum, Symbol, acos, erf, exp, factorial, log, pi, sign, simplify, sqrt
+from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Sum, Symbol, acos, cosh, erf, exp, factorial, log, pi, sign, simplify, sinh, sqrt
 from sympy.stats import Cauchy
 
 import hermitex as hx
@@ -405,3 +405,13 @@ def test_the_bayes_optimal_perceptron_with_many_samples():
 
 def special_tail(w):
     return (1 - erf(w/sqrt(2)))/2
+
+
+def test_the_slopes_of_log_cosh_are_tanh_and_a_good_start_keeps_its_branch():
+    """Hopfield at beta = 1000, where sinh and cosh overflow: from next to the retrieval state it is found, not m = 0."""
+    phi = ("m**2/2 + alpha/(2*beta)*(log(1 - beta*(1 - q)) - beta*q/(1 - beta*(1 - q))) + alpha*beta*r*(1 - q)/2"
+           "- E(log(2*cosh(beta*(sqrt(alpha*r)*z + m))), z)/beta")
+    hopfield = hx.free_energy(phi, {"q": "r", "m": None}, symbols="r>0", domain={"q": (0, 1)})
+    assert not any(e.has(sinh, cosh) for e in hopfield.equations.values())
+    found = hopfield.solve(alpha=0.1, beta=1000, start={"q": 0.99999, "m": 0.99, "r": 1.05})
+    assert found["m"] == pytest.approx(0.997999, abs=1e-6) and found.stability < 1
