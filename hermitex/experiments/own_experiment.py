@@ -11,10 +11,9 @@ import numpy as np
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.hints import Numbers
-from hermitex.show.columns import ridge
-from hermitex.show.plots import held_words
 from hermitex.systems.system import System
 from hermitex.theories.curve import Curve
+from hermitex.theories.system_curve import axis_numbers, solved_along
 
 Array = np.ndarray
 
@@ -63,29 +62,9 @@ def experiment(system: System, sample: Callable[..., Mapping[str, float]], *, se
     axis, line = theory.axis, theory.alpha
     rest = {n: v for n, v in numbers.items() if n != axis}
     some = np.unique(np.rint(np.linspace(0, line.size - 1, min(8, line.size))).astype(int))
-    where = line[some] if at is None else _line("experiment", "at", at)
+    where = line[some] if at is None else axis_numbers("experiment", "at", at)
     empty = replace(theory, alpha=where, values={}, order_parameters=(), converged=True, residual=0.0, stability=np.nan, reason="")
     return theory.with_simulation(_measured(sample, list(theory.values), axis, where, rest, chosen, progress, empty))
-
-
-def solved_along(system: System, asking: str, *, title: str = "", **numbers: Any) -> Curve:
-    """The solutions of a System along the one of its parameters that is a list; the options are those of `System.solve`."""
-    arrays, parameters = {a.name for a in system.arrays}, {p.name for p in system.parameters}
-    numbers = {ridge(n, parameters): v for n, v in numbers.items()}
-    lists = [n for n, v in numbers.items() if np.ndim(v) and n in parameters - arrays]
-    if len(lists) != 1 or np.ndim(numbers[lists[0]]) != 1:
-        raise BadInput(f"{asking}: one parameter of the system is a list, along which it is solved, not "
-                       f"{', '.join(lists) or 'none'}; its parameters are {', '.join(sorted(parameters))}")
-    axis = lists[0]
-    line = _line(asking, axis, numbers[axis])
-    found = system.solve(raise_on_failure=False, **{**numbers, axis: line})
-    names = [*(u.name for u in system.unknowns), *(o.name for o in system.observables)]
-    good = np.broadcast_to(np.asarray(found.converged, dtype=bool), line.shape)
-    values = {n: np.where(good, np.broadcast_to(np.asarray(found[n], dtype=float), line.shape), np.nan) for n in names}
-    fixed = {n: float(numbers[n]) for n in numbers if n in parameters and not np.ndim(numbers[n])}
-    return Curve(system.name or "theory", fixed, line, values, tuple(names), converged=good,
-                 residual=np.broadcast_to(found.residual, line.shape), stability=np.broadcast_to(found.stability, line.shape),
-                 reason=found.reason, axis=axis, ratio="", title=title or ", ".join(held_words(fixed).values()), named=bool(title))
 
 
 def _measured(sample: Callable[..., Mapping[str, float]], names: list[str], axis: str, where: Array, rest: Mapping[str, Any],
@@ -111,10 +90,3 @@ def _measured(sample: Callable[..., Mapping[str, float]], names: list[str], axis
 
     values, errors = over_seeds(run, seeds, progress)
     return replace(empty, values=values, order_parameters=tuple(measured), standard_error=errors, seeds=seeds)
-
-
-def _line(asking: str, name: str, value: Any) -> Array:
-    try:
-        return np.atleast_1d(np.asarray(value, dtype=float))
-    except NO_NUMBER:
-        raise BadInput(f"{asking}: {name} is a list of numbers, not {brief(value)}") from None

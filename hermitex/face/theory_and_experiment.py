@@ -17,7 +17,6 @@ from typing import Any, overload
 import numpy as np
 
 from hermitex.errors import BadInput, NoValue, UnknownName, brief
-from hermitex.experiments.own_experiment import solved_along
 from hermitex.hints import Axes, DataFrame, Numbers, Watched
 from hermitex.show.columns import ridge
 from hermitex.show.display import Shown, letter, number, number_table, words_table
@@ -29,6 +28,7 @@ from hermitex.systems.system import System
 from hermitex.theories import THEORIES
 from hermitex.theories.curve import Curve
 from hermitex.theories.curves import Curves
+from hermitex.theories.system_curve import solved_along
 from hermitex.theories.theory import Theory
 
 # theory's name -> (module, function) that simulates it: one entry for each experiment there is

@@ -67,6 +67,7 @@ class Curve(Cited, Columned, Shown):
     sources: tuple[str, ...] = ()
     named: bool = False  # whether the title is the user's own
     optimised: str = ""  # the letters that have their best values at every point, "lam, eta"
+    at_end: str = ""  # which of them are at an end of their bounds somewhere, "lam at the upper end at 2 of 3 points"
     lacking: Mapping[str, str] = field(default_factory=dict)  # what it does not hold: the letter that brings it
 
     def __getitem__(self, name: str) -> Any:
@@ -293,6 +294,7 @@ class Curve(Cited, Columned, Shown):
         state = f"; {len(self.seeds)} seeds" if self.seeds else f"; {int(self._good.sum())} of {len(self)} converged"
         away = int(np.sum(self._good & (np.asarray(self.stability, dtype=float) > 1 + MARGINAL)))
         state += f", {away} {UNSTABLE}" if away else ""
+        state += f"; {self.at_end}" if self.at_end else ""
         beside = "; with experiment" if self.simulation is not None else ""
         return shorten(f"Curve({label}: {ends}{said}{state}{beside})", 160)
 

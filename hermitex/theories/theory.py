@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from html import escape
@@ -365,12 +366,13 @@ class Theory(Cited, Shown):
                     start: Mapping[str, Any] | None, tolerance: float, title: str) -> Curve:
         """The curve on which letters have their best values at every point."""
         best = np.full((len(letters), *line.shape), np.nan)
-        why = np.full(line.shape, "", dtype=object)
+        why, ends = np.full(line.shape, "", dtype=object), Counter[str]()
         for k in range(line.size):
             here = {n: v if n in self.arrays else float(v[k]) if v.ndim else float(v) for n, v in given.items()}
             try:
                 point = self.minimise(self.errors[0], letters, bounds, start=start, tolerance=tolerance, **here)
                 best[:, k] = [point[n] for n in letters]
+                ends.update(filter(None, point.at_end.split(", ")))
             except NotConverged as error:
                 why[k] = str(error)
         done = np.isfinite(best).all(axis=0)
@@ -380,7 +382,8 @@ class Theory(Cited, Shown):
         found = replace(found, converged=np.asarray(found.converged) & done,
                         reason=np.where(done, np.asarray(found.reason, dtype=object), why))
         made = self._curve(found, axis, line, at, title, dict(zip(letters, best, strict=True)))
-        return replace(made, optimised=", ".join(letters))
+        return replace(made, optimised=", ".join(letters),
+                       at_end="; ".join(f"{end} at {many} of {line.size} points" for end, many in ends.items()))
 
     def checked(self, numbers: Mapping[str, np.ndarray], **ranges: str) -> dict[str, np.ndarray]:
         """The numbers, each there and in its range: "> 0", ">= 0", or "" for any; infinity only where the range ends in "inf".

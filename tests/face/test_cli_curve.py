@@ -385,3 +385,9 @@ def test_a_short_experiment_says_nothing_where_nobody_asked(capsys):
     assert capsys.readouterr().err == ""
     assert cli.main([*argv, "--progress"]) == 0
     assert "experiment: 2 of 2 seeds" in capsys.readouterr().err
+
+
+def test_a_best_value_at_an_end_of_its_bounds_is_reported(capsys):
+    assert cli.main(["curve", "glm", "--alpha", "1,2", "--Delta", "0.5", "--optimise", "lam", "--within", "1e-6:1e-4"]) == 0
+    said = capsys.readouterr().err
+    assert "lam at the upper end at 2 of 2 points" in said and "--within" in said

@@ -7,7 +7,27 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import special
-from sympy import Abs, Eq, Function, Max, Piecewise, Rational, Sum, Symbol, acos, cosh, erf, exp, factorial, log, pi, sign, simplify, sinh, sqrt
+from sympy import (
+    Abs,
+    Eq,
+    Function,
+    Max,
+    Piecewise,
+    Rational,
+    Sum,
+    Symbol,
+    acos,
+    cosh,
+    erf,
+    exp,
+    factorial,
+    log,
+    pi,
+    sign,
+    simplify,
+    sinh,
+    sqrt,
+)
 from sympy.stats import Cauchy
 
 import hermitex as hx

@@ -163,6 +163,9 @@ def _run(args: argparse.Namespace) -> int:
                 cli.print_err(said)
             line: dict[str, Any] = {entry.axis: alpha[0] if several and len(alpha) == 1 else alpha}
             made = face.curve(theory, **line, **numbers)
+            for ended in made if isinstance(made, Curves) else (made,):
+                if ended.at_end:
+                    cli.print_err(f"best values at an end of their bounds: {ended.at_end}; give wider ones with --within")
             if args.baselines:
                 if several or len(members) > 1:
                     raise BadInput("--baselines: the reference lines belong to one curve along --alpha; give one activation, "
