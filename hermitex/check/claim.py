@@ -29,6 +29,7 @@ from hermitex.hints import Formula, Letters
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import deadline
 from hermitex.symbolic.definite import definite
+from hermitex.symbolic.formula_size import operations
 from hermitex.symbolic.gaussian import Bound, Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Index, equally_long, read_sums, written_out
 from hermitex.symbolic.law_constraints import Condition, apart, lawful
@@ -286,6 +287,8 @@ def _identity(left: Expr, right: Expr, factor: Expr | None) -> tuple[str, Expr, 
     for side in (left, right):
         for name, rule in (("Stein", rules.hermite), ("Stein", rules.stein)):
             after = rules.everywhere(rule, side) if side.has(Expectation) else None
-            if after is not None and after != side and short(after - right if side is left else after - left) != 0:
+            if after is None or operations(after) > 3*operations(side):  # a longer formula would not help its reader
+                continue
+            if after != side and short(after - right if side is left else after - left) != 0:
                 return name, side, after
     return None

@@ -78,6 +78,8 @@ class Curve(Cited, Columned, Shown):
             return self.values[own]
         if own in self.parameters:
             return self.parameters[own]
+        if name in ("residual", "stability") and not self.seeds:
+            return np.broadcast_to(np.asarray(getattr(self, name), dtype=float), self.alpha.shape)
         if name in self.lacking:
             raise BadInput(f"{self.theory}: this curve holds no {name}; add {self.lacking[name]}=1000, say")
         raise UnknownName(name, list(self._named()), "quantity of the curve")

@@ -243,3 +243,8 @@ def test_the_line_beside_an_experiment_is_at_its_size(one):
     assert exact.test_error[0] == own.test_error[0] and "d -> infinity" in exact.simulation.parameters["remark"]
     given = hx.curve(one, [1], simulate=QUICK, dimension=90, **NUMBERS)
     assert given.test_error[0] == one.curve([1], dimension=90, **NUMBERS).test_error[0]
+
+
+def test_a_curve_gives_the_stability_of_its_table():
+    found = hx.curve("glm", alpha=[1, 2], Delta=0.5, lam=0.1)
+    assert found["stability"].tolist() == found.table()["stability"] and found["residual"].shape == (2,)
