@@ -39,7 +39,7 @@ from hermitex.systems.solve import refusal_reasons
 from hermitex.systems.state_evaluation import States
 from hermitex.systems.trajectory import TIME
 
-# What is left after that time counts as not checked: the checks of a file cost less than the file.
+# Points after that time count as not checked: the checks of a file cost less than the file.
 # 20 digits show every error of doubles; a solution holds to far less than 1e-7.
 _CHECK_SECONDS, _CHECK_DIGITS, _WRONG = 0.5, 20, 1e-7
 _ALONE = """import runpy, sys
@@ -51,7 +51,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: `path`, the numbers of `equations`, `blocks` and `lines`, and the reference points.
+    """A written file: `path`, the numbers of `equations`, `blocks` and `lines`, and the reference points.
 
     `checked` says how the residuals were re-checked, `deviation` what the self-test of the file found,
     `left_out` which reference points have numbers with no meaning in the formulas.
@@ -154,7 +154,7 @@ def _selftest(text: str) -> float:
 # -- reference points ------------------------------------------------------------------------------------------------
 def _reference(system: Any, given: Numbers | Iterable[Numbers] | None, start: Numbers, how: Numbers, left: list[str]
                ) -> list[Point]:
-    """The points of the self-test; `left` takes what is said of those that are none."""
+    """The points of the self-test; `left` takes the reasons of points that are left out."""
     if given is not None:
         wanted = _points(system, given)
         without = _left_out(system, wanted)
@@ -308,6 +308,6 @@ def _checked_rates(flow: Any, numbers: Mapping[str, float], values: Mapping[str,
 
 
 def _depth(expr: Any) -> int:
-    """How deep expectations stand within each other."""
+    """The depth to which expectations are nested."""
     inner = max((_depth(a) for a in expr.args), default=0)
     return inner + isinstance(expr, Expectation)

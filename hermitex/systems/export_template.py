@@ -18,7 +18,7 @@ class Template:
         return _filled(self.text, values).rstrip() + "\n"
 
     def docstrings(self, values: Mapping[str, str]) -> dict[str, str]:
-        """What the docstrings of the file ("") and of its `solve` are to say, the values as they stand."""
+        """The docstrings of the file ("") and of its `solve`, with unescaped values."""
         head, _, rest = self.text.partition('"""')[2].partition('"""')
         return {"": _filled(head, values), "solve": _filled(rest.partition('"""')[2].partition('"""')[0], values)}
 

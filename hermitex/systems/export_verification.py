@@ -31,7 +31,7 @@ def verify_text(text: str, own: str, *, docs: Mapping[str, str], arguments: Mapp
 
     Raises
     ------
-    HermitexError : something else stands in it; it is not written.
+    HermitexError : it holds something else; it is not written.
     """
     ours, trusted = _package(own)
     parts = {getattr(n, "name", ""): n for n in ours.body}
@@ -61,7 +61,7 @@ def _package(own: str) -> tuple[ast.Module, frozenset[str]]:
 
 
 def _special(node: ast.ImportFrom, ours: ast.Module) -> set[str]:
-    """The functions of SciPy that it imports: those of formulas, and those that the solver itself uses."""
+    """The functions of SciPy that it imports: for formulas, and for the solver itself."""
     own = {a.name for n in ours.body if isinstance(n, ast.ImportFrom) and n.module == "scipy.special" for a in n.names}
     names = {a.asname or a.name for a in node.names}
     _require(node.level == 0 and names <= IMPORTED | own, "its imports")

@@ -3,7 +3,7 @@
     V = 1/t0      ->      V_again = 1/t0
                           V = s.get("V", V_again)
 
-A block eliminates its members: their formulas stand in its other equations. Where `s` holds a member, its right-hand side
+A block eliminates its members: its other equations hold their formulas. If `s` holds a member, its right-hand side
 and those of the others are taken at the full state. So the blocks are the map x -> rhs(x), too: a file needs no other.
 """
 
@@ -21,7 +21,7 @@ from hermitex.kernels.source import read_lines, return_line
 
 
 def shortened(functions: Mapping[str, str], members: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The functions without results that neither another of them nor the solver reads; without those that have none.
+    """The functions without results that nothing reads, and without functions that then have no result.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _is_read(label: str, value: ast.expr) -> bool:
 
 
 def signs_of(lawful: str) -> dict[str, int]:
-    """{parameter: 1 or -1} of those that are to be positive, or negative, in the function that says what is asked of them."""
+    """{parameter: 1 or -1}: the sign that the function of conditions requires of a parameter."""
     labels = (n.value for n in ast.walk(ast.parse(lawful)) if isinstance(n, ast.Constant) and isinstance(n.value, str))
     return {name: sign for label in labels for name, sign in sign_of(label.removeprefix(LAW)).items()}
 

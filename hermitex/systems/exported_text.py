@@ -132,7 +132,7 @@ def _has_marks(text: str) -> bool:
 
 
 def _has_laws(text: str) -> bool:
-    """Whether the observables hold what a law asks of the unknowns."""
+    """Do the observables hold a law's condition on the unknowns?"""
     return text.startswith("def observables") and any(isinstance(n, ast.Constant) and str(n.value).startswith(LAW)
                                                       for n in ast.walk(ast.parse(text)))
 
@@ -156,7 +156,7 @@ def _arguments(parameters: Sequence[Symbol], own: str) -> dict[str, str]:
 
 @lru_cache(maxsize=16)
 def _taken_names(own: str) -> frozenset[str]:
-    """The names that stand in `solve`, and the options of the command line."""
+    """The names in `solve`, and the options of the command line."""
     tree = ast.parse(own)
     solve = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "solve")
     used = {n.id for n in ast.walk(solve) if isinstance(n, ast.Name)} | {n.arg for n in ast.walk(solve) if isinstance(n, ast.arg)}
@@ -301,7 +301,7 @@ def _members(block: Any) -> tuple[str, ...]:
 
 
 def _kind(program: Any, axis: Any) -> str:
-    """What nodes an axis has: those of a sum, terms that are counted, equally spaced ones, or panels."""
+    """The kind of an axis's nodes: those of a sum, counted terms, equally spaced ones, or panels."""
     kinks = program.kinked.get(axis.identifier)
     return ("summed" if axis.summed else "counting" if axis.counting else "fields" if axis.fields > 1 else
             "plain" if kinks is None else "broken" if kinks else "marked")
@@ -326,7 +326,7 @@ def _name(name: str) -> str:
 
 
 def _folded(text: str, indent: int) -> str:
-    """A list of items, folded at its blanks (a zero byte stands for a blank where it must not be)."""
+    """A list of items, folded at its blanks (a zero byte means a blank where it must not be)."""
     if not text:
         return text
     folded = textwrap.fill(text, _WIDTH - indent - 4, break_long_words=False, break_on_hyphens=False,

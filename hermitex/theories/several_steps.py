@@ -55,7 +55,7 @@ _NEW = 1e-11  # of |S|: an overlap below it is a zero up to quadrature
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """What the first layer has learned after each step, one row for each; of a vocabulary, with one entry for each letter.
+    """The first layer after each step, one row for each; of a vocabulary, with one entry for each letter.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Path:
 
     @property
     def appears(self) -> tuple[int | None, ...]:
-        """The step at which each direction appears, in a spike of some letter, counted from 1; None for one that does not."""
+        """The step, counted from 1, at which each direction appears in a spike of some letter; None if it never does."""
         there: Array = np.abs(self.cosine) > _NEW
         columns: Array = there if there.ndim == 2 else np.any(there, axis=1)
         return tuple(int(np.argmax(column)) + 1 if column.any() else None for column in columns.T)
@@ -143,7 +143,7 @@ class Stepping(OneStepFamily):
             push = np.array([[means[f"push_{min(k, j)}{max(k, j)}"] for k in each] for j in each])
             sizes, turn = np.linalg.eigh(push)
             random = rate[:, None]*turn*np.sqrt(np.maximum(sizes, 0)/alpha0)
-            # in V, Theta_perp and the span of the noise; an axis that no spike has yet is no axis
+            # in V, Theta_perp and the span of the noise; an axis without a spike yet is left out
             U, side = now.U + rate[:, None]*along, root(now.overlaps)
             if not now.U.any():
                 U, now = np.zeros((K, 0)), now._replace(overlaps=np.zeros((J, 0)))
@@ -299,7 +299,7 @@ def towards(g: Target, cosines: Array) -> tuple[Target, dict[str, Array], Any]:
     charged = np.where(there, cosines, 0.0)
     sign = np.where(charged[..., mixed[0]] < 0, -1.0, 1.0)
     size = np.sqrt(np.sum(charged**2, axis=-1))
-    along = np.where(size > 1 - 1e-15, 1.0, size)*sign   # 1e-15: a unit vector to rounding lies in the span, and has its equations
+    along = np.where(size > 1 - 1e-15, 1.0, size)*sign   # 1e-15: a unit vector to rounding is in the span, and has its equations
     entries = {f"e{j + 1}": np.divide(charged[..., j], along, out=np.full(along.shape, float(j == mixed[0])), where=along != 0)
                for j in mixed} if len(mixed) > 1 else {}
     return DirectedTarget(g.expr, g.variables, mixed), entries, along

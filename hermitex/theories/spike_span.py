@@ -1,8 +1,8 @@
-r"""z = Gamma kappa + S zeta,   S = (I - Gamma Gamma^T)^{1/2},   kappa ~ N(0, I_m): a target beside a spike of rank m.
+r"""z = Gamma kappa + S zeta,   S = (I - Gamma Gamma^T)^{1/2},   kappa ~ N(0, I_m): a target and a spike of rank m.
 
 kappa = V^T x for an orthonormal basis V of the spikes, Gamma = Theta^T V. A term of the target that holds the variables A is
 averaged over as many normals eta: z_A = Gamma_A kappa + L eta with S_A = L Q, L lower triangular with those variables first in
-which the term is no polynomial, so that the others drop out of the average; then E[zeta g_A] = Q^T E[eta g_A].
+which the term is not a polynomial, so that the others drop out of the average; then E[zeta g_A] = Q^T E[eta g_A].
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hermitex.theories.directions import DirectedTarget, Seen, Target, term_by_t
 
 Array = np.ndarray[Any, Any]
 LIFT, SIZE = Symbol("lift", real=True), Symbol("size", positive=True)
-_SPAN = 1e-12  # of the largest spike: what is left of one beside the others is rounding below it
+_SPAN = 1e-12  # of the largest spike: the part of a spike outside of the others is rounding below it
 
 
 def axes(rank: int) -> tuple[Symbol, ...]:
@@ -42,7 +42,7 @@ def variables_of(g: Target) -> tuple[Symbol, ...]:
 def seen_beside(g: Target, rank: int) -> Seen:
     """h, h_1 + lift and E g^2 given kappa1, kappa2, ..., in Gamma1_1, ... and the L and Q of each order of variables.
 
-    lift = E[g^2|kappa]/sqrt(E g^2): beside it an h_1 that vanishes at every kappa is 0 to digits of the target's size, and not a
+    lift = E[g^2|kappa]/sqrt(E g^2): next to it an h_1 that vanishes at every kappa is 0 to digits of the target's size, and not a
     rounding that no quadrature has digits of. Take averages of both and subtract.
     """
     variables = variables_of(g)
@@ -99,7 +99,7 @@ def _name(matrix: str, order: tuple[int, ...], a: int, b: int) -> str:
 
 
 def _order(term: Expr, variables: tuple[Symbol, ...]) -> tuple[int, ...]:
-    """The variables of the term, those first in which it is no polynomial."""
+    """The variables of the term, first the ones in which it is not a polynomial."""
     there = [j for j, v in enumerate(variables) if term.has(v)]
     return tuple(sorted(there, key=lambda j: (bool(term.is_polynomial(variables[j])), j)))
 
@@ -123,7 +123,7 @@ def _triangle(rows: Array) -> tuple[Array, Array]:
 def root(overlaps: Array) -> Array:
     """(I - Gamma Gamma^T)^{1/2}, accurate where Gamma is close to a rotation; overlaps (..., J, m)."""
     left, sizes, _ = np.linalg.svd(overlaps, full_matrices=False)
-    sizes = np.where(sizes > 1 - 1e-14, 1.0, sizes)  # a unit vector to rounding lies in the span
+    sizes = np.where(sizes > 1 - 1e-14, 1.0, sizes)  # a unit vector to rounding is in the span
     lost = 1 - np.sqrt(np.clip((1 - sizes)*(1 + sizes), 0, None))
     return np.eye(overlaps.shape[-2]) - np.einsum("...ja,...a,...ia->...ji", left, lost, left)
 

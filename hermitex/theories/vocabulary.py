@@ -43,7 +43,7 @@ class VocabularyOneStep(OneStepFamily):
     fractions : pi_k > 0, their shares of the neurons, which sum to 1
     norms : c_k > 0, the bulk variance of each letter; by default that of Result 3.1 at the letter's own rate eta u_k where
         alpha0 and eta are given, else the common c
-    biases : b_k, which shift the pre-activations of each letter beside the common bias (default: 0)
+    biases : b_k, which shift the pre-activations of each letter, besides the common bias (default: 0)
     rows : "sphere" (independent rows, any beta and gamma) or "orthogonal" (W W^T diagonal: gamma = 1, beta <= 1)
 
     Order parameters, k and l counting letters from 1: m1, zeta1, psi1, zetatilde1, psitilde1 (one per letter k; psi1_2 of

@@ -40,7 +40,7 @@ def first_guess(text):
 
 
 def command(solve, selftest, points, code, doc, argv=None):
-    """Print the self-test or a table, what failed as nan; exit 0, 1 if something failed, or 2 for what is no input."""
+    """Print the self-test or a table, failed points as nan; exit 0, 1 if something failed, or 2 for bad input."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0].replace("%", "%%"), conflict_handler="resolve",
                                      allow_abbrev=False)
     words = dict(zip([*code.parameters, *dict.fromkeys(e[1] for e in code.arrays if e[1])], solve.__code__.co_varnames))
@@ -96,7 +96,7 @@ def command(solve, selftest, points, code, doc, argv=None):
 
 
 def run(main):
-    """`main` and its exit status; what keeps it from its end is said in one line."""
+    """`main` and its exit status; an error is one line."""
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     status, said = 2, "standard output: it is closed\n"
     try:

@@ -88,11 +88,11 @@ class Chunk:
         return np.array([self.code.ends.get(u, EVERYWHERE) for u in names]).reshape(-1, 2).T[..., None]
 
     def explicit(self, names):
-        """Whether the equations of some unknowns are x = rhs, (names, 1); else rhs is to vanish."""
+        """Are the equations of some unknowns x = rhs, (names, 1)? Else they are rhs = 0."""
         return np.array([[u not in self.code.implicit] for u in names])
 
     def first(self, names):
-        """Where unknowns begin: as they are given, else inside of their intervals."""
+        """The starts of unknowns: as given, else inside of their intervals."""
         lo, hi = self.ends(names)
         middle = np.select([np.isfinite(lo + hi), lo > -np.inf, hi < np.inf], [(lo + hi)/2, lo + 1, hi - 1], 0.0)
         start = np.array([np.broadcast_to(self.guess.get(u, np.nan), self.points) for u in names])
@@ -185,7 +185,7 @@ class Solver(Chunk):
         rest = ((x == 0) & (np.abs(F) <= 1e-25)).T
         J = np.where(rest[:, :, None] | rest[:, None, :], np.eye(len(names)), J)
         new = x - solved(J, np.where(rest.T, 0.0, F), self.code.blocks[k].kind == "linear")
-        if self.code.blocks[k].kind == "linear":  # if linear: of rows that contradict each other there is no solution
+        if self.code.blocks[k].kind == "linear":  # if linear: rows that contradict each other have no solution
             size = np.abs(F) + np.einsum("pij,jp->ip", np.abs(J), np.abs(new))
             left = np.abs(F + np.einsum("pij,jp->ip", J, new - x)) > 1e-9*size
             new = np.where(left.any(0), np.nan, new)
@@ -194,7 +194,7 @@ class Solver(Chunk):
     def in_coordinates(self, k, y, s):  # if nonlinear
         """The residual in the coordinates of the torn unknowns, its Jacobian, and these unknowns.
 
-        Where x - rhs = 0 is asked of x inside (lo, hi) it reads log(rhs - lo) - log(hi - rhs) = log(x - lo) - log(hi - x), with the
+        For x inside (lo, hi) x = rhs reads log(rhs - lo) - log(hi - rhs) = log(x - lo) - log(hi - x), with the
         logarithms continued by their tangents.
         """
         block, n = self.code.blocks[k], len(y)
@@ -312,7 +312,7 @@ def lay_out(code, numbers, ndim):
 
 
 def violated(laws, points):
-    """Of each point a law that does not hold there, in words; laws: {"law [0.0, inf] words": what is to lie in between}."""
+    """For each point a law that does not hold there, in words; laws: {"law [0.0, inf] words": the value, in the interval}."""
     why = np.full(len(points), "", dtype=object)
     for law, value in laws.items():
         low, high, words = law[4:].split(" ", 2)
