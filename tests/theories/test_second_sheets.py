@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import hermitex as hx
-from hermitex.theories import intermediate_step, multi_index, one_step, spectral, spectrum, spike, spiked_covariance
+from hermitex.theories import (
+    batch_reuse,
+    intermediate_step,
+    multi_index,
+    one_step,
+    small_step,
+    spectral,
+    spectrum,
+    spike,
+    spiked_covariance,
+)
 from hermitex.theories.overlaps.free_entropy import label_entropy
 
 KNOWN = json.loads((Path(__file__).parents[1]/"reference"/"second_sheets.json").read_text())
@@ -75,6 +85,16 @@ def test_resolvents_and_outliers(row):
     np.testing.assert_allclose(law.outliers, row["outliers"], rtol=1e-11)
     if law.outlier:  # of one letter: n E mu_0^2 + O(1)
         assert law.outlier["value"] == pytest.approx(row["outliers"][0], rel=2e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d, outlier", [(1e4, 26.9131), (1e7, 26.7323157)])
+def test_the_outlier_of_norms_that_fluctuate_a_little(d, outlier):
+    """Two letters of norms 1 -+ sqrt(400/d), that have an eigenvalue more than one letter."""
+    s = np.sqrt(400/d)
+    law = spectrum("relu", r=1, alpha=4, beta=.5, dimension=d, vocabulary=[.8, .8], norms=[1 - s, 1 + s], points=40)
+    assert law.outliers[1] == pytest.approx(outlier, abs=1e-5)
+    assert len(spectrum("relu", r=1, alpha=4, beta=.5, dimension=d, vocabulary=[.8], points=40).outliers) == 1
 
 
 # -- A6, A8: risks between the bounds, and below the variance that no ridge would learn ---------------------------------------
@@ -205,9 +225,27 @@ def test_local_slopes_of_escape_times(row):
     assert (np.log10(high/low) if low else 0.0) == pytest.approx(row["plain"], abs=3e-9)  # 0: the start is beyond the level
 
 
-# -- B7: the error without an outlier --------------------------------------------------------------------------------------
+# -- B4: m_2 by panels in z and h_0 with the formula of the sheet; its own .372550, -.008870, -.078583 are off by 2e-6 to 5e-6
+@pytest.mark.slow
+@pytest.mark.parametrize("g, loss, along, size, cosine", [
+    ("tanh", "square", .3725452725031889, .47361, .54134), ("He3(z)/sqrt(6)", "square", -.008872510479482981, .51874, -.01232),
+    ("He3", "correlation", -.07857762139442297, 4.05402, -.039026)])
+def test_two_steps_at_eta_one(g, loss, along, size, cosine):
+    found = batch_reuse("relu", g, loss).solve(alpha=3, eta=1)
+    assert found["overlap"][1] == pytest.approx(along, abs=2e-10)
+    assert (found["norm"][1]**2, found["cosine"][1]) == (pytest.approx(size, abs=5e-6), pytest.approx(cosine, abs=5e-6))
+
+
+# -- B8, B7: the strength of the spike, the error without an outlier ---------------------------------------------------------
 @pytest.mark.slow
 def test_the_error_before_an_intermediate_step():
     wave = "sin(z) + 4*He2(z)/(5*sqrt(2)) + He3(z)/(2*sqrt(6))"
     found = hx.theories.random_features("tanh(z + 1)", wave).solve(alpha=1.5, gamma=1, lam=.1, Delta=.1)
     assert found["test_error"] == pytest.approx(1.213929867120441, rel=1e-13)
+
+
+@pytest.mark.parametrize("g, at, theta", [("sin", dict(psi1=2, psi2=1, eta=2, Delta=.1), .9646100297346787),
+                                          ("relu", dict(psi1=4, psi2=.8, eta=4, Delta=.1), 1.532327201324719),
+                                          ("z", dict(psi1=1, psi2=1.5, eta=2, Delta=.2), 1.7968129135748976)])
+def test_the_strength_of_the_spike_of_a_small_step(g, at, theta):
+    assert small_step("tanh", g).solve(**at)["theta"] == pytest.approx(theta, rel=1e-12)
