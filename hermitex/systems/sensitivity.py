@@ -63,12 +63,14 @@ class Slopes:
         self.program = compile_program(equations, blocks, parameters=system.parameters, where=where, scalars=(), observables=made,
                                        positive=frozenset(), kept=names)
 
-    def of(self, states: States, x: Mapping[str, Any], points: int) -> tuple[np.ndarray, ...]:
+    def of(self, states: States, x: Mapping[str, Any], points: int, nodes: Mapping[str, Any] | None = None
+           ) -> tuple[np.ndarray, ...]:
         """(J, b, C, c, r) at the states x: J dx/dp = b for the unknowns, do/dp = C dx/dp + c for the observables.
 
-        r are the right-hand sides, of implicit equations the left without the right.
+        r are the right-hand sides, of implicit equations the left without the right. The averages are over `nodes`, or those in
+        force.
         """
-        found = states.call("observables", x)
+        found = states.call("observables", x, nodes)
         known = {self.place[s]: np.broadcast_to(found[s.name], (points,)) for s in self.place}
 
         def matrix(rows: tuple[str, ...], columns: tuple[str, ...]) -> np.ndarray:
@@ -149,19 +151,29 @@ def derivative(system: Any, numbers: Mapping[str, Any], solution: Any, name: str
     with np.errstate(all="ignore"):
         J, b, C, c, _ = made.of(states, rows, points)
         good = np.ravel(np.asarray(solution.converged)) & np.isfinite(J).all(axis=(0, 1)) & np.isfinite(b).all(axis=0)
-        good = good & (states.errors <= held) & _regular_points(J)
+        good = good & _regular_points(J)
         dx = solve_linear(np.where(good, J, np.eye(len(J))[:, :, None]), np.where(good, b, 0.0))[0]
+        do = np.einsum("ovb,vb->ob", C, dx) + c
         size = np.abs(np.array(list(rows.values())))
         error = np.maximum(eps, np.ravel(np.asarray(solution.residual)))
         size = np.where(size > error, size, 1.0)  # what is 0, to the error it has, has no size of its own
         terms = np.where(made.implicit[:, None], np.abs(J*size).max(axis=1)/size, 1.0)
-        rounding = np.maximum(eps, states.errors)
-        off = np.maximum(np.ravel(np.asarray(solution.residual)), rounding)/(least := least_singular_value(J/terms[:, None], size))
         long = (np.abs(dx)/size).max(axis=0)
+        errors = states.errors
+        if np.any(errors > held):  # of an average of nothing but rounding, it counts whether it moves the derivative
+            J2, b2, C2, c2, _ = made.of(states, rows, points, states.other)
+            dx2 = solve_linear(np.where(good, J2, np.eye(len(J))[:, :, None]), np.where(good, b2, 0.0))[0]
+            noise = 1e-14  # of the largest: the rounding of a sum over nodes
+            gaps = [np.abs(dx2 - dx)/np.maximum(np.abs(dx), noise/held*size*long),
+                    np.abs(np.einsum("ovb,vb->ob", C2, dx2) + c2 - do)/np.maximum(
+                        np.abs(do), noise/held*(np.einsum("ovb,vb->ob", np.abs(C), np.abs(dx)) + np.abs(c)))]
+            errors = np.minimum(errors, np.nan_to_num(np.concatenate(gaps), nan=np.inf).max(axis=0))
+            good = good & (errors <= held)
+        rounding = np.maximum(eps, errors)
+        off = np.maximum(np.ravel(np.asarray(solution.residual)), rounding)/(least := least_singular_value(J/terms[:, None], size))
         beside = {u: v + off*d/np.where(long > 0, long, 1.0) for (u, v), d in zip(rows.items(), dx, strict=True)}
         there = least_singular_value(made.of(states, beside, points)[0]/terms[:, None], size)
         good = good & (np.abs(there - least) <= digits*least)
-        do = np.einsum("ovb,vb->ob", C, dx) + c
     found = {**dict(zip(made.unknowns, dx, strict=True)), **dict(zip(made.observables, do, strict=True))}
     whole = {n: np.where(good, v, np.nan).reshape(shape) for n, v in found.items()}
     return {n: v if shape else float(v) for n, v in whole.items()}
