@@ -1,4 +1,4 @@
-r"""How to write a derivation of your own: copy this file, change it, and run `hermitex check my_derivation.py`.
+r"""A derivation of your own: copy this file, change it, and run `hermitex check my_derivation.py`.
 
 A derivation is a page of mathematics. Every `step` is an equality with the rule that gives it. It is proved anew
 each time, or tested to 30 digits at random points; a wrong one is answered with a counter-example. Undefined

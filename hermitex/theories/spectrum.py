@@ -208,15 +208,15 @@ def spectrum(sigma: Formula, *, r: float, c: float = 1.0, alpha: float, beta: fl
     for name, v in (("c", c), ("alpha", alpha), ("beta", beta)):
         if not v > 0:
             raise BadInput(f"spectrum: {name} is positive, not {v:g}")
-    if normalisation not in ("p", "n"):
-        raise BadInput(f"spectrum: the normalisation is 'p' or 'n', not {normalisation!r}")
+    if not isinstance(normalisation, str) or normalisation not in ("p", "n"):
+        raise BadInput(f"spectrum: the normalisation is 'p' or 'n', not {brief(normalisation)}")
     if not 2 <= points <= 100_000:
         raise BadInput(f"spectrum: points is between 2 and 100000, not {points}")
     sharpest = 1e3  # r/sqrt(c), whose rule has 10^5 nodes
     if not abs(r) <= sharpest*np.sqrt(c):
         raise BadInput(f"spectrum: |r| is at most {sharpest:g} sqrt(c), for features vary over sqrt(c)/r")
-    if rows not in ("sphere", "gaussian"):
-        raise BadInput(f"spectrum: rows is sphere or gaussian, not {rows!r}")
+    if not isinstance(rows, str) or rows not in ("sphere", "gaussian"):
+        raise BadInput(f"spectrum: rows is sphere or gaussian, not {brief(rows)}")
     letters, pi = _letters(vocabulary, fractions, norms, biases)
     spikes, sizes, shifts = (v[0] for v in letters.columns(np.asarray(r), np.asarray(c)))
     if not np.all(np.abs(spikes) <= sharpest*np.sqrt(sizes)):

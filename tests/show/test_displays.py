@@ -86,6 +86,8 @@ RESULTS = {
     "IntermediateStep": lambda: hx.theories.intermediate_step("tanh", "sin"),
     "BatchReuse": lambda: hx.theories.batch_reuse("relu", "He3"),
     "SeveralSteps": lambda: hx.theories.one_step("softplus", "z1 + z1*z2", steps=2),
+    "SpikedLetters": lambda: hx.theories.one_step("relu", "z1 + z1*z2", spikes=[[1.2, 0], [0, 1.5]], overlaps=[[0.9, 0], [0, 0.8]]),
+    "StepsOfLetters": lambda: hx.theories.one_step("erf", "z1 + z1*z2", vocabulary=[1, -1.5], steps=2),
     "Expansion": lambda: hx.expand("relu(z)", order=4, basis="orthonormal"),
     "Expansion, several": lambda: hx.expand("z1*relu(z2)", order=3, basis="monic"),
     "Exponents": lambda: hx.exponents("z**3 - 3*z"),
