@@ -29,7 +29,7 @@ settings.load_profile("repeatable")
 LISTS = {name: (Path(__file__).parent/f"{name}.txt").read_text(encoding="utf-8").splitlines()
          for name in ("slow", "thorough", "beyond")}
 QUICK_CASES = 3  # of one test, in the README's command: some 3,500 cases in two minutes on two cores; CI runs the others
-SLOW_CASES = 3  # further ones of one test, in CI, next to those that slow.txt names; the others are thorough, and what takes over two seconds
+SLOW_CASES = 3  # further ones of one test, in CI; the others are thorough, and so is what takes over two seconds
 OWN_CHOICE = "tests/golden/"  # the frozen answers say themselves which of them are quick
 
 
