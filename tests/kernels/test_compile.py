@@ -233,3 +233,12 @@ def test_a_closed_form_longer_than_the_nodes_are_many_is_not_compiled():
     kernel = compile(E(z**2*exp(-Abs(a*z + b) - Abs(1 + b*z)), z))
     assert abs(kernel(a=1.0, b=2.0) - float(E(z**2*exp(-Abs(z + 2) - Abs(1 + 2*z)), z).evalf(17))) < 1e-14
     assert kernel.nodes
+
+
+def test_a_ratio_of_averages_that_underflow_is_refused():
+    """E[tanh(z); z > b]/P(z > b) is 0/0 in doubles from b = 38.5 on."""
+    kernel = hx.compile(E(tanh(z), z > Symbol("b", real=True)))
+    assert abs(kernel(37.0) - 1) < 1e-11
+    for far in (38.0, 40.0):
+        with pytest.raises(NotConverged, match="no finite value at b"):
+            kernel(far)
