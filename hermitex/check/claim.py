@@ -176,7 +176,7 @@ def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: i
 def _explained(found: Check, proofs: Proofs, test: PointTest) -> Check:
     """The refutation with the factor between both sides, and with the equality that integration by parts gives."""
     factor = bounded(lambda: _factor(proofs, test), STEPS)
-    return replace(found, factor=factor, identity=bounded(lambda: _identity(found.lhs, found.rhs, factor), STEPS))
+    return replace(found, factor=factor, identity=bounded(lambda: _identity(found.lhs, found.rhs), STEPS))
 
 
 def _factor(proofs: Proofs, test: PointTest) -> Expr | None:
@@ -282,7 +282,7 @@ def _one_name(one: tuple[Expr, tuple[Condition, ...]], other: tuple[Expr, tuple[
     return left, right, needed
 
 
-def _identity(left: Expr, right: Expr, factor: Expr | None) -> tuple[str, Expr, Expr] | None:
+def _identity(left: Expr, right: Expr) -> tuple[str, Expr, Expr] | None:
     """The equality that integration by parts gives for the left (else the right) side of a wrong one."""
     for side in (left, right):
         for name, rule in (("Stein", rules.hermite), ("Stein", rules.stein)):

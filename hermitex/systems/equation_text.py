@@ -82,11 +82,10 @@ def with_tanh(formula: Basic) -> Basic:
     u*sinh(u)*tanh(u)**2 + 1
     """
     def ratios(product: Expr) -> Expr:
-        powers = product.as_powers_dict()
-        for f in [f for f in powers if isinstance(f, cosh)]:
-            u = f.args[0]
-            n = min(powers.get(sinh(u), 0), -powers[f]) if powers[f].is_Integer and powers.get(sinh(u), f).is_Integer else 0
-            product *= (cosh(u)*tanh(u)/sinh(u))**max(n, 0)
+        whole = {f: n for f, n in product.as_powers_dict().items() if n.is_Integer}
+        for f, above in whole.items():
+            if isinstance(f, sinh) and (n := min(above, -whole.get(cosh(f.args[0]), 0))) > 0:
+                product *= (tanh(f.args[0])*cosh(f.args[0])/f)**n
         return product
 
     return formula.replace(lambda e: isinstance(e, Mul), ratios) if formula.has(sinh) else formula

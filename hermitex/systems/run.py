@@ -289,10 +289,11 @@ class Run:
                "contraction": False, "raise_on_failure": False, **functions}
         found = solve_robustly(x0, {"point": everything}, zero=zero, **how)
         if (k := np.flatnonzero(~np.asarray(found.converged))).size and block.members:
-            other = line.inside(self._starts(block, consistent=True)) if line.some else self._starts(block, consistent=True)
-            again = solve_robustly(other[:, k], {"point": k}, **how)
-            use = np.flatnonzero(again.converged)
-            found = merge_solutions([(everything, found), (k[use], select_points(again, use))], self.points, found.unknowns)
+            other = line.inside(self._starts(block, consistent=True))
+            if (k := k[(other != x0)[:, k].any(axis=0)]).size:
+                again = solve_robustly(other[:, k], {"point": k}, **how)
+                use = np.flatnonzero(again.converged)
+                found = merge_solutions([(everything, found), (k[use], select_points(again, use))], self.points, found.unknowns)
         if line.some:
             found = line.back(found, block.torn)
             if not is_time_up():

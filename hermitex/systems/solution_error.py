@@ -111,23 +111,23 @@ class SolutionError:
         """
         nodes = self.run.quad.beside()
         there = self.run.extended(nodes)
-        gaps = self._gaps(there, nodes)
+        shift = self._shift(there)
+        gaps = self._gaps(there, nodes, shift)
         far = self._far(there, gaps)
         if np.any(far > self.run.tolerance) and any(np.any(np.abs(x) < SMALL) for x in self.x.values()):
             far = self._far(there, gaps, self._noise_of())
-        apart = self._apart(there)
+        apart = self._apart(shift)
         return np.where(apart > 1e-3, np.maximum(far, apart), far)  # an average has three digits, or is none
 
-    def _apart(self, there: Mapping[str, Any]) -> np.ndarray:
-        """The largest difference of a right-hand side to its value `there`, relative to its terms.
+    def _apart(self, shift: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The largest `shift` of a right-hand side, relative to its terms.
 
         Where a pole moves with an unknown no nodes resolve the average; but its slope M is so steep that M^-1 F' is small.
         """
         apart = [np.zeros(self.run.points)]
         for u in (u for u in self.program.unknowns if u not in self.program.implicit):
-            here = self.here[f"rhs/{u}"]
-            size = np.maximum(np.maximum(np.abs(here), self.here.get(f"terms/{u}", 0.0)), SMALL)
-            apart.append(np.abs(np.asarray(self.row(there[f"rhs/{u}"]), dtype=float) - here)/size)
+            size = np.maximum(np.maximum(np.abs(self.here[f"rhs/{u}"]), self.here.get(f"terms/{u}", 0.0)), SMALL)
+            apart.append(np.abs(shift[f"rhs/{u}"])/size)
         return np.nan_to_num(np.max(apart, axis=0), nan=np.inf)
 
     def of_rounding(self) -> np.ndarray:
@@ -140,13 +140,16 @@ class SolutionError:
     def _noise_of(self) -> dict[str, np.ndarray]:
         if not self.noise:
             self.exact = self.run.extended(self.run.used)
-            self.noise = self._gaps(self.exact, self.run.used)
+            self.noise = self._gaps(self.exact, self.run.used, self._shift(self.exact))
         return self.noise
 
-    def _gaps(self, there: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """How far each unknown moves, and each observable with them and the `nodes`."""
-        shift = {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float)
-                 for n, v in self.here.items() if n.startswith("rhs/")}
+    def _shift(self, there: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The difference of each right-hand side to its value `there`."""
+        return {n: np.asarray(np.subtract(self.row(there[n]), v), dtype=float)
+                for n, v in self.here.items() if n.startswith("rhs/")}
+
+    def _gaps(self, there: Mapping[str, Any], nodes: Mapping[str, Any], shift: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """How far each unknown moves with the `shift`, and each observable with them and the `nodes`."""
         with np.errstate(all="ignore"):
             s = self._moved(shift)
             gaps = {u: np.abs(self.row(s[u]) - x) for u, x in self.x.items()}

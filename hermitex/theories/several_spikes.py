@@ -42,9 +42,12 @@ class LettersInSpan(VocabularyOneStep):
         done |= {f"b{k}": b*one for k, b in enumerate(self.biases or (), start=1)}
         return {**numbers, **done, "epsilon": 1/numbers.get("dimension", np.asarray(np.inf))}
 
+    def _layer_names(self) -> tuple[list[list[str]], list[list[str]]]:
+        return layer_names(len(self.vocabulary), len(variables_of(self.g)), self.rank)
+
     def layer_of(self, numbers: Mapping[str, Any]) -> Layer:
         """The layer in complete numbers."""
-        U, overlaps = layer_names(len(self.vocabulary), len(variables_of(self.g)), self.rank)
+        U, overlaps = self._layer_names()
         c = [f"c{k}" for k in range(1, len(self.vocabulary) + 1)]
         shape = np.broadcast_shapes(*(np.shape(numbers[n]) for n in (*U[0], *c)))
 
@@ -56,7 +59,7 @@ class LettersInSpan(VocabularyOneStep):
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """As of a vocabulary, without the numbers that say the layer."""
-        U, overlaps = layer_names(len(self.vocabulary), len(variables_of(self.g)), self.rank)
+        U, overlaps = self._layer_names()
         own = {n for row in (*U, *overlaps) for n in row}
         return super().described({n: v for n, v in fixed.items() if n not in own and n != "size" and n[:2] not in ("L_", "Q_")})
 
