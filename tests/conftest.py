@@ -48,7 +48,8 @@ def pytest_collection_modifyitems(config, items):
     """Marks the cases that slow.txt, thorough.txt and beyond.txt name, and what is one case too many for the quick run.
 
     A line names a test with all of its cases, or one case, as `pytest --durations` does. What is `thorough` is slow, too,
-    and one more case of what other slow ones test. What is `beyond` holds an answer that nothing promises.
+    and one more case of what other slow ones test. What is `beyond` holds an answer that nothing promises. A rule of the
+    whole house, as that on imports, is no rule if it is asked of three files: `every_case` is quick.
     """
     here = {item.nodeid for item in items} | {item.nodeid.partition("[")[0] for item in items}
     files = {name.partition("::")[0] for name in here}
@@ -68,7 +69,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("thorough"):
             item.add_marker(pytest.mark.slow)
-    unmarked = [item for item in items if not any(item.get_closest_marker(mark) for mark in LISTS)
+    unmarked = [item for item in items if not any(item.get_closest_marker(mark) for mark in (*LISTS, "every_case"))
                 and not item.nodeid.startswith(OWN_CHOICE)]
     further = list(beyond_some(unmarked, QUICK_CASES))
     for item in further:

@@ -27,8 +27,8 @@ FLOORS = (
     ("bounds", "growth"),
     ("engine", "integrals", "divergence", "existence_check", "dimension_reduction", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),
-    ("text", "parsing"),
-    ("series", "activations", "derivation", "hermite_calculus", "invariance", "losses", "moreau", "partial_tensors",
+    ("losses", "moreau", "text", "parsing"),
+    ("series", "activations", "derivation", "hermite_calculus", "invariance", "partial_tensors",
      "stein", "subspaces", "summands", "hermite_tensors"),
     ("",),  # the package itself, which fills the hooks
 )
@@ -76,6 +76,7 @@ def test_a_file_name_appears_once():
     assert not {name for name in names if names.count(name) > 1}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_layer_order(path):
     assert not breaches(path.read_text(encoding="utf-8"), path.relative_to(ROOT))
@@ -131,6 +132,7 @@ def test_every_file_of_symbolic_has_its_floor():
     assert not [name for name in SYMBOLIC if floor_of(name) is None]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_floors_of_symbolic(name):
     assert not climbs(SYMBOLIC[name].read_text(encoding="utf-8"), name)

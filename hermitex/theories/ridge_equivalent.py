@@ -19,7 +19,6 @@ from hermitex.errors import BadInput
 from hermitex.hints import Axes
 from hermitex.kernels.compile import Kernel, compile
 from hermitex.show.plots import curves
-from hermitex.solvers.root import root
 from hermitex.solvers.solution import Solution
 from hermitex.symbols import lamda
 from hermitex.systems.system import System
@@ -132,6 +131,8 @@ class RidgeEquivalent(Theory):
 
     def _near(self, at: Mapping[str, np.ndarray]) -> np.ndarray:
         """The root by brackets, with the eigenvalues of a long spectrum in bins: where Newton's method begins."""
+        from scipy.optimize import elementwise
+
         arrays = dict(zip(("eigenvalues", "multiplicity"), (at["eigenvalues"], at["multiplicity"]), strict=True))
         long = 4096  # eigenvalues of a spectrum whose first root is taken as it is
         if np.count_nonzero(at["eigenvalues"]) > long:
@@ -140,9 +141,15 @@ class RidgeEquivalent(Theory):
         shape = np.broadcast_shapes(*(v.shape for v in own.values()))
         points = {name: np.broadcast_to(v, shape).ravel() for name, v in own.items()}
         trace = (arrays["multiplicity"]*arrays["eigenvalues"]).sum() + points["tail"] + points["lamda"]
-        found = root(lambda x, q: np.atleast_2d(self._excess(nu_2=x[0], **q, **arrays)), trace[None]/points["n"], points,
-                     names=["nu_2"], positive=[True], rtol=1e-9, raise_on_failure=False)
-        near = np.asarray(found["nu_2"]).reshape(shape)
+
+        def excess(log_nu: np.ndarray, *q: np.ndarray) -> np.ndarray:
+            return self._excess(nu_2=np.exp(log_nu), **dict(zip(points, q, strict=True)), **arrays)
+
+        most, given = np.log(trace/points["n"]), tuple(points.values())  # n nu_2 = trace would shrink no mode
+        with np.errstate(all="ignore"):
+            ends = elementwise.bracket_root(excess, most - 1, most, args=given).bracket
+            found = elementwise.find_root(excess, ends, args=given, tolerances={"xatol": 1e-9})
+        near = np.exp(found.x).reshape(shape)
         return np.where(np.isfinite(near) & (near > 0), near, 1.0)
 
     def titled(self, numbers: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ import hermitex as hx
 _NAMES = [("hermitex", n) for n in hx.__all__] + [("theories", n) for n in hx.theories.__all__]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("room, name", _NAMES)
 def test_every_public_name_has_an_example(room, name):
     made = getattr(hx if room == "hermitex" else hx.theories, name)
@@ -38,6 +39,7 @@ def test_the_public_names_are_counted():
     assert len(set(hx.__all__)) == len(hx.__all__) <= 62 and len(hx.theories.__all__) <= 41
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("room, name", [n for n in _NAMES if n[1] != "Derivative"])  # that is SymPy's, with its arguments
 def test_parameters_of_public_functions_say_what_they_take(room, name):
     made = getattr(hx if room == "hermitex" else hx.theories, name)
@@ -54,6 +56,7 @@ _DECIDED = {"__getitem__", "__getattr__", "get", "value", "error", "evaluate", "
             "samples"}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("room, name", _NAMES)
 def test_attributes_of_public_classes_say_what_they_are(room, name):
     made = getattr(hx if room == "hermitex" else hx.theories, name)
@@ -66,6 +69,7 @@ def test_attributes_of_public_classes_say_what_they_are(room, name):
             assert plain <= _DECIDED, f"{kind.__name__} does not say what {sorted(plain - _DECIDED)} are"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("room, name", _NAMES)
 def test_a_public_function_travels_under_its_public_name(room, name):
     made = getattr(hx if room == "hermitex" else hx.theories, name)

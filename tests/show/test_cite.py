@@ -16,6 +16,7 @@ NEEDED = {"article": {"author", "title", "journal", "year"}, "inproceedings": {"
           "misc": {"author", "title", "howpublished", "year"}}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("key", keys())
 def test_an_entry_is_whole(key):
     entry = reference(key)

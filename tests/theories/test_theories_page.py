@@ -19,12 +19,14 @@ def test_every_theory_is_on_the_page():
     assert set(hx.theories.__all__) - RESULTS - BESIDE <= called
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
 def test_what_holds_a_row_exists(row):
     path, _, name = row[3].strip("`").partition("::")
     assert f"def {name}" in (ROOT/"tests"/"theories"/path).resolve().read_text(encoding="utf-8")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
 def test_the_experiment_and_the_derivation_of_a_row_exist(row):
     experiment, page = (cell.strip("`") for cell in row[4:])
