@@ -120,7 +120,8 @@ def solve_robustly(
         for begin in _policy(q) if restarts else ():
             k = np.flatnonzero(~np.asarray(found.converged))
             off = np.array(["runs to" in str(found.reason[i]) for i in k], dtype=bool)
-            k = k[~(grown[:, k].any(axis=0) & (off | rows.all()))]  # no further start for what runs off
+            if begin.func is _resized:  # of what runs off; a change of sign is one wherever iteration leads
+                k = k[~(grown[:, k].any(axis=0) & (off | rows.all()))]
             if not k.size or is_time_up():
                 break
             y = begin(x[:, k], take_points(p, k))

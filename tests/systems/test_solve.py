@@ -173,3 +173,10 @@ def test_a_divergence_that_only_numbers_show_is_not_called_a_solution():
 def test_unknown_names_are_bad_input():
     with pytest.raises(UnknownName):
         SCALAR.solve(alpha=1, lam=1)["p"]
+
+
+def test_a_map_that_runs_off_has_its_solution_where_the_equation_changes_sign():
+    """x = x^3 - 4 x/5 + 1: iteration from the default start runs to infinity; the one real root is that of a cubic."""
+    found = System({"x": "x**3 - 4*x/5 + 1"}).solve()
+    roots = np.roots([1, 0, -1.8, 1])
+    assert found["x"] == pytest.approx(float(roots[np.isreal(roots)].real[0]), rel=1e-12) and found.unstable
