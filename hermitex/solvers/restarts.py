@@ -26,7 +26,7 @@ from .solution import Solution
 from .solve_limits import is_time_up
 
 _LEAST = 1e-13  # a positive unknown below this part of its start may have been meant to be 0
-_STANDS = 1e-50  # stands for 0 where the formulas are 0/0 there
+_STANDS = 1e-50  # stands for 0 where the formulas are 0/0 there, and what is no larger is 0
 _INDEX = "_index"  # the parameter that numbers the points
 
 
@@ -256,7 +256,7 @@ def _at_zero(q: Problem, x0: Array, x: Array, p: Params, limit: Array, implicit:
             Z[:, k] = np.where(open_[k], other, Z[:, k])
         if not open_.any():
             break
-    found = np.where(ok & (found == _STANDS), 0.0, found)
+    found = np.where(ok & (np.abs(found) <= _STANDS), 0.0, found)  # beside 0 Newton's method ends at any such number
     named = [", ".join(u for u, at in zip(q.names, column, strict=True) if at) for column in Z[:, ok].T]
     steepest = {u: max(s for s, v in zip(slope[ok], named, strict=True) if v == u) for u in named}
     notes = tuple(f"{u} = 0: a boundary, " + ("where its equation holds" if implicit else
