@@ -195,8 +195,8 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
 def _alpha_html(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
     """Every stage: the exact threshold and its number; short: the exact one where it is brief, else the number."""
     words = []
-    for number, exact, bound, reached in stage_values(t, 10 if short else 12):
-        number = math(r"\infty") if number == "infinite" else number
+    for number, exact, bound, reached, error in stage_values(t, 10 if short else 12):
+        number = math(r"\infty") if number == "infinite" else number + (f" &plusmn; {error}" if error and not short else "")
         brief = exact is not None and len(to_text(exact)) < 12
         told = (number if exact is None or exact.is_Integer or (short and not brief)
                 else math(exact) if short else f"{math(exact)} = {number}")

@@ -54,6 +54,10 @@ VERBS: dict[str, str] = {
     "doctor": "versions, optional parts, a self-test",
 }
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
+# argparse's complaints in this package's words
+_COMPLAINTS = ((r"argument (\S+): invalid int value: (.*)", r"\1 is a whole number, not \2"),
+               (r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", r"\1 is one of \3, not \2"),
+               (r"the following arguments are required: ", "needed, and not given: "))
 FILES = {"output", "plot", "csv", "bib", "latex", "markdown"}  # options that name a file to be written
 OF_EXPERIMENT = "; of an experiment, where it is given"  # a budget; by default that takes as long as it takes
 
@@ -62,6 +66,8 @@ class Parser(argparse.ArgumentParser):
     """An argparse parser whose complaints are `BadInput`, and which lets an expression begin with a minus."""
 
     def error(self, message: str) -> NoReturn:
+        for said, better in _COMPLAINTS:
+            message = re.sub(said, better, message)
         raise BadInput(f"{message}; see {self.prog} --help")
 
     def split(self, argv: Sequence[str]) -> list[str]:

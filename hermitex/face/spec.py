@@ -231,13 +231,12 @@ class _SpecReader(Lines):
     def _theory(self, name: str) -> Any:
         import hermitex.theories as theories
 
-        known: Mapping[str, Any] = getattr(theories, "THEORIES", {})
+        known = theories.THEORIES
         for section in ("symbols", "laws", "where", "equations", "flow", "observables", "domain", "start"):
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:
-            listed = f"known: {', '.join(sorted(known))}" if known else "this version knows no such section; write [equations]"
-            self.fail(None, "theory", f"unknown theory {name[:60]!r}; {listed}")
+            self.fail(None, "theory", UnknownName(name[:60], known, "theory"))
         make = known[name]
         takes = list(inspect.signature(make).parameters)
         given: dict[str, Any] = {}

@@ -223,7 +223,7 @@ def test_several_losses_are_a_curve_each(capsys):
 
 @pytest.mark.parametrize(("words", "says"), [
     (("--fraction", "0.3"), "--labels mixture"), (("--bias", "1"), "--intercept"),
-    (("--fraction", "abc"), "--fraction is a number")])
+    (("--fraction", "abc"), "--fraction: 'abc' is not a number")])
 def test_a_number_of_another_structure_names_what_brings_it(words, says, capsys):
     assert cli.main(["curve", "glm", "--alpha", "1", "--lam", "0.1", *words]) == cli.BAD_INPUT
     said = capsys.readouterr().err

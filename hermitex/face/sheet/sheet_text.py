@@ -71,8 +71,8 @@ def rate(found: Exponents, key: str) -> str:
 def threshold(found: Exponents) -> str:
     """alpha_c of every stage."""
     words = []
-    for told, expr, bound, reached in stage_values(found.threshold):
-        said = {"infinite": r"\infty"}.get(told, told)
+    for told, expr, bound, reached, error in stage_values(found.threshold):
+        said = {"infinite": r"\infty"}.get(told, told) + (rf" \pm {number(float(error), 2)}" if error else "")
         form = "" if expr is None or latex(expr) == said else f"{latex(expr)} = "
         said = told if told == "not reached" else f"${form}{said}$"
         words.append(("at least " if bound else "") + said + (f", reached at ${reached}$" if reached else ""))

@@ -41,16 +41,15 @@ def run(args: argparse.Namespace) -> int:
     with guard.deadline(args.budget):
         from hermitex.theories.spectrum import spectrum
 
-        numbers: dict[str, Any] = {n: output.exact_constant(getattr(args, n), n) for n in ("r", "c", "alpha", "beta", "dimension")}
-        numbers |= {n: output.grid(text) for n in ("vocabulary", "fractions", "norms", "biases")
-                    if (text := getattr(args, n)) is not None}
+        numbers: dict[str, Any] = output.given_numbers(args, "r", "c", "alpha", "beta", "dimension")
+        numbers |= output.given_lists(args, "vocabulary", "fractions", "norms", "biases")
         law = spectrum(args.sigma, normalisation=args.normalisation, points=args.points, rows=args.rows, **numbers)
         m = [law.stieltjes(v) for v in z]
     measured: dict[str, Any] | None = None
     if args.simulate:  # as long as it takes
         from hermitex.experiments.spectrum_experiment import simulate
 
-        d = output.exact_constant(args.simulate_dimension, "simulate-dimension") or 0
+        d = output.one_number(args.simulate_dimension, "simulate-dimension")
         measured = simulate(law, dimension=d, seeds=args.seeds)
     output.picture(args.plot, lambda: law.plot(histogram=None if measured is None else measured["eigenvalues"]))
     shown = {} if measured is None else {"simulation": {**measured, "eigenvalues": measured["eigenvalues"].tolist()}}
