@@ -11,9 +11,9 @@ import io
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hermitex.errors import (
     DECLARING,
@@ -25,7 +25,7 @@ from hermitex.errors import (
     UnknownName,
     both_ends,
 )
-from hermitex.face import signals, streams
+from hermitex.face import guard, output, streams
 from hermitex.show.escape import line
 from hermitex.show.files import STDOUT, number_of
 from hermitex.symbolic import deadline
@@ -144,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     printing = streams.prepare_streams()
-    with signals.interrupts(ends=argv is None) as came:
+    with guard.interrupts(ends=argv is None) as came:
         try:
             if not printing:
                 raise BadInput("standard output is closed, so the answer cannot be printed")
@@ -186,6 +186,14 @@ def report(error: BaseException, about: str = "") -> int:
         text = f"{type(error).__name__}: {error} (HERMITEX_TRACEBACK=1 shows where)"
     print_err(f"{about}: {text}" if about else text)
     return FAILED if isinstance(error, NotConverged | SelfTestFailed) else BAD_INPUT
+
+
+def answer(args: argparse.Namespace, found: Any, text: Callable[[], str], notes: Iterable[str] = (), status: int = ANSWERED) -> int:
+    """Print an answer and return its status: `found` as JSON where that was asked, else `text()`, and its notes on stderr."""
+    print(output.dumps(found) if args.json else text())
+    for note in notes if not args.json else ():
+        print_err(note)
+    return status
 
 
 def declared_by_let(error: UnknownName) -> UnknownName:

@@ -11,13 +11,12 @@ from fractions import Fraction
 from secrets import token_hex
 from typing import Any
 
-from hermitex.errors import BadInput, HermitexError
+from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, HermitexError, NoClosedForm
 
 # A number with more digits than a float holds travels through json.dumps as marked text and is unquoted after it; no text of
 # a user's bears the mark of this process.
 _MARK = f"\x00{token_hex(16)}:"
 _MARKED = re.compile(rf'"\\u0000{_MARK[1:]}([-+.0-9eE]+)"')  # group 1 is the number without its mark
-_LONE = re.compile("[\ud800-\udfff]")
 
 
 def plain(value: Any) -> Any:
@@ -51,8 +50,7 @@ def dumps(value: Any) -> str:
     >>> dumps({"alpha_c": float("inf"), "order": 3, "value": None})
     '{"alpha_c": "inf", "order": 3, "value": null}'
     """
-    text = _MARKED.sub(r"\1", json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
-    return _LONE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)  # half a character, which no encoding has
+    return _MARKED.sub(r"\1", json.dumps(plain(value), allow_nan=False))
 
 
 def covariances(text: str) -> dict[tuple[str, str], str]:
@@ -193,6 +191,22 @@ def picture(path: str | None, draw: Callable[[], Any]) -> None:
         from hermitex.show.plots import save
 
         save(draw(), path)
+
+
+def closed_or_none(find: Callable[[], Any], name: str, notes: dict[str, list[str]], where: str = "") -> Any:
+    """The closed form that `find` gives; None with its reason in `notes`, {reason: the names that it holds for}."""
+    try:
+        return find()
+    except NoClosedForm as error:
+        notes.setdefault(f"no closed form{where}: {error.reason}", []).append(name)
+    except (AssumptionNeeded, BudgetExceeded) as error:
+        notes.setdefault(str(error), []).append(name)
+    return None
+
+
+def reasons(notes: dict[str, list[str]]) -> list[str]:
+    """The same in lines, "mu_1, mu_star: no closed form: ..."."""
+    return [f"{', '.join(names)}: {why}" if names else why for why, names in notes.items()]
 
 
 def digits(asked: int | None) -> int:

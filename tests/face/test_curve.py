@@ -111,7 +111,8 @@ def test_the_figure_of_a_user(tmp_path):
     assert ax.get_xscale() == "log"
     measured = rf"experiment (features), $d = {QUICK['dimension']}$, {QUICK['seeds']} seeds $\pm$ s.e."
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
-        r"$\alpha_0 = 0.5$, $\eta = 3$", r"$\alpha_0 = 5$, $\eta = 3$, theory at $d = 40$", r"$\alpha_0 = \infty$, $\eta = 3$", measured]
+        r"$\alpha_0 = 0.5$, $\eta = 3$", r"$\alpha_0 = 5$, $\eta = 3$, theory at $d = 40$", r"$\alpha_0 = \infty$, $\eta = 3$",
+        measured]
     fig.savefig(tmp_path/"figure.pdf")
     plt.close(fig)
     assert (tmp_path/"figure.pdf").read_bytes().startswith(b"%PDF")

@@ -40,14 +40,7 @@ def run(args: argparse.Namespace) -> int:
         answer = _answer(args)
         output.picture(args.plot, answer.plot)
     found = answer.to_dict()
-    if args.json:
-        print(output.dumps(found))
-        return cli.ANSWERED
-    for line in _lines(found):
-        print(line)
-    for note in found["notes"]:
-        cli.print_err(note)
-    return cli.ANSWERED
+    return cli.answer(args, found, lambda: "\n".join(_lines(found)), found["notes"])
 
 
 def _answer(args: argparse.Namespace) -> Any:

@@ -55,14 +55,8 @@ def run(args: argparse.Namespace) -> int:
     shown = {} if measured is None else {"simulation": {**measured, "eigenvalues": measured["eigenvalues"].tolist()}}
     found = {**law.to_dict(), **shown,
              "stieltjes": [{"z": [a.real, a.imag], "m": [b.real, b.imag]} for a, b in zip(z, m, strict=True)]}
-    if args.json:
-        print(output.dumps(found))
-        return cli.ANSWERED
-    for line in _lines(found, "give --dimension" if law.lacking else "none"):
-        print(line)
-    for note in found["notes"]:
-        cli.print_err(note)
-    return cli.ANSWERED
+    otherwise = "give --dimension" if law.lacking else "none"
+    return cli.answer(args, found, lambda: "\n".join(_lines(found, otherwise)), found["notes"])
 
 
 def _complex(text: str) -> complex:
