@@ -22,9 +22,7 @@ from hermitex.errors import BadInput, HermitexError, UnknownName, both_ends
 from hermitex.face.spec_lines import SWEEP, Lines, entry_names
 from hermitex.show.files import check_source
 
-# bytes of a file that somebody wrote; parts of a dotted key, which sections and names have few of
-_LARGEST, _PARTS, TIME = 1_000_000, 20, "t"
-_DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
+_LARGEST, TIME = 1_000_000, "t"  # bytes of a file that somebody wrote
 
 
 @dataclass(frozen=True)
@@ -154,8 +152,6 @@ def from_toml(text: str, where: str = "spec") -> Spec:
     >>> spec.grid, spec.parameters
     ({'alpha': [1.0, 2.0]}, {'lam': 0.1})
     """
-    if long := _DOTTED.search(text):  # tomllib takes a time quadratic in the number of parts
-        raise BadInput(f"{where}: a key of more than {_PARTS} parts, {long[0][:20]}...; a spec has sections and keys")
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
