@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log10
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 from sympy import Expr
@@ -35,13 +35,7 @@ class Threshold(Shown):
         """alpha_c: exact where it is known, then the number."""
         if self.kind == "hard" and len(self.stages) < 2:
             return r"\alpha_c = \infty"
-        words = []
-        for value, exact, bound, reached, error in stage_values(self):
-            value = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
-            value += rf" \pm {number_latex(float(error), 2)}" if error else ""
-            told = value if exact is None or latex(exact) == value else f"{latex(exact)} = {value}"
-            words.append((rf"\ge {told}" if bound else told) + (rf" \text{{ (reached at }} {reached})" if reached else ""))
-        return r"\alpha_c = " + r" \text{ then } ".join(words) if words else r"\alpha_c \text{ undetermined}"
+        return r"\alpha_c = " + found if (found := alpha_latex(self)) else r"\alpha_c \text{ undetermined}"
 
     def to_dict(self) -> dict[str, Any]:
         """class, alpha_c, alpha_c_exact, error, method and notes; what does not exist is None."""
@@ -107,7 +101,10 @@ def error_text(error: Any, exact: Any = None) -> str:
     >>> error_text(5.81e-13), error_text(0)
     ('5.9e-13', '')
     """
-    return f"{1.005*float(error):.2g}" if error and exact is None else ""
+    if not error or exact is not None:
+        return ""
+    unit = 10.0**(floor(log10(error)) - 1)
+    return f"{ceil(float(error)/unit)*unit:.2g}"
 
 
 def reached_text(stage: dict[str, Any], most: int = MOST) -> str:
@@ -142,6 +139,19 @@ def alpha_text(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
         else:
             words.append(least + (number if form in ("", number) else f"{form} = {number}") + later)
     return " then ".join(words) or absent
+
+
+def alpha_latex(t: Threshold, *, short: bool = False) -> str:
+    """The same as a formula; empty where nothing is known. short: the exact form where it is brief, else the number."""
+    words = []
+    for value, exact, bound, reached, error in stage_values(t, 10 if short else MOST):
+        told = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
+        if error and not short:
+            told += rf" \pm {number_latex(float(error), 2)}"
+        if exact is not None and latex(exact) != value and not (short and len(to_text(exact)) >= 12):
+            told = latex(exact) if short else f"{latex(exact)} = {told}"
+        words.append((rf"\ge {told}" if bound else told) + (rf" \text{{ (reached at }} {reached})" if reached else ""))
+    return r" \text{ then } ".join(words)
 
 
 def alpha_words(t: Threshold) -> str:
