@@ -249,3 +249,8 @@ def test_the_line_beside_an_experiment_is_at_its_size(one):
 def test_a_curve_gives_the_stability_of_its_table():
     found = hx.curve("glm", alpha=[1, 2], Delta=0.5, lam=0.1)
     assert found["stability"].tolist() == found.table()["stability"] and found["residual"].shape == (2,)
+
+
+def test_letters_to_optimise_may_be_one_text():
+    with pytest.raises(UnknownName, match="'gama'"):
+        hx.curve("glm", alpha=[1, 2], Delta=0.25, optimise="lam, gama")
