@@ -3,7 +3,7 @@
 import sys
 
 try:
-    from hermitex.face.signals import interrupts
+    from hermitex.face.guard import interrupts
 
     with interrupts(ends=True):
         from hermitex.face.cli import main

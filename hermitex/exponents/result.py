@@ -13,7 +13,7 @@ from hermitex.exponents.complexity import RATES
 from hermitex.exponents.directions.direction_text import directions_words, normals_apart, staircase_words
 from hermitex.exponents.explain import explain
 from hermitex.exponents.findings import Findings
-from hermitex.exponents.stages import Threshold, alpha_text, alpha_words, stage_values
+from hermitex.exponents.stages import Threshold, alpha_latex, alpha_text, alpha_words
 from hermitex.hints import Axes, DataFrame
 from hermitex.show.display import latex, math, shorten
 from hermitex.symbolic.budget import DEFAULT_BUDGET
@@ -193,15 +193,8 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def _alpha_html(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
-    """Every stage: the exact threshold and its number; short: the exact one where it is brief, else the number."""
-    words = []
-    for number, exact, bound, reached in stage_values(t, 10 if short else 12):
-        number = math(r"\infty") if number == "infinite" else number
-        brief = exact is not None and len(to_text(exact)) < 12
-        told = (number if exact is None or exact.is_Integer or (short and not brief)
-                else math(exact) if short else f"{math(exact)} = {number}")
-        words.append((rf"$\geq$ {told}" if bound else told) + (f", reached at {reached}" if reached else ""))
-    return " then ".join(words) or absent
+    """Every stage's threshold as a formula."""
+    return math(found) if (found := alpha_latex(t, short=short)) else absent
 
 
 def _climb(words: str) -> str:

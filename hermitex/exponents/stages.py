@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, log10
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 from sympy import Expr
 
 from hermitex.show.display import Shown, latex
+from hermitex.show.display import number as number_latex
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.parsing import to_text
 from hermitex.symbolic.text.plain_data import plain
@@ -34,12 +35,7 @@ class Threshold(Shown):
         """alpha_c: exact where it is known, then the number."""
         if self.kind == "hard" and len(self.stages) < 2:
             return r"\alpha_c = \infty"
-        words = []
-        for value, exact, bound, reached in stage_values(self):
-            value = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
-            told = value if exact is None or latex(exact) == value else f"{latex(exact)} = {value}"
-            words.append((rf"\ge {told}" if bound else told) + (rf" \text{{ (reached at }} {reached})" if reached else ""))
-        return r"\alpha_c = " + r" \text{ then } ".join(words) if words else r"\alpha_c \text{ undetermined}"
+        return r"\alpha_c = " + found if (found := alpha_latex(self)) else r"\alpha_c \text{ undetermined}"
 
     def to_dict(self) -> dict[str, Any]:
         """class, alpha_c, alpha_c_exact, error, method and notes; what does not exist is None."""
@@ -72,6 +68,7 @@ class Told(NamedTuple):
     exact: Expr | None = None
     bound: bool = False
     reached: str = ""
+    error: str = ""  # of a number without an exact form
 
 
 def stage_values(t: Threshold, most: int = MOST) -> list[Told]:
@@ -83,7 +80,7 @@ def stage_values(t: Threshold, most: int = MOST) -> list[Told]:
     """
     if not t.stages:
         single = "infinite" if t.kind == "hard" else None if t.alpha_c is None else digits_that_hold(t.alpha_c, t.error, most)
-        return [] if single is None else [Told(single, t.exact)]
+        return [] if single is None else [Told(single, t.exact, error=error_text(t.error, t.exact))]
     found: list[Told] = []
     for stage in t.stages:
         last = stage is t.stages[-1]
@@ -92,10 +89,22 @@ def stage_values(t: Threshold, most: int = MOST) -> list[Told]:
             told = Told("infinite" if t.kind == "hard" and last else "not reached")
         else:
             told = Told(digits_that_hold(value, stage.get("error"), most), stage.get("exact"), stage.get("bound", False),
-                        reached_text(stage, most))
+                        reached_text(stage, most), error_text(stage.get("error"), stage.get("exact")))
         if not found or found[-1].number != told.number:
             found.append(told)
     return [] if all(told.number == "not reached" for told in found) else found
+
+
+def error_text(error: Any, exact: Any = None) -> str:
+    """A bound on an error with two digits, rounded up; empty for a value that is exact.
+
+    >>> error_text(5.81e-13), error_text(0)
+    ('5.9e-13', '')
+    """
+    if not error or exact is not None:
+        return ""
+    unit = 10.0**(floor(log10(error)) - 1)
+    return f"{ceil(float(error)/unit)*unit:.2g}"
 
 
 def reached_text(stage: dict[str, Any], most: int = MOST) -> str:
@@ -120,8 +129,9 @@ def alpha_text(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
     """
     words = []
     shortest = 10  # digits that fit in a table
-    for number, exact, bound, reached in stage_values(t, shortest if short else MOST):
+    for number, exact, bound, reached, error in stage_values(t, shortest if short else MOST):
         least, later = ">= " if bound else "", f", reached at {reached}" if reached else ""
+        number += f" +- {error}" if error and not short else ""
         form = "" if exact is None else to_text(exact)
         if short:
             number = "inf" if number == "infinite" else number
@@ -129,6 +139,19 @@ def alpha_text(t: Threshold, *, short: bool = False, absent: str = "-") -> str:
         else:
             words.append(least + (number if form in ("", number) else f"{form} = {number}") + later)
     return " then ".join(words) or absent
+
+
+def alpha_latex(t: Threshold, *, short: bool = False) -> str:
+    """The same as a formula; empty where nothing is known. short: the exact form where it is brief, else the number."""
+    words = []
+    for value, exact, bound, reached, error in stage_values(t, 10 if short else MOST):
+        told = {"infinite": r"\infty", "not reached": r"\text{not reached}"}.get(value, value)
+        if error and not short:
+            told += rf" \pm {number_latex(float(error), 2)}"
+        if exact is not None and latex(exact) != value and not (short and len(to_text(exact)) >= 12):
+            told = latex(exact) if short else f"{latex(exact)} = {told}"
+        words.append((rf"\ge {told}" if bound else told) + (rf" \text{{ (reached at }} {reached})" if reached else ""))
+    return r" \text{ then } ".join(words)
 
 
 def alpha_words(t: Threshold) -> str:

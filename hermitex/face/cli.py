@@ -11,9 +11,9 @@ import io
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hermitex.errors import (
     DECLARING,
@@ -25,7 +25,7 @@ from hermitex.errors import (
     UnknownName,
     both_ends,
 )
-from hermitex.face import signals, streams
+from hermitex.face import guard, output, streams
 from hermitex.show.escape import line
 from hermitex.show.files import STDOUT, number_of
 from hermitex.symbolic import deadline
@@ -54,6 +54,10 @@ VERBS: dict[str, str] = {
     "doctor": "versions, optional parts, a self-test",
 }
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
+# argparse's complaints in this package's words
+_COMPLAINTS = ((r"argument (\S+): invalid int value: (.*)", r"\1 is a whole number, not \2"),
+               (r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)", r"\1 is one of \3, not \2"),
+               (r"the following arguments are required: ", "needed, and not given: "))
 FILES = {"output", "plot", "csv", "bib", "latex", "markdown"}  # options that name a file to be written
 OF_EXPERIMENT = "; of an experiment, where it is given"  # a budget; by default that takes as long as it takes
 
@@ -62,6 +66,8 @@ class Parser(argparse.ArgumentParser):
     """An argparse parser whose complaints are `BadInput`, and which lets an expression begin with a minus."""
 
     def error(self, message: str) -> NoReturn:
+        for said, better in _COMPLAINTS:
+            message = re.sub(said, better, message)
         raise BadInput(f"{message}; see {self.prog} --help")
 
     def split(self, argv: Sequence[str]) -> list[str]:
@@ -138,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     printing = streams.prepare_streams()
-    with signals.interrupts(ends=argv is None) as came:
+    with guard.interrupts(ends=argv is None) as came:
         try:
             if not printing:
                 raise BadInput("standard output is closed, so the answer cannot be printed")
@@ -180,6 +186,14 @@ def report(error: BaseException, about: str = "") -> int:
         text = f"{type(error).__name__}: {error} (HERMITEX_TRACEBACK=1 shows where)"
     print_err(f"{about}: {text}" if about else text)
     return FAILED if isinstance(error, NotConverged | SelfTestFailed) else BAD_INPUT
+
+
+def answer(args: argparse.Namespace, found: Any, text: Callable[[], str], notes: Iterable[str] = (), status: int = ANSWERED) -> int:
+    """Print an answer and return its status: `found` as JSON where that was asked, else `text()`, and its notes on stderr."""
+    print(output.dumps(found) if args.json else text())
+    for note in notes if not args.json else ():
+        print_err(note)
+    return status
 
 
 def declared_by_let(error: UnknownName) -> UnknownName:

@@ -18,7 +18,7 @@ from hermitex.face.sheet.sheet_explorer import explorer
 from hermitex.face.sheet.sheet_page import Block, Literal, Prose, Section
 from hermitex.face.sheet.sheet_parts import Model, compose, setting
 from hermitex.face.sheet.sheet_writers import WRITERS, Sheet, body
-from hermitex.face.theory_and_experiment import OPTIONS
+from hermitex.face.theory_and_experiment import experiment_options
 from hermitex.hints import Formula, Watched
 from hermitex.show.cite import bibtex
 from hermitex.show.display import Shown, counted
@@ -173,7 +173,7 @@ def report(sigma: Formula | Sequence[Formula], g: Formula, *, channel: str | Cha
     for seconds in (budget, patience):
         if seconds is not None and not seconds > 0:
             raise BadInput(f"report: a budget is a positive number of seconds, not {seconds}")
-    options = _simulation(simulate)
+    options = experiment_options(simulate)
     if channel is not None and not isinstance(channel, str):
         raise BadInput("report: a channel is a text here, for instance 'gaussian:1/4', so that the page can repeat the call")
     drawn = read_channel(channel)
@@ -236,17 +236,6 @@ def _number(name: str, value: Any) -> float:
     if name != "eta" and (found[0] < 0 or (positive and not found[0])):
         raise BadInput(f"report: {name} is {'positive' if positive else '0 or more'}, not {found[0]:g}")
     return found[0]
-
-
-def _simulation(simulate: Any) -> dict[str, Any] | None:
-    """The options of the experiment, None without one."""
-    if isinstance(simulate, bool | np.bool_):
-        return {} if simulate else None
-    if not isinstance(simulate, Mapping):
-        raise BadInput(f"simulate is True, False or a mapping of {', '.join(OPTIONS)}, not {str(simulate)[:60]}")
-    if strange := [k for k in simulate if k not in OPTIONS]:
-        raise UnknownName(str(strange[0]), OPTIONS, "option of the experiment")
-    return dict(simulate)
 
 
 def _portable(name: str) -> str:

@@ -11,13 +11,12 @@ from fractions import Fraction
 from secrets import token_hex
 from typing import Any
 
-from hermitex.errors import BadInput, HermitexError
+from hermitex.errors import AssumptionNeeded, BadInput, BudgetExceeded, HermitexError, NoClosedForm
 
 # A number with more digits than a float holds travels through json.dumps as marked text and is unquoted after it; no text of
 # a user's bears the mark of this process.
 _MARK = f"\x00{token_hex(16)}:"
 _MARKED = re.compile(rf'"\\u0000{_MARK[1:]}([-+.0-9eE]+)"')  # group 1 is the number without its mark
-_LONE = re.compile("[\ud800-\udfff]")
 
 
 def plain(value: Any) -> Any:
@@ -51,8 +50,7 @@ def dumps(value: Any) -> str:
     >>> dumps({"alpha_c": float("inf"), "order": 3, "value": None})
     '{"alpha_c": "inf", "order": 3, "value": null}'
     """
-    text = _MARKED.sub(r"\1", json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
-    return _LONE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)  # half a character, which no encoding has
+    return _MARKED.sub(r"\1", json.dumps(plain(value), allow_nan=False))
 
 
 def covariances(text: str) -> dict[tuple[str, str], str]:
@@ -73,37 +71,49 @@ def covariances(text: str) -> dict[tuple[str, str], str]:
     return found
 
 
-def grid(text: str) -> list[Fraction]:
-    """The values of a swept option: ``0.5``, ``0.2,0.9,3`` or ``0.2:3:50`` (both ends, 50 points), exactly as written.
+def grid(text: str, name: str = "") -> list[Any]:
+    """The values of the option `name`: ``0.5``, ``1/2,sqrt(2),inf`` or ``0.2:3:50`` (both ends, 50 points); decimals exactly as
+    written, as Fractions.
 
     Examples
     --------
     >>> [str(v) for v in grid("0:1:5")]
     ['0', '1/4', '1/2', '3/4', '1']
-    >>> [str(v) for v in grid("-1/2, 0.25")]
-    ['-1/2', '1/4']
+    >>> [str(v) for v in grid("-1/2, 0.25, inf")]
+    ['-1/2', '1/4', 'inf']
     """
+    about = f"--{name}: " if name else ""
     if ":" not in text:
-        return [_fraction(part, text) for part in text.split(",")]
+        return [_constant(part, text, about) for part in split_expressions(text)]
     parts = text.split(":")
     if len(parts) != 3 or not parts[2].strip().isdecimal():
-        raise BadInput(f"a range is written first:last:points, not {text!r}")
-    first, last, points = _fraction(parts[0], text), _fraction(parts[1], text), int(parts[2])
+        raise BadInput(f"{about}a range is written first:last:points, as 0.2:3:50, not {text[:60]!r}")
+    first, last, points = _constant(parts[0], text, about), _constant(parts[1], text, about), int(parts[2])
     most = 100_000  # lines of a table; a larger table is a sweep
     if not 1 <= points <= most:
-        raise BadInput(f"a range has between 1 and {most} points, not {points}")
+        raise BadInput(f"{about}a range has between 1 and {most} points, not {points}")
+    if math.inf in (abs(first), abs(last)):
+        raise BadInput(f"{about}a range has two finite ends, not {text[:60]!r}")
     return [first + (last - first) * Fraction(i, max(points - 1, 1)) for i in range(points)]
 
 
-def _fraction(part: str, text: str) -> Fraction:
+def _constant(part: str, text: str, about: str) -> Fraction | float:
+    """A decimal, a fraction, inf, or a constant expression such as sqrt(2)."""
+    if part.strip().lower() in ("inf", "+inf", "oo"):
+        return math.inf
     try:
         # Fraction builds 10**exponent: a short text must not become a number of a million digits.
         if len(part) > 100 or abs(int(part.lower().partition("e")[2] or 0)) > 400:
             raise ValueError
         return Fraction(part.strip())
     except (ValueError, ZeroDivisionError):
-        raise BadInput(f"{part.strip()[:40]!r} in {text[:60]!r} is not a number; "
-                       "a swept option is 0.5 or 0.2,0.9,3 or 0.2:3:50") from None
+        from hermitex.symbolic.parsing import parse
+
+        with contextlib.suppress(HermitexError, TypeError, OverflowError):  # a TypeError of SymPy: a letter has no number
+            if math.isfinite(value := float(parse(part))):
+                return value
+    where = f" in {text[:60]!r}" if part.strip() != text.strip() else ""
+    raise BadInput(f"{about}{part.strip()[:40]!r}{where} is not a number; write 0.5, some as 0.2,0.9,3, or a range 0.2:3:50")
 
 
 def _float(value: float) -> float | str | None:
@@ -130,34 +140,35 @@ def split_expressions(text: str) -> list[str]:
         else:
             parts[-1] += c
     if len(parts) > 1 and not all(p.strip() for p in parts):
-        raise BadInput(f"{text[:60]!r} has a comma without an expression on one side; write several expressions as relu,tanh")
+        raise BadInput(f"{text[:60]!r} has a comma with nothing on one side; write several as 1,2 or relu,tanh")
     return [p.strip() for p in parts]
 
 
 def whole_number(text: str, name: str) -> int:
     """The value of an option that is a whole number, 400 or 4e2."""
     with contextlib.suppress(HermitexError):
-        value = exact_constant(text, name)
-        if value is not None and math.isfinite(value) and value == int(value):
+        value = one_number(text, name)
+        if math.isfinite(value) and value == int(value):
             return int(value)
     raise BadInput(f"--{name} is a whole number, not {text[:60]!r}")
 
 
-def exact_constant(text: str | None, name: str) -> float | None:
-    """The value of an option: a number, or an exact constant such as sqrt(3)."""
-    if text is None:
-        return None
-    if text.strip().lower() in ("inf", "oo"):
-        return float("inf")
-    try:
-        return float(text)
-    except ValueError:
-        from hermitex.symbolic.parsing import parse
+def one_number(text: str, name: str) -> float:
+    """The value of an option that is one number."""
+    found = grid(text, name)
+    if len(found) != 1:
+        raise BadInput(f"--{name} is one number, not {text[:60]!r}")
+    return float(found[0])
 
-        value = parse(text)
-    if value.free_symbols or not value.is_real:
-        raise BadInput(f"--{name} must be a number, not {text[:60]!r}")
-    return float(value)
+
+def given_numbers(args: Any, *names: str) -> dict[str, float]:
+    """{name: number} of the options among `names` that were given."""
+    return {n: one_number(text, n) for n in names if (text := getattr(args, n)) is not None}
+
+
+def given_lists(args: Any, *names: str) -> dict[str, list[Any]]:
+    """{name: its values} of the options among `names` that were given."""
+    return {n: grid(text, n) for n in names if (text := getattr(args, n)) is not None}
 
 
 def check_picture(path: str | None) -> None:
@@ -180,6 +191,22 @@ def picture(path: str | None, draw: Callable[[], Any]) -> None:
         from hermitex.show.plots import save
 
         save(draw(), path)
+
+
+def closed_or_none(find: Callable[[], Any], name: str, notes: dict[str, list[str]], where: str = "") -> Any:
+    """The closed form that `find` gives; None with its reason in `notes`, {reason: the names that it holds for}."""
+    try:
+        return find()
+    except NoClosedForm as error:
+        notes.setdefault(f"no closed form{where}: {error.reason}", []).append(name)
+    except (AssumptionNeeded, BudgetExceeded) as error:
+        notes.setdefault(str(error), []).append(name)
+    return None
+
+
+def reasons(notes: dict[str, list[str]]) -> list[str]:
+    """The same in lines, "mu_1, mu_star: no closed form: ..."."""
+    return [f"{', '.join(names)}: {why}" if names else why for why, names in notes.items()]
 
 
 def digits(asked: int | None) -> int:

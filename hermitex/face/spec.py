@@ -22,9 +22,7 @@ from hermitex.errors import BadInput, HermitexError, UnknownName, both_ends
 from hermitex.face.spec_lines import SWEEP, Lines, entry_names
 from hermitex.show.files import check_source
 
-# bytes of a file that somebody wrote; parts of a dotted key, which sections and names have few of
-_LARGEST, _PARTS, TIME = 1_000_000, 20, "t"
-_DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
+_LARGEST, TIME = 1_000_000, "t"  # bytes of a file that somebody wrote
 
 
 @dataclass(frozen=True)
@@ -154,8 +152,6 @@ def from_toml(text: str, where: str = "spec") -> Spec:
     >>> spec.grid, spec.parameters
     ({'alpha': [1.0, 2.0]}, {'lam': 0.1})
     """
-    if long := _DOTTED.search(text):  # tomllib takes a time quadratic in the number of parts
-        raise BadInput(f"{where}: a key of more than {_PARTS} parts, {long[0][:20]}...; a spec has sections and keys")
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -189,11 +185,9 @@ class _SpecReader(Lines):
         numbers = {k: self._number("parameters", k, v) for k, v in self.section("parameters").items()}
         known = set(system.letters()) if is_theory(system) else {p.name for p in system.parameters}
         known |= {TIME} if "flow" in self.table else set()
-        try:
+        with self.at(None, None):
             by_name("[parameters] and [grid]", numbers, grid, parameters=known)
             check_size("[grid]", {k: len(v) for k, v in grid.items()})
-        except BadInput as error:
-            self.fail(None, None, error)
         known |= {"lam"} if "lamda" in known else set()
         for name, lines in (("parameters", {k: [v] for k, v in numbers.items()}), ("grid", grid)):
             for key, line in lines.items():
@@ -221,23 +215,20 @@ class _SpecReader(Lines):
                 why = f"; the formulas sum over {', '.join(sorted(inside))}" if inside else ""
                 said = f"{system.name} takes no such array" if is_theory(system) else "the formulas contain no sum over it"
                 self.fail("arrays", key, said + why)
-            try:
+            with self.at("arrays", key):
                 found[key] = read_array(value, self.folder)
-            except HermitexError as error:
-                self.fail("arrays", key, error)
         return found
 
     # -- the system --------------------------------------------------------------------------------------------------
     def _theory(self, name: str) -> Any:
         import hermitex.theories as theories
 
-        known: Mapping[str, Any] = getattr(theories, "THEORIES", {})
+        known = theories.THEORIES
         for section in ("symbols", "laws", "where", "equations", "flow", "observables", "domain", "start"):
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:
-            listed = f"known: {', '.join(sorted(known))}" if known else "this version knows no such section; write [equations]"
-            self.fail(None, "theory", f"unknown theory {name[:60]!r}; {listed}")
+            self.fail(None, "theory", UnknownName(name[:60], known, "theory"))
         make = known[name]
         takes = list(inspect.signature(make).parameters)
         given: dict[str, Any] = {}
@@ -254,10 +245,11 @@ class _SpecReader(Lines):
             if p.default is p.empty and argument not in given:
                 self.fail("functions", {"g": "target"}.get(argument, argument), f"{name} needs it, a function in quotes")
         try:
-            return make(**given)
-        except HermitexError as error:
-            self.fail(None, None, error)
+            with self.at(None, None):
+                return make(**given)
         except (TypeError, ValueError) as error:
+            if isinstance(error, HermitexError):
+                raise
             self.fail("structure", None, f"{name} cannot be made of this ({error})")
 
     def _system(self) -> Any:
@@ -276,18 +268,14 @@ class _SpecReader(Lines):
         lines = {self._symbol(kind, k): self._equation(kind, k, v) for k, v in equations.items()}
         self._all_laws_used()
         more: dict[str, Any] = {name: self._of_unknowns(name, equations) for name in ("domain", "start")}
-        try:
+        with self.at(kind, None):
             system = (System if kind == "equations" else Flow)(
                 lines, where=read["where"], observables=read["observables"], source=self.table.get("source", ""),
                 name=self.table.get("name", ""), **more)
-        except HermitexError as error:
-            self.fail(kind, None, error)
         functions = {k: self._string("functions", k, v) for k, v in self.section("functions").items()}
         for key, text in functions.items():
-            try:
+            with self.at("functions", key):
                 system = system.substitute(**{key: text})
-            except HermitexError as error:
-                self.fail("functions", key, error)
         return system
 
     def _of_unknowns(self, section: str, equations: Mapping[str, Any]) -> dict[str, Any]:
@@ -308,10 +296,8 @@ class _SpecReader(Lines):
                 found[key] = self._number(section, key, value)
                 continue
             text = self._string(section, key, value, 'an open interval is a text, "0 < q < 1"')
-            try:
+            with self.at(section, key):
                 found |= {key: text} if moving_ends({key: text}, self.letters) else domains("spec", {key: text}, [key])
-            except HermitexError as error:
-                self.fail(section, key, str(error).removeprefix("spec: "))
         return found
 
     def _start_of_matrix(self, key: str, value: Any, rows: list[list[Any]]) -> list[list[float]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,7 +35,19 @@ class Lines:
 
     def fail(self, section: str | None, key: str | None, why: object) -> NoReturn:
         place = " ".join(filter(None, (f"[{section}]" if section else "", key and key[:60])))
-        raise BadInput(": ".join(filter(None, (self.where, place, str(why)))))
+        # In a spec a letter is declared by a line of the section [symbols].
+        said = re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(why).removeprefix("spec: "))
+        raise BadInput(": ".join(filter(None, (self.where, place, said)))) from None
+
+    @contextmanager
+    def at(self, section: str | None, key: str | None) -> Iterator[None]:
+        """Of every refusal inside, the message names this place of the spec."""
+        try:
+            yield
+        except HermitexError as error:
+            self.fail(section, key, error)
+        except OverflowError:
+            self.fail(section, key, "it is too large for a number in double precision")
 
     def section(self, name: str) -> dict[str, Any]:
         return dict(self.table.get(name, {}))
@@ -57,10 +70,8 @@ class Lines:
         for key, (section, kind) in given.items():
             if section == "symbols" and not isinstance(kind, str):
                 self.fail(section, key, 'a letter is declared by a word: "real", "positive", "nonnegative", "function"')
-            try:
+            with self.at(section, key):
                 letters |= declared({key: kind})
-            except HermitexError as error:
-                self.fail(section, key, error)
         return declared(letters | self._laws(letters))
 
     def _laws(self, letters: dict[str, Any]) -> dict[str, Any]:
@@ -75,10 +86,8 @@ class Lines:
             others = [s for s in SECTIONS if s not in ("laws", "structure", "domain", "start", "sweep")]
             if clash := [s for s in others if key in self.section(s)]:
                 self.fail("laws", key, f"the name is also used under [{clash[0]}]; rename one of the two")
-            try:
+            with self.at("laws", key):
                 found[key] = law(key, text, letters)
-            except HermitexError as error:
-                self.fail("laws", key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
         return found
 
     def _all_laws_used(self) -> None:
@@ -107,11 +116,8 @@ class Lines:
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = repr(value)
         text = self._string(section, key, value)
-        try:
+        with self.at(section, key):
             return parse(text, symbols=self.letters)
-        except HermitexError as error:
-            # In a spec a letter is declared by a line of the section [symbols].
-            self.fail(section, key, re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(error)))
 
     def _rows(self, key: str, value: list[Any]) -> list[list[Any]]:
         good = all(isinstance(row, list) and row and len(row) == len(value[0]) for row in value)
@@ -146,20 +152,14 @@ class Lines:
             self.fail(section, key, "a number is needed; several values go into [grid]")
         if value != value:
             self.fail(section, key, "NaN is not a value")
-        try:
+        with self.at(section, key):
             return float(value)
-        except OverflowError:
-            self.fail(section, key, "it is too large for a number in double precision")
 
     def _range(self, section: str, key: str, text: str) -> list[float]:
         from hermitex.face.output import grid
 
-        try:
+        with self.at(section, key):
             return [float(v) for v in grid(text)]
-        except HermitexError as error:
-            self.fail(section, key, error)
-        except OverflowError:
-            self.fail(section, key, "it is too large for a number in double precision")
 
     def _grid(self, key: str, value: Any) -> list[float]:
         if isinstance(value, str):

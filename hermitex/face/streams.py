@@ -1,18 +1,15 @@
 r"""Standard streams that may be closed, full, or unable to write a letter: no error moves from one to the other.
 
-A closed stream is opened on the null device, so that no file gets its number; what an encoding lacks is written \u03b1, as in JSON.
+A closed stream is opened on the null device, so that no file gets its number; what an encoding lacks is written \u03b1.
 """
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import os
 import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
-
-_ESCAPE = "hermitex.escape"
 
 
 def prepare_streams() -> bool:
@@ -26,18 +23,10 @@ def prepare_streams() -> bool:
     for name, number in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 (it stays)
-    codecs.register_error(_ESCAPE, _escaped)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=_ESCAPE)
+            stream.reconfigure(errors="backslashreplace")
     return there
-
-
-def _escaped(error: UnicodeError) -> tuple[str, int]:
-    r"""What cannot be encoded, as JSON escapes it: \u03b1, and pairs beyond the first 65,536."""
-    assert isinstance(error, UnicodeEncodeError)
-    units = [c.encode("utf-16-be", "surrogatepass") for c in error.object[error.start:error.end]]
-    return "".join(f"\\u{u[k:k + 2].hex()}" for u in units for k in range(0, len(u), 2)), error.end
 
 
 @contextlib.contextmanager

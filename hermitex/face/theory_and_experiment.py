@@ -31,26 +31,15 @@ from hermitex.theories.curves import Curves
 from hermitex.theories.system_curve import solved_along
 from hermitex.theories.theory import Theory
 
-# theory's name -> (module, function) that simulates it: one entry for each experiment there is
-EXPERIMENTS: dict[str, tuple[str, str]] = {"one-step": ("hermitex.experiments.one_step_experiment", "simulate"),
-                                           "random-features": ("hermitex.experiments.random_features_experiment", "simulate"),
-                                           "sgd": ("hermitex.experiments.sgd_experiment", "simulate"),
-                                           "bayes-amp": ("hermitex.experiments.amp", "simulate"),
-                                           "small-step": ("hermitex.experiments.small_step_experiment", "simulate"),
-                                           "small-step-ridge": ("hermitex.experiments.small_step_experiment", "simulate_ridge"),
-                                           "intermediate-step": ("hermitex.experiments.small_step_experiment", "simulate_ridge"),
-                                           "tree": ("hermitex.experiments.tree_experiment", "simulate"),
-                                           "committee": ("hermitex.experiments.committee_experiment", "simulate"),
-                                           "covariate": ("hermitex.experiments.covariate_experiment", "simulate"),
-                                           "glm": ("hermitex.experiments.glm_experiment", "simulate"),
-                                           "kernel-ridge": ("hermitex.experiments.kernel_ridge", "simulate"),
-                                           "ridge": ("hermitex.experiments.ridge_equivalent_experiment", "simulate"),
-                                           "source-capacity": ("hermitex.experiments.ridge_equivalent_experiment", "simulate"),
-                                           "spiked-covariance": ("hermitex.experiments.spiked_covariance_experiment", "simulate"),
-                                           "mean-field-parity": ("hermitex.experiments.parity_experiment", "simulate"),
-                                           "spectral": ("hermitex.experiments.spectral_experiment", "simulate"),
-                                           "batch-reuse": ("hermitex.experiments.batch_reuse_experiment", "simulate"),
-                                           "giant-step": ("hermitex.experiments.giant_step_experiment", "simulate")}
+# theory's name -> the module of hermitex.experiments whose `simulate` (or the function behind its colon) is its experiment
+EXPERIMENTS: dict[str, str] = {
+    "one-step": "one_step_experiment", "random-features": "random_features_experiment", "sgd": "sgd_experiment",
+    "bayes-amp": "amp", "small-step": "small_step_experiment", "small-step-ridge": "small_step_experiment:simulate_ridge",
+    "intermediate-step": "small_step_experiment:simulate_ridge", "tree": "tree_experiment", "committee": "committee_experiment",
+    "covariate": "covariate_experiment", "glm": "glm_experiment", "kernel-ridge": "kernel_ridge",
+    "ridge": "ridge_equivalent_experiment", "source-capacity": "ridge_equivalent_experiment",
+    "spiked-covariance": "spiked_covariance_experiment", "mean-field-parity": "parity_experiment",
+    "spectral": "spectral_experiment", "batch-reuse": "batch_reuse_experiment", "giant-step": "giant_step_experiment"}
 OPTIONS = ("dimension", "seeds", "model", "test", "repetition")
 
 
@@ -125,7 +114,7 @@ def curve(theory: str | Theory | System, alpha: Numbers | None = None, *, each: 
     if strangers := [k for k in OPTIONS if k in numbers and k not in made.letters()]:
         raise BadInput(f"{made.name}: {strangers[0]} is of the experiment; write simulate={{{strangers[0]!r}: "
                        f"{brief(numbers[strangers[0]])}}}")
-    options, line = _options(simulate, axis), numbers.pop(axis)
+    options, line = experiment_options(simulate, axis), numbers.pop(axis)
     if options and _starts_at_dimension(made, numbers) and "dimension" in options:
         numbers["dimension"] = options["dimension"]  # if only one d is given, theory and experiment share it
     found = made.curve(line, title=title or "", **numbers)
@@ -178,8 +167,8 @@ def experiment(theory: Any, alpha: Any, options: Mapping[str, Any] | None = None
     """The experiment of `curve` alone, with the options of `simulate`, at some of the alphas."""
     if theory.name not in EXPERIMENTS:
         raise BadInput(f"the theory {theory.name} has no experiment; these have one: {', '.join(EXPERIMENTS)}")
-    module, attribute = EXPERIMENTS[theory.name]
-    simulate: Callable[..., Curve] = getattr(import_module(module), attribute)
+    module, _, attribute = EXPERIMENTS[theory.name].partition(":")
+    simulate: Callable[..., Curve] = getattr(import_module(f"hermitex.experiments.{module}"), attribute or "simulate")
     own = dict(options or {})
     where = own.pop("alpha", None)
     asked = _finite(numbers.get("dimension"))
@@ -365,7 +354,8 @@ def build(make: Callable[..., Any], name: str, keywords: Mapping[str, Any]) -> t
     return make(**taken), rest
 
 
-def _options(simulate: Any, axis: str) -> dict[str, Any] | None:
+def experiment_options(simulate: Any, axis: str = "alpha") -> dict[str, Any] | None:
+    """The options of the experiment, None without one."""
     if isinstance(simulate, bool | np.bool_):
         return {} if simulate else None
     if not isinstance(simulate, Mapping):
@@ -409,4 +399,4 @@ def _progress(progress: Any) -> Callable[[int, int], None] | None:
     return progress or None
 
 
-__all__ = ["Baselines", "at_size_of", "baselines", "best_linear", "build", "curve", "experiment", "thin_out"]
+__all__ = ["Baselines", "at_size_of", "baselines", "best_linear", "build", "curve", "experiment", "experiment_options", "thin_out"]

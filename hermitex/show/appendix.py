@@ -287,6 +287,9 @@ _THIN = (r"\left", r"\right", r"\mathbb", r"\hat", r"\tilde", r"\operatorname", 
          r"\Bigl", r"\Bigr")
 
 
+_CALLED = re.compile(r"(\\operatorname\{\w+\}|\\?[A-Za-z]+)(_\{\w+\})?\Z")  # the name of a function in front of its bracket
+
+
 def _braced(tex: str, i: int) -> tuple[str, int]:
     """The group that opens at i, without its braces, and where it ends."""
     depth = 0
@@ -305,7 +308,7 @@ def break_formula(tex: str, first: int, room: int) -> list[str]:
     if tex_width(tex) <= first:
         return [tex]
     deepest = 3  # brackets in each other in which a line may end
-    chunks = next((found for found in (_terms(_opened(tex, k), k) for k in range(deepest + 1)) if len(found) > 1), [tex])
+    chunks = next((found for found in (_terms(_opened(tex, k)) for k in range(deepest + 1)) if len(found) > 1), [tex])
     if len(chunks) == 1:
         return [tex]
     lines = [""]
@@ -325,33 +328,30 @@ def break_formula(tex: str, first: int, room: int) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _terms(tex: str, inside: int = 0) -> list[str]:
-    """The summands of a formula with their signs; `inside`: brackets so deep may be cut too."""
-    cuts, braces, brackets, i = [0], 0, 0, 0
+def _terms(tex: str) -> list[str]:
+    r"""The summands of a formula with their signs; a line may also end inside \Bigl( ... \Bigr)."""
+    cuts, depth, i = [0], 0, 0
     while i < len(tex):
-        if tex.startswith((r"\left", r"\Bigl"), i) and not tex[i + 5:i + 6].isalpha():
-            brackets += 1
-            i += 6
-            continue
-        if tex.startswith((r"\right", r"\Bigr"), i) and not tex[i + 6:i + 7].isalpha():
-            brackets -= 1
-            i += 6
-            continue
-        braces += (tex[i] == "{") - (tex[i] == "}")
-        braces += tex.startswith(r"\begin", i) - tex.startswith(r"\end", i)   # a matrix is whole
-        if braces == 0 and brackets <= inside and tex.startswith((" + ", " - "), i) and tex[:i].strip():
+        for opening, closing in ((r"\left", r"\right"), (r"\begin", r"\end"), ("{", "}")):  # a matrix is whole
+            step = tex.startswith(opening, i) - tex.startswith(closing, i)
+            depth += step if not tex[i + len(opening if step > 0 else closing):][:1].isalpha() or opening == "{" else 0
+        if depth == 0 and tex.startswith((" + ", " - "), i) and tex[:i].strip():
             cuts.append(i)
         i += 1
     return [tex[a:b] for a, b in zip(cuts, [*cuts[1:], len(tex)], strict=True)]
 
 
 def _opened(tex: str, levels: int) -> str:
-    r"""The outer \left( ... \right) of a product as \Bigl( ... \Bigr), where a line may end; `levels` of them in each other."""
+    r"""The outer \left( ... \right) of a product as \Bigl( ... \Bigr), where a line may end; `levels` of them in each other.
+
+    The argument of a function stays on its line: \Gamma\left(a + b\right), where a product has a blank before its bracket.
+    """
     opened: list[bool] = []
     braces, i, out = 0, 0, []
     while i < len(tex):
         if tex.startswith(r"\left", i) and not tex[i + 5:i + 6].isalpha():
-            opened.append(len(opened) < levels and braces == 0 and not tex.startswith(r"\begin", i + 6))   # not those of a matrix
+            whole = tex.startswith(r"\begin", i + 6) or (tex[i + 5:i + 6] == "(" and _CALLED.search(tex, 0, i))
+            opened.append(len(opened) < levels and braces == 0 and not whole)
             out.append(r"\Bigl" if opened[-1] else r"\left")
             i += 5
         elif tex.startswith(r"\right", i) and not tex[i + 6:i + 7].isalpha():

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hermitex.errors import HermitexError, MissingExtra, first_line
 from hermitex.show.escape import line
-from hermitex.show.explorer_panels import Panel, svg
+from hermitex.show.explorer_panels import Panel, pictures
 
 ACTIVATIONS = ("tanh", "erf", "relu", "gelu", "sigmoid", "softplus", "sin", "sign")
 TARGETS = ("tanh", "sin", "sign", "relu", "erf", "He1", "He2", "He3")
@@ -76,7 +76,7 @@ def explorer(draw: Callable[[Mapping[str, float], Mapping[str, str]], Sequence[P
 
     def show(place: Any, panels: Callable[[], Sequence[Panel]]) -> None:
         try:
-            place.value = svg(panels())
+            place.value = pictures(panels())
         except HermitexError as refused:
             place.value = f"<p>{escape(line(first_line(refused)))}</p>"
 

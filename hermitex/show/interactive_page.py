@@ -1,6 +1,6 @@
 """Sliders over a grid that was computed before: a piece of a page that needs no server and no network.
 
-The numbers stand in the page as JSON; interactive_page.js draws what `explorer_panels.svg` draws. No text of a user is run there:
+The numbers stand in the page as JSON; interactive_page.js draws them. No text of a user is run there:
 names are put in as text, and the JSON cannot end its element.
 """
 

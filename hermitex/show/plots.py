@@ -29,7 +29,6 @@ REFERENCE = "reference"  # gid of a line that takes no colour from the curves
 SHARED = {"sigma": r"$\sigma$ = ", "target": "$g$ = ", **{n: f"{n} = " for n in ("loss", "labels", "channel")}, "network": "",
           **dict.fromkeys(("lam", "Delta", "alpha0", "eta", "r", "c", "gamma"), "")}
 TITLE = ("alpha0", "eta", "r", "c", "gamma")  # the numbers that tell curves of one figure apart
-LIMIT = r"$d \to \infty$"
 _USUAL = ("square", r"$\Delta = 0$")
 FORMATS = ("pdf", "svg", "png")
 
@@ -124,10 +123,15 @@ def best_words(names: str) -> str:
     return f"best {' and '.join(f'${letter(n)}$' for n in names.split(', '))}" if names else ""
 
 
+def theory_words(size: Any) -> str:
+    """The entry of a line next to an experiment: the dimension that it is for, None for the limit."""
+    return r"theory at $d \to \infty$" if size is None else f"theory at $d = {number(float(size), 4)}$"
+
+
 def measured_words(size: Any, seeds: int) -> str:
     """The entry of an experiment: its dimension and its number of seeds, None and 0 where they are not known."""
     d = "" if size is None else f"$d = {size if isinstance(size, str) else int(size)}$"
-    return ", ".join(filter(None, ("experiment", d, counted(seeds, "seed") if seeds else "")))
+    return ", ".join(filter(None, ("experiment", d, rf"{counted(seeds, 'seed')} $\pm$ s.e." if seeds else "")))
 
 
 def stem(orders: Sequence[Any], values: Sequence[float], ax: Any = None, *, label: str = "",
@@ -182,12 +186,12 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
                    told: Mapping[str, str] | None = None, measured: str = "", model: str = "") -> Any:
     """Theory as a line, an experiment as points with error bars, in one colour.
 
-    A point of the line without neighbours is a marker; other markers are measured.
+    A point of the line without neighbours is a dot, and few points are ticks; other markers are measured.
 
     Parameters
     ----------
     points : {"x": .., "y": .., "error": ..}: the experiment and its standard error; `measured` is its entry in the legend,
-        with its `model` (network, features) where the axes have experiments of several models.
+        with its `model` (network, features).
     told : {name: words}, what holds along the line: where several such lines differ in it, their labels say so.
     log : (x, y) whether an axis is logarithmic. A failed point (None or nan) leaves a gap in the line.
     steps : whether the line keeps each value up to the next point, as a function with plateaus does.
@@ -197,8 +201,10 @@ def learning_curve(x: Sequence[float], theory: Sequence[float], ax: Any = None, 
     colour, style = COLOURS[taken % len(COLOURS)], STYLES[taken % len(STYLES)]
     y = _numbers(theory)
     alone = _isolated_places(y)
+    few = 12  # points whose straight joints would be taken for the curve itself
+    marker = MARKERS[0] if alone else "|" if len(y) <= few and not steps else None
     (drawn,) = ax.plot(x, y, color=colour, linestyle=style, linewidth=1.5, label=_label(label), markersize=4.5,
-                       marker=MARKERS[0] if alone else None, markevery=alone or None,
+                       marker=marker, markevery=alone or None,
                        drawstyle="steps-post" if steps else "default")
     if told is not None:
         drawn.hermitex_told = (label, dict(told))
@@ -240,12 +246,12 @@ def _tell_apart(ax: Any) -> None:
 
 
 def _name_experiments(ax: Any) -> None:
-    """One entry of the legend for experiments alike, with their model where several models are drawn."""
+    """One entry of the legend for experiments alike, with their model."""
     made = [(bars, *bars.hermitex_measured) for bars in ax.containers if hasattr(bars, "hermitex_measured")]
-    several_models, known = len({model for _, _, model in made}) > 1, {""}
+    known = {""}
     for bars, words, model in made:
         first, *rest = words.split(", ")
-        said = ", ".join((f"{first} ({model})", *rest)) if several_models and model and words else words
+        said = ", ".join((f"{first} ({model})", *rest)) if model and words else words
         bars.set_label("_experiment" if said in known else _label(said))
         known.add(said)
 
@@ -445,7 +451,7 @@ def staircases(lines: Mapping[str, Sequence[tuple[int, str]]], ax: Any = None, *
     ax.set_xticks(range(count + 1))
     ax.set_yticks(range(most + 2))
     ax.set_title(title, fontsize="medium")
-    return _finish(ax, xlabel="directions found", ylabel="order $k$")
+    return _finish(ax, xlabel="directions found", ylabel="order $k$ of the tensor that finds it")
 
 
 def cells(x: Sequence[float], y: Sequence[float], table: Sequence[Sequence[int]], names: Sequence[str], ax: Any = None, *,

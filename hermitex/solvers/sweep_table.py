@@ -130,12 +130,12 @@ class Sweep(Columned):
 
     def _lines(self, each: tuple[str, ...], line: str, name: str, ax: Axes | None, log: tuple[bool, bool] | None) -> Axes:
         """A line over a column for every combination of the values in the columns `each`, with its experiment."""
-        from ..show.plots import LIMIT, SHARED, TITLE, abscissa, along, axis_of, best_words, held_words, measured_words, new_axes
+        from ..show import plots
 
         for n in (line, name):
             if self[n].dtype.kind not in "biuf":
                 raise BadInput(f"plot: the column {n} holds words; a picture needs numbers, take a part of .to_dataframe()")
-        ax, columns = new_axes(ax), self.table()
+        ax, columns = plots.new_axes(ax), self.table()
         blocks: dict[tuple[Any, ...], list[int]] = {}
         for i in range(len(self)):
             blocks.setdefault(tuple(columns[n][i] for n in each), []).append(i)
@@ -144,13 +144,13 @@ class Sweep(Columned):
             held = {n: v[0] for n, v in own.items() if n != line and not several(v)}
             points = _measured(own, line, name)
             theory, ratio = held.get("theory") or ("theory" if points else ""), held.get("ratio") or ""
-            title = list(held_words({n: held[n] for n in TITLE if n in held}).values())[:3]
-            limit = LIMIT if points and "simulated_dimension" in held and held.get("dimension") is None else ""
-            said = ", ".join(filter(None, (*(title or [theory]), best_words(held.get("optimised") or ""), limit)))
-            told = {"theory": theory, "quantity": axis_of(name), "axis": abscissa(line, ratio),
-                    **held_words({n: held[n] for n in (*SHARED, *each) if n in held})}
-            ax = along(line, own[line], {name: own[name]}, ax, label=said, log=log, points=points, told=told, ratio=ratio,
-                       measured=measured_words(held.get("simulated_dimension"), int(held.get("simulated_seeds") or 0)),
+            title = list(plots.held_words({n: held[n] for n in plots.TITLE if n in held}).values())[:3]
+            limit = plots.theory_words(held.get("dimension")) if points and "simulated_dimension" in held else ""
+            said = ", ".join(filter(None, (*(title or [theory]), plots.best_words(held.get("optimised") or ""), limit)))
+            told = {"theory": theory, "quantity": plots.axis_of(name), "axis": plots.abscissa(line, ratio),
+                    **plots.held_words({n: held[n] for n in (*plots.SHARED, *each) if n in held})}
+            ax = plots.along(line, own[line], {name: own[name]}, ax, label=said, log=log, points=points, told=told, ratio=ratio,
+                       measured=plots.measured_words(held.get("simulated_dimension"), int(held.get("simulated_seeds") or 0)),
                        model=str(held.get("simulated_model") or ""))
         return ax
 

@@ -101,6 +101,9 @@ class CompiledSystem:
     whole: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the arrays, where they are known
     _loaded: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    def __repr__(self) -> str:
+        return f"CompiledSystem({', '.join(self.unknowns)} of {', '.join(self.parameters)}; .source is its Python)"
+
     def quadratures(self) -> Quadratures:
         """The rules that the structure alone chooses: every solve begins with these, so the same input gives the same bits."""
         rules = Quadratures(self.axes, self.kinked, self.grid)

@@ -11,7 +11,7 @@ import numpy as np
 from hermitex.errors import NO_NUMBER, BadInput, NotConverged, UnknownName, brief
 from hermitex.hints import Axes, DataFrame
 from hermitex.kernels.parameter_conditions import violated_conditions
-from hermitex.show.display import Shown, number_table
+from hermitex.show.display import Shown, letter, number_table
 from hermitex.show.plots import new_axes
 from hermitex.solvers.arclength import trace_curve
 from hermitex.solvers.linear import spectral_radius
@@ -85,8 +85,8 @@ class Branch(Shown):
             wide = mask | np.append(mask[1:], False)
             ax.plot(np.where(wide, x, np.nan), np.where(wide, y, np.nan), style, color="C0")
         ax.plot([f[self.parameter] for f in self.folds], [f[name] for f in self.folds], "o", color="C0", markersize=4)
-        ax.set_xlabel(self.parameter)
-        ax.set_ylabel(name)
+        ax.set_xlabel(f"${letter(self.parameter)}$")
+        ax.set_ylabel(f"${letter(name)}$")
         return ax
 
     def _html(self) -> str:
@@ -95,7 +95,8 @@ class Branch(Shown):
     def _summary(self) -> str:
         x, end = self[self.parameter], "".join(f"; {said}" for said in (self.reason, *self.notes) if said)
         turns = ", ".join(f"{f[self.parameter]:.6g}" for f in self.folds)
-        return f"{self.parameter} from {x[0]:.4g} to {x[-1]:.4g}, {len(self)} points; folds at {turns or 'none'}{end}"
+        turns = f"folds at {turns}" if turns else "no fold"
+        return f"{self.parameter} from {x[0]:.4g} to {x[-1]:.4g}, {len(self)} points; {turns}{end}"
 
 
 def follow(system: Any, name: str, bounds: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], tolerance: float) -> Branch:

@@ -226,7 +226,7 @@ class Curve(Cited, Columned, Shown):
 
     def _drawn(self, ax: Any, quantity: str, label: str, told: Mapping[str, str] | None, log: tuple[bool, bool] | None) -> Any:
         """One quantity on the axes; `told`: see `learning_curve`."""
-        from hermitex.show.plots import LIMIT, axis_of, beside, learning_curve, usual_scales
+        from hermitex.show.plots import axis_of, beside, learning_curve, theory_words, usual_scales
 
         ylabel = axis_of(quantity)
         xlabel = self._abscissa()
@@ -237,8 +237,8 @@ class Curve(Cited, Columned, Shown):
             s = self.simulation
             error = s.standard_error.get(quantity)
             points = {"x": s.alpha.tolist(), "y": s[quantity].tolist()} | ({} if error is None else {"error": error.tolist()})
-            if told is not None and "dimension" in s.parameters and self.parameters.get("dimension") is None:
-                label = ", ".join(filter(None, (label, LIMIT)))
+            if told is not None and "dimension" in s.parameters:
+                label = ", ".join(filter(None, (label, theory_words(self.parameters.get("dimension")))))
         x, y = (np.asarray(v, dtype=float).tolist() for v in (self.alpha, self[quantity]))
         ax = learning_curve(x, y, ax, label=label, points=points, xlabel=xlabel, ylabel=ylabel, steps=self.axis == "kappa",
                             log=log or usual_scales(self.axis, quantity, x, y), told=told, measured=self._measured(),
@@ -287,7 +287,8 @@ class Curve(Cited, Columned, Shown):
         return measured_words(s.parameters.get("dimension") if size is None else size, len(s.seeds))
 
     def __repr__(self) -> str:
-        return self._line(re.sub(r"\\mathrm\{(\w+)\}", r"\1", self.label).replace("$", "").replace("\\", ""))
+        words = re.sub(r"\\mathrm\{(\w+)\}", r"\1", self.label).replace("\\infty", "inf")
+        return self._line(words.replace("$", "").replace("\\", ""))
 
     def _line(self, label: str) -> str:
         ends = f"{self.axis} = {self.alpha[0]:g}" + (f" to {self.alpha[-1]:g}, {len(self)} points" if len(self) > 1 else "")

@@ -288,7 +288,8 @@ class Theory(Cited, Shown):
         Guarantee: as of `solve` at each point; a point that does not converge is NaN, with its reason. See docs/promise.md.
         """
         given = by_name(self.name, numbers if alpha is None else {self.axis: alpha, **numbers}, parameters=self.letters())
-        best = [ridge(str(n), self.letters()) for n in ([optimise] if isinstance(optimise, str) else optimise or ())]
+        wanted = optimise.split(",") if isinstance(optimise, str) else optimise or ()
+        best = [ridge(str(n).strip(), self.letters()) for n in wanted]
         required = [n for n, d in self.letters().items() if d is self.REQUIRED and n not in given and n not in best]
         if self.axis in required or (not given and not required):
             raise NoValue(self.name, self.axis, "[0.5, 1, 2]")

@@ -234,7 +234,8 @@ def test_the_error_of_alpha_c_is_told_and_its_digits_stop_there():
     found = hx.exponents("abs(z)").to_dict()["weak_recovery"], hx.exponents("z**2").to_dict()["weak_recovery"]
     assert found[1]["alpha_c_error"] == 0 and found[1]["stages"][0]["alpha_c_error"] == 0
     rough = Threshold("easy", mpf("2.693906"), None, mpf("0.04"))
-    assert alpha_text(rough) == "2.7" and "2.69" not in rough.latex() and rough.to_dict()["error"] == 0.04
+    assert alpha_text(rough) == "2.7 +- 0.04" and alpha_text(rough, short=True) == "2.7"
+    assert "2.69" not in rough.latex() and rough.to_dict()["error"] == 0.04
     assert set(found[0]["stages"][0]) >= {"alpha_c", "alpha_c_error", "directions"}
 
 

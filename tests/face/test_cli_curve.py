@@ -63,9 +63,11 @@ def test_the_structure_of_a_theory(capsys, options, structure):
 
 
 def test_a_target_may_begin_with_a_minus_and_alpha0_be_infinite(capsys):
-    answer = ask(capsys, "curve", "one-step", "--sigma", "erf", "--target", "-sin(z)", "--alpha", "1", "--alpha0", "inf",
-                 "--eta", "1", "--lam", "1e-2")
+    words = ["curve", "one-step", "--sigma", "erf", "--target", "-sin(z)", "--eta", "1", "--lam", "1e-2"]
+    answer = ask(capsys, *words, "--alpha", "1", "--alpha0", "inf")
     assert answer["parameters"]["alpha0"] == "inf" and answer["parameters"]["gamma"] == -1
+    both = ask(capsys, *words, "--alpha", "1,sqrt(2)", "--alpha0", "4/2,inf")
+    assert [one["parameters"]["alpha0"] for one in both] == [2, "inf"] and both[0]["alpha"][1] == 2**0.5
 
 
 def test_the_simulation(capsys):
@@ -223,7 +225,7 @@ def test_several_losses_are_a_curve_each(capsys):
 
 @pytest.mark.parametrize(("words", "says"), [
     (("--fraction", "0.3"), "--labels mixture"), (("--bias", "1"), "--intercept"),
-    (("--fraction", "abc"), "--fraction is a number")])
+    (("--fraction", "abc"), "--fraction: 'abc' is not a number")])
 def test_a_number_of_another_structure_names_what_brings_it(words, says, capsys):
     assert cli.main(["curve", "glm", "--alpha", "1", "--lam", "0.1", *words]) == cli.BAD_INPUT
     said = capsys.readouterr().err

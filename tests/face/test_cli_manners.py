@@ -59,10 +59,10 @@ def test_the_package_runs_as_its_script_does():
     (["generate", "a\0.toml"], "not a file name"),
     (["check", "\ud800.py"], "not a file name"),
     (["exponents", "z", "--channel", "gaussian:E(z**2)"], "not a positive number"),
-    (["mu", "tanh", "--order", "two"], "invalid int value"),
+    (["mu", "tanh", "--order", "two"], "--order is a whole number, not 'two'"),
     (["mu"], "SIGMA"),
     (["hermite", "z", "--order", "2"], "--basis"),
-    (["hermite", "z", "--order", "2", "--basis", "physicist"], "monic"),
+    (["hermite", "z", "--order", "2", "--basis", "physicist"], "--basis is one of 'monic', 'orthonormal', not"),
     (["hermite", "z", "--order", "-1", "--basis", "monic"], "0 or more"),
     (["expect", "z", "--budget", "0"], "positive number of seconds"),
     (["expect", "z", "--budget", "nan"], "positive number of seconds"),
@@ -70,11 +70,12 @@ def test_the_package_runs_as_its_script_does():
     (["expect", "z1*z2", "--cov", "z1=2"], "--cov is written"),
     (["expect", "s*z", "--let", "s=t"], "unknown"),
     (["mu", "z**2", "--kappa", "0:1"], "first:last:points"),
-    (["mu", "z**2", "--kappa", "0,a"], "not a number"),
+    (["mu", "z**2", "--kappa", "0,a"], "--kappa: 'a' in '0,a' is not a number"),
     (["mu", "z**2", "--kappa", "1e999999999"], "not a number"),
     (["mu", "z**2", "--c", "-1", "--kappa", "0"], "positive"),
     (["mu", "z**2", "--r", "z", "--kappa", "0"], "must be a number"),
     (["cite"], "--list"),
+    (["curve"], "needed, and not given: THEORY"),
 ])
 def test_bad_input_gets_one_line_and_status_2(capsys, argv, told):
     assert told in refusal(capsys, *argv)
@@ -199,12 +200,13 @@ def test_json_numbers_carry_every_digit_asked():
 
 
 @pytest.mark.parametrize("text, values", [("0.5", ["1/2"]), ("0.2,0.9,3", ["1/5", "9/10", "3"]),
-                                          ("0.2:3:3", ["1/5", "8/5", "3"]), ("-1:1:2", ["-1", "1"]), ("2:9:1", ["2"])])
+                                          ("0.2:3:3", ["1/5", "8/5", "3"]), ("-1:1:2", ["-1", "1"]), ("2:9:1", ["2"]),
+                                          ("1/2,inf", ["1/2", "inf"])])
 def test_grid(text, values):
     assert [str(v) for v in output.grid(text)] == values
 
 
-@pytest.mark.parametrize("text", ["", "1:2", "1:2:3:4", "1:2:0", "1:2:x", "a", "1,,2", "1:2:999999999", "1/0", "inf"])
+@pytest.mark.parametrize("text", ["", "1:2", "1:2:3:4", "1:2:0", "1:2:x", "a", "1,,2", "1:2:999999999", "1/0", "0:inf:3"])
 def test_grid_refuses(text):
     with pytest.raises(BadInput):
         output.grid(text)

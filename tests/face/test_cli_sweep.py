@@ -120,7 +120,7 @@ def test_a_theory_is_swept_by_its_own_letters(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("old, new, told", [
-    ('"one-step"', '"two-step"', "theory: unknown theory 'two-step'; known: "),
+    ('"one-step"', '"two-step"', "theory: unknown theory 'two-step'; did you mean one-step"),
     ('"sin"', '"exp(z**2)"', "one-step: the target"), ("target", "targt", "did you mean target"),
     ('target = "sin"', "", "[functions] target: one-step needs it"), ("eta = 3", "", "only alpha0 was given"),
     ("lam = 0.1", "lam = -1", "[parameters]: one-step: lam = -1"), ("lam = 0.1", "", "lam has no value"),

@@ -109,9 +109,10 @@ def test_the_figure_of_a_user(tmp_path):
                          simulate=QUICK if alpha0 == 5 else False)
         assert curve.plot(ax=ax) is ax
     assert ax.get_xscale() == "log"
-    measured = f"experiment, $d = {QUICK['dimension']}$, {QUICK['seeds']} seeds"
+    measured = rf"experiment (features), $d = {QUICK['dimension']}$, {QUICK['seeds']} seeds $\pm$ s.e."
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
-        r"$\alpha_0 = 0.5$, $\eta = 3$", r"$d = 40$, $\alpha_0 = 5$, $\eta = 3$", r"$\alpha_0 = \infty$, $\eta = 3$", measured]
+        r"$\alpha_0 = 0.5$, $\eta = 3$", r"$\alpha_0 = 5$, $\eta = 3$, theory at $d = 40$", r"$\alpha_0 = \infty$, $\eta = 3$",
+        measured]
     fig.savefig(tmp_path/"figure.pdf")
     plt.close(fig)
     assert (tmp_path/"figure.pdf").read_bytes().startswith(b"%PDF")
@@ -248,3 +249,8 @@ def test_the_line_beside_an_experiment_is_at_its_size(one):
 def test_a_curve_gives_the_stability_of_its_table():
     found = hx.curve("glm", alpha=[1, 2], Delta=0.5, lam=0.1)
     assert found["stability"].tolist() == found.table()["stability"] and found["residual"].shape == (2,)
+
+
+def test_letters_to_optimise_may_be_one_text():
+    with pytest.raises(UnknownName, match="'gama'"):
+        hx.curve("glm", alpha=[1, 2], Delta=0.25, optimise="lam, gama")

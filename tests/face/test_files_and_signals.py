@@ -1,6 +1,5 @@
 """A disk that refuses, streams that are closed or narrow, signals: one line on the command line, and nothing left behind."""
 
-import io
 import json
 import os
 import signal
@@ -16,7 +15,7 @@ import pytest
 
 import hermitex
 from hermitex.errors import BadInput
-from hermitex.face import cli, streams
+from hermitex.face import cli
 from hermitex.show.files import check_place, write_whole
 from hermitex.symbolic.interrupts import behind, heard
 
@@ -211,15 +210,6 @@ def test_what_an_encoding_lacks_is_escaped(env):
     assert done.returncode == 2 and done.stderr.startswith(b"hermitex: ")
 
 
-def test_the_escape_is_that_of_json():
-    raw = io.TextIOWrapper(buffer := io.BytesIO(), encoding="ascii", errors="strict")
-    streams.prepare_streams()
-    raw.reconfigure(errors="hermitex.escape")
-    raw.write(json.dumps("é α \U0001f600 \ud800", ensure_ascii=False))
-    raw.flush()
-    assert json.loads(buffer.getvalue()) == "é α \U0001f600 \ud800"
-
-
 # -- signals -------------------------------------------------------------------------------------------------------------
 def test_an_interrupt_stays_one_whatever_a_library_makes_of_it(capsys, monkeypatch):
     def library(args):
@@ -271,53 +261,6 @@ def test_an_interrupt_inside_flint(monkeypatch):
     finally:
         signal.signal(signal.SIGALRM, before)
     assert "KeyboardInterrupt" in seen and seen <= {"KeyboardInterrupt", "done"}
-
-
-def test_an_interrupt_that_a_library_swallows_rings_again():
-    """An import that may fail catches what is left of a KeyboardInterrupt; the process then went on to its end."""
-    swallowing = """
-import os, signal, threading, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
-from hermitex.face import cli, signals
-
-def body(argv):
-    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-    try:
-        time.sleep(20)
-    except BaseException:
-        print("swallowed", flush=True)
-    time.sleep(20)
-
-signals._AGAIN, cli._dispatch = 0.2, body
-raise SystemExit(cli.main())
-"""
-    done = subprocess.run([sys.executable, "-c", swallowing], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "swallowed\n", "hermitex: interrupted\n")
-
-
-def test_an_interrupt_where_no_exception_can_pass_is_heard():
-    """While garbage is collected it was raised in the hook that was told of it, and printed there."""
-    collecting = """
-import os, signal, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
-from hermitex.face import cli
-
-class Garbage:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        [None for _ in range(1000)]
-
-def body(argv):
-    Garbage()
-    time.sleep(20)
-
-cli._dispatch = body
-raise SystemExit(cli.main())
-"""
-    begun = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", collecting], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "hermitex: interrupted\n")
-    assert time.monotonic() - begun < 15  # not after the sleep
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def test_a_committee_by_direct_quadrature():
 
 def test_told_in_every_form(capsys):
     found, told = hx.exponents(COMMITTEE), "reached at 2.0523824"
-    assert told in repr(found) and told in found._repr_html_() and "reached at } 2.0523824" in found.threshold.latex()
+    assert told in repr(found) and all("reached at } 2.0523824" in said for said in (found._repr_html_(), found.threshold.latex()))
     assert "reached at alpha = 2.0523824" in found.explain() and told in found.table_row()[5]
     for option, part in (("--json", '"reached": 2.05238243'), ("--explain", "reached at alpha = 2.0523824")):
         assert cli.main(["exponents", COMMITTEE, option]) == 0

@@ -174,7 +174,8 @@ def test_one_curve_says_what_it_is_of_and_so_does_its_file(tmp_path):
     found = hx.curve(theory, simulate={"model": "network", "dimension": 20, "seeds": 2}, **at)
     ax = found.plot()
     assert ax.get_legend().get_title().get_text() == r"$\sigma$ = tanh, $g$ = sin, $\lambda = 0.1$"
-    entries = [r"$\alpha_0 = 2$, $\eta = 1$, $d \to \infty$", "experiment, $d = 20$, 2 seeds"]
+    entries = [r"$\alpha_0 = 2$, $\eta = 1$, theory at $d \to \infty$",
+               r"experiment (network), $d = 20$, 2 seeds $\pm$ s.e."]
     assert ax.get_legend_handles_labels()[1] == entries
     back = hx.load(found.to_csv(tmp_path/"curve.csv"))
     read = back.plot()

@@ -115,6 +115,11 @@ def test_an_appendix_has_numbers_labels_and_references(name):
         assert old in tex and _defects(tex.replace(old, new, 1)), f"{old} becomes {new}, and nothing is noticed"
 
 
+def test_the_argument_of_a_function_is_never_cut():
+    assert break_formula(r"\Gamma\left(a + b + c + d\right)", 8, 8) == [r"\Gamma\left(a + b + c + d\right)"]
+    assert len(break_formula(r"x \left(a + b + c + d\right)", 8, 8)) == 2
+
+
 def test_a_matrix_is_never_cut_inside():
     from sympy import Inverse, Matrix
 

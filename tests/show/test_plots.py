@@ -82,12 +82,12 @@ def test_a_bad_place_is_one_line_and_no_file(place, tmp_path, monkeypatch):
     assert "\n" not in str(caught.value) and os.listdir(tmp_path) == ["curve.pdf"]
 
 
-def test_only_a_point_without_neighbours_is_a_marker_of_a_line():
+def test_only_a_point_without_neighbours_is_a_dot_of_a_line():
     """A line with a dot at each of its four points looked like an experiment."""
     many, y = list(range(1, 21)), [float(v) for v in range(20)]
     single = plots.learning_curve([1.0], [0.3]).get_lines()[0]
     assert single.get_marker() == "o" and plots.learning_curve(many, y).get_lines()[0].get_marker() == "None"
-    assert plots.learning_curve(ALPHA, [1, 2, 3, 4]).get_lines()[0].get_marker() == "None"
+    assert plots.learning_curve(ALPHA, [1, 2, 3, 4]).get_lines()[0].get_marker() == "|"  # few points are ticks
     gaps = plots.learning_curve(many, [1, None, *y[2:]]).get_lines()[0]
     assert gaps.get_markevery() == [0]
 
@@ -129,8 +129,8 @@ def test_experiments_of_several_models_are_told_apart():
     for k, model in enumerate(("network", "network", "features", "")):
         ax = plots.learning_curve(ALPHA, [1, 2, 3, 4], ax, label=str(k), model=model, **how)
         said = [t.get_text() for t in ax.get_legend().get_texts()][k + 1:]
-        several = ["experiment (network), $d = 9$", "experiment (features), $d = 9$", "experiment, $d = 9$"][:k]
-        assert said == (several if k > 1 else ["experiment, $d = 9$"])
+        each = ["experiment (network), $d = 9$", "experiment (features), $d = 9$", "experiment, $d = 9$"]
+        assert said == each[:max(k, 1)]
 
 
 def test_negative_coefficients_are_hollow():

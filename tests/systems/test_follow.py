@@ -137,7 +137,7 @@ def test_it_shows_itself():
     from matplotlib.figure import Figure
 
     ax = Figure().add_subplot()
-    assert branch.plot(ax) is ax and ax.get_xlabel() == "a" and ax.get_ylabel() == "x"
+    assert branch.plot(ax) is ax and ax.get_xlabel() == "$a$" and ax.get_ylabel() == "$x$"
 
 
 @pytest.mark.parametrize("bad, says", [

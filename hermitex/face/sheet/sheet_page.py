@@ -33,13 +33,6 @@ class Tabular:
 
 
 @dataclass(frozen=True)
-class Listing:
-    """Lines that are kept as they are: code, BibTeX."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class Drawing:
     """A picture: a matplotlib figure, its name in a folder and its caption."""
 
@@ -48,7 +41,7 @@ class Drawing:
     caption: str
 
 
-Block = Prose | Tabular | Listing | Drawing
+Block = Prose | Tabular | Drawing
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hermitex.exponents.result import Exponents, power_latex
-from hermitex.exponents.stages import stage_values
+from hermitex.exponents.stages import alpha_latex
 from hermitex.face.sheet.sheet_page import Literal, Tabular
 from hermitex.show.display import latex, number
 from hermitex.symbolic.parsing import parse
@@ -70,13 +70,7 @@ def rate(found: Exponents, key: str) -> str:
 
 def threshold(found: Exponents) -> str:
     """alpha_c of every stage."""
-    words = []
-    for told, expr, bound, reached in stage_values(found.threshold):
-        said = {"infinite": r"\infty"}.get(told, told)
-        form = "" if expr is None or latex(expr) == said else f"{latex(expr)} = "
-        said = told if told == "not reached" else f"${form}{said}$"
-        words.append(("at least " if bound else "") + said + (f", reached at ${reached}$" if reached else ""))
-    return ", then ".join(words) or found.absent("class", long=True)
+    return f"${said}$" if (said := alpha_latex(found.threshold)) else found.absent("class", long=True)
 
 
 def coefficients(columns: Mapping[str, Mapping[str, Any]]) -> Tabular:

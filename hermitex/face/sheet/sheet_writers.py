@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from hermitex.face.sheet.sheet_page import Block, Drawing, Listing, Literal, Prose, Section
+from hermitex.face.sheet.sheet_page import Block, Drawing, Literal, Prose, Section
 from hermitex.show import appendix
 from hermitex.show.cite import bibtex, cite, reference
 from hermitex.show.escape import balanced, line, tex
@@ -98,8 +98,6 @@ def _html_words(text: str) -> str:
 def _html_block(block: Block) -> str:
     if isinstance(block, Prose):
         return f"<p>{''.join(map(_html_words, block.pieces))}</p>"
-    if isinstance(block, Listing):
-        return f"<pre>{escape(block.text)}</pre>"
     if isinstance(block, Drawing):
         data = base64.b64encode(encoded(block.figure, "png")).decode()
         return (f'<figure><img alt="{escape(block.name)}" src="data:image/png;base64,{data}"/>'
@@ -159,8 +157,6 @@ def _markdown_words(text: str) -> str:
 def _markdown_block(block: Block, picture: Callable[[Drawing], str]) -> str:
     if isinstance(block, Prose):
         return "".join(map(_markdown_words, block.pieces))
-    if isinstance(block, Listing):
-        return _fenced(block.text, "")
     if isinstance(block, Drawing):
         return picture(block)
     rows = [block.headers, ("---",)*len(block.headers), *block.rows]
@@ -210,8 +206,6 @@ def latex(sheet: Sheet) -> Written:
     def block(b: Block) -> str:
         if isinstance(b, Prose):
             return "".join(map(_tex_words, b.pieces)) + "\n"
-        if isinstance(b, Listing):
-            return _verbatim(b.text)
         if isinstance(b, Drawing):
             files[f"{b.name}.pdf"] = encoded(b.figure, "pdf")
             return (f"\\begin{{center}}\n\\includegraphics[width=0.7\\linewidth]{{@folder@/{b.name}.pdf}}\n\n"

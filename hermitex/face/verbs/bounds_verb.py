@@ -40,14 +40,7 @@ def run(args: argparse.Namespace) -> int:
         answer = _answer(args)
         output.picture(args.plot, answer.plot)
     found = answer.to_dict()
-    if args.json:
-        print(output.dumps(found))
-        return cli.ANSWERED
-    for line in _lines(found):
-        print(line)
-    for note in found["notes"]:
-        cli.print_err(note)
-    return cli.ANSWERED
+    return cli.answer(args, found, lambda: "\n".join(_lines(found)), found["notes"])
 
 
 def _answer(args: argparse.Namespace) -> Any:
@@ -55,14 +48,12 @@ def _answer(args: argparse.Namespace) -> Any:
 
     names = ("r", "c", "gamma", "alpha0", "eta", "beta", "Delta")
     for name in names:
-        if {",", ":"} & set(text := str(getattr(args, name) or "")) and "(" not in text:
-            values = ", ".join(f"{float(v):g}" for v in output.grid(text)[:3])
+        if len(several := output.grid(text := getattr(args, name) or "0", name)) > 1:
+            values = ", ".join(f"{float(v):g}" for v in several[:3])
             raise cli.BadInput(f"--{name} takes one number, not {text[:40]!r}; run it for each number, or in Python for all: "
                                f"hx.bounds({args.sigma!r}, {args.target!r}, ..., {name}=[{values}])")
-    numbers: dict[str, Any] = {name: output.exact_constant(getattr(args, name), name) for name in names}
-    lists: dict[str, Any] = {name: output.grid(text) for name in ("vocabulary", "norms", "biases")
-                             if (text := getattr(args, name)) is not None}
-    return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers, **lists)
+    numbers: dict[str, Any] = {**output.given_numbers(args, *names), **output.given_lists(args, "vocabulary", "norms", "biases")}
+    return bounds(args.sigma, args.target, optimise=args.optimise, bias=args.bias, **numbers)
 
 
 _NAMES = {"upper": "upper bound", "lower": "lower bound",

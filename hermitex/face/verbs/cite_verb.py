@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hermitex.errors import UnknownName
-from hermitex.face import cli, output
+from hermitex.face import cli
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,11 +21,9 @@ def run(args: argparse.Namespace) -> int:
     from hermitex.show.cite import bibtex, keys, reference_list
 
     if args.list:
-        print(output.dumps(list(keys())) if args.json else reference_list())
-        return cli.ANSWERED
+        return cli.answer(args, list(keys()), reference_list)
     try:
         text = bibtex(args.keys)
     except UnknownName as error:
         raise cli.BadInput(f"{error}; hermitex cite --list names all keys") from None
-    print(output.dumps({"keys": args.keys, "bibtex": text}) if args.json else text.rstrip())
-    return cli.ANSWERED
+    return cli.answer(args, {"keys": args.keys, "bibtex": text}, text.rstrip)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hermitex.errors import MissingExtra
-from hermitex.face import cli, output
+from hermitex.face import cli
 
 SHELLS = ("bash", "zsh")
 
@@ -19,8 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the completion of a shell."""
     text = script(args.shell)
-    print(output.dumps({"shell": args.shell, "script": text}) if args.json else text)
-    return cli.ANSWERED
+    return cli.answer(args, {"shell": args.shell, "script": text}, lambda: text)
 
 
 def script(shell: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from hermitex.errors import AssumptionNeeded, BudgetExceeded, Divergent, NoClosedForm
+from hermitex.errors import Divergent
 from hermitex.face import cli, guard, output
 from hermitex.hints import Formula
 from hermitex.symbolic.budget import DEFAULT_BUDGET, budget
@@ -81,8 +83,7 @@ def constants(sigma: Formula, digits: int = 15, *, budget: float | None = DEFAUL
     for name, node in _nodes(sigma).items():
         values[name], own = _value(node if exact[name] is None else exact[name], digits, name, notes)
         reached += [] if own is None else [own]
-    said = [f"{', '.join(names)}: {why}" for why, names in notes.items()]
-    return {"sigma": sigma(z), **exact, "values": values, "digits": min(reached), "notes": said}
+    return {"sigma": sigma(z), **exact, "values": values, "digits": min(reached), "notes": output.reasons(notes)}
 
 
 def _nodes(sigma: Any) -> dict[str, Any]:
@@ -106,18 +107,10 @@ def _exact(sigma: Any, seconds: float | None) -> tuple[dict[str, Any], dict[str,
     notes: dict[str, list[str]] = {}
     with budget(seconds):
         for name, node in _nodes(sigma).items():
-            try:
-                if name == "mu_star":
-                    square = closed_form(node**2)
-                    exact[name] = sqrt(min(square, expand(square), key=count_ops))
-                else:
-                    exact[name] = closed_form(node)
-            except NoClosedForm as error:
-                notes.setdefault(f"no closed form: {error.reason}", []).append(name)
-            except (AssumptionNeeded, BudgetExceeded) as error:
-                notes.setdefault(str(error), []).append(name)
-            except Divergent:
-                pass  # its value says so
+            with suppress(Divergent):  # its value says so
+                root = name == "mu_star"
+                found = output.closed_or_none(partial(closed_form, node**2 if root else node), name, notes)
+                exact[name] = sqrt(min(found, expand(found), key=count_ops)) if root and found is not None else found
     return exact, notes
 
 

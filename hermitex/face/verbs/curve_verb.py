@@ -24,7 +24,6 @@ MOST_CURVES, _SEEDS = 40, 16
 _MODEL = "the model"
 _NAMES = "|".join(sorted(THEORIES, key=len, reverse=True))
 _OF_THEORY = re.compile(rf"((?:{_NAMES})(?:, (?:{_NAMES}))*)( --\w+)?: (.*)")  # a clause of help that speaks of some theories only
-_INFINITY = ("inf", "oo", "+inf")
 _WHY_NOT = {"model": "its experiment is of one kind; leave it out",
             "baselines": "the reference lines are those of one-step; leave it out"}
 _LIKE = {"dimension": 50, "epsilon1": "1/2", "P": "2:1/2,3:1/6", "gamma_1": 0.5, "gamma_2": 0.5, "s": 0.6}  # not 1
@@ -143,7 +142,7 @@ def _run(args: argparse.Namespace) -> int:
     output.check_picture(args.plot)
     for path in (args.csv, args.bib):
         check_place(path)
-    alpha = _line(entry.axis, getattr(args, entry.axis))
+    alpha = _list(entry.axis, getattr(args, entry.axis))
     members = _members(entry, keywords, alpha)
     found: list[Any] = []
     lines, late = None, False
@@ -228,7 +227,7 @@ def _measured(args: argparse.Namespace, theory: Any, alpha: list[float], numbers
 
     options = {"seeds": _SEEDS if args.seeds is None else args.seeds, **({"model": args.model} if args.model else {})}
     if args.simulate_dimension is not None:
-        options["dimension"] = _number("simulate-dimension", args.simulate_dimension)
+        options["dimension"] = output.one_number(args.simulate_dimension, "simulate-dimension")
     told = [0, int(options["seeds"])]
     tell = reporter("experiment", "seeds", asked=args.progress)
 
@@ -283,7 +282,7 @@ def _request(args: argparse.Namespace) -> tuple[CurveEntry, dict[str, Any]]:
     as_words = {*entry.words, *(("labels",) if given.get("labels") in WORDS_OF_LABELS else ())}
     found = {name: read_option(name, text, TEXT if name in as_words else OPTIONS[name][0]) for name, text in given.items()}
     if args.tolerance is not None:
-        found["tolerance"] = _number("tolerance", args.tolerance)
+        found["tolerance"] = output.one_number(args.tolerance, "tolerance")
         if not 0 < found["tolerance"] < 1:
             raise BadInput(f"--tolerance is between 0 and 1, not {args.tolerance[:40]}")
     return entry, found
@@ -307,42 +306,20 @@ def _letters(text: str) -> list[str]:
 
 def _bounds(text: str, letters: list[str]) -> dict[str, list[float]]:
     """LO:HI of all letters, or LO:HI,LO:HI of each."""
-    pairs = [[_number("within", end) for end in part.split(":")] for part in text.split(",")]
+    pairs = [[output.one_number(end, "within") for end in part.split(":")] for part in text.split(",")]
     if any(len(pair) != 2 for pair in pairs) or len(pairs) not in (1, len(letters)):
         raise BadInput(f"--within is LO:HI, for instance 1e-4:10, or one for each letter of --optimise, not {text[:60]!r}")
     return dict(zip(letters, pairs*len(letters) if len(pairs) == 1 else pairs, strict=True))
 
 
+def _list(name: str, text: str) -> list[float]:
+    return [float(v) for v in output.grid(text, name)]
+
+
 def _numbers(name: str, text: str) -> float | list[float]:
     """One number, or several: then the curve runs along them."""
-    if ("," in text or ":" in text) and "(" not in text:
-        return [float(v) for v in output.grid(text)]
-    return _number(name, text)
-
-
-def _line(name: str, text: str) -> list[float]:
-    """The values along the curve. inf is kept: the theory says where it accepts inf."""
-    if ":" in text:
-        return [float(v) for v in output.grid(text)]
-    return [_number(name, part) for part in text.split(",")]
-
-
-def _number(name: str, text: str) -> float:
-    """One number: a decimal, a fraction, inf, or a constant expression."""
-    if text.strip() in _INFINITY:
-        return float("inf")
-    try:
-        found = output.grid(text)
-    except BadInput:
-        from hermitex.symbolic.parsing import parse
-
-        try:
-            return float(parse(text))
-        except (BadInput, TypeError):  # SymPy's TypeError: a letter has no number
-            raise BadInput(f"--{name} is a number, as 0.5, 1/3 or sqrt(2), not {text[:60]!r}") from None
-    if len(found) != 1:
-        raise BadInput(f"--{name} is one number, not {text[:60]!r}")
-    return float(found[0])
+    found = _list(name, text)
+    return found[0] if len(found) == 1 and ":" not in text else found
 
 
 def _array(name: str, text: str) -> Any:
@@ -353,10 +330,6 @@ def _array(name: str, text: str) -> Any:
         return read_array(text if ".." in text or text.strip().endswith((".npy", ".csv", ".txt")) else _list(name, text), Path())
     except BadInput as error:
         raise BadInput(f"--{name}: {error}") from None
-
-
-def _list(name: str, text: str) -> list[float]:
-    return [_number(name, part) for part in text.split(",")]
 
 
 def _write(args: argparse.Namespace, found: Any, lines: Any) -> None:

@@ -31,13 +31,9 @@ def run(args: argparse.Namespace) -> int:
         with budget(args.budget/2):  # what takes too long to find exactly leaves time for the number
             exact = _exact(node)
         value, error, reached = _value(node if exact is None else exact, asked)
-    if args.json:
-        print(output.dumps({
-            "expression": node, "exact": exact, "value": None if value is None else output.number(value, asked),
-            "digits": reached, "error": None if error is None else float(error),
-        }))
-    else:
-        print(_sentence(node, exact, value, reached))
+    found = {"expression": node, "exact": exact, "value": None if value is None else output.number(value, asked),
+             "digits": reached, "error": None if error is None else float(error)}
+    cli.answer(args, found, lambda: _sentence(node, exact, value, reached))
     if value is None and exact is None:
         cli.print_err(f"no closed form: {node.why()}; a number needs a value for each parameter: --let 's=1/2'")
     short = reached is not None and reached < asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hermitex.face import cli, guard, output, streams
+from hermitex.face import cli, guard, streams
 from hermitex.show.display import counted
 from hermitex.show.escape import line
 from hermitex.show.files import check_place
@@ -43,15 +43,12 @@ def run(args: argparse.Namespace) -> int:
                             tolerance=OF_A_FLOW if found.tolerance is None else found.tolerance, **found.how)
     for why in done.left_out:
         cli.print_err(why)
-    if args.json:
-        print(output.dumps({"path": done.path, "equations": done.equations, "blocks": done.blocks, "lines": done.lines,
-                            "selftest": {"points": done.points, "deviation": done.deviation, "passed": True,
-                                         "residuals": done.checked}}))
-    else:
-        print(f"{line(done.path)}: {counted(done.equations, 'equation')} in {counted(done.blocks, 'block')}, {done.lines} lines")
-        print(f"selftest: {counted(done.points, 'reference point')}, largest deviation {done.deviation:.1e}")
-        print(f"residuals re-checked by {done.checked}")
-    return cli.ANSWERED
+    return cli.answer(args, {
+        "path": done.path, "equations": done.equations, "blocks": done.blocks, "lines": done.lines,
+        "selftest": {"points": done.points, "deviation": done.deviation, "passed": True, "residuals": done.checked}}, lambda: (
+        f"{line(done.path)}: {counted(done.equations, 'equation')} in {counted(done.blocks, 'block')}, {done.lines} lines\n"
+        f"selftest: {counted(done.points, 'reference point')}, largest deviation {done.deviation:.1e}\n"
+        f"residuals re-checked by {done.checked}"))
 
 
 def _default(text: str) -> Path:

@@ -30,15 +30,11 @@ def run(args: argparse.Namespace) -> int:
         expansion = expand(args.function, order=args.order, basis=args.basis)
         answer = _numbers(expansion.to_dict(digits), digits)
         output.picture(args.plot, expansion.plot_coefficients)
-    if args.json:
-        print(output.dumps(answer))
-        return cli.ANSWERED
     from hermitex.show.tables import text_table
 
     rows = [[_index(c["order"]), _cell(c["exact"]), _cell(c["value"])] for c in answer["coefficients"]]
-    print(text_table(rows, ["order", "exact", "value"]))
-    print(f"E[g^2] = {_cell(answer['norm'])}, beyond order {args.order}: {_cell(answer['tail'])}")
-    return cli.ANSWERED
+    norm = f"E[g^2] = {_cell(answer['norm'])}, beyond order {args.order}: {_cell(answer['tail'])}"
+    return cli.answer(args, answer, lambda: f"{text_table(rows, ['order', 'exact', 'value'])}\n{norm}")
 
 
 def _numbers(value: Any, digits: int) -> Any:

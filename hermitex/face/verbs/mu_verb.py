@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
-from hermitex.errors import AssumptionNeeded, BudgetExceeded, NoClosedForm
 from hermitex.face import cli, guard, output
 from hermitex.symbolic.budget import budget
 
@@ -28,21 +28,19 @@ def run(args: argparse.Namespace) -> int:
     with guard.deadline(args.budget):
         answer = _answer(args)
         output.picture(args.plot, lambda: _drawn(args))
-    if args.json:
-        print(output.dumps(answer))
-        return cli.ANSWERED
-    names = [*(f"mu_{k}" for k in range(args.order + 1)), "mu_star_squared"]
-    for name in names:
-        print(f"{name} = {output.plain(answer[name]) or 'no closed form'}")
-    if answer["kappa"] is not None:
-        from hermitex.show.tables import text_table
+    return cli.answer(args, answer, lambda: _text(answer, [*(f"mu_{k}" for k in range(args.order + 1)), "mu_star_squared"]),
+                      answer["notes"])
 
-        print()
+
+def _text(answer: dict[str, Any], names: list[str]) -> str:
+    """The formulas, and a table of their values."""
+    from hermitex.show.tables import text_table
+
+    lines = [f"{name} = {output.plain(answer[name]) or 'no closed form'}" for name in names]
+    if answer["kappa"] is not None:
         rows = zip(answer["kappa"], *(answer["values"][n] for n in names), strict=True)
-        print(text_table([[f"{v:.12g}" for v in row] for row in rows], ["kappa", *names]))
-    for note in answer["notes"]:
-        cli.print_err(note)
-    return cli.ANSWERED
+        lines += ["", text_table([[f"{v:.12g}" for v in row] for row in rows], ["kappa", *names])]
+    return "\n".join(lines)
 
 
 def _drawn(args: argparse.Namespace) -> Any:
@@ -50,7 +48,7 @@ def _drawn(args: argparse.Namespace) -> Any:
     from hermitex.theories.conditional_coefficients import mu
 
     ax: Any = None
-    at = {name: float(_constant(text, name)) for name, text in (("r", args.r), ("c", args.c)) if text is not None}
+    at = output.given_numbers(args, "r", "c")
     for k in range(args.order + 1):
         ax = mu(args.sigma, k).plot(ax, label=rf"$\mu_{{{k}}}$", **at)
     ax.set_ylabel(r"$\mu_k$")
@@ -60,7 +58,7 @@ def _drawn(args: argparse.Namespace) -> Any:
 def _answer(args: argparse.Namespace) -> dict[str, Any]:
     from hermitex.symbols import c, kappa, r, z
 
-    points = output.grid(args.kappa) if args.kappa is not None else None
+    points = output.grid(args.kappa, "kappa") if args.kappa is not None else None
     given = {s: _constant(text, name) for s, name, text in ((r, "r", args.r), (c, "c", args.c)) if text is not None}
     if c in given and not given[c].is_positive:
         raise cli.BadInput(f"--c is a variance, positive, not {args.c}")
@@ -71,7 +69,8 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
     notes: dict[str, list[str]] = {}  # reason -> the formulas that it holds for
     # A formula that takes too long to find leaves time for the numbers.
     with budget(args.budget/2):
-        exact = {name: _exact(name, formula, notes) for name, formula in formulas.items()}
+        where = " with m = r*kappa, s = sqrt(c)"
+        exact = {name: output.closed_or_none(partial(getattr, f, "expr"), name, notes, where) for name, f in formulas.items()}
     answer: dict[str, Any] = {"sigma": formulas["mu_0"].activation(z)}
     answer |= {name: None if e is None else e.subs(given) for name, e in exact.items()}
     at = {r: given.get(r, _constant("1", "r")), c: given.get(c, _constant("1", "c"))} if points else given
@@ -82,20 +81,10 @@ def _answer(args: argparse.Namespace) -> dict[str, Any]:
         answer["kappa"] = [float(p) for p in points]
         answer["values"] = {name: _values(formula, exact[name], {**at, kappa: points})
                             for name, formula in formulas.items()}
-    said = [f"{', '.join(names)}: {why}" if names else why for why, names in notes.items()]
+    said = output.reasons(notes)
     if None in exact.values() and not points:
         said[-1] += "; for numbers add --kappa 0,1,2"
     return {**{k: _numeric(v) if k in ("r", "c") else v for k, v in answer.items()}, "notes": said}
-
-
-def _exact(name: str, formula: Any, notes: dict[str, list[str]]) -> Any:
-    try:
-        return formula.expr
-    except NoClosedForm as error:
-        notes.setdefault(f"no closed form with m = r*kappa, s = sqrt(c): {error.reason}", []).append(name)
-    except (AssumptionNeeded, BudgetExceeded) as error:
-        notes.setdefault(str(error), []).append(name)
-    return None
 
 
 def _values(formula: Any, exact: Any, at: dict[Any, Any]) -> list[float]:
@@ -105,12 +94,11 @@ def _values(formula: Any, exact: Any, at: dict[Any, Any]) -> list[float]:
     points = at[kappa]
     if exact is None:
         return list(formula([float(p) for p in points], r=float(at[r]), c=float(at[c])))
-    from sympy import Rational
+    from sympy import sympify
 
     from hermitex.symbolic.precise import evaluate
 
-    rationals = (Rational(p.numerator, p.denominator) for p in points)
-    return [float(evaluate(exact.subs({**at, kappa: p}), digits=15)) for p in rationals]
+    return [float(evaluate(exact.subs({**at, kappa: sympify(p)}), digits=15)) for p in points]
 
 
 def _constant(text: str, name: str) -> Any:

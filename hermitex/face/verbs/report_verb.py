@@ -41,11 +41,10 @@ def run(args: argparse.Namespace) -> int:
         check_ending(args.output)
     if args.interactive and not str(args.output).lower().endswith(".html"):
         raise cli.BadInput("--interactive is for a page; end it in .html: -o sheet.html")
-    numbers: dict[str, Any] = {n: output.exact_constant(v, n) for n in ("alpha0", "eta", "beta", "lam", "Delta")
-                               if (v := getattr(args, n)) is not None}
+    numbers: dict[str, Any] = output.given_numbers(args, "alpha0", "eta", "beta", "lam", "Delta")
+    alpha = None if args.alpha is None else [float(a) for a in output.grid(args.alpha, "alpha")]
     sheet = report(output.split_expressions(args.sigma), args.target, channel=args.channel, simulate=_simulation(args),
-                   budget=args.budget,
-                   patience=args.own_budget, alpha=None if args.alpha is None else [float(a) for a in output.grid(args.alpha)],
+                   budget=args.budget, patience=args.own_budget, alpha=alpha,
                    progress=sys.stderr.isatty() or None, interactive=args.interactive, **numbers)
     for title, why in sheet.absent.items():
         cli.print_err(f"{title}: {why}")

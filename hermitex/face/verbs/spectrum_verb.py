@@ -41,29 +41,22 @@ def run(args: argparse.Namespace) -> int:
     with guard.deadline(args.budget):
         from hermitex.theories.spectrum import spectrum
 
-        numbers: dict[str, Any] = {n: output.exact_constant(getattr(args, n), n) for n in ("r", "c", "alpha", "beta", "dimension")}
-        numbers |= {n: output.grid(text) for n in ("vocabulary", "fractions", "norms", "biases")
-                    if (text := getattr(args, n)) is not None}
+        numbers: dict[str, Any] = output.given_numbers(args, "r", "c", "alpha", "beta", "dimension")
+        numbers |= output.given_lists(args, "vocabulary", "fractions", "norms", "biases")
         law = spectrum(args.sigma, normalisation=args.normalisation, points=args.points, rows=args.rows, **numbers)
         m = [law.stieltjes(v) for v in z]
     measured: dict[str, Any] | None = None
     if args.simulate:  # as long as it takes
         from hermitex.experiments.spectrum_experiment import simulate
 
-        d = output.exact_constant(args.simulate_dimension, "simulate-dimension") or 0
+        d = output.one_number(args.simulate_dimension, "simulate-dimension")
         measured = simulate(law, dimension=d, seeds=args.seeds)
     output.picture(args.plot, lambda: law.plot(histogram=None if measured is None else measured["eigenvalues"]))
     shown = {} if measured is None else {"simulation": {**measured, "eigenvalues": measured["eigenvalues"].tolist()}}
     found = {**law.to_dict(), **shown,
              "stieltjes": [{"z": [a.real, a.imag], "m": [b.real, b.imag]} for a, b in zip(z, m, strict=True)]}
-    if args.json:
-        print(output.dumps(found))
-        return cli.ANSWERED
-    for line in _lines(found, "give --dimension" if law.lacking else "none"):
-        print(line)
-    for note in found["notes"]:
-        cli.print_err(note)
-    return cli.ANSWERED
+    otherwise = "give --dimension" if law.lacking else "none"
+    return cli.answer(args, found, lambda: "\n".join(_lines(found, otherwise)), found["notes"])
 
 
 def _complex(text: str) -> complex:

@@ -47,11 +47,8 @@ def run(args: argparse.Namespace) -> int:
     table.to_csv(path)
     output.picture(args.plot, table.plot)
     failed = int((~table.converged).sum())
-    if args.json:
-        counts = {"points": len(table), "converged": len(table) - failed, "failed": failed}
-        print(output.dumps({**counts, "path": str(path)}))
-    else:
-        print(f"{path}: {len(table)} points, {len(table) - failed} converged, {failed} failed")
+    counts = {"points": len(table), "converged": len(table) - failed, "failed": failed}
+    cli.answer(args, {**counts, "path": str(path)}, lambda: f"{path}: {', '.join(f'{n} {what}' for what, n in counts.items())}")
     if failed:
         first = table.failed[0]
         where = ", ".join(f"{n} = {first[n]:g}" for n in table.axes)

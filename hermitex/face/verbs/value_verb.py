@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hermitex.errors import BadInput, UnknownName
-from hermitex.face import cli, guard, output
+from hermitex.face import cli, guard
 from hermitex.face.curve_options import NUMBER, OPTIONS, SWITCH, TEXT, THEORIES
 from hermitex.face.verbs.curve_verb import own_words, read_option
 
@@ -159,17 +159,15 @@ def run(args: argparse.Namespace) -> int:
 
         read = {n: read_option(n, text, _described(n)[0]) for n, text in given.items()}
         found = QUANTITIES[args.quantity].found(FACTORIES[QUANTITIES[args.quantity].theory], read)
-    if args.json:
-        print(output.dumps({n: v.tolist() if isinstance(v, np.ndarray) else v for n, v in found.items()}))
-        return cli.ANSWERED
-    lines = {n: v for n, v in found.items() if np.ndim(v) == 1 and isinstance(v, np.ndarray)}
-    if lines:
-        from hermitex.show.tables import text_table
+    return cli.answer(args, {n: v.tolist() if isinstance(v, np.ndarray) else v for n, v in found.items()}, lambda: _text(found))
 
+
+def _text(found: Rows) -> str:
+    """A table of what has several rows, else a line for each quantity."""
+    from hermitex.show.tables import text_table
+
+    if lines := {n: v for n, v in found.items() if np.ndim(v) == 1 and isinstance(v, np.ndarray)}:
         rows = zip(*([v if isinstance(v, str) else f"{v:.10g}" for v in column.tolist()] for column in lines.values()), strict=True)
-        print(text_table(rows, list(lines), columns=None))
-        return cli.ANSWERED
+        return text_table(rows, list(lines), columns=None)
     width = max(map(len, found))
-    for name, value in found.items():
-        print(f"{name:<{width}}  {f'{value:.10g}' if isinstance(value, float) else value}")
-    return cli.ANSWERED
+    return "\n".join(f"{name:<{width}}  {f'{v:.10g}' if isinstance(v, float) else v}" for name, v in found.items())

@@ -76,7 +76,7 @@ def overlaps(ax: Any, curve: Curve, beside: Curve | None, marks: Sequence[float]
         ax.axvline(m, color="0.6", linestyle=":", linewidth=1.1, zorder=0)
     if inside:
         said = ", ".join(f"{m:.4g}" for m in inside)
-        ax.plot([], [], color="0.6", linestyle=":", linewidth=1.1, label=rf"$\alpha = {said}$")
+        ax.plot([], [], color="0.6", linestyle=":", linewidth=1.1, label=rf"change at $\alpha = {said}$")
     ax.set_xlabel(r"$\alpha = n/d$")
     ax.set_ylabel("overlap")
     shown = np.concatenate([np.nan_to_num(curve[n]) for n in curve.order_parameters])
