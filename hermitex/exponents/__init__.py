@@ -15,7 +15,7 @@ The way from a target to its certificates, each step with the file that makes it
         |
         +-- information exponent and leap                              leap
         |     C_k^U(u) = E[g He_k(P z) | u], U <- U + what it          directions.staircase (Climb), directions.regression,
-        |     charges; and by coordinates                              directions.coordinate_leap
+        |     charges; and by coordinates: the same climb, rounded up  (CoordinateClimb)
         |
         +-- generative exponent and leap                               generative_leap
         |     what the label reveals, one normal form                  label
@@ -35,7 +35,7 @@ A statement `this coefficient is zero` or `is not` is a `certificate.Certificate
               u is a function of an antiderivative of He_k phi         labels.label_branches
               exact integrals and exact algebra                        symbolic.integrals, symbolic.zero
     not zero  the label rises with a variable                          labels.monotone_labels
-              independent factors, each exact or in a ball             labels.mean_signs, symbolic.digits.enclosure
+              exact or in a ball, by the Gaussian engine               labels.mean_signs, symbolic.digits.enclosure
               entries of a tensor in intervals, then the combination   labels.moments, directions.intervals
               ranges over boxes, for whatever has no rule              labels.bounded_moments, labels.box_ranges
     neither   undetermined, with the bound that was reached

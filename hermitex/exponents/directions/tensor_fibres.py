@@ -59,14 +59,6 @@ def _functions(h: Expr, u: tuple[Symbol, ...], nodes_are_constants: bool) -> dic
     return {phi: c for phi, c in found.items() if c != 0}
 
 
-def generic_points(u: tuple[Symbol, ...]) -> Iterator[dict[Symbol, Expr]]:
-    """A few rational points u."""
-    # numerator and denominator of generic points of size one, either sign: no two are equal or opposite
-    samples = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
-    for k in range(5):
-        yield {v: S(samples[(i + k) % len(samples)][0])/samples[(i + k) % len(samples)][1] for i, v in enumerate(u)}
-
-
 def at_verdict(fibre: list[tuple[MultiIndex, Expr]], verdict: VanishingVerdict) -> list[Expr]:
     """The fibre at the point where one of its entries was proved not to vanish."""
     return [h.xreplace(dict(verdict.at)) for _, h in fibre]
