@@ -186,7 +186,7 @@ class _LeapOracle:
             except HermitexError as err:
                 found = Evidence("undetermined", note=" ".join(str(err).split()))
             if found.status != "undetermined" or plain:
-                break
+                return found
             other = self.moments.tensor(known, k)
             other = replace(other, certificates=tuple(map(of_the_mean, other.certificates)))
             if other.status != "undetermined":
