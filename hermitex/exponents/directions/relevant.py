@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Add, Expr, S, Symbol
+from sympy import Add, Expr, Pow, S, Symbol
 
 from hermitex import symbols
 from hermitex.exponents.directions.direction_text import normals_apart
@@ -105,15 +105,15 @@ def relevant_directions(g: Any, variables: Sequence[Symbol]) -> Relevant:
 
 def _apart(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...],
            rows: Matrix) -> tuple[Matrix, tuple[Symbol, ...], tuple[Expr, ...]] | None:
-    """A sum over the forms of its terms that are not polynomials, if it then splits into more independent parts.
+    """A sum over the forms of its terms that are not polynomials, or powers of forms, if it then splits into more parts.
 
     z1*z2 + |z1 - z2| is u^2/2 + (sqrt(2)*|v| - v^2/2) over u = (z1 + z2)/sqrt(2), v = (z1 - z2)/sqrt(2).
     """
     (g, *others) = expressions
-    curved = Add(*(e for e in Add.make_args(g) if not e.is_polynomial(*variables)))
-    if others or curved in (0, g):
+    curved = [e for e in Add.make_args(g) if not e.is_polynomial(*variables) or any(p.base.is_Add for p in e.atoms(Pow))]
+    if others or not curved:
         return None
-    turned = aligned(rows, (curved,), variables)
+    turned = aligned(rows, curved, variables)
     if turned is rows:
         return None
     basis, names = _named(orthonormal(turned), variables)
