@@ -35,7 +35,7 @@ A statement `this coefficient is zero` or `is not` is a `certificate.Certificate
               u is a function of an antiderivative of He_k phi         labels.label_branches
               exact integrals and exact algebra                        symbolic.integrals, symbolic.zero
     not zero  the label rises with a variable                          labels.monotone_labels
-              exact or in a ball, by the Gaussian engine               labels.mean_signs, symbolic.digits.enclosure
+              independent factors, each exact or in a ball             labels.mean_signs, symbolic.digits.enclosure
               entries of a tensor in intervals, then the combination   labels.moments, directions.intervals
               ranges over boxes, for whatever has no rule              labels.bounded_moments, labels.box_ranges
     neither   undetermined, with the bound that was reached

@@ -20,10 +20,8 @@ from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.directions.tensor_fibres import (
     allowed_directions,
-    at_verdict,
     difficulty,
     fibre_functions,
-    plainly_new,
 )
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.symbolic.budget import Store
@@ -154,14 +152,12 @@ class Regression:
                 if len(found) == len(pivots):
                     break
                 values = [h.xreplace(dict(point)) for _, h in fibre]
-                if not plainly_new(found, values):
-                    continue
                 verdicts = {b: vanishes(h, given.u) for b, h in fibre if h != 0}
                 sure = {b: v for b, v in verdicts.items() if v.status == "nonzero"}
                 if not sure:
                     why = next((v.how for v in verdicts.values() if v.status == "undetermined"), why)
                     continue
-                row = at_verdict(fibre, next(iter(sure.values()))) if not found else values
+                row = values if found else [h.xreplace(dict(next(iter(sure.values())).at)) for _, h in fibre]
                 try:
                     if rank(matrix([*found, row], len(pivots))) == len(found):
                         continue
