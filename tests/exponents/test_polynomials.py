@@ -5,6 +5,8 @@ from sympy import Matrix, Rational, expand, factorial, simplify, sqrt
 
 import hermitex as hx
 from hermitex.exponents.directions.regression import Regression
+from hermitex.exponents.directions.relevant import relevant_directions
+from hermitex.exponents.label import revealed
 from hermitex.exponents.leap import leap
 from hermitex.symbolic.series.polynomials import multi_indices, to_hermite
 from hermitex.symbolic.subspaces import complement, matrix, orthonormal, span, spans_same, stack
@@ -68,6 +70,12 @@ def test_values_of_certificates_are_coefficients():
     # z1 = (u + w)/sqrt(2), so that E[Y He_1(w)] = 1/sqrt(2).
     (proof,) = found.certificates
     assert simplify(proof.value - 1/sqrt(2)) == 0 and "He_1(sqrt(2)*z1/2 - sqrt(2)*z2/2)" in proof.quantity
+
+
+def test_the_forms_that_are_written_are_the_basis():
+    g = hx.parse("3*He3((3*z1 + 4*z2)/5) + 3*((4*z1 - 3*z2)/5)**2")
+    assert sorted(len(t.free_symbols) for t in relevant_directions(g, (z1, z2)).inner.args) == [1, 1, 1]
+    assert expand(revealed(g, (z1, z2)) - 125*g/3) == 0 and revealed(g, (z1, z2)).has((3*z1/5 + 4*z2/5)**3)
 
 
 def test_a_form_beside_its_variables_is_exact():
