@@ -7,6 +7,7 @@ only together stay one term: (1 - cos(a z))/z^2 has an average, neither 1/z^2 no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from sympy import Add, Dummy, Expr, Symbol, log
@@ -127,7 +128,7 @@ def exists_for_most(node: Expectation) -> bool | None:
         found = integrable(body, variables[0] if len(variables) == 1 else variables)
         if found is None and len(variables) > 1:  # z1^2/(z1^2 + z2^2) is bounded, though it has no value at 0
             rests = (without_moderate_quotients(t, variables) for t in Add.make_args(body))
-            return all(integrable(g, variables, 1.1) is True for g in rests) or None
+            return all(integrable(g, variables, Fraction(11, 10)) is True for g in rests) or None  # by Hoelder
         return found
     except HermitexError:
         return None
