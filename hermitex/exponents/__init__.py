@@ -15,7 +15,7 @@ The way from a target to its certificates, each step with the file that makes it
         |
         +-- information exponent and leap                              leap
         |     C_k^U(u) = E[g He_k(P z) | u], U <- U + what it          directions.staircase (Climb), directions.regression,
-        |     charges; and by coordinates                              directions.coordinate_leap
+        |     charges; and by coordinates: the same climb, rounded up  (CoordinateClimb)
         |
         +-- generative exponent and leap                               generative_leap
         |     what the label reveals, one normal form                  label

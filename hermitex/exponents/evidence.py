@@ -13,7 +13,7 @@ from hermitex.exponents.directions.regression import coefficient
 from hermitex.exponents.directions.relevant import Relevant
 from hermitex.exponents.directions.staircase import Evidence, Oracle
 from hermitex.exponents.labels.moments import entry
-from hermitex.symbolic.budget import unless_refused
+from hermitex.symbolic.budget import Store, unless_refused
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix, matrix, span, tidy
 
@@ -52,9 +52,13 @@ class KeepingOracle:
 
     def __init__(self, oracle: Oracle, seen: Relevant, facts: MeanEvidence) -> None:
         self.oracle, self.seen, self.facts = oracle, seen, facts
+        self._decided = Store()  # the leaps by subspaces and by coordinates ask for the same tensors
 
     def tensor(self, known: Matrix, k: int) -> Evidence:
-        """As the oracle answers."""
+        """As the oracle answers, once."""
+        return self._decided.of((known.as_immutable(), k), lambda: self._found(known, k))
+
+    def _found(self, known: Matrix, k: int) -> Evidence:
         found = self.oracle.tensor(known, k)
         unless_refused(lambda: self._keep(found, known, k))  # rows that are integrals may not be shortened: then nothing is kept
         return found

@@ -131,7 +131,11 @@ def revealed(u: Expr, hidden: Sequence[Symbol]) -> Expr:
             new = u.as_independent(*hidden, as_Add=True)[1]
             if new == u and u.is_polynomial(*hidden) and u.count_ops() < 60:
                 factored = u.factor()
-                new = factored if isinstance(factored, (Mul, Pow)) and _splits(factored, mine) else u
+                content, core = factored.as_coeff_Mul()
+                if isinstance(core, Add):  # the powers of forms that the target is written in stay
+                    new = Add(*(t/content for t in u.args))
+                elif isinstance(factored, (Mul, Pow)) and _splits(factored, mine):
+                    new = factored
             if new == u:
                 shared = factor_terms(u)
                 known, _ = shared.as_independent(*hidden, as_Add=False)

@@ -16,19 +16,19 @@ from sympy import Expr, Symbol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.exponents.clock import AnswerPart, take_turns
-from hermitex.exponents.directions.coordinate_leap import CoordinateClimb, CoordinateLeap
 from hermitex.exponents.directions.regression import Regression, coefficient, on_coordinates
 from hermitex.exponents.directions.relevant import Relevant, relevant_directions
-from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, Evidence, Staircase
+from hermitex.exponents.directions.staircase import MAX_ORDER, Climb, CoordinateClimb, Evidence, Staircase
 from hermitex.exponents.directions.symmetry import centre_target
 from hermitex.exponents.evidence import KeepingOracle, MeanEvidence, of_the_mean, orders_of
 from hermitex.exponents.generative_leap import GenerativeOracle
 from hermitex.exponents.labels.families import Family, Member
+from hermitex.exponents.labels.monotone_labels import sign_by_rise
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.series.polynomials import poly_of
-from hermitex.symbolic.subspaces import Matrix
+from hermitex.symbolic.subspaces import Matrix, matrix
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class LeapSearch:
         self.walk: CoordinateClimb | None = None
         self.steps = AnswerPart("information exponent and leap", self._steps, Staircase((), complete=False),
                           so_far=self._steps_so_far, decided=lambda s: s.complete)
-        self.by_coordinates = AnswerPart("coordinate leap", self._coordinates, CoordinateLeap(None),
-                                   so_far=self._coordinates_so_far, decided=lambda c: c.order is not None)
+        self.by_coordinates = AnswerPart("coordinate leap", self._coordinates, Staircase((), complete=False),
+                                         so_far=self._coordinates_so_far, decided=lambda s: s.complete)
         self.parts: tuple[AnswerPart[Any], ...] = (self.steps, self.by_coordinates)
 
     def _prepared(self) -> Relevant:
@@ -101,7 +101,9 @@ class LeapSearch:
                 self.climb = Climb(oracle, seen.dimension, last, name=name)
             if seen.dimension > 1:
                 turned = not on_coordinates(seen.basis)
-                self.walk = CoordinateClimb(g if turned else seen.inner, self.variables if turned else seen.names, last)
+                held = [v for i, v in enumerate(self.variables) if any(seen.basis.col(i))] if turned else seen.names
+                own = _LeapOracle(g, tuple(held)) if turned else oracle
+                self.walk = CoordinateClimb(own, len(held), last, name="coordinate leap")
             self.seen = seen
         return self.seen
 
@@ -116,29 +118,29 @@ class LeapSearch:
             return Staircase((), (), (f"information exponent: undetermined, {why}",), complete=False)
         return self.climb.so_far(why).carried(self.seen.outside)
 
-    def _coordinates(self) -> CoordinateLeap:
+    def _coordinates(self) -> Staircase:
         self._prepared()
-        return CoordinateLeap(None) if self.walk is None else self.walk()
+        return Staircase(()) if self.walk is None else self.walk()
 
-    def _coordinates_so_far(self, why: str) -> CoordinateLeap:
-        return CoordinateLeap(None) if self.walk is None else self.walk.so_far(why)
+    def _coordinates_so_far(self, why: str) -> Staircase:
+        return Staircase((), complete=False) if self.walk is None else self.walk.so_far(why)
 
     def found(self) -> Leap:
         """The answer, from what the parts have."""
         steps, coordinate = self.steps.value, self.by_coordinates.value
         if self.seen is not None and self.seen.dimension == 1:  # its exponent is every leap, whatever the coordinates
-            coordinate = CoordinateLeap(steps.leap)
+            coordinate = replace(steps, certificates=(), notes=())
         known = {(c.quantity, c.order) for c in steps.certificates}
         fresh = tuple(c for c in coordinate.certificates if (c.quantity, c.order) not in known)
         lowest = self._lowest((*steps.certificates, *fresh))
-        more = fresh if coordinate.order != steps.leap or (lowest is not None and steps.leap is None) else ()
+        more = fresh if coordinate.leap != steps.leap or (lowest is not None and steps.leap is None) else ()
         if self.seen is not None and self.climb is not None:
             names = ", ".join(map(str, self.variables))
             forms = f"{self.seen.told}; those of the coordinate leap are over {names}" if more else self.seen.told
             steps = steps.over_own_names(self.seen.own_names, forms)
         steps = replace(steps, certificates=(*steps.certificates, *more))
         told = tuple(n for p in self.parts for n in p.notes)
-        return Leap(steps, coordinate.order, (*steps.notes, *coordinate.notes, *told), lowest)
+        return Leap(steps, coordinate.leap, (*steps.notes, *coordinate.notes, *told), lowest)
 
     def _lowest(self, proofs: Sequence[Certificate]) -> int | None:
         """k where the tensors of orders 1 to k - 1 are zero and one coefficient of order k is not.
@@ -184,11 +186,19 @@ class _LeapOracle:
             except HermitexError as err:
                 found = Evidence("undetermined", note=" ".join(str(err).split()))
             if found.status != "undetermined" or plain:
-                break
+                return found
             other = self.moments.tensor(known, k)
+            other = replace(other, certificates=tuple(map(of_the_mean, other.certificates)))
             if other.status != "undetermined":
-                return replace(other, certificates=tuple(map(of_the_mean, other.certificates)))
-        return found
+                return other
+            found = replace(found, certificates=other.certificates)
+        return found if known.rows else replace(found, certificates=(*found.certificates, *self._risen(k)))
+
+    def _risen(self, k: int) -> list[Certificate]:
+        """Coefficients whose sign is known, and not their size: they show the order, where the directions stay open."""
+        g, names = self.entries.g, self.entries.variables
+        signs = {a: sign_by_rise(g, names, a) for a in self.entries.invariant(matrix([], len(names)), k).free}
+        return [Certificate(*coefficient(a), "nonzero", found[1]) for a, found in signs.items() if found is not None]
 
 
 def _last_order(g: Expr, variables: tuple[Symbol, ...], max_order: int) -> int:

@@ -16,7 +16,7 @@ from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.labels.label_levels import constant_value, polynomial
 from hermitex.exponents.stages import NONE_EXISTS
 from hermitex.symbolic.bounds.integrability import integrable
-from hermitex.symbolic.bounds.quotients import without_bounded_quotients
+from hermitex.symbolic.bounds.quotients import without_moderate_quotients
 from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.summands import apart
@@ -100,7 +100,7 @@ def in_space(g: Expr, variables: Sequence[Symbol], power: Any) -> bool | None:
 
     if has_moments(g, inside):
         return True
-    if (less := without_bounded_quotients(g, inside)) != g and in_space(less, variables, power):
+    if (less := without_moderate_quotients(g, inside)) != g and in_space(less, variables, power*HOELDER):
         return True
     logs = [f for f in Mul.make_args(g) if _logarithm(f, inside)]
     if logs and in_space(Mul(*(f for f in Mul.make_args(g) if f not in logs)), variables, power*HOELDER):

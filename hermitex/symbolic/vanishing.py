@@ -56,7 +56,7 @@ def vanishes(h: Expr, u: tuple[Symbol, ...]) -> VanishingVerdict:
     if identically_zero(h, inside) or identically_zero(expand(h), inside):
         return VanishingVerdict("zero", "exact algebra")
     last = "no point was found where it could be evaluated"
-    for point in _points(inside):
+    for point in generic_points(inside, 3):
         if not _continuous(h, dict(point)):
             continue
         try:
@@ -72,12 +72,12 @@ def vanishes(h: Expr, u: tuple[Symbol, ...]) -> VanishingVerdict:
     return VanishingVerdict("undetermined", last)
 
 
-def _points(u: Sequence[Symbol]) -> Iterator[tuple[tuple[Symbol, Expr], ...]]:
+def generic_points(u: Sequence[Symbol], count: int) -> Iterator[tuple[tuple[Symbol, Expr], ...]]:
     """A few rational points, none on a diagonal or an axis."""
     # numerator and denominator, of size one, either sign: no two are equal or opposite
-    points = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9))
-    for k in range(3):
-        yield tuple((v, Rational(*points[(i + k) % len(points)])) for i, v in enumerate(u))
+    samples = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
+    for k in range(count):
+        yield tuple((v, Rational(*samples[(i + k) % len(samples)])) for i, v in enumerate(u))
 
 
 def _continuous(h: Expr, point: dict[Symbol, Expr]) -> bool:

@@ -8,7 +8,7 @@ from sympy import Matrix, Rational, expand, sqrt
 
 import hermitex as hx
 from hermitex.exponents.directions.regression import Regression
-from hermitex.exponents.leap import leap
+from hermitex.exponents.leap import _LeapOracle, leap
 from hermitex.exponents.mean import in_space
 from hermitex.symbolic.budget import patience
 from hermitex.symbolic.subspaces import matrix, spans_same
@@ -216,6 +216,11 @@ def test_a_direction_that_is_an_integral():
     assert abs(float(ratio) - (2/np.sqrt(3*np.pi))/0.605705509602158) < 1e-9
 
 
+def test_the_order_is_shown_where_its_directions_stay_open():
+    proofs = _LeapOracle(hx.parse("relu(relu(z1) - relu(z2))"), (z1, z2))._risen(1)  # the sizes of both are open
+    assert [(p.order, p.status) for p in proofs] == [((1, 0), "nonzero"), ((0, 1), "nonzero")]
+
+
 def test_no_time_is_undetermined():
     answer = hx.exponents("tanh(z1*z2 + z1**2) + z3", budget=1e-6)
     assert answer.leap_exponent is None and any("budget" in n for n in answer.notes)
@@ -228,7 +233,8 @@ def test_no_time_is_undetermined():
     ("exp(z1**2/5) + sign(z2)", True, True), ("exp(z1**2/3)*abs(z2)", True, False), ("log(abs(z1*z2))", True, True),
     ("exp(z1*z2) + z3", False, False), ("tanh(exp(z1*z2))", True, True), ("z1*z2/(z1**2 + z2**2)", True, True),
     ("z1**2/(z1**2 + z2**2)", True, True), ("z1/sqrt(1 + z1**2)*z2", True, True), ("1/(z1**2 + z2**2)", False, False),
-    ("z1/(z1**2 + z2**2)", None, None), ("z1*z2*z3/(z1**2 + z2**2)", True, True)])
+    ("z1/(z1**2 + z2**2)", None, None), ("z1*z2*z3/(z1**2 + z2**2)", True, True),
+    ("z1*z2/sqrt(z1**2 + z2**2)", True, True)])
 def test_square_integrability(text, l1, l2):
     g = hx.parse(text)
     assert in_space(g, (z1, z2, z3), 1) is l1 and in_space(g, (z1, z2, z3), 2) is l2

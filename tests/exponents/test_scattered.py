@@ -17,7 +17,7 @@ from hermitex.exponents.laws.conditional_couplings import conditional_zeros
 from hermitex.exponents.laws.linearised import LabelCouplings, largest, most_precise
 from hermitex.exponents.laws.noisy import noisy_label, noisy_second
 from hermitex.exponents.laws.projected import Samples, points, projections
-from hermitex.exponents.laws.scattered_points import Plan, Sampled, invariant, scattered
+from hermitex.exponents.laws.scattered_points import Plan, Sampled, scattered
 from hermitex.exponents.thresholds import weak_recovery
 from hermitex.symbols import natural, normals, z1, z2, z3
 
@@ -209,16 +209,6 @@ def test_given_variables(text, given, alpha):
 
 
 # -- symmetry ----------------------------------------------------------------------------------------------------------
-def test_couplings_share_the_symmetries_of_the_label():
-    rough = LabelCouplings({((0, 0), (0, 0)): 1.0, ((1, 1), (1, 1)): 1.3, ((2, 2), (2, 2)): 0.7, ((0, 1), (0, 1)): 0.2,
-                    ((0, 0), (0, 1)): 0.05}, 0.3)
-    for g, between in ((z1**4 + z2**4 + z3**4, 0.2/3), (z1**2 + z2**2 + z3**2, 0.24)):  # of a cube; of all rotations
-        found = invariant(rough, g, (z1, z2, z3)).couplings
-        assert abs(found[(0, 0), (0, 0)] - found[(2, 2), (2, 2)]) < 1e-12
-        assert ((0, 0), (0, 1)) not in found
-        assert abs(found[(0, 1), (0, 1)] - between) < 1e-12
-
-
 def test_points_are_spread_for_the_form_that_symmetry_leaves():
     swap, flip, quarter = np.array([[[0.0, 1.0], [1.0, 0.0]], [[-1.0, 0.0], [0.0, 1.0]], [[0.0, -1.0], [1.0, 0.0]]])
     found = Sampled(abs(z1) + abs(z2), (), None, ((), (z1, z2), ()), (swap, flip)).second((), SMALL)

@@ -20,11 +20,8 @@ from hermitex.exponents.directions.staircase import Evidence
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.directions.tensor_fibres import (
     allowed_directions,
-    at_verdict,
     difficulty,
     fibre_functions,
-    generic_points,
-    plainly_new,
 )
 from hermitex.exponents.labels.label_branches import branch_identity
 from hermitex.symbolic.budget import Store
@@ -34,7 +31,7 @@ from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, complement, echelon, matrix, orthonormal, rank, span
 from hermitex.symbolic.summands import split
-from hermitex.symbolic.vanishing import VanishingVerdict, vanishes
+from hermitex.symbolic.vanishing import VanishingVerdict, generic_points, vanishes
 
 
 def on_coordinates(rows: Matrix) -> bool:
@@ -151,18 +148,16 @@ class Regression:
         proofs: dict[MultiIndex, Certificate] = {}
         why = "its values leave some directions open"
         for fibre in sorted(fibre_functions(left, len(given.w), k, pivots), key=difficulty):
-            for point in generic_points(given.u) if any(h.free_symbols & set(given.u) for _, h in fibre) else [{}]:
+            for point in generic_points(given.u, 5) if any(h.free_symbols & set(given.u) for _, h in fibre) else [()]:
                 if len(found) == len(pivots):
                     break
-                values = [h.xreplace(point) for _, h in fibre]
-                if not plainly_new(found, values):
-                    continue
+                values = [h.xreplace(dict(point)) for _, h in fibre]
                 verdicts = {b: vanishes(h, given.u) for b, h in fibre if h != 0}
                 sure = {b: v for b, v in verdicts.items() if v.status == "nonzero"}
                 if not sure:
                     why = next((v.how for v in verdicts.values() if v.status == "undetermined"), why)
                     continue
-                row = at_verdict(fibre, next(iter(sure.values()))) if not found else values
+                row = values if found else [h.xreplace(dict(next(iter(sure.values())).at)) for _, h in fibre]
                 try:
                     if rank(matrix([*found, row], len(pivots))) == len(found):
                         continue

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Add, Expr, S, Symbol
+from sympy import Add, Expr, Pow, S, Symbol
 
 from hermitex import symbols
-from hermitex.exponents.directions.axes import shorter_axes
 from hermitex.exponents.directions.direction_text import normals_apart
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.invariance import aligned, rewritten, unseen
@@ -95,7 +94,7 @@ def relevant_directions(g: Any, variables: Sequence[Symbol]) -> Relevant:
     null = unseen(expressions, variables)
     irrelevant = tuple(v for i, v in enumerate(variables) if contains(null, _unit(i, len(variables))))
     rows = complement(null)
-    found = _along_axes(expressions, variables, rows) or _apart(expressions, variables, rows)
+    found = _apart(expressions, variables, rows)
     if found is None:
         basis, names = _named(orthonormal(aligned(rows, expressions, variables)), variables)
         inner = tuple(rewritten(e, variables, basis, names) for e in expressions)
@@ -104,34 +103,17 @@ def relevant_directions(g: Any, variables: Sequence[Symbol]) -> Relevant:
     return Relevant(variables, inner if isinstance(g, (list, tuple)) else inner[0], names, basis, null, irrelevant)
 
 
-def _along_axes(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...],
-                rows: Matrix) -> tuple[Matrix, tuple[Symbol, ...], tuple[Expr, ...]] | None:
-    """A polynomial over axes of its own, where it is shorter there."""
-    if len(expressions) > 1 or rows.rows < 2 or not expressions[0].is_polynomial(*variables):
-        return None
-    basis, names = _named(orthonormal(rows), variables)
-    inner = rewritten(expressions[0], variables, basis, names)
-    found = shorter_axes(inner, names)
-    if found is None:
-        return None
-    turned = Matrix((found[0]*basis).applyfunc(tidy))
-    basis, own = _named(turned, variables)
-    place = {row: n for row, n in zip(map(tuple, basis.tolist()), own, strict=True)}
-    swap = {old: place[tuple(row)] for old, row in zip(names, turned.tolist(), strict=True)}
-    return basis, own, (found[1].xreplace(swap),)
-
-
 def _apart(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...],
            rows: Matrix) -> tuple[Matrix, tuple[Symbol, ...], tuple[Expr, ...]] | None:
-    """A sum over the forms of its terms that are not polynomials, if it then splits into more independent parts.
+    """A sum over the forms of its terms that are not polynomials, or powers of forms, if it then splits into more parts.
 
     z1*z2 + |z1 - z2| is u^2/2 + (sqrt(2)*|v| - v^2/2) over u = (z1 + z2)/sqrt(2), v = (z1 - z2)/sqrt(2).
     """
     (g, *others) = expressions
-    curved = Add(*(e for e in Add.make_args(g) if not e.is_polynomial(*variables)))
-    if others or curved in (0, g):
+    curved = [e for e in Add.make_args(g) if not e.is_polynomial(*variables) or any(p.base.is_Add for p in e.atoms(Pow))]
+    if others or not curved:
         return None
-    turned = aligned(rows, (curved,), variables)
+    turned = aligned(rows, curved, variables)
     if turned is rows:
         return None
     basis, names = _named(orthonormal(turned), variables)

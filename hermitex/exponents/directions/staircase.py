@@ -15,7 +15,9 @@ from typing import Any, Literal, Protocol
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate
 from hermitex.symbolic.budget import checkpoint
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.subspaces import Matrix, complement, matrix, span, stack
+from hermitex.symbolic.vanishing import vanishes
 
 # the highest order that is searched; a tensor of order 12 in four variables has 455 entries
 MAX_ORDER = 12
@@ -124,7 +126,7 @@ class Climb:
                     continue
                 if found.status != "nonzero" or found.directions is None or not found.directions.rows:
                     return self.so_far(found.note or "a tensor that is not zero showed no direction", found.certificates)
-                new = _beyond(self.known, found.directions)
+                new = self.beyond_known(found.directions)
             except BudgetExceeded:
                 raise
             except HermitexError as err:
@@ -134,9 +136,38 @@ class Climb:
             self.known, self.order = span(stack(self.known, new)), 1
         return Staircase(tuple(self.stages), tuple(self.certificates))
 
+    def beyond_known(self, directions: Matrix) -> Matrix:
+        """The directions that a stage adds to the known ones."""
+        return _beyond(self.known, directions)
+
     def so_far(self, why: str, more: Sequence[Certificate] = ()) -> Staircase:
         """The result, and why it may be incomplete."""
         return Staircase(tuple(self.stages), (*self.certificates, *more), (f"{self.name}: undetermined, {why}",), complete=False)
+
+
+class CoordinateClimb(Climb):
+    """The same by coordinates: a stage adds every coordinate in which one of its directions has a part.
+
+    A coordinate has such a part if and only if a multi-index that holds it has a coefficient that is not zero. Greedy is optimal,
+    since the closure at a threshold grows with it. Source: Abbe, Boix-Adsera, Misiakiewicz (2023).
+    """
+
+    def beyond_known(self, directions: Matrix) -> Matrix:
+        """The coordinates of the directions, each proved to be held.
+
+        Raises
+        ------
+        HermitexError : an entry of the directions is an integral that may be zero.
+        """
+        added = []
+        for i in range(self.dimension):
+            entries = [x for x in directions.col(i) if x != 0]
+            found = [vanishes(x, ()).status for x in entries if x.has(Expectation)]
+            if len(found) < len(entries) or "nonzero" in found:
+                added.append([int(i == j) for j in range(self.dimension)])
+            elif "undetermined" in found:
+                raise HermitexError("an entry of a direction is an integral that may be zero")
+        return matrix(added, self.dimension)
 
 
 def _beyond(known: Matrix, directions: Matrix) -> Matrix:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sympy import Add, Expr, Float, Mul, Rational, S, Symbol, expand
+from sympy import Add, Expr, Mul, S, Symbol, expand
 
-from hermitex.errors import HermitexError
 from hermitex.exponents.directions.invariant_tensors import plus
 from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.partial_tensors import Given, MultiIndex
 from hermitex.symbolic.series.polynomials import multi_indices
 from hermitex.symbolic.subspaces import Matrix, matrix
-from hermitex.symbolic.vanishing import VanishingVerdict
 
 
 def fibre_functions(entries: dict[MultiIndex, Expr], q: int, k: int,
@@ -57,44 +55,3 @@ def _functions(h: Expr, u: tuple[Symbol, ...], nodes_are_constants: bool) -> dic
         phi = Mul(*(f for f in factors if moves(f)))
         found[phi] = found.get(phi, S.Zero) + Mul(*(f for f in factors if not moves(f)))
     return {phi: c for phi, c in found.items() if c != 0}
-
-
-def generic_points(u: tuple[Symbol, ...]) -> Iterator[dict[Symbol, Expr]]:
-    """A few rational points u."""
-    # numerator and denominator of generic points of size one, either sign: no two are equal or opposite
-    samples = ((1, 2), (-2, 3), (5, 4), (-7, 5), (1, 9), (8, 7), (-1, 3))
-    for k in range(5):
-        yield {v: S(samples[(i + k) % len(samples)][0])/samples[(i + k) % len(samples)][1] for i, v in enumerate(u)}
-
-
-def at_verdict(fibre: list[tuple[MultiIndex, Expr]], verdict: VanishingVerdict) -> list[Expr]:
-    """The fibre at the point where one of its entries was proved not to vanish."""
-    return [h.xreplace(dict(verdict.at)) for _, h in fibre]
-
-
-def plainly_new(found: list[list[Expr]], values: list[Expr]) -> bool:
-    """Is this row plainly independent of those found, by its digits? A row that is not is not worth a proof."""
-    if not found or any(all(row[i] == 0 for row in found) and x != 0 for i, x in enumerate(values)):
-        return True
-    rows = [*found, values]
-    nodes = sorted({n for row in rows for x in row for n in x.atoms(Expectation)}, key=str)
-    try:
-        # With any other numbers in the place of the integrals the rank is as large as it can be: too small asks no digits.
-        if nodes and _rank(rows, _generic(nodes)) <= len(found):
-            return False
-        return _rank(rows, {}) == len(found) + 1
-    except (HermitexError, ArithmeticError, ValueError, TypeError):
-        return True
-
-
-def _generic(nodes: list[Expectation]) -> dict[Expr, Expr]:
-    """Numbers without a relation that would be met by accident."""
-    return {n: Rational(10**9 + 7*(k + 1)**5, 3**(k % 7 + 20)) for k, n in enumerate(nodes)}
-
-
-def _rank(rows: list[list[Expr]], swap: dict[Expr, Expr]) -> int:
-    """The rank by the digits of its entries: what is below 1e-10 counts as 0."""
-    from hermitex.symbolic.precise import evaluate
-
-    digits = Matrix([[Float(evaluate(x.xreplace(swap), 15), 20) for x in row] for row in rows])
-    return int(digits.rank(iszerofunc=lambda x: abs(x) < 1e-10))

@@ -14,7 +14,7 @@ from sympy import QQ, Add, Expr, S, Symbol
 
 from hermitex.errors import BudgetExceeded
 from hermitex.exponents.certificate import Certificate
-from hermitex.exponents.directions.axes import common_eigenspaces
+from hermitex.exponents.directions.common_eigenspaces import common_eigenspaces
 from hermitex.exponents.directions.intervals import ZERO, Interval, Rank, enclosing_interval, interval_of, scale_interval
 from hermitex.exponents.directions.invariant_tensors import (
     Form,

@@ -1,13 +1,11 @@
-"""E[f(z)] != 0 for a constant that no single rule gives: by independent factors, by its sign, or box by box.
+"""E[f(z)] != 0 for a constant that no single rule gives: by independent factors, or box by box.
 
-E[sum_t c_t prod_j f_tj] = sum_t c_t prod_j E[f_tj] where the factors f_tj of a term share no variable; each is enclosed
-once. And f >= 0 that is not zero has E[f] > 0.
+E[sum_t c_t prod_j f_tj] = sum_t c_t prod_j E[f_tj] where the factors f_tj of a term share no variable; each is enclosed once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, expand
@@ -15,19 +13,15 @@ from sympy import Add, Dummy, Expr, Mul, Pow, S, Symbol, default_sort_key, expan
 from hermitex.errors import BudgetExceeded, HermitexError
 from hermitex.exponents.certificate import Certificate, Status
 from hermitex.exponents.directions.intervals import ZERO, Interval, interval_of, scale_interval
-from hermitex.exponents.directions.relevant import relevant_directions, rewritten
-from hermitex.exponents.labels.sign_and_size import sign_almost_everywhere
 from hermitex.symbolic.budget import checkpoint, kept
 from hermitex.symbolic.deadline import attempt
-from hermitex.symbolic.definite import sign_of_integrand
 from hermitex.symbolic.formula_size import EXPANDED, operations
 from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.subspaces import orthonormal, stack
 from hermitex.symbolic.terms import connected
 
 
 def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, str]) -> Certificate | None:
-    """A certificate for E[f]: its exact value, an enclosure, or its sign; None if nothing was found in the time for it.
+    """A certificate for E[f]: its exact value or an enclosure; None if nothing was found in the time for it.
 
     Parameters: `named` the quantity, its order, and what it is the expectation of, in words.
 
@@ -39,7 +33,7 @@ def nonzero_mean(f: Expr, variables: Sequence[Symbol], named: tuple[str, Any, st
     'nonzero'
     """
     variables = tuple(v for v in variables if v in f.free_symbols)
-    ways = (by_factors, _exactly, by_sign, by_boxes)
+    ways = (by_factors, _exactly, by_boxes)
     found = None
     for way in ways:
         found = way(f, variables, named) or found
@@ -78,12 +72,11 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
     if len(variables) < 2 or operations(f) > EXPANDED:
         return None
     most_terms, most_parts = 2000, 200  # a term is a product of known numbers, a part an expectation; chosen by trial
-    wholes = Add.make_args(_multiplied_out(f))
-    if len(wholes) > most_terms:
+    terms = Add.make_args(_multiplied_out(f))
+    if len(terms) > most_terms:
         return None
-    terms = [t for whole in wholes for t in _rotated_terms(whole, variables)]
     apart = [[Mul(*factors) for factors in connected(Mul.make_args(t), variables)] for t in terms]
-    if len(terms) > most_terms or len({g for groups in apart for g in groups}) > most_parts:
+    if len({g for groups in apart for g in groups}) > most_parts:
         return None
     if len(apart) == 1 and any(set(variables) <= g.free_symbols for g in apart[0]):
         return None
@@ -102,21 +95,6 @@ def by_factors(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, st
         return None
     return Certificate(quantity, order, "nonzero", f"{prefix}: independent factors, each enclosed", None,
                        (total.low, total.high))
-
-
-def _rotated_terms(term: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, ...]:
-    """The terms of F(l.z) p(z) over an orthonormal basis that begins with l: then F and the rest separate."""
-    curved = [f for f in Mul.make_args(term) if not f.is_polynomial(*variables)]
-    if all(len(f.free_symbols & set(variables)) < 2 for f in curved):
-        return (term,)
-    core = Mul(*curved)
-    if not set(variables) <= term.free_symbols or core.count_ops() > 60:
-        return (term,)
-    found = relevant_directions(core, variables)
-    if found.dimension == len(variables):
-        return (term,)
-    basis = stack(found.basis, orthonormal(found.null))
-    return Add.make_args(_multiplied_out(rewritten(term, variables, basis, variables)))
 
 
 def _multiplied_out(f: Expr) -> Expr:
@@ -167,33 +145,3 @@ def by_boxes(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]
     quantity, order, prefix = named
     status: Status = "nonzero" if found.excludes_zero else "undetermined"
     return Certificate(quantity, order, status, f"{prefix}: enclosed box by box", None, tuple(found))
-
-
-# -- by its sign -------------------------------------------------------------------------------------------------------
-def by_sign(f: Expr, variables: tuple[Symbol, ...], named: tuple[str, Any, str]) -> Certificate | None:
-    """E[f] != 0 because f, less terms that are odd in some variable, has one sign; its size is not known then."""
-    if operations(f) > EXPANDED:
-        return None
-    signs = {_definite_sign(t, variables) for t in _even_terms(f, variables)}
-    if len(signs) > 1 or 0 in signs:
-        signs = {_definite_sign(f, variables)}
-    if len(signs) != 1 or 0 in signs:
-        return None
-    quantity, order, prefix = named
-    word = "positive" if signs == {1} else "negative"
-    return Certificate(quantity, order, "nonzero", f"{prefix}: the integrand is {word} or zero, up to odd terms")
-
-
-def _even_terms(f: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
-    """The terms of a sum that do not change sign when some of the variables do."""
-    terms = Add.make_args(expand(f))
-    patterns = [p for p in product((1, -1), repeat=len(variables)) if -1 in p]
-    if len(terms)*len(patterns) > 300:
-        patterns = [p for p in patterns if p.count(-1) == 1]
-    flips = [{v: -v for v, s in zip(variables, p, strict=True) if s == -1} for p in patterns]
-    return [t for t in terms if not any(t.xreplace(flip) == -t for flip in flips)]
-
-
-def _definite_sign(f: Expr, variables: tuple[Symbol, ...]) -> int:
-    """+1 or -1 if f >= 0 or f <= 0 almost everywhere and not zero, 0 if that was not seen."""
-    return sign_of_integrand(f, variables) or sign_almost_everywhere(f)

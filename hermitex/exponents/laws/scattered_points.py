@@ -18,6 +18,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from hermitex.errors import BudgetExceeded, NoClosedForm
+from hermitex.exponents.directions.invariant_tensors import without_sign
 from hermitex.exponents.directions.symmetry import symmetries
 from hermitex.exponents.laws.coupling_averages import beyond_known, even_part, mirror_signs, over_known
 from hermitex.exponents.laws.density import Index, array_function
@@ -26,10 +27,8 @@ from hermitex.exponents.laws.linearised import (
     Couplings,
     Kernels,
     LabelCouplings,
-    couplings_of,
     mix_couplings,
     most_precise,
-    tensor_of,
 )
 from hermitex.exponents.laws.projected import MOST, FittedCouplings, Samples, points, projections
 from hermitex.exponents.laws.value import as_array
@@ -60,27 +59,27 @@ def scattered(g: Expr, silent: Sequence[Symbol], kernels: Kernels | None, spaces
     g : the label, of the variables and of `silent` standard normals that carry no direction (noise)
     kernels : the probabilities of the labels given g, where it is drawn; None: g is the label
     spaces : the given variables (or none), the hidden ones, indices known to be exactly zero
-    turns : orthogonal matrices R over the hidden variables with g(u, R v) = g(u, v), where they are known already
+    turns : orthogonal matrices R over the hidden variables with g(u, R v) = g(u, v), where they are known already; else those
+        that are proved of g
 
     Raises
     ------
     NoClosedForm : too many variables. BudgetExceeded : before the first result.
     """
     given, hidden, _ = spaces
+    turns = turns or [as_array(s.matrix) for s in without_sign(symmetries(g, hidden))]
     sampled, seed = Sampled(g, silent, kernels, spaces, turns), count()
     if not given:
-        found = sampled.second(())
-    elif len(given) == 1:
+        return sampled.second(())
+    if len(given) == 1:
         signs = mirror_signs(beyond_known(g, hidden) if kernels is None and not silent else g, given, hidden)
 
         def at(u: float) -> LabelCouplings:
             once = sampled.second((u,), _ONE, next(seed))
             return once if signs is None else even_part(once, signs)
 
-        found = over_known(at, signs is not None)[0]
-    else:
-        found = _over_lattices(lambda u: sampled.second(u, _SEVERAL, next(seed)), len(given))
-    return found if turns else invariant(found, g, hidden, odd=kernels is None)
+        return over_known(at, signs is not None)[0]
+    return _over_lattices(lambda u: sampled.second(u, _SEVERAL, next(seed)), len(given))
 
 
 def _over_lattices(at: Callable[[Sequence[float]], LabelCouplings], r: int) -> LabelCouplings:
@@ -101,28 +100,6 @@ def _over_lattices(at: Callable[[Sequence[float]], LabelCouplings], r: int) -> L
     spread = [np.std([a.couplings.get(k, 0.0) for a in averages], ddof=1) for k in mean.couplings]
     sure = 4.0  # standard errors that the stated error covers
     return replace(mean, error=sure*max(spread, default=0.0)/np.sqrt(lattices) + mean.error - mean.scatter, scatter=0.0)
-
-
-def invariant(found: LabelCouplings, g: Expr, variables: Sequence[Symbol], *, odd: bool = True) -> LabelCouplings:
-    """The couplings of order two, averaged over the symmetries g(R z) = +-g(z) that are proved of g: it shares them.
-
-    odd : whether those count that turn the sign of g, which the label must show up to its sign
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z1, z2
-    >>> rough = LabelCouplings({((0, 0), (0, 0)): 0.9, ((1, 1), (1, 1)): 1.1}, 0.1)
-    >>> invariant(rough, z1*z2, (z1, z2)).couplings[(1, 1), (1, 1)]
-    1.0
-    """
-    turns = [as_array(s.matrix) for s in symmetries(g, variables) if odd or s.sign == 1]
-    T = tensor_of(found.couplings, len(variables))
-    rounds = 60  # of averages over all symmetries; what is left falls geometrically
-    # Averages over R and 1, one R after the other, again and again: what is left has all the symmetries.
-    for _ in range(rounds if turns else 0):
-        for R in turns:
-            T = (T + np.einsum("ai,bj,ck,dm,ijkm->abcd", R, R, R, R, T, optimize=True))/2
-    return replace(found, couplings=couplings_of(T))
 
 
 def invariant_forms(index: Sequence[Index], turns: Sequence[np.ndarray]) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""|z^a| <= C prod_i p_i(z)^q_i if a = sum_ij w_ij e_ij, w_ij >= 0, sum_j w_ij = q_i: monomials under sums of even powers.
+"""|z^a| <= C |z^(a - b)| prod_i p_i(z)^q_i, b = sum_ij w_ij e_ij <= a, w_ij >= 0, sum_j w_ij = q_i: quotients by sums of powers.
 
 p_i = sum_j c_ij z^e_ij with c_ij > 0 and every e_ij even; by the inequality of weighted means z^e with e in the hull of the
-e_ij is at most a multiple of p_i. So z1 z2/(z1^2 + z2^2) and z1/sqrt(1 + z1^2) are bounded, poles or not.
+e_ij is at most a multiple of p_i. So z1 z2/(z1^2 + z2^2) is bounded and |z1 z2|/sqrt(z1^2 + z2^2) at most |z1|, poles or not.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from sympy.solvers.simplex import InfeasibleLPError, UnboundedLPError, linprog
 _MOST = 40  # monomials
 
 
-def without_bounded_quotients(g: Expr, variables: Sequence[Symbol]) -> Expr:
-    """g without factors whose product is bounded: signs, and quotients by sums of even powers.
+def without_moderate_quotients(g: Expr, variables: Sequence[Symbol]) -> Expr:
+    """g without factors whose product is at most a polynomial: signs, and quotients by sums of even powers.
 
     Examples
     --------
     >>> from sympy import exp, sqrt
     >>> from hermitex.symbols import z1, z2
-    >>> without_bounded_quotients(z1*z2/(z1**2 + z2**2)*exp(z1), (z1, z2)), without_bounded_quotients(z1/sqrt(1 + z1**2), (z1,))
+    >>> without_moderate_quotients(z1*z2/(z1**2 + z2**2)*exp(z1), (z1, z2)), without_moderate_quotients(z1/sqrt(1 + z1**2), (z1,))
     (exp(z1), 1)
-    >>> without_bounded_quotients(z1**2/sqrt(1 + z1**2)*sign(z1*z2), (z1, z2))
-    z1**2/sqrt(z1**2 + 1)
+    >>> without_moderate_quotients(z1*z2/sqrt(z1**2 + z2**2)*sign(z1*z2), (z1, z2)), without_moderate_quotients(z1/z2**2, (z1, z2))
+    (1, z1/z2**2)
     """
     factors = [f for f in Mul.make_args(g) if not isinstance(f, sign)]
     algebraic = [f for f in factors if _algebraic(f, variables)]
     if not any(isinstance(f, Pow) and f.exp.is_negative for f in algebraic):
         return Mul(*factors)
     rest = Mul(*(f for f in factors if f not in algebraic))
-    return rest if _bounded(algebraic, tuple(variables)) else Mul(*factors)
+    return rest if _moderate(algebraic, tuple(variables)) else Mul(*factors)
 
 
 def _algebraic(f: Expr, variables: Sequence[Symbol]) -> bool:
@@ -45,7 +45,7 @@ def _plain(e: Expr) -> Expr:
     return e.replace(Abs, lambda a: a) if all(a.args[0].is_Symbol for a in e.atoms(Abs)) else e
 
 
-def _bounded(factors: Sequence[Expr], variables: tuple[Symbol, ...]) -> bool:
+def _moderate(factors: Sequence[Expr], variables: tuple[Symbol, ...]) -> bool:
     """Is every monomial of the numerator under the denominator?"""
     below: list[tuple[list[tuple[int, ...]], Any]] = []
     monomials: list[tuple[Any, ...]] = [(Rational(0),) * len(variables)]
@@ -67,15 +67,20 @@ def _bounded(factors: Sequence[Expr], variables: tuple[Symbol, ...]) -> bool:
 
 
 def _under(a: tuple[Any, ...], below: Sequence[tuple[list[tuple[int, ...]], Any]]) -> bool:
-    """Are there weights w_ij >= 0 with a = sum w_ij e_ij and sum_j w_ij = q_i?"""
+    """Are there weights w_ij >= 0 with sum w_ij e_ij <= a and sum_j w_ij = q_i?"""
     points = [(i, e) for i, (monoms, _) in enumerate(below) for e in monoms if all(b or not n for n, b in zip(e, a, strict=True))]
     if not points:
         return not below
-    rows = [[Rational(e[k]) for _, e in points] for k, b in enumerate(a) if b]
-    rows += [[Rational(int(i == j)) for i, _ in points] for j in range(len(below))]
-    right = [*(b for b in a if b), *(q for _, q in below)]  # a right side 0 is not a row: linprog does not keep to it
+    least = [[Rational(e[k]) for _, e in points] for k, b in enumerate(a) if b]
+    whole = [[Rational(int(i == j)) for i, _ in points] for j in range(len(below))]
+    room, powers = [b for b in a if b], [q for _, q in below]
     try:  # an equality is two inequalities
-        _, found = linprog([0]*len(points), [*rows, *([-w for w in row] for row in rows)], [*right, *(-v for v in right)])
+        _, found = linprog([0]*len(points), [*least, *whole, *([-w for w in row] for row in whole)],
+                           [*room, *powers, *(-q for q in powers)])
     except (InfeasibleLPError, UnboundedLPError):
         return False
-    return all(sum(w*x for w, x in zip(row, found, strict=True)) == v for row, v in zip(rows, right, strict=True))
+
+    def sums(rows: list[list[Any]]) -> list[Any]:
+        return [sum(w*x for w, x in zip(row, found, strict=True)) for row in rows]
+
+    return sums(whole) == powers and all(v <= b for v, b in zip(sums(least), room, strict=True))

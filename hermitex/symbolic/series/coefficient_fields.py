@@ -90,23 +90,6 @@ def _element(e: Any, ring: Any, gens: dict[Symbol, Any]) -> Any:
     return ring.from_dict({m: ring.domain.from_sympy(c) for m, c in Poly(e, *ring.symbols).terms()})
 
 
-def hermite_form(p: Any) -> Any:
-    """sum_a c_a/a! y^a with c_a = E[p He_a], the polynomial exp(Laplacian/2) p: He_a is written y^a.
-
-    Examples
-    --------
-    >>> from hermitex.symbols import z1, z2
-    >>> hermite_form(in_field(z1**4 + z1*z2, (z1, z2)))
-    z1**4 + 6*z1**2 + z1*z2 + 3
-    """
-    total, term, j = p, p, 1
-    while term:
-        checkpoint("expanding a polynomial")
-        term = sum((term.diff(x).diff(x) for x in p.ring.gens), p.ring.zero).mul_ground(p.ring.domain(1)/p.ring.domain(2*j))
-        total, j = total + term, j + 1
-    return total
-
-
 def moment(p: Any, a: Sequence[int]) -> Any:
     """E[p He_a] from E[z^m He_n] = m!/(m - n)! (m - n - 1)!!, m - n even: an element of K."""
     total = p.ring.domain.zero
