@@ -760,7 +760,7 @@ def test_letters_have_numbers_that_they_may_have():
 
 
 @pytest.mark.parametrize(("limit", "value", "holds"), [
-    (Limit(log(E(cosh(z)**s, z))/s, s, 0), E(log(cosh(z)), z), True), 
+    (Limit(log(E(cosh(z)**s, z))/s, s, 0), E(log(cosh(z)), z), True),
     (Limit((E(cosh(z)**s, z) - 1)/s, s, 0), E(log(sinh(z)**2), z), False),
     (Limit(E(z*tanh(s*z), z), s, oo), sqrt(2/pi), True), (sqrt(1/pi), Limit(E(z*tanh(s*z), z), s, oo), False),
     (Limit(E(tanh(s*z)**2, z), s, 0), 0, True), (Limit(E(cosh(s*z)/(1 + z**2), z), s, 0), 0, False),

@@ -26,7 +26,6 @@ from sympy import (
     simplify,
     sqrt,
     stats,
-    symbols,
     tanh,
 )
 
