@@ -28,7 +28,7 @@ FLOORS = (
     ("engine", "integrals", "divergence", "existence_check", "dimension_reduction", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),
     ("text", "parsing"),
-    ("series", "activations", "derivation", "hermite_calculus", "invariance", "losses", "moreau", "partial_tensors",
+    ("series", "activations", "derivation", "invariance", "losses", "moreau", "partial_tensors",
      "stein", "subspaces", "summands", "hermite_tensors"),
     ("",),  # the package itself, which fills the hooks
 )

@@ -29,7 +29,7 @@ import hermitex as hx
 from hermitex import E, coefficient, tensor
 from hermitex.errors import BadInput
 from hermitex.symbolic.definite import definite, sign_of_integrand
-from hermitex.symbolic.hermite_calculus import SymmetricTensor
+from hermitex.symbolic.hermite_tensors import SymmetricTensor
 from hermitex.symbolic.invariance import linear_forms, polynomial_parts, unseen
 from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.partial_tensors import Given

@@ -22,10 +22,10 @@ from hermitex.exponents.labels.monotone_labels import sign_by_rise
 from hermitex.symbolic.budget import checkpoint
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.invariance import unseen
 from hermitex.symbolic.partial_tensors import MultiIndex
 from hermitex.symbolic.series.coefficient_fields import hermite_form, in_field
+from hermitex.symbolic.series.polynomials import He
 from hermitex.symbolic.subspaces import Matrix, contains, matrix
 from hermitex.symbolic.vanishing import vanishes
 
