@@ -32,6 +32,7 @@ from sympy import (
 
 from hermitex.symbolic.engine.canonical import Refusal
 from hermitex.symbolic.engine.rational_tidying import depends, tidy
+from hermitex.symbolic.formula_size import DECIDED, operations
 from hermitex.symbolic.scales import linear
 
 
@@ -93,6 +94,8 @@ def uniform(body: Expr, x: Symbol) -> Expr | None:
     if depends(g, x):
         return None
     if not g.is_polynomial(y):
+        if operations(g) > DECIDED:
+            return None
         up, down = log(1 + y), log(1 - y)
         powers = expand(expand_log(log(factor_terms(g)), force=True))
         p, q = powers.coeff(up), powers.coeff(down)
