@@ -156,8 +156,8 @@ class NormalAverages:
             if (fewer := route(body, variables)) is None:
                 continue
             with suppress(NotConverged):
-                circle = not isinstance(fewer, Reduced)
-                reduced = integral(*fewer, S.NegativeOne, S.One, self.digits) if circle else self._reduced(fewer)
+                line = (fewer[0], fewer[1], S.NegativeOne, S.One)
+                reduced = self._reduced(fewer) if isinstance(fewer, Reduced) else integral(*line, self.digits)
                 if reduced.error <= reduced.size:  # it has a digit, if only of E|f|
                     return reduced
         if self.digits > DOUBLE_DIGITS:
