@@ -38,15 +38,15 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.symbolic.derivation import Step as Step
     from hermitex.symbolic.gaussian import E as E
     from hermitex.symbolic.gaussian import Expectation as Expectation
-    from hermitex.symbolic.hermite_calculus import Expansion as Expansion
-    from hermitex.symbolic.hermite_calculus import He as He
-    from hermitex.symbolic.hermite_calculus import coefficient as coefficient
-    from hermitex.symbolic.hermite_calculus import expand as expand
-    from hermitex.symbolic.hermite_calculus import tensor as tensor
+    from hermitex.symbolic.hermite_tensors import tensor as tensor
     from hermitex.symbolic.integrals import closed_form as closed_form
     from hermitex.symbolic.moreau import Moreau as Moreau
     from hermitex.symbolic.moreau import Prox as Prox
     from hermitex.symbolic.parsing import parse as parse
+    from hermitex.symbolic.series.coefficients import coefficient as coefficient
+    from hermitex.symbolic.series.expansion import Expansion as Expansion
+    from hermitex.symbolic.series.expansion import expand as expand
+    from hermitex.symbolic.series.polynomials import He as He
     from hermitex.symbolic.stein import stein as stein
     from hermitex.symbolic.undefined import Derivative as Derivative
     from hermitex.systems.flow import Flow as Flow
@@ -71,11 +71,11 @@ _PUBLIC: dict[str, tuple[str, str]] = {
     "Expectation": ("symbolic.gaussian", "Expectation"),
     "closed_form": ("symbolic.integrals", "closed_form"),
     "parse": ("symbolic.parsing", "parse"),
-    "He": ("symbolic.hermite_calculus", "He"),
-    "coefficient": ("symbolic.hermite_calculus", "coefficient"),
-    "expand": ("symbolic.hermite_calculus", "expand"),
-    "tensor": ("symbolic.hermite_calculus", "tensor"),
-    "Expansion": ("symbolic.hermite_calculus", "Expansion"),
+    "He": ("symbolic.series.polynomials", "He"),
+    "coefficient": ("symbolic.series.coefficients", "coefficient"),
+    "expand": ("symbolic.series.expansion", "expand"),
+    "tensor": ("symbolic.hermite_tensors", "tensor"),
+    "Expansion": ("symbolic.series.expansion", "Expansion"),
     "stein": ("symbolic.stein", "stein"),
     "check": ("check.claim", "check"),
     "Derivation": ("symbolic.derivation", "Derivation"),

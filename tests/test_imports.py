@@ -28,7 +28,7 @@ FLOORS = (
     ("engine", "integrals", "divergence", "existence_check", "dimension_reduction", "radial"),
     ("digits", "precise", "zero", "definite", "vanishing"),
     ("losses", "moreau", "text", "parsing"),
-    ("series", "activations", "derivation", "hermite_calculus", "invariance", "partial_tensors",
+    ("series", "activations", "derivation", "invariance", "partial_tensors",
      "stein", "subspaces", "summands", "hermite_tensors"),
     ("",),  # the package itself, which fills the hooks
 )

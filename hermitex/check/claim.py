@@ -9,13 +9,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sympy import Basic, DiracDelta, Expr, MatrixBase, MatrixExpr, Mod, SympifyError, Tuple, floor, frac, nan, oo, sympify, zoo
+from sympy import (
+    Basic,
+    DiracDelta,
+    Expr,
+    Limit,
+    MatrixBase,
+    MatrixExpr,
+    Mod,
+    SympifyError,
+    Tuple,
+    floor,
+    frac,
+    nan,
+    oo,
+    sympify,
+    zoo,
+)
 from sympy.core.function import AppliedUndef
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex import symbols as field
 from hermitex.check import ratio, rules
-from hermitex.check.asymptotic import approach, check_approach
+from hermitex.check.asymptotic import AsymptoticClaim, approach, check_approach
 from hermitex.check.countable import check_countable, closed, endless, may_diverge
 from hermitex.check.normal import short
 from hermitex.check.point_tests import PointTest
@@ -158,6 +174,12 @@ def _decided(left: Expr, right: Expr, proofs: Proofs, test: PointTest, points: i
     verdict = proofs.dear()
     if verdict is not None and verdict[0]:
         return Check(left, right, PROVED, verdict[1])
+    if isinstance(unfinished, Limit) and unfinished in (left, right) and not undefined:
+        body, x, at, side = unfinished.args
+        claim, value = AsymptoticClaim(x, at), right if unfinished == left else left
+        if len(claim.sides) == (2 if str(side) == "+-" else 1):
+            lifted = int(value == 0)  # f -> 0 if f + 1 ~ 1
+            return replace(check_approach(body + lifted, value + lifted, claim, points), lhs=left, rhs=right)
     if unfinished is not None:
         return Check(left, right, OPEN, f"{plain(unfinished)} could not be worked out")
     if verdict is not None:

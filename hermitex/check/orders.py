@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from sympy import (
     Add,
+    Dummy,
     Expr,
+    I,
     Integer,
     KroneckerDelta,
     Mul,
@@ -21,11 +23,16 @@ from sympy import (
     Sum,
     Symbol,
     combsimp,
+    cos,
+    cosh,
+    exp,
     expand,
     factorial,
     nan,
     oo,
     powsimp,
+    sin,
+    sinh,
     sqrt,
     zoo,
 )
@@ -35,6 +42,7 @@ from hermitex.check.rules import everywhere, weak
 from hermitex.symbolic.conditioning import over
 from hermitex.symbolic.existence_check import exists_for_most
 from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbolic.indexed_sums import added_up
 from hermitex.symbolic.series.polynomials import HermiteOfOrder, to_hermite
 from hermitex.symbolic.terms import linear, terms
 
@@ -141,7 +149,7 @@ def _met(expr: Expr) -> Expr:
 
 
 def summed(node: Sum) -> Expr:
-    """Sum over the order of one or two averages with He_k by Mehler's formula; return the sum unchanged if it does not apply.
+    """Sum over the orders of one or two averages with He_k by Mehler's formula, or of He_k(x) itself; the sum if neither applies.
 
     Examples
     --------
@@ -152,14 +160,34 @@ def summed(node: Sum) -> Expr:
     >>> summed(Sum(rho**k/factorial(k)*E(He(k, z)*f(z), z)*E(He(k, z)*g(z), z), (k, 0, oo)))
     E(f(z1)*g(z2), z1, z2, cov={(z1, z2): rho})
     """
-    if len(node.limits) != 1 or len(node.limits[0]) != 3 or node.limits[0][2] is not oo or not node.has(HermiteOfOrder):
+    if len(node.limits) != 1 or len(node.limits[0]) != 3 or not node.has(HermiteOfOrder):
         return node
-    k, first, _ = node.limits[0]
+    k, first, last = node.limits[0]
+    if last is not oo:
+        return added_up(node)
+    done = node.function.doit()
+    if done.has(HermiteOfOrder) and not done.has(Expectation):
+        return _generated(Sum(done, *node.limits))
     if not (first.is_Integer and 0 <= first <= _MOST and k.is_integer and k.is_nonnegative):
         return node
     body = expand(settled(node.function))
     found = [_over_orders(term, k, int(first)) for term in Add.make_args(body)]
     return node if any(one is None for one in found) else Add(*(one for one in found if one is not None))
+
+
+def _generated(node: Sum) -> Expr:
+    """sum_k c_k He_k(x) = E[S(x + i z)], where S(w) = sum_k c_k w^k is a sum of exponentials: He_k(x) = E[(x + i z)^k]."""
+    order, x = node.atoms(HermiteOfOrder).pop().args
+    w, z = Dummy("w"), Dummy("z", real=True)
+    rest = node.function/HermiteOfOrder(order, x)
+    if rest.has(HermiteOfOrder):
+        return node
+    value = expand(Sum(rest*w**order, *node.limits).doit())
+    waves = [e for e in value.atoms(exp, cos, sin, cosh, sinh) if not e.args[0].diff(w).has(w)]
+    if value.has(Sum) or not value.xreplace({e: Dummy() for e in waves}).is_polynomial(w):
+        return node
+    found = over(value.xreplace({w: x + I*z}), (z,)).doit()
+    return node if found.has(Expectation) else found
 
 
 def _over_orders(term: Expr, k: Symbol, first: int) -> Expr | None:

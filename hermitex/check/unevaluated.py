@@ -75,7 +75,8 @@ def undone(*sides: Expr) -> Expr | None:
     """
     left = [e for side in sides for e in side.atoms(Derivative, Subs, Limit, Sum)]
     within = {e.expr for e in left if isinstance(e, Subs) and is_slope(e)}
-    return next((e for e in left if not (is_slope(e) or e in within) and (not isinstance(e, Sum) or e.has(HermiteOfOrder))), None)
+    return next((e for e in left if not (is_slope(e) or e in within) and (not isinstance(e, Sum) or
+                                     (e.has(HermiteOfOrder) and e.has(oo, Expectation)))), None)
 
 
 def renamed(*sides: Expr) -> tuple[Expr, ...]:

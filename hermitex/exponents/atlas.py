@@ -20,9 +20,8 @@ from hermitex.show.columns import Tabled
 from hermitex.show.display import Shown, counted, latex
 from hermitex.show.escape import tex
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite_calculus import expand
 from hermitex.symbolic.parsing import parse, to_text
-from hermitex.symbolic.series.expansion import EvaluatedCoefficient
+from hermitex.symbolic.series.expansion import EvaluatedCoefficient, expand
 
 CERTIFIED = ("information_exponent", "leap_exponent", "generative_exponent")
 _ORDER = 4  # of the last coefficient of an activation: beyond it nobody's hand computation goes

@@ -49,10 +49,10 @@ from hermitex.symbolic.breaks.order import ordered
 from hermitex.symbolic.budget import unless_refused
 from hermitex.symbolic.engine.rational_tidying import compact
 from hermitex.symbolic.gaussian import E, Expectation
-from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
+from hermitex.symbolic.series.polynomials import He
 
 Y = Symbol("y", real=True)
 _INVERSES = {exp: log, log: exp, tanh: atanh, atan: tan, sinh: asinh, asinh: sinh, erf: erfinv}

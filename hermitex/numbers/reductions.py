@@ -11,7 +11,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from sympy import (
-    Abs,
     Add,
     Dummy,
     Expr,
@@ -26,14 +25,13 @@ from sympy import (
     erf,
     exp,
     eye,
-    gamma,
-    pi,
     sinh,
     sqrt,
 )
 
 from hermitex.numbers.invariant_directions import Directions, Row, images, orthonormal, product, vanishes
 from hermitex.symbolic.breaks.switches import orders, ranked
+from hermitex.symbolic.radial import over_directions
 from hermitex.symbolic.terms import factorwise
 
 
@@ -150,44 +148,19 @@ def is_odd(body: Expr, variables: Sequence[Symbol]) -> bool:
 
 # -- lengths -----------------------------------------------------------------------------------------------------------
 def by_length(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:
-    """E f(|z|^2) = sqrt(2 pi) 2^(-m/2)/Gamma(m/2) E[|u|^(m-1) f(u^2)] for m of the variables, the most that allow it.
+    """E p(z) f(|z|^2) as an average over |z| for m of the variables, the most that allow it; p is a polynomial.
 
     Examples
     --------
     >>> from hermitex.symbols import z1, z2
-    >>> _, body, (u,) = by_length(1/(1 + z1**2 + z2**2), (z1, z2))
-    >>> body
-    sqrt(2)*sqrt(pi)*Abs(_u)/(2*(_u**2 + 1))
+    >>> by_length(1/(1 + z1**2 + z2**2), (z1, z2)).body
+    sqrt(2)*sqrt(pi)*Abs(_length)/(2*(_length**2 + 1))
     """
-    u = Dummy("u", real=True)
     for m in range(len(variables), 1, -1):
         for chosen in combinations(variables, m):
-            inside = _of_length(body, chosen, u)
-            if inside is not None:
-                weight = sqrt(2*pi)*sqrt(2)**-m/gamma(S(m)/2)*Abs(u)**(m - 1)
-                return Reduced(S.One, weight*inside, (*(v for v in variables if v not in chosen), u))
+            if (found := over_directions(body, chosen)) is not None:
+                return Reduced(S.One, found[0], (*(v for v in variables if v not in chosen), found[1]))
     return None
-
-
-def _of_length(e: Any, chosen: Sequence[Symbol], u: Symbol) -> Any:
-    """The expression with u^2 for the sum of the squares of the chosen variables; None where it depends on them otherwise."""
-    if not e.free_symbols.intersection(chosen):
-        return e
-    if isinstance(e, Expr) and e.is_polynomial(*chosen):
-        p = Poly(e, *chosen)
-        on_axis = {powers[0]: c for powers, c in p.terms() if not any(powers[1:])}
-        square = Add(*(v**2 for v in chosen))
-        if any(k % 2 for k in on_axis) or not (p - Poly(Add(*(c*square**(k//2) for k, c in on_axis.items())), *chosen)).is_zero:
-            return None
-        return Add(*(c*u**k for k, c in on_axis.items()))
-    if not e.args:
-        return None
-    if isinstance(e, Add):  # x^2 + y^2 may be spread over the terms of the sum
-        inside = Add(*(a for a in e.args if a.is_polynomial(*chosen)))
-        parts = [_of_length(a, chosen, u) for a in (inside, *(a for a in e.args if not a.is_polynomial(*chosen)))]
-    else:
-        parts = [_of_length(a, chosen, u) for a in e.args]
-    return None if any(p is None for p in parts) else e.func(*parts)
 
 
 def by_conditional_form(body: Expr, variables: Sequence[Symbol]) -> Reduced | None:

@@ -7,7 +7,8 @@ analytic integrands, nested panels in two and three variables, Sobol points in m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -150,29 +151,19 @@ class NormalAverages:
         power = degree(body, variables)
         if power is not None and (power + len(variables)).is_nonpositive:
             raise Divergent(body, f"it grows like |z|^({power}) at the origin")
-        for route in (self._by_length, self._over_circle, self._by_form):
-            try:
-                reduced = route(body, variables)
-            except NotConverged:
+        routes: tuple[Callable[[Expr, Sequence[Symbol]], Any], ...] = (by_length, over_circle, by_conditional_form)
+        for route in routes:
+            if (fewer := route(body, variables)) is None:
                 continue
-            if reduced is not None and reduced.error <= reduced.size:  # it has a digit, if only of E|f|
-                return reduced
+            with suppress(NotConverged):
+                line = (fewer[0], fewer[1], S.NegativeOne, S.One)
+                reduced = self._reduced(fewer) if isinstance(fewer, Reduced) else integral(*line, self.digits)
+                if reduced.error <= reduced.size:  # it has a digit, if only of E|f|
+                    return reduced
         if self.digits > DOUBLE_DIGITS:
             raise BeyondDoubles
         direct = self._directly(body, variables)
         return direct if found is None or direct.error < found.error else found
-
-    def _by_length(self, body: Expr, variables: Sequence[Symbol]) -> Average | None:
-        r = by_length(body, variables)
-        return None if r is None else self._reduced(r)
-
-    def _over_circle(self, body: Expr, variables: Sequence[Symbol]) -> Average | None:
-        circle = over_circle(body, variables)
-        return None if circle is None else integral(*circle, S.NegativeOne, S.One, self.digits)
-
-    def _by_form(self, body: Expr, variables: Sequence[Symbol]) -> Average | None:
-        r = by_conditional_form(body, variables)
-        return None if r is None else self._reduced(r)
 
     def _directly(self, body: Expr, variables: Sequence[Symbol]) -> Average:
         """The first rule that reaches the digits, or the best of them."""

@@ -25,7 +25,7 @@ from hermitex.symbolic.digits.enclosure import Enclosure, enclose
 from hermitex.symbolic.digits.finite_ranges import as_averages
 from hermitex.symbolic.digits.iterated_averages import nested, sums_outside, whitened
 from hermitex.symbolic.existence_check import exists_on_line, require_existence, settled
-from hermitex.symbolic.gaussian import Expectation, bind
+from hermitex.symbolic.gaussian import Expectation
 from hermitex.symbolic.indexed_sums import ArraySum, Index, written_out
 
 __all__ = ["Enclosure", "enclose", "evaluate", "evaluate_to_precision", "evaluate_with_error"]
@@ -366,8 +366,6 @@ def _by_closed_forms(node: Expectation, bits: int) -> Evaluated:
     """E f with all variables but one integrated in closed form."""
     if len(node.bound) > 1:  # asked of all variables at once: an inner average may vanish where the whole does not exist
         require_existence(node)
-    if (short := _shorter(node)) is not None:
-        return _of_constant(short, bits)
     one = nested(node) if len(node.bound) > 1 or not node.independent else node
     if not isinstance(one, Expectation):
         return _of_constant(one, bits)
@@ -431,14 +429,6 @@ def _in_doubles_around(node: Expectation, outer: Expr, x: Symbol, moving: Mappin
         inner[name] = body, variables[0]
     found = average_of_averages(outer, x, inner)
     return Evaluated(found.value, found.error, found.size)
-
-
-@kept(256)
-def _shorter(node: Expectation) -> Expr | None:
-    """An average over several variables by averages over fewer; None where that is not seen."""
-    from hermitex.symbolic.dimension_reduction import over_fewer  # with the exact engine, which other numbers do not need
-
-    return over_fewer(bind(*whitened(node), None)) if len(node.bound) > 1 else None
 
 
 def _of_constant(value: Expr, bits: int) -> Evaluated:

@@ -161,7 +161,7 @@ class Conditional(Coefficient):
 
     @property
     def node(self) -> Expr:
-        from hermitex.symbolic.hermite_calculus import He
+        from hermitex.symbolic.series.polynomials import He
 
         return E(He(self.order, z)*self.activation(r*kappa + sqrt(c)*z), z)/sqrt(c)**self.order
 

@@ -757,3 +757,13 @@ def test_where_an_average_does_not_exist_the_claim_says_so():
 def test_letters_have_numbers_that_they_may_have():
     x = Symbol("x", irrational=True)
     assert hx.check(floor(x) + floor(-x), -1).status == "undetermined"
+
+
+@pytest.mark.parametrize(("limit", "value", "holds"), [
+    (Limit(log(E(cosh(z)**s, z))/s, s, 0), E(log(cosh(z)), z), True),
+    (Limit((E(cosh(z)**s, z) - 1)/s, s, 0), E(log(sinh(z)**2), z), False),
+    (Limit(E(z*tanh(s*z), z), s, oo), sqrt(2/pi), True), (sqrt(1/pi), Limit(E(z*tanh(s*z), z), s, oo), False),
+    (Limit(E(tanh(s*z)**2, z), s, 0), 0, True), (Limit(E(cosh(s*z)/(1 + z**2), z), s, 0), 0, False),
+])
+def test_limits_of_averages_are_followed_by_numbers(limit, value, holds):
+    assert hx.check(limit, value).status == ("agrees" if holds else "fails")

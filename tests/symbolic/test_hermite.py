@@ -30,8 +30,8 @@ from sympy import (
 
 from hermitex import E, He, coefficient, tensor
 from hermitex.errors import BadInput, Divergent
-from hermitex.symbolic.hermite_calculus import coefficients, to_hermite
-from hermitex.symbolic.series.polynomials import h
+from hermitex.symbolic.series.coefficients import coefficients
+from hermitex.symbolic.series.polynomials import h, to_hermite
 from hermitex.symbols import kappa, rho, z, z1, z2, z3
 
 a, b = Symbol("a"), Symbol("b")

@@ -180,6 +180,16 @@ def quad(node):
 
 
 # -- several variables -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("slope", [sqrt(1 - rho**2), Abs(rho), sqrt(2)*sqrt(kappa - rho)])
+def test_square_roots_and_sizes_are_slopes_that_are_not_negative(slope):
+    assert closed_form(E(sign(c + slope*z), z)) == erf(sqrt(2)*c/(2*slope))
+    ramp = closed_form(E(Max(0, slope*z - c), z))
+    at = {rho: Rational(3, 5), kappa: 2, c: Rational(1, 3)}
+    assert abs((ramp - E(Max(0, slope*z - c), z)).subs(at).evalf(20)) < 1e-18
+    ends = {rho: 0 if slope == Abs(rho) else 1, kappa: 1}
+    assert ramp.subs(ends) == 0 and closed_form(E(Max(0, c - slope*z), z)).subs(ends) == c
+
+
 CORRELATED = {(z1, z2): rho}
 ARC = rho * sp.asin(rho) + sqrt(1 - rho**2)
 

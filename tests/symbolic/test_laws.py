@@ -10,7 +10,24 @@ import pytest
 import scipy.stats as numeric
 from scipy.integrate import quad
 from scipy.special import expit
-from sympy import Abs, Expr, Heaviside, Max, Rational, Symbol, cos, exp, expand, lambdify, log, simplify, sqrt, stats, symbols, tanh
+from sympy import (
+    Abs,
+    Expr,
+    Heaviside,
+    Max,
+    Rational,
+    Symbol,
+    cos,
+    exp,
+    expand,
+    lambdify,
+    log,
+    pi,
+    simplify,
+    sqrt,
+    stats,
+    tanh,
+)
 
 import hermitex as hx
 from hermitex import Expectation
@@ -20,7 +37,7 @@ from hermitex.symbolic.existence_check import exists
 from hermitex.symbolic.text.law_text import law
 from hermitex.symbols import z
 
-p, c, a, q, h = symbols("p c a q h", positive=True)
+p, c, a, q, h = (Symbol(name, positive=True) for name in "pcaqh")
 t = Symbol("t", real=True)
 CONTINUOUS = {
     "exponential": (stats.Exponential("x", 2), numeric.expon(scale=0.5), (0, 30)),
@@ -396,3 +413,9 @@ def test_existence_of_a_smooth_average_beside_a_heavy_tail_is_seen_apart():
     x, y = stats.StudentT("x", 5), stats.Cauchy("y", 0, 1)
     assert exists(next(iter(hx.E(log(1 + exp(z + x)), z, x).atoms(Expectation)))) is True
     assert exists(next(iter(hx.E(tanh(z + y)*y, z, y).atoms(Expectation)))) is not True
+
+
+def test_powers_of_a_uniform_variable_are_beta_functions():
+    x, u, t = stats.Exponential("x", 2), stats.Uniform("u", 0, 1), Symbol("t", positive=True)
+    assert hx.E(z**2*exp(-t*x)).doit().equals(2/(2 + t)) and hx.E(u**t).doit() == 1/(1 + t) and hx.E(sqrt(u*(1 - u))).doit() == pi/8
+    assert hx.E(u**-t).doit().has(hx.Expectation)  # t < 1 is needed

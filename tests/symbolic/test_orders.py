@@ -1,7 +1,7 @@
 """Hermite polynomials whose order is a letter, and sums over it: each rule as a proof, and against numbers of its own."""
 
 import pytest
-from sympy import Function, KroneckerDelta, Rational, Sum, Symbol, exp, factorial, oo, sin, sqrt
+from sympy import Function, KroneckerDelta, Rational, Sum, Symbol, binomial, exp, factorial, oo, sin, sqrt
 
 from hermitex import Derivative, E, He, check
 from hermitex.check.orders import summed
@@ -11,7 +11,7 @@ from hermitex.symbols import rho, z, z1, z2
 
 f, g = Function("f"), Function("g")
 j, k = (Symbol(name, integer=True, nonnegative=True) for name in "jk")
-p = Symbol("p", integer=True, positive=True)
+p, x = Symbol("p", integer=True, positive=True), Symbol("x", real=True)
 law = {(z1, z2): rho}
 
 
@@ -43,6 +43,10 @@ def test_the_function_is_the_polynomial_at_every_number():
     (E(Derivative(f)(z1)*g(z2), z1, z2, cov=law), Sum(rho**k/factorial(k)*c(k + 1, f)*c(k, g), (k, 0, oo))),
     (E(f(z1)*Derivative(g)(z2), z1, z2, cov=law)*rho, Sum(rho**k/factorial(k - 1)*c(k - 1, f)*c(k, g), (k, 1, oo))),
     (E(f(z + rho), z), Sum(rho**k/factorial(k)*c(k, f), (k, 0, oo))),
+    (exp(rho*x - rho**2/2), Sum(rho**k*He(k, x)/factorial(k), (k, 0, oo))),
+    (exp(rho**2/2)*sin(rho*x), Sum((-1)**k*rho**(2*k + 1)*He(2*k + 1, x)/factorial(2*k + 1), (k, 0, oo))),
+    (exp(rho*x), Sum(E(He(k, z)*exp(rho*z), z)*He(k, x)/factorial(k), (k, 0, oo))),
+    (He(4, x + rho), Sum(binomial(4, k)*He(k, x)*rho**(4 - k), (k, 0, 4))),
 ])
 def test_what_is_proved(left, right):
     assert check(left, right).status == "proved"
@@ -55,6 +59,8 @@ def test_what_is_proved(left, right):
     (E(f(z1)*g(z2), z1, z2, cov=law), Sum(rho**k*c(k, f)*c(k, g), (k, 0, oo)) - Sum(c(k, f), (k, 0, oo))),
     (E(f(z)*g(z), z), Sum(2**k/factorial(k)*c(k, f)*c(k, g), (k, 0, oo))),
     (E(exp(z**2/3)**2, z), Sum(E(He(k, z)*exp(z**2/3), z)**2/factorial(k), (k, 0, oo))),   # not square integrable
+    (exp(rho*x + rho**2/2), Sum(rho**k*He(k, x)/factorial(k), (k, 0, oo))),
+    (He(p, x + rho), Sum(binomial(p, k)*He(k, x)*rho**(p + k), (k, 0, p))),
 ])
 def test_what_is_wrong_or_has_no_sum_is_not_called_right(left, right):
     assert not check(left, right)
@@ -68,3 +74,7 @@ def test_sums_are_those_of_their_terms(first, power):
     whole = summed(Sum(term, (k, first, oo)))
     few = sum(term.subs(k, n).doit().evalf(20) for n in range(first, first + 12))
     assert not whole.has(Sum) and abs(whole.doit().evalf(15) - few) < 1e-9
+
+
+def test_a_finite_sum_to_an_order_that_is_a_letter_agrees():
+    assert check(He(p, x + rho), Sum(binomial(p, k)*He(k, x)*rho**(p - k), (k, 0, p))).status == "agrees"

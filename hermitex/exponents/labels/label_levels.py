@@ -37,9 +37,8 @@ from hermitex.errors import BudgetExceeded, HermitexError, NoClosedForm
 from hermitex.symbolic.budget import checkpoint, kept, unless_refused
 from hermitex.symbolic.formula_size import polynomial_size
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.pieces import Piece, pieces
-from hermitex.symbolic.series.polynomials import poly_of
+from hermitex.symbolic.series.polynomials import He, poly_of
 
 
 def polynomial(u: Expr, x: Symbol) -> Poly | None:

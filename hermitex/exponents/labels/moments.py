@@ -19,8 +19,8 @@ from hermitex.exponents.labels.monotone_labels import sign_by_rise
 from hermitex.exponents.mean import in_space
 from hermitex.symbolic.budget import Store, checkpoint
 from hermitex.symbolic.gaussian import Expectation
-from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.series.coefficient_fields import in_field, moment
+from hermitex.symbolic.series.polynomials import He
 from hermitex.symbolic.subspaces import tidy
 
 Index = tuple[int, ...]

@@ -20,10 +20,10 @@ from hermitex.exponents.laws.density import Index
 from hermitex.symbolic.breaks.order import between, ordered
 from hermitex.symbolic.budget import checkpoint, unless_refused
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import Piece, pieces
 from hermitex.symbolic.precise import evaluate
+from hermitex.symbolic.series.polynomials import He
 
 Atoms = list[tuple[Expr, dict[Index, Expr]]]  # (label, {a: nu_a}); an index that is missing is exactly zero
 

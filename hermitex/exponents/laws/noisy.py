@@ -33,9 +33,9 @@ from hermitex.exponents.laws.value import as_array
 from hermitex.symbolic.budget import checkpoint, patient, remaining, unless_refused
 from hermitex.symbolic.deadline import attempt
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.pieces import breakpoints
+from hermitex.symbolic.series.polynomials import He
 
 _NEAR, _FAR = 12, 60  # binary orders that a noise may reach: to 4096 where it is added, to 1e18 where it multiplies
 POINTS = "evenly spread points"

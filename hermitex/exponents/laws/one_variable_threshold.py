@@ -16,11 +16,11 @@ from hermitex.exponents.laws.value import Value, threshold_from_number
 from hermitex.symbolic.arithmetic import mpf
 from hermitex.symbolic.engine.rational_tidying import compact
 from hermitex.symbolic.gaussian import E
-from hermitex.symbolic.hermite_calculus import He
 from hermitex.symbolic.integrals import closed_form
 from hermitex.symbolic.parity import parity
 from hermitex.symbolic.pieces import pieces
 from hermitex.symbolic.precise import evaluate
+from hermitex.symbolic.series.polynomials import He
 
 
 def one_variable(g: Expr, law: NamedChannel | Channel, x: Symbol) -> Value | None:

@@ -23,8 +23,8 @@ from hermitex.face.verbs.constants_verb import constants as find_constants
 from hermitex.show.display import latex, number
 from hermitex.show.plots import COLOURS
 from hermitex.symbolic.deadline import deadline
-from hermitex.symbolic.hermite_calculus import expand
 from hermitex.symbolic.parsing import parse
+from hermitex.symbolic.series.expansion import expand
 
 _ORDERS = {1: 8, 2: 6, 3: 4}  # number of variables -> the highest order of the coefficients shown; 3 for more
 

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     if args.order < 0:
         raise cli.BadInput(f"--order is 0 or more, not {args.order}")
     digits = output.digits(args.digits)
-    from hermitex.symbolic.hermite_calculus import expand
+    from hermitex.symbolic.series.expansion import expand
 
     with guard.deadline(args.budget):
         expansion = expand(args.function, order=args.order, basis=args.basis)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cmp_to_key
 
 from sympy import (
+    Abs,
     ComplexRootOf,
     Dummy,
     Expr,
@@ -47,7 +48,7 @@ def sign_of(value: Expr) -> int:
 
     Raises
     ------
-    AssumptionNeeded : the sign is that of a symbol whose sign is not declared.
+    AssumptionNeeded : the sign is that of a symbol, a square root or an absolute value, and is not declared.
     NoClosedForm : the sign could not be proved.
 
     Examples
@@ -79,9 +80,9 @@ def sign_of(value: Expr) -> int:
         known = _by_squaring(expand(value))
         if known is not None:
             return known
-    for symbol in sorted(value.free_symbols, key=str):
-        if value in (symbol, -symbol) or (value / symbol).is_positive or (value / symbol).is_negative:
-            raise AssumptionNeeded(symbol, "positive")
+    for letter in sorted(value.free_symbols | _sizes(value), key=str):
+        if (value / letter).is_positive or (value / letter).is_negative:
+            raise AssumptionNeeded(letter, "positive")
     raise NoClosedForm(value, f"the sign of {_short(value)} is not provable from the declared assumptions")
 
 
@@ -193,6 +194,11 @@ def _vanishes(value: Expr) -> bool:
     if operations(value) > DECIDED//3:
         return False
     return radsimp(value).is_zero is True or (value.is_algebraic is True and value.equals(0) is True)
+
+
+def _sizes(value: Expr) -> set[Expr]:
+    """Square roots and absolute values: where they are real they are not negative."""
+    return {a for a in value.atoms(Pow, Abs) if isinstance(a, Abs) or a.exp == S.Half}
 
 
 def _factored(value: Expr) -> Expr:

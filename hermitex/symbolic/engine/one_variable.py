@@ -187,15 +187,21 @@ def _by_rules(body: Expr, x: Symbol, *, multiplied: bool = False) -> Answer:
 
 
 def _either_sign(body: Expr, x: Symbol, a: Expr) -> Answer | None:
-    """The value for a > 0 and for a < 0, as one formula in |a| and sign(a)."""
-    if not isinstance(a, Symbol) or a == x or not a.is_real or a.is_positive is not None:
+    """The value for a > 0 and for a < 0, as one formula in |a| and sign(a); that for a >= 0 of a square root or an |a|."""
+    if depends(a, x) or a.is_extended_real is False or a.is_positive is not None:
         return None
+    if not isinstance(a, Symbol):
+        size = Dummy(str(a), nonnegative=True)
+        found = _by_rules(body.xreplace({a: size}), x)
+        return None if found.rest else Answer(found.value.xreplace({size: a}))
     p = Dummy(a.name, positive=True)
-    up, down = (_by_rules(body.xreplace({a: side * p}), x) for side in (1, -1))
-    if up.rest or down.rest:
+    sides = [_by_rules(body.xreplace({a: side * p}), x) for side in ((1,) if a.is_nonnegative else (1, -1))]
+    if any(s.rest for s in sides):
         return None
-    even, odd = (multiplied_out((up.value + side * down.value) / 2) for side in (1, -1))
-    value = multiplied_out(even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0))
+    value = sides[0].value.subs(p, a)
+    if not a.is_nonnegative:
+        even, odd = (multiplied_out((sides[0].value + side * sides[1].value) / 2) for side in (1, -1))
+        value = multiplied_out(even.subs(p, Abs(a)) + (sign(a) * odd.subs(p, Abs(a)) if odd != 0 else 0))
     given = at_numbers(body, {a: S.Zero})
     alone = Answer(given) if not _finite(given) or not depends(given, x) else _by_rules(given, x)
     return Answer(with_zero(value, a, a, alone))

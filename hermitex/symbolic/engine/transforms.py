@@ -18,7 +18,12 @@ from sympy import (
     erf,
     erfc,
     exp,
+    expand,
+    expand_log,
+    factor_terms,
     factorial2,
+    gamma,
+    gammasimp,
     hyper,
     log,
     pi,
@@ -27,6 +32,7 @@ from sympy import (
 
 from hermitex.symbolic.engine.canonical import Refusal
 from hermitex.symbolic.engine.rational_tidying import depends, tidy
+from hermitex.symbolic.formula_size import DECIDED, operations
 from hermitex.symbolic.scales import linear
 
 
@@ -75,7 +81,9 @@ def poles(body: Expr, x: Symbol) -> Expr | None:
 
 
 def uniform(body: Expr, x: Symbol) -> Expr | None:
-    """A polynomial in erf(z/sqrt 2), which is uniform on (-1, 1). Source: the probability integral transform.
+    """A polynomial in erf(z/sqrt 2), which is uniform on (-1, 1), or powers of 1 - erf and 1 + erf: a Beta function.
+
+    Source: the probability integral transform.
 
     >>> x = Symbol("x", real=True)
     >>> uniform(((1 + erf(x/sqrt(2)))/2)**4, x)
@@ -83,8 +91,18 @@ def uniform(body: Expr, x: Symbol) -> Expr | None:
     """
     y = Dummy("y", real=True)
     g = body.xreplace({erf(x/sqrt(2)): y, erfc(x/sqrt(2)): 1 - y})
-    if depends(g, x) or not g.is_polynomial(y):
+    if depends(g, x):
         return None
+    if not g.is_polynomial(y):
+        if operations(g) > DECIDED:
+            return None
+        up, down = log(1 + y), log(1 - y)
+        powers = expand(expand_log(log(factor_terms(g)), force=True))
+        p, q = powers.coeff(up), powers.coeff(down)
+        front = expand(powers + p*(log(2) - up) + q*(log(2) - down))
+        if depends(front, y) or depends(p + q, y) or not ((1 + p).is_positive and (1 + q).is_positive):
+            return None
+        return exp(front)*gammasimp(gamma(1 + p)*gamma(1 + q)/gamma(2 + p + q))
     return Add(*(c/(k + 1) for (k,), c in Poly(g, y).terms() if k % 2 == 0))
 
 

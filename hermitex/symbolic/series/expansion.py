@@ -52,7 +52,7 @@ class Expansion:
     An exact coefficient equals the average; a numerical one has the digits shown. The remainder is E[g^2] less the terms. See
     docs/promise.md.
 
-    >>> from hermitex.symbolic.hermite_calculus import expand
+    >>> from hermitex.symbolic.series.expansion import expand
     >>> found = expand("z**3", order=3, basis="monic")
     >>> found.coefficients
     {0: 0, 1: 3, 2: 0, 3: 6}
