@@ -468,9 +468,10 @@ class OneStepFamily(Theory):
         """That the best step learns no features, where that is so."""
         return featureless(self, found)
 
-    def aimed(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, np.ndarray]]:
-        """The target with the direction that the spike has, and the numbers of that direction's entries that are letters."""
-        return self.g, {}
+    def axis_of(self, at: Mapping[str, Any]) -> np.ndarray:
+        """The direction in the target's span that the spike has: e = C_1/|C_1|, its letters with the values in `at`."""
+        axis = [S.One] if isinstance(self.g, Activation) else self.g.axis
+        return np.array([float(e.subs({v: at[v.name] for v in e.free_symbols})) for e in axis])
 
     @property
     def spike(self) -> Spike:

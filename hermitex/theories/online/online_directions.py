@@ -51,8 +51,6 @@ class SGDDirections(OverlapFlow):
     order: int | None = None
 
     def __post_init__(self) -> None:
-        if extra := self.g.free_symbols - set(self.variables):
-            raise BadInput(f"sgd: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
         if integrable(self.g, self.variables, power=2) is False:
             raise BadInput("sgd: the target is not square integrable: E[g(z)^2] = oo")
 
