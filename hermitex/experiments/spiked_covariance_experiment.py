@@ -44,9 +44,7 @@ def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int 
     given = theory.complete(theory.given({**numbers, **first, "dimension": dimension}))
     at = theory.single(given, *given)
     d = size_of(theory.name, at["dimension"])
-    line, theta = np.atleast_1d(np.asarray(t, dtype=float)), at["dimension"]**at["gamma_2"]
-    if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-        raise BadInput("spiked-covariance: the experiment needs increasing times, 0 or more")
+    line, theta = theory.times(t), at["dimension"]**at["gamma_2"]
     counts = _steps(theory, line, theta, at)
     most_drawn = 500_000_000  # numbers drawn for a seed
     most = most_drawn//(2*max(sum(counts), 1)*d)

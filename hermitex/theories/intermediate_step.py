@@ -121,7 +121,4 @@ def intermediate_step(sigma: Formula, g: Formula) -> IntermediateStep:
     return _intermediate(made.sigma, made.g)
 
 
-@lru_cache(maxsize=32)
-def _intermediate(sigma: Activation, g: Activation) -> IntermediateStep:
-    """One object for one pair, so that its constants are computed once."""
-    return IntermediateStep(sigma, g)
+_intermediate = lru_cache(IntermediateStep)  # one object for one pair, so that its constants are computed once

@@ -83,9 +83,7 @@ class OneStep(OneStepFamily):
         return OneStepSolution.of(found if np.all(found.converged) else explain_missing_moment(found, self.sigma, numbers), self)
 
     def _run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
-        if np.all(numbers["lam"] > 0):
-            return super().run(numbers, **options)
-        return ridgeless(super().run, self.interpolating, numbers, options)
+        return ridgeless(super().run, lambda: self.interpolating, numbers, options)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma, target, the rows if they are not on the sphere, and the numbers that stayed fixed."""

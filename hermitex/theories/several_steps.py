@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -270,10 +270,8 @@ class SeveralSteps(Stepping):
 
     def run(self, numbers: Mapping[str, Array], **options: Any) -> Solution:
         """Solve the readout next to the spike as it is after the last step."""
-        solve = super().run
-        found = (solve(numbers, **options) if np.all(numbers["lam"] > 0) else
-                 ridgeless(solve, result33(self.sigma, self.g, turned=True, interpolating=True), numbers, options))
-        found = say_noise(found, numbers)
+        limit = partial(result33, self.sigma, self.g, turned=True, interpolating=True)
+        found = say_noise(ridgeless(super().run, limit, numbers, options), numbers)
         shown = {n: np.broadcast_to(numbers[n], np.shape(found["m"]))[()] for n in ("r", "c", *self._gammas)}
         return OneStepSolution.of(found.extended(shown), self)
 

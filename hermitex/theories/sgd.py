@@ -220,6 +220,7 @@ def sgd(sigma: Formula, g: Formula, *, loss: str = "correlation", order: int | N
     if isinstance(target, DirectedTarget):
         if loss != "correlation":
             raise BadInput("sgd: in several directions the loss is the correlation loss")
+        require_square_integrable("sgd", "target", target)
         return SGDDirections(student, target.expr, target.variables, order)
     return SGD(student, _checked("target", target), loss)
 
