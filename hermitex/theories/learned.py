@@ -149,7 +149,7 @@ class OneStepSolution(Solution):
         """psi of each letter along the target's direction e."""
         if isinstance(self.theory.g, Activation):
             return [float(self[f"psi{mark}"]) for mark in self._marks]
-        axis, names = self.theory.axis_of({**self.value, **at}), [f"psi{mark}_" if mark else "psi" for mark in self._marks]
+        axis, names = self.theory.axis_of(at), [f"psi{mark}_" if mark else "psi" for mark in self._marks]
         return [sum(float(self[f"{name}{j}"])*e for j, e in enumerate(axis, start=1)) for name in names]
 
     def _target(self, line: np.ndarray) -> np.ndarray:
@@ -161,7 +161,7 @@ class OneStepSolution(Solution):
             body, variable, known = g(z), z, at
         else:  # h of a spike in that direction
             found, (variable,) = seen_beside(g, 1), axes(1)
-            body, known = found.h.subs(found.names), beside_numbers(g, self.theory.axis_of({**self.value, **at})[:, None])
+            body, known = found.h.subs(found.names), beside_numbers(g, self.theory.axis_of(at)[:, None])
         numbers = {v.name: float(known[v.name]) for v in body.free_symbols - {variable}}
         return np.broadcast_to(np.asarray(compile(body)(**{variable.name: line}, **numbers)) if body.free_symbols else
                                float(body), line.shape)

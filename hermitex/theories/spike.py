@@ -469,9 +469,9 @@ class OneStepFamily(Theory):
         return featureless(self, found)
 
     def axis_of(self, at: Mapping[str, Any]) -> np.ndarray:
-        """The direction in the target's span that the spike has: e = C_1/|C_1|, its letters with the values in `at`."""
-        axis = [S.One] if isinstance(self.g, Activation) else self.g.axis
-        return np.array([float(e.subs({v: at[v.name] for v in e.free_symbols})) for e in axis])
+        """The direction in the target's span that the spike has at these numbers: e = C_1/|C_1|."""
+        g = self.g
+        return np.array([1.0] if isinstance(g, Activation) else [float(evaluate(g.names.get(e, e), digits=14)) for e in g.axis])
 
     @property
     def spike(self) -> Spike:

@@ -23,6 +23,7 @@ Array = np.ndarray
 _WINDOW = 8.0  # of a standard normal, for panels: P(|z| > 8) = 1e-15
 _FINER = {1: 2.5, 2: 2.0, 3: 1.5}  # of fewer variables: they cost nothing, and hold the powers whose poles are of high order
 _MOST = 3_000_000  # numbers in one array: 24 MB
+_MANY = 2  # how many more values are read off a table than it holds
 _THROUGH = np.linalg.inv(np.vander(np.arange(-3.0, 5.0), increasing=True)).T  # eight values at -3, ..., 4 to their polynomial
 
 
@@ -139,8 +140,7 @@ def _smoothed(f: Callable[[Array], Array], mean: Array, spread: Array, rule: tup
     side = len(_THROUGH)//2
     reach = float(np.max(np.abs(mean), initial=0.0)) + side*step
     count = int(np.ceil(2*reach/step)) + 1
-    pays = 2  # times as many values as a table holds: fewer are not read off one
-    if mean.shape[1] < pays*count:
+    if mean.shape[1] < _MANY*count:
         return np.asarray(f(mean[..., None] + spread[..., None]*x) @ w)
     table = f(np.linspace(-reach, (count - 1)*step - reach, count)[:, None] + spread[..., None]*x) @ w
     cells = sliding_window_view(table, 2*side, axis=1) @ _THROUGH

@@ -13,7 +13,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from sympy import Symbol, symbols
+from sympy import Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.kernels import quadrature
@@ -138,9 +138,9 @@ class SeveralDirections(Target):
 @cache
 def _moments(g: DirectedTarget, aligned: int) -> System:
     """h, h_1 and E[g^2 | kappa] as functions of kappa, which is called `at`."""
-    found, at, h, square = g.seen(aligned), *symbols("at h square", real=True)
-    equations = {h: found.h, square: found.squared,
-                 **{Symbol(f"h1_{j}", real=True): e for j, e in enumerate(found.h_1, start=1)}}
+    found, at = g.seen(aligned), Symbol("at", real=True)
+    names = ["h", "square", *(f"h1_{j}" for j in range(1, len(found.h_1) + 1))]
+    equations = {Symbol(n, real=True): e for n, e in zip(names, (found.h, found.squared, *found.h_1), strict=True)}
     return System({k: e.subs(kappa, at) + 0*at for k, e in equations.items()}, where=g.names,
                   parameters=[at] if aligned else [at, field_gamma, field_rho])
 
