@@ -24,7 +24,7 @@ from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, explain_missing_moment, free_parameters, own_letters, say_noise
-from hermitex.theories.spike_span import LIFT, axes, letters_beside, seen_beside
+from hermitex.theories.spike_span import LIFT, letters_beside, seen_beside
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
@@ -176,15 +176,14 @@ def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolatin
     mu_0, mu_1, mu_22, nu, h, h2 = symbols("mu_0 mu_1 mu_22 nu h h2", real=True)
     Q, L, u, T0, T1, T2, B, e = symbols("Q L u T0 T1 T2 B e", real=True)
     along, conjugate = overlaps(g)
-    x = axes(1)[0] if turned else kappa
-    h1, s, moments = slopes(g), r*x + bias + sqrt(c)*z, seen_beside(g, 1) if turned else seen(g, aligned)
+    h1, s, moments = slopes(g), r*kappa + bias + sqrt(c)*z, seen_beside(g, 1) if turned else seen(g, aligned)
     # Row norms that fluctuate, d Var(|w|^2) = 2 c^2, see the features through nu = d mu_0/dc.
     norms = rows == "gaussian"
     s_c = 2*c**2 if norms else 0
     tilted = sum(b**2 for b in conjugate)
 
     def K(f: Expr) -> Any:
-        return E(f, x)
+        return E(f, kappa)
 
     equations = {
         Vhat1: alpha/beta*K(mu_1**2*Q),
@@ -193,7 +192,7 @@ def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolatin
         V2: 1/(L + c*Vhat1*u),
         m: Eq(K(mu_0*(h - B)*Q), epsilon*m/(alpha*V2)),
         zeta: alpha*c*V2*zetatilde,
-        zetatilde: K(x*mu_1*(h - B)*Q),
+        zetatilde: K(kappa*mu_1*(h - B)*Q),
         **{a: alpha*V1*b for a, b in zip(along, conjugate, strict=True)},
         **{b: K(mu_1*f*Q) for b, f in zip(conjugate, h1, strict=True)},
         qhat1: alpha/beta*K(mu_1**2*e*Q**2),
@@ -221,7 +220,7 @@ def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolatin
         T0: V2**2/(1 - beta*(c*Vhat1*u*V2)**2),
         T1: c*u**2*T0,
         T2: c*u**2*T1 + beta*V1**2,
-        B: mu_0*m + x*mu_1*zeta + (nu*chi if norms else 0),
+        B: mu_0*m + kappa*mu_1*zeta + (nu*chi if norms else 0),
         e: h2 - 2*B*h + B**2 - 2*mu_1*sum(a*f for a, f in zip(along, h1, strict=True)) + mu_1**2*q1 + mu_22*q2,
     }
     own = letters_beside(moments) if turned else own_letters((sigma, g), ())
