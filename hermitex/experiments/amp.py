@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 from hermitex.errors import BadInput, UnknownName
 from hermitex.experiments.denoisers import Denoiser, denoiser
-from hermitex.experiments.statistics import over_seeds, seeds_of
+from hermitex.experiments.statistics import measured_curve, seeds_of
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.label_structure import target_function
 
@@ -63,9 +63,8 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     if isinstance(test, bool) or not 2 <= test <= most_test:
         raise BadInput(f"bayes-amp: test is a number of samples from 2 to {most_test}, not {test!r}")
     start = _start(theory, model)
-    values, errors = over_seeds(lambda seed: _run(theory, line, d, start, seed, test), chosen, progress)
-    return Curve(theory.name, {**theory.described({}), "dimension": d, "model": start}, line, values, theory.order_parameters,
-                 standard_error=errors, seeds=chosen, title=f"AMP, d = {d}", sources=theory.sources)
+    return measured_curve(theory, {}, line, lambda seed: _run(theory, line, d, start, seed, test), chosen, progress,
+                          theory.order_parameters, title=f"AMP, d = {d}", dimension=d, model=start)
 
 
 def _checked(dimension: int | None, line: Array, theory: Any) -> int:

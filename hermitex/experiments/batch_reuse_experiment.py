@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import over_seeds, seeds_of, size_of
+from hermitex.experiments.statistics import along, measured_curve, seeds_of, size_of
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
@@ -48,7 +48,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
     sigma, slope, g = (compile(e) for e in (theory.sigma(z), theory.sigma.weak_derivative.expr, theory.g(z)))
     names = [f"{n}_{t}" for t in range(1, int(steps) + 1) for n in ("cosine", "overlap", "norm")]
 
-    def path(a: float, rng: np.random.Generator) -> list[float]:
+    def path(rng: np.random.Generator, a: float) -> list[float]:
         n = max(1, round(a*d))
         X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
         w[0] = 0.0
@@ -62,11 +62,5 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
             found += [float(w[0])/size, float(w[0]), size]
         return found
 
-    def run(seed: int) -> dict[str, list[float]]:
-        rows = [path(float(a), np.random.default_rng([seed, i])) for i, a in enumerate(line)]
-        return {name: [row[k] for row in rows] for k, name in enumerate(names)}
-
-    values, errors = over_seeds(run, chosen, progress)
     fixed = {"eta": eta, "steps": int(steps), "dimension": d, **({"start": start} if start else {})}
-    return Curve(theory.name, theory.described(fixed), line, values, tuple(names), standard_error=errors, seeds=chosen,
-                 ratio=theory.ratio, sources=theory.sources)
+    return measured_curve(theory, fixed, line, along(names, line.tolist(), path, apart=True), chosen, progress, names)

@@ -34,10 +34,9 @@ def simulate(theory: Any, t: Any, *, dimension: int | None = None, seeds: int | 
     chosen, d = seeds_of(seeds), default if dimension is None else int(dimension)
     given = theory.complete(theory.given({**numbers, **read_start(start, "'M': [[0.1]]"), "t": t,
                                           "dimension": numbers.get("dimension", d)}))
-    line = np.atleast_1d(given["t"])
-    gamma, p = float(given["gamma"]), theory.students
-    if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)) or not gamma > 0:
-        raise BadInput("committee: the experiment needs increasing times from 0 on, and gamma > 0")
+    line, gamma, p = theory.times(t), float(given["gamma"]), theory.students
+    if not gamma > 0:
+        raise BadInput(f"committee: the experiment needs gamma > 0, not {gamma:g}")
     if d <= p + theory.teachers:
         raise BadInput(f"committee: {p + theory.teachers} neurons do not fit into dimension {d}")
     records = np.rint(line*p*d/gamma).astype(int)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of
+from hermitex.experiments.statistics import along, measured_curve, seeds_of
 from hermitex.experiments.training import convex_loss, minimise
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
@@ -76,22 +76,16 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
 
     tested = 40_000  # samples: their error is 1/200 of the spread of a loss
 
-    def measured(seed: int) -> dict[str, Array]:
-        rng = np.random.default_rng(seed)
-        found = []
-        for n in sizes:
-            xi = rng.standard_normal((n, p))
-            _, y = labels(xi @ toward + hidden*rng.standard_normal(n), rng)
-            w, train = minimise(xi*np.sqrt(omega/p), y, loss, lam)
-            m, q = float(w @ (np.sqrt(omega/p)*toward)), float(omega @ w**2)/p
-            fresh = rng.standard_normal((2, tested))
-            clean, _ = labels(np.sqrt(rho)*fresh[0], rng)
-            f = m/np.sqrt(rho)*fresh[0] + np.sqrt(max(q - m**2/rho, 0.0))*fresh[1]
-            error = np.mean(clean*f <= 0) if theory.binary else np.mean((clean - f)**2)
-            found.append((float(error), float(train), q, m))
-        return columns(_NAMES, found)
+    def measured(rng: np.random.Generator, n: int) -> tuple[float, ...]:
+        xi = rng.standard_normal((n, p))
+        _, y = labels(xi @ toward + hidden*rng.standard_normal(n), rng)
+        w, train = minimise(xi*np.sqrt(omega/p), y, loss, lam)
+        m, q = float(w @ (np.sqrt(omega/p)*toward)), float(omega @ w**2)/p
+        fresh = rng.standard_normal((2, tested))
+        clean, _ = labels(np.sqrt(rho)*fresh[0], rng)
+        f = m/np.sqrt(rho)*fresh[0] + np.sqrt(max(q - m**2/rho, 0.0))*fresh[1]
+        error = np.mean(clean*f <= 0) if theory.binary else np.mean((clean - f)**2)
+        return float(error), float(train), q, m
 
-    values, errors = over_seeds(measured, chosen, progress)
-    parameters = {**theory.described(fixed), "dimension": p}
-    return Curve(theory.name, parameters, np.array(sizes)/p, values, ("q", "m"), standard_error=errors, seeds=chosen,
-                 ratio=theory.ratio, sources=theory.sources)
+    run = along(_NAMES, sizes, measured)
+    return measured_curve(theory, fixed, np.array(sizes)/p, run, chosen, progress, ("q", "m"), dimension=p)

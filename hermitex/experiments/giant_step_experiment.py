@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import over_seeds, seeds_of
+from hermitex.experiments.statistics import along, measured_curve, seeds_of
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
@@ -41,15 +41,11 @@ def simulate(theory: Any, samples: Any, *, dimension: int | None = None, seeds: 
         raise BadInput(f"giant-step: n = samples d^{theory.order} must be between 1 and {most}, not at "
                        f"{least:g} to {float(line.max())*d**theory.order:g}; change samples or dimension")
 
-    def run(seed: int) -> dict[str, list[float]]:
-        streams = [np.random.default_rng([seed, i]) for i in range(len(line))]
-        return {"cosine": [cosines(theory, d, round(s*d**theory.order), step, Delta, neurons, rng).mean()
-                           for s, rng in zip(line, streams, strict=True)]}
+    def measured(rng: np.random.Generator, s: float) -> tuple[float]:
+        return (float(cosines(theory, d, round(s*d**theory.order), step, Delta, neurons, rng).mean()),)
 
-    values, errors = over_seeds(run, chosen, progress)
-    return Curve(theory.name, {**theory.described({"u": step, "Delta": Delta}), "dimension": d, "neurons": neurons}, line,
-                 values, ("cosine",), standard_error=errors, seeds=chosen, axis="samples",
-                 ratio=theory.ratio, sources=theory.sources)
+    fixed, run = {"u": step, "Delta": Delta}, along(("cosine",), line, measured, apart=True)
+    return measured_curve(theory, fixed, line, run, chosen, progress, ("cosine",), dimension=d, neurons=neurons)
 
 
 def cosines(theory: Any, d: int, n: int, step: float, Delta: float, neurons: int, rng: np.random.Generator) -> Array:

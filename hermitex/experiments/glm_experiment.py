@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of, size_of
+from hermitex.experiments.statistics import along, measured_curve, seeds_of, size_of
 from hermitex.experiments.training import convex_loss, minimise
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
@@ -79,14 +79,8 @@ def simulate(theory: Any, alpha: Any, *, dimension: float | None = None, seeds: 
             goal = label(np.sqrt(rho)*fresh[0], rng)
             f = m/np.sqrt(rho)*fresh[0] + np.sqrt(max(q - m*m/rho, 0.0))*fresh[1] + b
         error = float(np.mean(goal*f <= 0)) if theory.binary else rho - 2*m + q
-        return error, float(train), q, m, b
+        return (error, float(train), q, m, b)[:len(names)]
 
     names = ("test_error", "train_error", "q", "m", "b")[:5 if theory.intercept else 4]
-
-    def run(seed: int) -> dict[str, Array]:
-        rng = np.random.default_rng(seed)
-        return columns(names, [measured(rng, max(1, round(a*d)))[:len(names)] for a in line])
-
-    values, errors = over_seeds(run, chosen, progress)
-    return Curve(theory.name, {**theory.described(one), "dimension": d}, line, values, names[2:], standard_error=errors,
-                 seeds=chosen, ratio=theory.ratio, sources=theory.sources)
+    run = along(names, (max(1, round(a*d)) for a in line), measured)
+    return measured_curve(theory, one, line, run, chosen, progress, names[2:], dimension=d)

@@ -45,11 +45,7 @@ def trained(sigma: Callable[[Array], Array], slope: Callable[[Array], Array], g:
     ------
     BadInput : the step has no spike (the residual does not correlate with x at all).
     """
-    groups = groups_of(np.asarray(fractions, dtype=float), p)
-    u = np.empty(p)
-    for group, letter in zip(groups, letters, strict=True):
-        u[group] = letter
-    w = rows("sphere", p, d, rng)
+    groups, u, w = _start(letters, fractions, p, d, rng)
     mean, changes = np.zeros(d), np.zeros((p, d))
     for _ in range(steps):
         step = np.zeros((p, d))
@@ -79,11 +75,7 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
     from hermitex.kernels.compile import compile
     from hermitex.numbers.hermite_coefficients import coefficients
 
-    groups = groups_of(np.asarray(fractions, dtype=float), p)
-    u = np.empty(p)
-    for group, letter in zip(groups, letters, strict=True):
-        u[group] = letter
-    w = rows("sphere", p, d, rng)
+    groups, u, w = _start(letters, fractions, p, d, rng)
     terms = 16  # of the series of a population step
     # E f He_k from the orthonormal polynomials, whose averages do not cancel
     s, h = ([c*factorial(k)**0.5 for k, c in enumerate(coefficients(f(z), z, terms + 1).values)] for f in (sigma, g))
@@ -105,6 +97,14 @@ def population_step(sigma: Any, g: Any, function: Callable[[Array], Array], *, d
     mean = -s[1]*(u @ w)/p
     mean[0] += h[1]
     return in_its_frame(function, w + eta*d/p*u[:, None]*step, u, mean, groups)
+
+
+def _start(letters: tuple[float, ...], fractions: tuple[float, ...], p: int, d: int, rng: np.random.Generator
+           ) -> tuple[tuple[slice, ...], Array, Array]:
+    """The groups of neurons, u, and rows of W on the sphere."""
+    groups = groups_of(np.asarray(fractions, dtype=float), p)
+    u = np.concatenate([np.full(group.stop - group.start, letter) for group, letter in zip(groups, letters, strict=True)])
+    return groups, u, rows("sphere", p, d, rng)
 
 
 def in_its_frame(sigma: Callable[[Array], Array], w: Array, u: Array, along: Array, groups: tuple[slice, ...], directions: int = 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of
+from hermitex.experiments.statistics import along, measured_curve, seeds_of
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 from hermitex.theories.kernels.inner import require_whole
@@ -80,13 +80,8 @@ def simulate(theory: Any, n: Any, *, dimension: float | None = None, seeds: int 
         return (float(np.mean((goal - f.sum(axis=1))**2)), float(np.mean(left.sum(axis=1)**2)),
                 float(np.mean((goal - f[:, 0])**2)), float(np.mean(f[:, 1]**2)))
 
-    def run(seed: int) -> dict[str, Array]:
-        rng = np.random.default_rng(seed)
-        return columns(_NAMES, [measured(rng, size) for size in sizes])
-
-    values, errors = over_seeds(run, chosen, progress)
-    return Curve(theory.name, {**theory.described(fixed), "dimension": d}, np.array(sizes, dtype=float), values, (),
-                 standard_error=errors, seeds=chosen, axis="n", ratio=theory.ratio, sources=theory.sources)
+    run = along(_NAMES, sizes, measured)
+    return measured_curve(theory, fixed, np.array(sizes, dtype=float), run, chosen, progress, dimension=d)
 
 
 def _solved(matrix: Array, labels: Array) -> Array:

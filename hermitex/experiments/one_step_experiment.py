@@ -17,7 +17,6 @@ from hermitex.experiments.feature_training import Array, Features, spiked
 from hermitex.experiments.gradient_step import chunks, measured, population_step, trained
 from hermitex.experiments.statistics import over_seeds, seeds_of
 from hermitex.experiments.training import ConvexLoss, Ridge, convex_loss, minimise
-from hermitex.symbolic.precise import evaluate
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 from hermitex.theories.directions import DirectedTarget
@@ -236,9 +235,8 @@ def _axis(theory: Any, fixed: Mapping[str, float]) -> Array | None:
         return None
     if hasattr(theory, "layer_of"):
         return np.zeros(len(theory.g.variables))
-    g, entries = theory.aimed(fixed)
-    known = {n: float(v) for n, v in entries.items()}
-    return np.array([known[str(e)] if str(e) in known else float(evaluate(g.names.get(e, e), digits=14)) for e in g.axis])
+    found: Array = theory.axis_of(fixed)
+    return found
 
 
 def _dimension(dimension: int | None, line: Array, beta: float, runs: int) -> int:

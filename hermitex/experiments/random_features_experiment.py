@@ -11,7 +11,7 @@ import numpy as np
 from hermitex.errors import BadInput
 from hermitex.experiments import one_step_experiment as experiment
 from hermitex.experiments.sgd_experiment import _function
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of, size_of
+from hermitex.experiments.statistics import along, measured_curve, seeds_of, size_of
 from hermitex.experiments.training import convex_loss, minimise
 from hermitex.theories import one_step
 from hermitex.theories.convex import ConvexOneStep
@@ -102,11 +102,5 @@ def _clusters(theory: Any, alpha: Any, dimension: Any, seeds: int | Iterable[int
                 float(w @ w)/p, float(s[0]*np.sqrt(one["rho"]*d))/d)
 
     names = ("test_error", "train_error", "train_objective", "qs", "qw", "ms")
-
-    def run(seed: int) -> dict[str, np.ndarray]:
-        rng = np.random.default_rng(seed)
-        return columns(names, [measured(rng, max(1, round(a*p))) for a in line])
-
-    values, errors = over_seeds(run, chosen, progress)
-    return Curve(theory.name, {**theory.described(one), "dimension": d}, line, values, names[3:], standard_error=errors,
-                 seeds=chosen, ratio=theory.ratio, sources=theory.sources)
+    run = along(names, (max(1, round(a*p)) for a in line), measured)
+    return measured_curve(theory, one, line, run, chosen, progress, names[3:], dimension=d)

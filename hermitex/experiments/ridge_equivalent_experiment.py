@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of
+from hermitex.experiments.statistics import along, measured_curve, seeds_of
 from hermitex.theories.curve import Curve
 from hermitex.theories.ridge_equivalent import ridge_equivalent
 
@@ -72,20 +72,14 @@ def simulate(theory: Any, n: Any, *, dimension: int | None = None, seeds: int | 
     values, target = np.repeat(eta[eta > 0], many), np.zeros(int(modes))
     target[np.cumsum(many) - many] = beta[eta > 0]  # in an eigenspace any direction is as good
 
-    def run(seed: int) -> dict[str, Array]:
-        rng = np.random.default_rng(seed)
-        return columns(_NAMES, [_measured(rng, size, width, point, values, target, rest)
-                                for size, width, point in zip(sizes, widths, points, strict=True)])
-
-    means, errors = over_seeds(run, chosen, progress)
-    parameters = {**theory.described(own), "dimension": values.size}
-    return Curve(theory.name, parameters, np.array(sizes, dtype=float), means, (), standard_error=errors, seeds=chosen, axis="n",
-                 ratio=theory.ratio, sources=theory.sources)
+    run = along(_NAMES, zip(sizes, widths, points, strict=True), lambda rng, at: _measured(rng, at, values, target, rest))
+    return measured_curve(theory, own, np.array(sizes, dtype=float), run, chosen, progress, axis="n", dimension=values.size)
 
 
-def _measured(rng: np.random.Generator, n: int, p: float, at: dict[str, float], eta: Array, beta: Array, rest: float
+def _measured(rng: np.random.Generator, point: tuple[int, float, dict[str, float]], eta: Array, beta: Array, rest: float
               ) -> tuple[float, ...]:
     """Test error, train error, bias and variance of one fit; what it learns of clean labels and of their noise apart."""
+    n, p, at = point
     xi = rng.standard_normal((n, eta.size))
     labels = np.stack([xi @ beta + np.sqrt(rest)*rng.standard_normal(n), np.sqrt(at["noise"])*rng.standard_normal(n)], axis=1)
     lam, tail = at["lam"], at["tail"]

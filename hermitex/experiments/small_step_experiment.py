@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of
+from hermitex.experiments.statistics import columns, measured_curve, seeds_of
 from hermitex.experiments.training import Ridge
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
@@ -47,10 +47,7 @@ def simulate(theory: Any, eta: Any, *, dimension: int | None = None, seeds: int 
         W, step, a = network(theory, d, fixed["psi1"], fixed["psi2"], fixed["Delta"], seed)
         return columns(_NAMES, [_measured(W + e*step, a) for e in line])
 
-    values, errors = over_seeds(run, chosen, progress)
-    parameters = {**theory.described(fixed), "dimension": d}
-    return Curve(theory.name, parameters, line, values, _NAMES, standard_error=errors, seeds=chosen, axis="eta",
-                 ratio=theory.ratio, sources=theory.sources)
+    return measured_curve(theory, fixed, line, run, chosen, progress, _NAMES, dimension=d)
 
 
 def simulate_ridge(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: int | Iterable[int] = 16, test: int = 2**13,
@@ -101,9 +98,7 @@ def simulate_ridge(theory: Any, alpha: Any, *, dimension: int | None = None, see
 
         return columns(theory.errors, [errors(round(n*d)) for n in line])
 
-    values, off = over_seeds(run, chosen, progress)
-    return Curve(theory.name, {**theory.described(fixed), "dimension": d}, line, values, (), standard_error=off, seeds=chosen,
-                 ratio=theory.ratio, sources=theory.sources)
+    return measured_curve(theory, fixed, line, run, chosen, progress, axis="alpha", dimension=d)
 
 
 def singular_values(theory: Any, *, psi1: float, psi2: float, eta: float, Delta: float = 0.0, dimension: int | None = None,

@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 
 from hermitex.errors import BadInput
 from hermitex.experiments.amp import labels_at
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of, size_of
+from hermitex.experiments.statistics import columns, measured_curve, seeds_of, size_of
 from hermitex.exponents.channels import Channel
 from hermitex.exponents.label_formula import Y
 from hermitex.exponents.laws.density import array_function
@@ -62,9 +62,7 @@ def simulate(theory: Any, alpha: Any, *, dimension: int | None = None, seeds: in
         weights, truths = _weights(theory, y, d)
         return columns(_NAMES, [_top(X[:n], weights[k][:n], truths[k]) for n, k in zip(many, best, strict=True)])
 
-    values, errors = over_seeds(run, chosen, progress)
-    return Curve(theory.name, {**theory.described({}), "dimension": d}, line, values, _NAMES, standard_error=errors, seeds=chosen,
-                 title=f"experiment, d = {d}", sources=theory.sources)
+    return measured_curve(theory, {}, line, run, chosen, progress, _NAMES, title=f"experiment, d = {d}", dimension=d)
 
 
 def _weights(theory: Any, y: Array, d: int) -> tuple[list[Array], list[Array]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hermitex.errors import BadInput
 from hermitex.experiments.sgd_experiment import _function
-from hermitex.experiments.statistics import columns, over_seeds, seeds_of, size_of
+from hermitex.experiments.statistics import columns, measured_curve, seeds_of, size_of
 from hermitex.theories.curve import Curve
 
 Array = np.ndarray
@@ -44,9 +44,7 @@ def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int 
     given = theory.complete(theory.given({**numbers, **first, "dimension": dimension}))
     at = theory.single(given, *given)
     d = size_of(theory.name, at["dimension"])
-    line, theta = np.atleast_1d(np.asarray(t, dtype=float)), at["dimension"]**at["gamma_2"]
-    if line.ndim != 1 or np.any(line < 0) or np.any(np.diff(line) <= 0) or not np.all(np.isfinite(line)):
-        raise BadInput("spiked-covariance: the experiment needs increasing times, 0 or more")
+    line, theta = theory.times(t), at["dimension"]**at["gamma_2"]
     counts = _steps(theory, line, theta, at)
     most_drawn = 500_000_000  # numbers drawn for a seed
     most = most_drawn//(2*max(sum(counts), 1)*d)
@@ -102,9 +100,7 @@ def simulate(theory: Any, t: Any, *, dimension: float | None = None, seeds: int 
             found.append(tuple(seen[n] if n in seen else float(measure[n](**seen)) for n in names))
         return columns(names, found)
 
-    values, errors = over_seeds(run, chosen, progress)
-    return Curve(theory.name, {**theory.described(at), "dimension": d, "batch": many}, line, values, names[1:],
-                 standard_error=errors, seeds=chosen, axis="t", title=f"experiment, d = {d}", sources=("mousavi2023",))
+    return measured_curve(theory, at, line, run, chosen, progress, names[1:], title=f"experiment, d = {d}", dimension=d, batch=many)
 
 
 def _steps(theory: Any, line: Array, theta: float, at: Mapping[str, float]) -> list[int]:

@@ -15,6 +15,7 @@ from scipy.special import ndtr, stdtrit
 from hermitex.errors import NO_NUMBER, BadInput, brief
 from hermitex.hints import DataFrame
 from hermitex.show.display import Shown, letter, number, words_table
+from hermitex.theories.curve import Curve
 
 
 def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -93,6 +94,30 @@ def columns(names: Sequence[str], rows: Any) -> dict[str, np.ndarray]:
     array([2., 4.])
     """
     return dict(zip(names, np.asarray(rows, dtype=float).T, strict=True))
+
+
+def along(names: Sequence[str], points: Iterable[Any], measured: Callable[[np.random.Generator, Any], Sequence[float]], *,
+          apart: bool = False) -> Callable[[int], dict[str, np.ndarray]]:
+    """What a seed measures, by name, at each point: draws follow one another, or (apart) each point has a generator of its own."""
+    kept = list(points)
+
+    def run(seed: int) -> dict[str, np.ndarray]:
+        one = np.random.default_rng(seed)
+        return columns(names, [measured(np.random.default_rng([seed, i]) if apart else one, x) for i, x in enumerate(kept)])
+
+    return run
+
+
+def measured_curve(theory: Any, fixed: Mapping[str, Any], line: np.ndarray, run: Callable[[int], Mapping[str, Any]],
+                   seeds: Sequence[int], progress: Callable[[int, int], None] | None, shown: Sequence[str] = (), *,
+                   axis: str | None = None, title: str = "", **sizes: Any) -> Curve:
+    """What `run` of every seed measures along the line -> the theory's Curve, with standard errors over the seeds.
+
+    fixed : the numbers that do not vary; shown : the order parameters; sizes : what else is among the parameters of the curve
+    """
+    values, errors = over_seeds(run, seeds, progress)
+    return Curve(theory.name, {**theory.described(fixed), **sizes}, line, values, tuple(shown), standard_error=errors,
+                 seeds=tuple(seeds), axis=axis or theory.axis, ratio=theory.ratio, title=title, sources=theory.sources)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hermitex.errors import BadInput
-from hermitex.experiments.statistics import over_seeds, seeds_of
+from hermitex.experiments.statistics import along, measured_curve, seeds_of
 from hermitex.symbols import z
 from hermitex.theories.curve import Curve
 
@@ -50,14 +50,10 @@ def simulate(theory: Any, kappa: Any, *, dimension: int | None = None, seeds: in
     if (most := d**float(line.max())) > most_samples:
         raise BadInput(f"tree: kappa = {line.max():g} at d = {d} asks for {most:.3g} samples; {most_samples} is the most")
 
-    def run(seed: int) -> dict[str, list[float]]:
-        streams = [np.random.default_rng([seed, i]) for i in range(len(line))]
-        rows = [_measured(theory, d, round(d**k), groups, width, k, rng) for k, rng in zip(line, streams, strict=True)]
-        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    def measured(rng: np.random.Generator, k: float) -> tuple[float, ...]:
+        return _measured(theory, d, round(d**k), groups, width, k, rng)[:len(names)]
 
-    values, errors = over_seeds(run, chosen, progress)
-    return Curve(theory.name, {**theory.described({}), "dimension": d, "groups": groups}, line, values,
-                 standard_error=errors, seeds=chosen, axis="kappa", ratio=theory.ratio, sources=theory.sources)
+    return measured_curve(theory, {}, line, along(names, line, measured, apart=True), chosen, progress, dimension=d, groups=groups)
 
 
 def labels(theory: Any, groups: int, width: int) -> Callable[[Array], Array]:

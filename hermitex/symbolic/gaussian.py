@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Integer, Mod, Symbol, Tuple, eye, floor, sympify
+from sympy import Add, Basic, Dummy, Expr, Float, ImmutableDenseMatrix, Integer, Mod, Piecewise, Symbol, Tuple, eye, floor, sympify
 from sympy.core.evalf import evalf_table
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanAtom, BooleanFunction
@@ -169,6 +169,10 @@ class Expectation(Expr):
         if isinstance(given, Mapping):
             return {self._read(k): self._read(v) for k, v in given.items()}
         return type(given)(map(self._read, given)) if type(given) in (list, tuple) else given
+
+    def has(self, *patterns: Any) -> bool:
+        """As of every expression; a Piecewise alone is not shown, for SymPy would fold its conditions out of the average."""
+        return patterns != (Piecewise,) and super().has(*patterns)
 
     def _eval_is_real(self) -> bool | None:
         return True if self.body.is_real else None

@@ -53,48 +53,21 @@ if TYPE_CHECKING:  # what a type checker and an editor read; a test holds it to 
     from hermitex.theories.theory import Theory as Theory
     from hermitex.theories.tree import tree as tree
 
-# public name -> (module, its name there)
-_PUBLIC: dict[str, tuple[str, str]] = {
-    "random_features": ("random_features", "random_features"),
-    "spike": ("spike", "spike"),
-    "glm": ("glm", "glm"),
-    "multi_index": ("multi_index", "multi_index"),
-    "mu": ("conditional_coefficients", "mu"),
-    "mu_star": ("conditional_coefficients", "mu_star"),
-    "target_moments": ("target", "target_moments"),
-    "bounds": ("bounds", "bounds"),
-    "Bounds": ("bounds", "Bounds"),
-    "spectral": ("spectral", "spectral"),
-    "spectrum": ("spectrum", "spectrum"),
-    "Spectrum": ("spectrum", "Spectrum"),
-    "MarchenkoPastur": ("marchenko_pastur", "MarchenkoPastur"),
-    "bounds_map": ("risks.plane", "bounds_map"),
-    "sgd": ("sgd", "sgd"),
-    "SGD": ("sgd", "SGD"),
-    "batch_reuse": ("batch_reuse", "batch_reuse"),
-    "repetition": ("repetition", "repetition"),
-    "Repetition": ("repetition", "Repetition"),
-    "kernel_limit": ("kernel_limit", "kernel_limit"),
-    "KernelLimit": ("kernel_limit", "KernelLimit"),
-    "ridge_equivalent": ("ridge_equivalent", "ridge_equivalent"),
-    "kernel_ridge": ("kernels.ridge", "kernel_ridge"),
-    "dual_kernel": ("kernels.dual", "dual_kernel"),
-    "inner_product_kernel": ("kernels.product", "inner_product_kernel"),
-    "covariate": ("covariate", "covariate"),
-    "source_capacity": ("source_capacity", "source_capacity"),
-    "small_step": ("small_step", "small_step"),
-    "small_step_ridge": ("small_step", "small_step_ridge"),
-    "intermediate_step": ("intermediate_step", "intermediate_step"),
-    "tree": ("tree", "tree"),
-    "committee": ("committee", "committee"),
-    "floor": ("floor", "floor"),
-    "giant_step": ("giant_step", "giant_step"),
-    "mean_field_parity": ("mean_field_parity", "mean_field_parity"),
-    "spiked_covariance": ("spiked_covariance", "spiked_covariance"),
-    "Claims": ("claims", "Claims"),
-    "Curve": ("curve", "Curve"),
-    "Theory": ("theory", "Theory"),
+# public name -> its module, where that is not called like the name
+_ELSEWHERE = {
+    "mu": "conditional_coefficients", "mu_star": "conditional_coefficients", "target_moments": "target", "Bounds": "bounds",
+    "Spectrum": "spectrum", "MarchenkoPastur": "marchenko_pastur", "bounds_map": "risks.plane", "SGD": "sgd",
+    "Repetition": "repetition", "KernelLimit": "kernel_limit", "kernel_ridge": "kernels.ridge", "dual_kernel": "kernels.dual",
+    "inner_product_kernel": "kernels.product", "small_step_ridge": "small_step", "Claims": "claims", "Curve": "curve",
+    "Theory": "theory",
 }
+# public name -> (module, its name there)
+_PUBLIC = {name: (_ELSEWHERE.get(name, name), name) for name in (
+    "random_features", "spike", "glm", "multi_index", "mu", "mu_star", "target_moments", "bounds", "Bounds", "spectral", "spectrum",
+    "Spectrum", "MarchenkoPastur", "bounds_map", "sgd", "SGD", "batch_reuse", "repetition", "Repetition", "kernel_limit",
+    "KernelLimit", "ridge_equivalent", "kernel_ridge", "dual_kernel", "inner_product_kernel", "covariate", "source_capacity",
+    "small_step", "small_step_ridge", "intermediate_step", "tree", "committee", "floor", "giant_step", "mean_field_parity",
+    "spiked_covariance", "Claims", "Curve", "Theory")}
 # name on the command line and in a spec -> public name
 _BY_NAME = {"one-step": "one_step", "random-features": "random_features", "glm": "glm", "sgd": "sgd", "bayes-amp": "multi_index",
             "kernel": "kernel_limit", "ridge": "ridge_equivalent", "kernel-ridge": "kernel_ridge", "small-step": "small_step",

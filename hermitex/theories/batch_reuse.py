@@ -217,7 +217,4 @@ def batch_reuse(sigma: Formula, g: Formula, loss: str = "square") -> BatchReuse:
     return _made(*made, loss)
 
 
-@lru_cache(maxsize=32)
-def _made(sigma: Activation, g: Activation, loss: str) -> BatchReuse:
-    """One object for one structure, so that its functions are compiled once."""
-    return BatchReuse(sigma, g, loss)
+_made = lru_cache(BatchReuse)  # one object for one structure, so that its functions are compiled once

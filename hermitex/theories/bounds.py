@@ -20,8 +20,7 @@ from hermitex.hints import Formula, Numbers
 from hermitex.theories.directions import target_of
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import over_bias
-from hermitex.theories.risks.directions_projection import conditional_target
-from hermitex.theories.risks.projection import Projection, project
+from hermitex.theories.risks.projection import Projection, conditional_target, project
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers, letters_of
 from hermitex.theories.risks.risk_path import optimise_bounds
 

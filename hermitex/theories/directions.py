@@ -54,7 +54,6 @@ class DirectedTarget:
 
     expr: Expr
     variables: tuple[Symbol, ...]
-    mixed: tuple[int, ...] | None = None  # of an axis that is not C_1/|C_1|: the variables whose entries e1, e2, ... are numbers
 
     @classmethod
     def of(cls, g: Formula) -> DirectedTarget:
@@ -68,8 +67,8 @@ class DirectedTarget:
 
     @property
     def letters(self) -> tuple[Symbol, ...]:
-        """Its parameters: the entries of an axis that is not its own."""
-        return tuple(Symbol(f"e{j + 1}", real=True) for j in self.mixed or ()) if len(self.mixed or ()) > 1 else ()
+        """Its parameters: none."""
+        return ()
 
     @property
     def parity(self) -> int | None:
@@ -95,9 +94,6 @@ class DirectedTarget:
     def axis(self) -> tuple[Expr, ...]:
         """e = C_1/|C_1|: exact, or the letters e1, e2, ... of `names` where an entry has no closed form; zeros where C_1 = 0."""
         found = self.charged
-        if self.mixed is not None:
-            entries = self.letters or (S.One,)*len(self.mixed)
-            return tuple(entries[self.mixed.index(j)] if j in self.mixed else S.Zero for j in range(len(found)))
         if self.names:
             return tuple(Symbol(f"e{j}", real=True) if v != 0 else S.Zero for j, v in enumerate(found, start=1))
         norm = sqrt(sum(v**2 for v in found))
@@ -106,7 +102,7 @@ class DirectedTarget:
     @cached_property
     def names(self) -> dict[Symbol, Expr]:
         """The values of e1, e2, ... if the axis is written in them."""
-        if self.mixed is not None or not any(v.has(Expectation) for v in self.charged):
+        if not any(v.has(Expectation) for v in self.charged):
             return {}
         norm = sqrt(sum(v**2 for v in self.charged))
         return {Symbol(f"e{j}", real=True): v/norm for j, v in enumerate(self.charged, start=1) if v != 0}
@@ -126,8 +122,7 @@ class DirectedTarget:
         mixed = [j for j, v in enumerate(self.axis) if v != 0] or [0]
         rows = [list(row) for row in eye(len(self.variables)).tolist()]
         first = self.axis[mixed[0]] or S.One
-        # an axis in letters is taken with a positive first entry
-        turn = S.One if self.mixed is not None else sign(self.linear[mixed[0]].evalf(5)) or S.One
+        turn = sign(self.linear[mixed[0]].evalf(5)) or S.One
         for i in mixed:
             rows[i][mixed[0]] = self.axis[i] or S.One
             for j in mixed[1:]:   # a reflection that takes e to its first variable

@@ -35,7 +35,7 @@ from hermitex.symbols import Delta, normal, z
 from hermitex.systems.system import System
 from hermitex.theories.claims import Claim, Claims, exact
 from hermitex.theories.polar import mean_root
-from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.spike import require_numbers, require_square_integrable
 from hermitex.theories.theory import Theory
 
 u = Symbol("u", real=True)
@@ -332,8 +332,7 @@ def giant_step(sigma: Formula, g: Formula) -> GiantStep:
     (2, 0.3159520816)
     """
     made = activation(sigma)
-    if extra := made.expr.free_symbols - {z}:
-        raise BadInput(f"giant-step: the activation holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+    require_numbers("giant-step", "activation", made)
     require_square_integrable("giant-step", "activation", made)
     slope = made.weak_derivative
     if slope.expr.has(DiracDelta) or slope.in_L2 is False:

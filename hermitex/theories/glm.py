@@ -207,7 +207,4 @@ def glm(loss: Formula = "square", labels: str | None = None, *, link: str | None
     return _made(found, labels, intercept)
 
 
-@lru_cache(maxsize=32)
-def _made(loss: Pointwise, labels: str, intercept: bool) -> Glm:
-    """One object for one structure, so that its system is derived and compiled once."""
-    return Glm(loss, labels, intercept)
+_made = lru_cache(Glm)  # one object for one structure, so that its system is derived and compiled once

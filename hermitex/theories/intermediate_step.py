@@ -20,7 +20,6 @@ from hermitex.symbolic.activations import Activation
 from hermitex.theories.small_step import small_step
 from hermitex.theories.step_ridge import RidgeAfterStep, coefficient_value
 
-_ZERO = 1e-13  # a coefficient that small, of functions of size 1, is one whose vanishing was not proved
 _MOST = 20  # outliers: E z^20 sigma has still its digits
 
 
@@ -60,7 +59,8 @@ class IntermediateStep(RidgeAfterStep):
             raise BadInput(f"intermediate-step: s = {s:g} makes {last} outliers; take s below {1 - 1/(2*_MOST + 2):.4g}")
         if abs(at - round(at)) < 1e-9*at:
             raise BadInput(f"intermediate-step: at s = {s:g} outlier {round(at)} is about to appear; take s above or below")
-        return tuple(k for k in range(last + 1) if abs(coefficient_value(self.sigma, k)) > _ZERO)
+        zero = 1e-13  # a coefficient that small, of functions of size 1, is one whose vanishing was not proved
+        return tuple(k for k in range(last + 1) if abs(coefficient_value(self.sigma, k)) > zero)
 
     def fitted(self, powers: tuple[int, ...], overlap: float) -> float:
         """|P h|^2 of h(kappa) = E[g|kappa] = sum_k hatc_k g^k h_k on the span of kappa^k, hatc_k = c_k/sqrt(k!)."""
@@ -121,7 +121,4 @@ def intermediate_step(sigma: Formula, g: Formula) -> IntermediateStep:
     return _intermediate(made.sigma, made.g)
 
 
-@lru_cache(maxsize=32)
-def _intermediate(sigma: Activation, g: Activation) -> IntermediateStep:
-    """One object for one pair, so that its constants are computed once."""
-    return IntermediateStep(sigma, g)
+_intermediate = lru_cache(IntermediateStep)  # one object for one pair, so that its constants are computed once

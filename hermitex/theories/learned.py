@@ -24,7 +24,7 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import kappa, z
 from hermitex.systems.system import System
-from hermitex.theories.directions import DirectedTarget, Target
+from hermitex.theories.spike_span import axes, beside_numbers, seen_beside
 
 shift, width, F, square, both, chi, nu = symbols("shift width F square both chi nu", real=True)
 
@@ -127,12 +127,6 @@ class OneStepSolution(Solution):
         found: dict[str, np.ndarray] = self.theory.complete(self.theory.given(self.parameters))
         return found
 
-    def _aimed(self, at: dict[str, np.ndarray]) -> tuple[Target, dict[str, float]]:
-        """The target with the direction of the spike, and the numbers in it."""
-        g, entries = self.theory.aimed(at)
-        names = {v.name for v in g.names} if isinstance(g, DirectedTarget) else {v.name for v in g.letters}
-        return g, {**{n: float(self[n]) for n in names}, **{n: float(v) for n, v in entries.items()}}
-
     @property
     def _marks(self) -> list[str]:
         """What the names of the unknowns end in: a number for each letter of a vocabulary."""
@@ -153,20 +147,22 @@ class OneStepSolution(Solution):
 
     def _along(self, at: dict[str, np.ndarray]) -> list[float]:
         """psi of each letter along the target's direction e."""
-        g, numbers = self._aimed(at)
-        if isinstance(g, Activation):
+        if isinstance(self.theory.g, Activation):
             return [float(self[f"psi{mark}"]) for mark in self._marks]
-        axis = [float(e.subs({v: numbers[v.name] for v in e.free_symbols})) for e in g.axis]
-        names = [f"psi{mark}_" if mark else "psi" for mark in self._marks]
+        axis, names = self.theory.axis_of(at), [f"psi{mark}_" if mark else "psi" for mark in self._marks]
         return [sum(float(self[f"{name}{j}"])*e for j, e in enumerate(axis, start=1)) for name in names]
 
     def _target(self, line: np.ndarray) -> np.ndarray:
         """The target along its direction, averaged over the others."""
         from hermitex.kernels.compile import compile
 
-        g, numbers = self._aimed(self._at())
-        body, variable = (g(z), z) if isinstance(g, Activation) else (g.given_axis[0], Symbol("s", real=True))
-        numbers = {v.name: numbers[v.name] for v in body.free_symbols - {variable}}
+        g, at = self.theory.g, self._at()
+        if isinstance(g, Activation):
+            body, variable, known = g(z), z, at
+        else:  # h of a spike in that direction
+            found, (variable,) = seen_beside(g, 1), axes(1)
+            body, known = found.h.subs(found.names), beside_numbers(g, self.theory.axis_of(at)[:, None])
+        numbers = {v.name: float(known[v.name]) for v in body.free_symbols - {variable}}
         return np.broadcast_to(np.asarray(compile(body)(**{variable.name: line}, **numbers)) if body.free_symbols else
                                float(body), line.shape)
 

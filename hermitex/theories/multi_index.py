@@ -25,7 +25,7 @@ from hermitex.hints import Formula
 from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import limit_time
 from hermitex.symbolic.budget import budget as bounded
-from hermitex.symbolic.parsing import expression
+from hermitex.symbolic.series.coefficients import target as read_target
 from hermitex.theories.curve import Curve
 from hermitex.theories.overlaps.channel import Output
 from hermitex.theories.overlaps.free_entropy import (
@@ -439,7 +439,7 @@ def multi_index(g: Formula, channel: str | Channel | None = None, *, branch: str
 def target_and_channel(name: str, g: Any, channel: Any) -> tuple[Expr, NamedChannel | Channel]:
     """A target over z or z1, z2, ... and its channel, which fit; `name` is the theory's, for its words."""
     law = channel_of(channel)
-    target = symbols.standard(expression(g)) if not isinstance(law, Channel) or g is not None else law.p
+    target = read_target(g)[0] if not isinstance(law, Channel) or g is not None else law.p
     symbols.one_naming(symbols.normals(target))
     known = {*symbols.normals(target), *((law.y,) if isinstance(law, Channel) else ())}
     if strangers := sorted(target.free_symbols - known, key=str):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,9 +92,8 @@ class ExactOneStep(OneStepFamily):
         def at(here: Mapping[str, np.ndarray], **how: Any) -> Solution:
             return system.solve({k: v for k, v in here.items() if k in wanted}, **how)
 
-        found = say_noise(at(numbers, **options), numbers) if np.all(numbers["lam"] > 0) else ridgeless(
-            at, network(self.sigma, self.g, noisy, interpolating=True), numbers, options)
-        return OneStepSolution.of(found, self)
+        limit = partial(network, self.sigma, self.g, noisy, interpolating=True)
+        return OneStepSolution.of(say_noise(ridgeless(at, limit, numbers, options), numbers), self)
 
     @property
     def order_parameters(self) -> tuple[str, ...]:

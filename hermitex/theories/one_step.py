@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from hermitex.theories.learned import OneStepSolution
 from hermitex.theories.pointwise_parts import in_parts
 from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.spike import OneStepFamily, explain_missing_moment, free_parameters, own_letters, say_noise
+from hermitex.theories.spike_span import LIFT, letters_beside, seen_beside
 
 Vhat1, Vhat2, V1, V2 = symbols("Vhat1 Vhat2 V1 V2", positive=True)
 q1, q2, qhat1, qhat2 = symbols("q1 q2 qhat1 qhat2", nonnegative=True)
@@ -82,9 +83,7 @@ class OneStep(OneStepFamily):
         return OneStepSolution.of(found if np.all(found.converged) else explain_missing_moment(found, self.sigma, numbers), self)
 
     def _run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
-        if np.all(numbers["lam"] > 0):
-            return super().run(numbers, **options)
-        return ridgeless(super().run, self.interpolating, numbers, options)
+        return ridgeless(super().run, lambda: self.interpolating, numbers, options)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma, target, the rows if they are not on the sphere, and the numbers that stayed fixed."""
@@ -167,13 +166,17 @@ def seen(g: Target, aligned: int = 0) -> Seen:
     return Seen(E(g(t), z), (E(z*g(t), z),), E(g(t)**2, z), {})
 
 
-def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolating: bool = False, aligned: int = 0
-             ) -> System:
-    """The equations of Result 3.3, nothing solved or reordered by hand; `aligned` is gamma where that is 1 or -1."""
+@cache
+def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolating: bool = False, aligned: int = 0,
+             turned: bool = False) -> System:
+    """The equations of Result 3.3, nothing solved or reordered by hand; `aligned` is gamma where that is 1 or -1.
+
+    turned : the spike has the overlaps Gamma1_1, Gamma2_1, ... with the target's directions, as in `spike_span`
+    """
     mu_0, mu_1, mu_22, nu, h, h2 = symbols("mu_0 mu_1 mu_22 nu h h2", real=True)
     Q, L, u, T0, T1, T2, B, e = symbols("Q L u T0 T1 T2 B e", real=True)
     along, conjugate = overlaps(g)
-    h1, s, moments = slopes(g), r*kappa + bias + sqrt(c)*z, seen(g, aligned)
+    h1, s, moments = slopes(g), r*kappa + bias + sqrt(c)*z, seen_beside(g, 1) if turned else seen(g, aligned)
     # Row norms that fluctuate, d Var(|w|^2) = 2 c^2, see the features through nu = d mu_0/dc.
     norms = rows == "gaussian"
     s_c = 2*c**2 if norms else 0
@@ -202,14 +205,14 @@ def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolatin
     if norms:
         equations |= {chi: alpha*s_c*V2*chitilde, chitilde: K(nu*(h - B)*Q)}
     where = {
-        **({} if aligned else {rho: 1 - gamma**2}),
+        **({} if aligned or turned else {rho: 1 - gamma**2}),
         mu_0: E(sigma(s), z),
         mu_1: E(z*sigma(s), z)/sqrt(c),
         mu_22: E(sigma(s)**2, z) - mu_0**2 - c*mu_1**2,
         **({nu: E(sigma(s)*(z**2 - 1), z)/(2*c)} if norms else {}),
         **moments.names,
         h: moments.h,
-        **dict(zip(h1, moments.h_1, strict=True)),
+        **dict(zip(h1, (v - LIFT if turned else v for v in moments.h_1), strict=True)),
         h2: moments.squared + Delta,
         Q: 1/((0 if interpolating else 1) + mu_1**2*V1 + mu_22*V2),
         L: lamda + Vhat2,
@@ -220,7 +223,7 @@ def result33(sigma: Activation, g: Target, rows: str = "sphere", *, interpolatin
         B: mu_0*m + kappa*mu_1*zeta + (nu*chi if norms else 0),
         e: h2 - 2*B*h + B**2 - 2*mu_1*sum(a*f for a, f in zip(along, h1, strict=True)) + mu_1**2*q1 + mu_22*q2,
     }
-    own = own_letters((sigma, g), ())
+    own = letters_beside(moments) if turned else own_letters((sigma, g), ())
     trained = S.Zero if interpolating else K(e*Q**2)  # without a ridge it is 0, and Q^2 grows too fast to be averaged
     return System(equations, where=where, observables={"test_error": K(e) - Delta, "train_error": trained},
                   parameters=[alpha, beta, lamda, r, c, gamma, Delta, bias, epsilon, *own],

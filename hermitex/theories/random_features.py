@@ -208,9 +208,7 @@ class RandomFeatures(Theory):
         """Solve at complete numbers; at the square loss lam = 0 is the limit lam -> 0+, which exists off n = p."""
         if not self.square:
             return self._convex(numbers, **options)
-        if np.all(numbers["lam"] > 0):
-            return super().run(numbers, **options)
-        return ridgeless(super().run, self.interpolating, numbers, options, excess=numbers["alpha"] - 1)
+        return ridgeless(super().run, lambda: self.interpolating, numbers, options, excess=numbers["alpha"] - 1)
 
     def _convex(self, numbers: Mapping[str, np.ndarray], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
                 **options: Any) -> Solution:

@@ -30,7 +30,8 @@ from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbolic.undefined import Derivative
 from hermitex.symbolic.weak import weak_derivative
 from hermitex.symbols import gamma, m, z, z1, z2
-from hermitex.theories.sgd import target_of
+from hermitex.theories.directions import DirectedTarget, target_of
+from hermitex.theories.spike import require_numbers
 
 
 @dataclass(frozen=True)
@@ -223,12 +224,11 @@ def repetition(g: Formula, repetitions: int = 2) -> Repetition:
     most = 12  # repetitions: the target's powers to 12 are exact averages, each longer than the one before
     if isinstance(repetitions, bool) or not isinstance(repetitions, Real) or repetitions % 1 != 0 or not 1 <= repetitions <= most:
         raise BadInput(f"repetition: a sample is seen between 1 and {most} times, not {repetitions!r}")
-    target, variables = target_of(g)
-    if variables is not None:
+    target = target_of("repetition", g)
+    if isinstance(target, DirectedTarget):
         raise BadInput("repetition: the target has one direction; hx.exponents(g) knows the generative leap of several")
+    require_numbers("repetition", "target", target)
     body = target.expr
-    if extra := body.free_symbols - {z}:
-        raise BadInput(f"repetition: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
     rows = tuple(_power(body, p) for p in range(1, int(repetitions) + 1))
     whole = exponents(body)
     proofs = tuple(c for c in whole.certificates if c.quantity.startswith(("lambda", "E[T")))

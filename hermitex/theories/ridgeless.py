@@ -23,22 +23,25 @@ _METHOD = "lam = 0: the limit lam -> 0+, for n < p by its own equations in V lam
 _DIVERGES = "lam = 0 at n = p: the test error diverges; take lam > 0"
 
 
-def ridgeless(run: Callable[..., Solution], interpolating: Any, numbers: Mapping[str, np.ndarray], options: Mapping[str, Any],
-              *, excess: Any = None) -> Solution:
-    """Solve where some lam are 0.
+def ridgeless(run: Callable[..., Solution], interpolating: Callable[[], Any], numbers: Mapping[str, np.ndarray],
+              options: Mapping[str, Any], *, excess: Any = None) -> Solution:
+    """Solve where some lam may be 0.
 
     Parameters
     ----------
     run : solves the equations at complete numbers
-    interpolating : the System of the limit for n < p
+    interpolating : makes the System of the limit for n < p
     excess : of the sign of n - p at each point (default: alpha - beta)
     """
+    if np.all(numbers["lam"] > 0):
+        return run(numbers, **options)
     gap, zero = numbers["alpha"] - numbers["beta"] if excess is None else excess, numbers["lam"] == 0
-    wanted = {p.name for p in interpolating.parameters}
 
     def limit(here: Mapping[str, np.ndarray], **how: Any) -> Solution:
+        system = interpolating()
+        wanted = {p.name for p in system.parameters}
         scaled = {n: v for n, v in {**here, "lamda": np.ones_like(here["lam"])}.items() if n in wanted}
-        return _undo_scaling(interpolating.solve(scaled, tolerance=how.get("tolerance", 1e-11), raise_on_failure=False))
+        return _undo_scaling(system.solve(scaled, tolerance=how.get("tolerance", 1e-11), raise_on_failure=False))
 
     def peak(here: Mapping[str, np.ndarray], **how: Any) -> Solution:
         return _no_solution(run({**here, "lam": np.ones_like(here["lam"])}, **how))

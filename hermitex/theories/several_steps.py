@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,14 +29,16 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbols import Delta, z
 from hermitex.systems.system import System
-from hermitex.theories.directions import DirectedTarget, Target
+from hermitex.theories.directions import Target
 from hermitex.theories.learned import OneStepSolution
-from hermitex.theories.one_step import bias, made, overlaps, slopes
+from hermitex.theories.one_step import bias, made, result33, slopes
+from hermitex.theories.ridgeless import ridgeless
 from hermitex.theories.several_spikes import LettersInSpan
-from hermitex.theories.spike import OneStepFamily, require_ranges, spike
+from hermitex.theories.spike import OneStepFamily, require_ranges, say_noise, spike
 from hermitex.theories.spike_span import (
     LIFT,
     Layer,
+    beside_numbers,
     layer_numbers,
     letters_beside,
     measured_names,
@@ -250,59 +252,45 @@ class SeveralSteps(Stepping):
     @property
     def order_parameters(self) -> tuple[str, ...]:
         """Those of one step, and the overlaps Gamma1, Gamma2, ... of the spike."""
-        return (*made(self.sigma, self.g, self.rows).order_parameters, *(v.name for v in _gammas(self.g)))
+        return (*made(self.sigma, self.g, self.rows).order_parameters, *self._gammas)
 
     @property
     def system(self) -> System:
         """The equations of the readout; those of the steps are `.step`."""
-        return made(self.sigma, self.g, self.rows).system
+        return result33(self.sigma, self.g, turned=True)
 
     def complete(self, numbers: dict[str, Array]) -> dict[str, Array]:
         """The numbers checked, with r, c, gamma after the last step, Gamma1, Gamma2, ... and epsilon = 1/dimension."""
         layer = self.last_layers(numbers, 1)
-        done = {**numbers, "r": layer.U[..., 0, 0], "c": layer.c[..., 0]}
-        done |= {v.name: layer.overlaps[..., j, 0] for j, v in enumerate(_gammas(self.g))}
-        _, entries, done["gamma"] = self._towards(done)
-        return {**done, **entries, "bias": np.zeros(()), "epsilon": 1/done.get("dimension", np.asarray(np.inf))}
+        done = {**numbers, **beside_numbers(self.g, layer.overlaps), "r": layer.U[..., 0, 0], "c": layer.c[..., 0]}
+        done |= {n: layer.overlaps[..., j, 0] for j, n in enumerate(self._gammas)}
+        along = np.sum(layer.overlaps[..., 0]*self.axis_of(done), axis=-1)
+        done["gamma"] = np.where(np.abs(along) > 1 - 1e-14, np.sign(along), along)  # as in `root`: in the span to rounding
+        return {**done, "bias": np.zeros(()), "epsilon": 1/done.get("dimension", np.asarray(np.inf))}
 
     def run(self, numbers: Mapping[str, Array], **options: Any) -> Solution:
-        """Solve the readout along the direction that the spike has after the last step."""
-        g, entries, along = self._towards(numbers)
-        found = made(self.sigma, g, self.rows).run({**numbers, "gamma": along, **entries}, **options)
-        shown = {n: np.broadcast_to(numbers[n], np.shape(found["m"]))[()] for n in ("r", "c", *(v.name for v in _gammas(self.g)))}
+        """Solve the readout next to the spike as it is after the last step."""
+        limit = partial(result33, self.sigma, self.g, turned=True, interpolating=True)
+        found = say_noise(ridgeless(super().run, limit, numbers, options), numbers)
+        shown = {n: np.broadcast_to(numbers[n], np.shape(found["m"]))[()] for n in ("r", "c", *self._gammas)}
         return OneStepSolution.of(found.extended(shown), self)
 
     def described(self, fixed: Mapping[str, float]) -> dict[str, Any]:
         """sigma, target, the number of steps and the numbers that stayed fixed."""
-        own = {"bias", "gamma", *(f"e{j}" for j in range(1, len(overlaps(self.g)[0]) + 1))}
-        return {**super().described({k: v for k, v in fixed.items() if k not in own}), "steps": self.steps}
+        known = {n: v for n, v in fixed.items() if n in {"r", "c", *self._gammas, *self.letters()}}
+        return {**super().described(known), "steps": self.steps}
 
-    def aimed(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, Array]]:
-        """The target with the direction that the spike has after the last step, and the entries of that direction."""
-        g, entries, _ = self._towards(at)
-        return g, entries
+    def axis_of(self, at: Mapping[str, Any]) -> Array:
+        """Gamma/|Gamma|, the direction in the target's span that the spike has after the last step, its first entry positive."""
+        cosines = np.stack([np.asarray(at[n]) for n in self._gammas], axis=-1)
+        there = np.where(np.abs(cosines) > _NEW, cosines, 0.0)
+        first = np.take_along_axis(there, np.argmax(there != 0, axis=-1)[..., None], axis=-1)
+        along = np.linalg.norm(there, axis=-1, keepdims=True)*np.where(first < 0, -1.0, 1.0)
+        return np.divide(there, along, out=np.broadcast_to(np.eye(1, there.shape[-1])[0], there.shape).copy(), where=along != 0)
 
-    def _towards(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, Array], Any]:
-        return towards(self.g, np.stack([np.asarray(at[v.name]) for v in _gammas(self.g)], axis=-1))
-
-
-def _gammas(g: Target) -> tuple[Symbol, ...]:
-    return tuple(Symbol(f"Gamma{j}", real=True) for j in range(1, len(overlaps(g)[0]) + 1))
-
-
-def towards(g: Target, cosines: Array) -> tuple[Target, dict[str, Array], Any]:
-    """The target with the axis Gamma/|Gamma|, the numbers of the entries of that axis, and the overlap with it."""
-    if isinstance(g, Activation):
-        return g, {}, cosines[..., 0]
-    there = np.any(np.abs(cosines).reshape(-1, cosines.shape[-1]) > _NEW, axis=0)
-    mixed = tuple(np.flatnonzero(there).tolist()) or (0,)
-    charged = np.where(there, cosines, 0.0)
-    sign = np.where(charged[..., mixed[0]] < 0, -1.0, 1.0)
-    size = np.sqrt(np.sum(charged**2, axis=-1))
-    along = np.where(size > 1 - 1e-15, 1.0, size)*sign   # 1e-15: a unit vector to rounding is in the span, and has its equations
-    entries = {f"e{j + 1}": np.divide(charged[..., j], along, out=np.full(along.shape, float(j == mixed[0])), where=along != 0)
-               for j in mixed} if len(mixed) > 1 else {}
-    return DirectedTarget(g.expr, g.variables, mixed), entries, along
+    @property
+    def _gammas(self) -> tuple[str, ...]:
+        return tuple(f"Gamma{j}" for j in range(1, len(variables_of(self.g)) + 1))
 
 
 @cache

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sympy import Add, Expr, Symbol, factorial
+from sympy import Add, Expr, factorial
 
 from hermitex.errors import BadInput
 from hermitex.exponents.labels.label_levels import polynomial
@@ -22,10 +22,10 @@ from hermitex.exponents.leap import leap
 from hermitex.hints import Formula
 from hermitex.show.display import latex
 from hermitex.symbolic.activations import Activation, activation
-from hermitex.symbolic.parsing import expression
 from hermitex.symbolic.series.coefficients import coefficient
-from hermitex.symbols import m, normals, z
+from hermitex.symbols import m, z
 from hermitex.systems.flow import Flow
+from hermitex.theories.directions import DirectedTarget, target_of
 from hermitex.theories.online.escape_time import EscapeTimes, escape_times
 from hermitex.theories.online.online_directions import SGDDirections
 from hermitex.theories.online.overlap_averages import OverlapFlow
@@ -216,25 +216,13 @@ def sgd(sigma: Formula, g: Formula, *, loss: str = "correlation", order: int | N
     if not isinstance(loss, str) or loss not in LOSSES:
         raise BadInput(f"sgd: loss is {' or '.join(LOSSES)}, not {loss!r}")
     student = _checked("activation", activation(sigma))
-    target, variables = target_of(g)
-    if variables is not None:
+    target = target_of("sgd", g)
+    if isinstance(target, DirectedTarget):
         if loss != "correlation":
             raise BadInput("sgd: in several directions the loss is the correlation loss")
-        return SGDDirections(student, target, variables, order)
+        require_square_integrable("sgd", "target", target)
+        return SGDDirections(student, target.expr, target.variables, order)
     return SGD(student, _checked("target", target), loss)
-
-
-def target_of(g: Any) -> tuple[Any, tuple[Symbol, ...] | None]:
-    """A target of one direction as an Activation, of several as an expression and its variables."""
-    if isinstance(g, Activation) or (isinstance(g, str) and g.isidentifier()) or not isinstance(g, str | Expr):
-        return activation(g), None
-    written = expression(g)
-    names = normals(written)
-    if names and names != (z,) and (len(names) > 1 or written.free_symbols == set(names)):
-        if len(names) > 1:
-            return written, names
-        return activation(written.xreplace({names[0]: z})), None
-    return activation(g), None
 
 
 def _checked(role: str, f: Activation) -> Activation:

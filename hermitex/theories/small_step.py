@@ -218,7 +218,4 @@ def small_step_ridge(sigma: Formula, g: Formula) -> Theory:
     return small_step(sigma, g).ridge
 
 
-@lru_cache(maxsize=32)
-def _made(sigma: Activation, g: Activation) -> SmallStep:
-    """One object for one pair, so that its system is compiled once."""
-    return SmallStep(sigma, g)
+_made = lru_cache(SmallStep)  # one object for one pair, so that its system is compiled once

@@ -257,7 +257,4 @@ def spectral(g: Formula, channel: str | Channel | None = None, *, T: Formula | N
     return made
 
 
-@lru_cache(maxsize=32)
-def _made(g: Expr, law: NamedChannel | Channel, T: Expr | None) -> Spectral:
-    """One object for one target, so that its label map is made once."""
-    return Spectral(g, law, T)
+_made = lru_cache(Spectral)  # one object for one target, so that its label map is made once

@@ -468,9 +468,10 @@ class OneStepFamily(Theory):
         """That the best step learns no features, where that is so."""
         return featureless(self, found)
 
-    def aimed(self, at: Mapping[str, Any]) -> tuple[Target, dict[str, np.ndarray]]:
-        """The target with the direction that the spike has, and the numbers of that direction's entries that are letters."""
-        return self.g, {}
+    def axis_of(self, at: Mapping[str, Any]) -> np.ndarray:
+        """The direction in the target's span that the spike has at these numbers: e = C_1/|C_1|."""
+        g = self.g
+        return np.array([1.0] if isinstance(g, Activation) else [float(evaluate(g.names.get(e, e), digits=14)) for e in g.axis])
 
     @property
     def spike(self) -> Spike:

@@ -16,7 +16,7 @@ from sympy import Add, Expr, S, Symbol, expand
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate
-from hermitex.symbols import normal, z
+from hermitex.symbols import kappa, normal, z
 from hermitex.theories.directions import DirectedTarget, Seen, Target, term_by_term
 
 Array = np.ndarray[Any, Any]
@@ -25,8 +25,11 @@ _SPAN = 1e-12  # of the largest spike: the part of a spike outside of the others
 
 
 def axes(rank: int) -> tuple[Symbol, ...]:
-    """kappa1, kappa2, ...: the coordinates along the spikes."""
-    return tuple(Symbol(f"kappa{j}", real=True) for j in range(1, rank + 1))
+    """kappa1, kappa2, ...: the coordinates along the spikes; of one axis kappa.
+
+    SymPy keeps one of two nodes that are equal up to what they bind: a `where` name must have one letter for its kappa everywhere.
+    """
+    return (kappa,) if rank == 1 else tuple(Symbol(f"kappa{j}", real=True) for j in range(1, rank + 1))
 
 
 def overlap_names(directions: int, rank: int) -> list[list[str]]:

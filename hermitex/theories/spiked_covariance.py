@@ -25,8 +25,8 @@ from hermitex.symbolic.series.coefficients import coefficient
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import rho, z
 from hermitex.theories.claims import Border, Claim, Claims, Regime, Regimes, exact
-from hermitex.theories.sgd import target_of
-from hermitex.theories.spike import require_square_integrable
+from hermitex.theories.directions import DirectedTarget, target_of
+from hermitex.theories.spike import require_numbers, require_square_integrable
 from hermitex.theories.spiked_flow import FLOWS, SpikedFlow
 
 GAMMA_1, GAMMA_2 = (Symbol(n, nonnegative=True) for n in ("gamma_1", "gamma_2"))
@@ -243,17 +243,17 @@ def spiked_covariance(g: Formula | None = None, sigma: Formula | None = None, *,
     if not isinstance(flow, str) or flow not in FLOWS:
         raise BadInput(f"spiked-covariance: the flow is {' or '.join(FLOWS)}, not {flow!r}")
     student = None if sigma is None else activation(sigma)
-    if student is not None and (extra := student.expr.free_symbols - {z}):
-        raise BadInput(f"spiked-covariance: the activation holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+    if student is not None:
+        require_numbers("spiked-covariance", "activation", student)
     if g is None:
         return SpikedCovariance(None, K, student, flow)
-    made, several = target_of(g)
-    if several:
+    made = target_of("spiked-covariance", g)
+    if isinstance(made, DirectedTarget):
+        one, other = made.variables[:2]
         raise BadInput("spiked-covariance: the theory has no formula for a target of several directions; its exponents, from the "
-                       f"covariance of its fields: hx.exponents('{plain(made)}', covariance={{('{several[0]}', '{several[1]}'): "
+                       f"covariance of its fields: hx.exponents('{made.name}', covariance={{('{one}', '{other}'): "
                        "'1/2'})")
-    if extra := made.expr.free_symbols - {z}:
-        raise BadInput(f"spiked-covariance: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
+    require_numbers("spiked-covariance", "target", made)
     require_square_integrable("spiked-covariance", "target", made)
     if not made.expr.has(z):
         raise BadInput("spiked-covariance: the target is a constant; it has no direction")

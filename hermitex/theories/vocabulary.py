@@ -107,9 +107,7 @@ class VocabularyOneStep(OneStepFamily):
 
     def run(self, numbers: Mapping[str, np.ndarray], **options: Any) -> Solution:
         """Solve at complete numbers; lam = 0 is the limit lam -> 0+, which exists off n = p."""
-        if np.all(numbers["lam"] > 0):
-            return OneStepSolution.of(super().run(numbers, **options), self)
-        return OneStepSolution.of(ridgeless(super().run, self._build(interpolating=True), numbers, options), self)
+        return OneStepSolution.of(ridgeless(super().run, lambda: self._build(interpolating=True), numbers, options), self)
 
     @property
     def order_parameters(self) -> tuple[str, ...]:

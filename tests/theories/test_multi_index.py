@@ -24,6 +24,11 @@ def F(theory, q):
     return theory.output.second(q*np.eye(theory.output.r))
 
 
+def test_the_bare_name_of_a_function_is_a_target():
+    for theory in (hx.theories.multi_index, hx.theories.spectral):
+        assert theory("abs") is theory("abs(z)")
+
+
 # -- reference values ---------------------------------------------------------------------------------------------------
 def test_parity_table_on_both_branches():
     alpha, q = np.array(REFERENCE[PARITY]["table"]).T

@@ -156,7 +156,8 @@ def test_the_closed_form_for_ridge(alpha, gamma, lam, Delta):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sigma", "g", "alpha", "beta"), [("relu", "sin", 1.2, 2.0), ("softplus", "abs", 0.7, 0.5)])
+@pytest.mark.parametrize(("sigma", "g", "alpha", "beta"), [
+    ("relu", "sin", 1.2, 2.0), ("softplus", "abs", 0.7, 0.5), ("elu", "tanh", 0.9, 1.5)])
 def test_one_step_without_its_step(sigma, g, alpha, beta):
     there = one_step(sigma, g).solve(alpha=alpha, beta=beta, lam=0.05, Delta=0.2, r=0, c=1, gamma=0)
     here = random_features(sigma, g).solve(alpha=alpha/beta, gamma=1/beta, lam=0.05, Delta=0.2)

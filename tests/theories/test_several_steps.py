@@ -72,6 +72,16 @@ def test_the_readout_of_a_vocabulary_at_the_ends():
     assert not {"U1_1", "Gamma1_1", "bias", "c1"} & set(curve.parameters)
 
 
+def test_one_step_several_and_letters_in_one_session():
+    """Equal averages of two systems are one object: what they bind must have one name in both."""
+    at = {"alpha": 2, "lam": 0.1}
+    several = one_step("tanh", "sin", steps=2).solve(**at, alpha0=4, eta=1)
+    layer = {n: several[n] for n in ("r", "c")} | {"gamma": several["Gamma1"]}
+    assert one_step("tanh", "sin").solve(**at, **layer)["test_error"] == pytest.approx(several["test_error"], rel=1e-11)
+    letters = one_step("tanh", "sin", spikes=[[layer["r"]]], overlaps=[[layer["gamma"]]]).solve(**at, c=layer["c"])
+    assert letters["test_error"] == pytest.approx(several["test_error"], rel=1e-11)
+
+
 def test_the_first_step_is_one_step():
     path = one_step("relu", "z1 + (z1**2 - 1)/2 + z1*z2", steps=2).path(alpha0=3, eta=1.5, Delta=0.1)
     one = spike("relu", "z1 + (z1**2 - 1)/2 + z1*z2")(3, 1.5, 1, 0.1)

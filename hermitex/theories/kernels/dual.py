@@ -260,7 +260,4 @@ def _require_averages(f: Activation) -> None:
         raise BadInput(f"kernel: {f.name} has a singularity that its averages do not reach by quadrature")
 
 
-@lru_cache(maxsize=32)
-def _dual(sigma: Activation, trained: bool) -> DualKernel:
-    """One object for one kernel, so that its formula is derived once."""
-    return DualKernel(sigma, trained)
+_dual = lru_cache(DualKernel)  # one object for one kernel, so that its formula is derived once

@@ -141,6 +141,4 @@ def _entire(h: Expr) -> bool:
     return isinstance(h, Add | Mul | exp | sinh | cosh | sin | cos | erf | erfi) and all(_entire(a) for a in h.args)
 
 
-@lru_cache(maxsize=32)
-def _inner(h: Expr) -> InnerProduct:
-    return InnerProduct(h)
+_inner = lru_cache(InnerProduct)  # one object for one kernel, so that its series is derived once

@@ -266,6 +266,4 @@ def kernel_ridge(sigma: Formula, g: Formula, *, kernel: str | None = None, data:
     return _made(made, target, data)
 
 
-@lru_cache(maxsize=64)
-def _made(kernel: InnerKernel, g: Activation, data: str) -> KernelRidge:
-    return KernelRidge(kernel, g, data)
+_made = lru_cache(KernelRidge)  # one object for one structure

@@ -21,7 +21,6 @@ from hermitex.exponents.labels.label_levels import polynomial
 from hermitex.show.display import align
 from hermitex.solvers.ode import integrate
 from hermitex.symbolic.activations import Activation, activation
-from hermitex.symbolic.bounds.integrability import integrable
 from hermitex.symbolic.gaussian import E
 from hermitex.symbolic.precise import evaluate
 from hermitex.symbolic.series.coefficients import coefficient, coefficients
@@ -49,12 +48,6 @@ class SGDDirections(OverlapFlow):
     g: Expr
     variables: tuple[Symbol, ...]
     order: int | None = None
-
-    def __post_init__(self) -> None:
-        if extra := self.g.free_symbols - set(self.variables):
-            raise BadInput(f"sgd: the target holds {', '.join(sorted(map(str, extra)))}; put numbers in")
-        if integrable(self.g, self.variables, power=2) is False:
-            raise BadInput("sgd: the target is not square integrable: E[g(z)^2] = oo")
 
     @property
     def order_parameters(self) -> tuple[str, ...]:

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from sympy import Symbol
 
 from hermitex.errors import BadInput, BudgetExceeded, Divergent
 from hermitex.kernels import quadrature
 from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.budget import checkpoint, effort
-from hermitex.symbols import z
+from hermitex.symbols import gamma as field_gamma
+from hermitex.symbols import kappa, z
+from hermitex.systems.system import System
 from hermitex.theories.conditional_coefficients import activation_of, in_floats, mu, mu_star
+from hermitex.theories.directions import DirectedTarget
+from hermitex.theories.directions import rho as field_rho
 from hermitex.theories.features.smoothed import Smoothed
 
 Array = np.ndarray[Any, Any]
@@ -52,19 +57,26 @@ class Target:
     """
 
     def __init__(self, g: Any, gamma: float = 1.0) -> None:
-        self.activation = in_floats(activation_of(g))
+        self._turn(in_floats(activation_of(g)), gamma)
         free = sorted(str(s) for s in self.activation(z).free_symbols - {z})
         if free:
             raise BadInput(f"the target's {', '.join(free)} must have a value")
-        if not abs(gamma) <= 1:
-            raise BadInput(f"gamma is an overlap, between -1 and 1, not {gamma}")
         if _square_integrable(self.activation) is False:
             raise BadInput(f"the target {self.activation(z)} is not square integrable: E g(z)^2 is infinite, and so is the risk")
-        self.gamma, self.rho = float(gamma), (1 - gamma)*(1 + gamma)
         self.function, kinks = _function(self.activation)
-        sharp_below = 0.3  # sqrt(1 - gamma^2) below which the target's kinks still show
-        sharp = np.sqrt(self.rho) < sharp_below
-        self.kinks = kinks/gamma if sharp else np.zeros(0)
+        self.kinks = kinks/gamma if self.sharp else np.zeros(0)
+
+    def _turn(self, g: Any, gamma: float) -> None:
+        """The target seen at the overlap gamma."""
+        if not abs(gamma) <= 1:
+            raise BadInput(f"gamma is an overlap, between -1 and 1, not {gamma}")
+        self.activation, self.gamma, self.rho = g, float(gamma), (1 - gamma)*(1 + gamma)
+
+    @property
+    def sharp(self) -> bool:
+        """Do the target's kinks still show?"""
+        smooth_from = 0.3  # of sqrt(1 - gamma^2)
+        return bool(np.sqrt(self.rho) < smooth_from)
 
     directions = 1
 
@@ -102,6 +114,40 @@ def _averages_of(g: Activation, gamma: float, nodes: bytes) -> Array:
     x, rho = np.frombuffer(nodes), (1 - gamma)*(1 + gamma)
     at = {"r": gamma, "c": rho}
     return np.stack([mu(g, 0)(x, **at), np.sqrt(rho)*mu(g, 1)(x, **at), mu_star(g).squared(x, **at)])
+
+
+class SeveralDirections(Target):
+    """h, h_1 (one row for each direction) and h_star^2 of a target of several directions, at nodes kappa."""
+
+    parity = None
+
+    def __init__(self, g: DirectedTarget, gamma: float) -> None:
+        self._turn(g, gamma)
+        self.directions = len(g.variables)
+        self.system = _moments(g, int(np.sign(gamma)) if self.rho == 0 else 0)
+        self.kinks = np.zeros(int(self.sharp))  # the panels close in on them
+
+    def _smoothed(self, x: Array) -> Array:
+        found = self.system.solve({"at": x, **({} if self.rho == 0 else {"gamma": self.gamma, "rho": self.rho})})
+        names = "h", *(f"h1_{j}" for j in range(1, self.directions + 1)), "square"
+        rows = np.stack([np.broadcast_to(found[n], x.shape) for n in names])
+        rows[-1] = np.maximum(rows[-1] - (rows[:-1]**2).sum(axis=0), 0)
+        return rows
+
+
+@cache
+def _moments(g: DirectedTarget, aligned: int) -> System:
+    """h, h_1 and E[g^2 | kappa] as functions of kappa, which is called `at`."""
+    found, at = g.seen(aligned), Symbol("at", real=True)
+    names = ["h", "square", *(f"h1_{j}" for j in range(1, len(found.h_1) + 1))]
+    equations = {Symbol(n, real=True): e for n, e in zip(names, (found.h, found.squared, *found.h_1), strict=True)}
+    return System({k: e.subs(kappa, at) + 0*at for k, e in equations.items()}, where=g.names,
+                  parameters=[at] if aligned else [at, field_gamma, field_rho])
+
+
+def conditional_target(g: Any, gamma: float) -> Target:
+    """The conditional moments of a target of one direction or of several, as functions of kappa."""
+    return SeveralDirections(g, gamma) if isinstance(g, DirectedTarget) else Target(g, gamma)
 
 
 def project(sigma: Sequence[Smoothed], target: Target, r: Array, c: Array, b: Array) -> Projection:

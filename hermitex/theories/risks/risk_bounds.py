@@ -21,7 +21,7 @@ from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import z
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import Vocabulary
-from hermitex.theories.risks.directions_projection import conditional_target
+from hermitex.theories.risks.projection import conditional_target
 
 Array = np.ndarray[Any, Any]
 

@@ -17,9 +17,8 @@ from hermitex.symbolic.activations import Activation
 from hermitex.symbolic.precise import evaluate
 from hermitex.theories.features.smoothed import Smoothed
 from hermitex.theories.risks.bias import RATES, best_bias, bounds_at
-from hermitex.theories.risks.directions_projection import conditional_target
 from hermitex.theories.risks.minimum import Infimum, find_infimum
-from hermitex.theories.risks.projection import Projection, Target
+from hermitex.theories.risks.projection import Projection, Target, conditional_target
 from hermitex.theories.risks.risk_bounds import Bounds, as_numbers
 
 Array = np.ndarray[Any, Any]
