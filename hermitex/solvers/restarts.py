@@ -171,13 +171,14 @@ def _resized(q: Problem, size: float, sign: float, x0: Array, p: Params) -> Arra
 
 
 def _iterated(q: Problem, x0: Array, p: Params) -> Array:
-    """Where x <- x + (G(x) - x)/2 leads in some hundred steps; the point before it where it leaves the numbers."""
+    """Where x <- x + (G(x) - x)/2 leads in some hundred steps, or beyond all bounds; the point before it where it leaves the
+    numbers."""
     assert q.step is not None
-    x = x0
+    x, beyond = x0, 1e8*np.maximum(np.abs(x0), 1.0)  # Newton's method goes on from there, in logarithms
     for _ in range(300):
         new = (x + q.step(x, p))/2
         new = np.where((np.isfinite(new) & ~(q.positive[:, None] & (new <= 0))).all(axis=0), new, x)
-        settled = np.abs(new - x) <= 1e-15*np.abs(new)
+        settled = (np.abs(new - x) <= 1e-15*np.abs(new)).all(axis=0) | (np.abs(new) > beyond).any(axis=0)
         x = new
         if settled.all() or is_time_up():
             break

@@ -171,9 +171,9 @@ def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: in
              ) -> Solution:
     """By closed forms, and by quadrature at the points where these lose digits: near to kinks and in far tails if needed.
 
-    The quadrature begins where the closed forms have led, and where they began. It is taken where its error is smaller, and
-    where it leads no further from the closed forms than their rounding may, if that leaves them a digit: else it missed what is
-    narrow.
+    The quadrature begins where the closed forms have led, if that is a solution, and where they began. It is taken where its error
+    is smaller, and where it leads no further from the closed forms than their rounding may, if that leaves them a digit: else it
+    missed what is narrow.
     """
     run = Run(program, numbers, points, guess, tolerance)
     found = run.solution()
@@ -181,9 +181,10 @@ def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: in
     alone = {u for block in program.blocks if block.kind == "explicit" for u in block.unknowns}
     for start, fine in ((found.value, False), (found.value, True), (guess, False), (guess, True)):
         k = np.array(sorted(run.cancelled), dtype=int)
+        k = k if start is guess else k[np.asarray(found.converged)[k]]
         other = program.integrated(fine=fine) if k.size and not is_time_up() else None
         if other is None:
-            break
+            continue
         at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (numbers, start))
         better = Run(other, at, k.size, {u: begin[u] for u in other.unknowns if u in begin}, tolerance).solution()
         lost = np.array([run.cancelled[int(i)] for i in k])
