@@ -19,7 +19,6 @@ from hermitex.errors import BadInput
 from hermitex.hints import Axes
 from hermitex.kernels.compile import Kernel, compile
 from hermitex.show.plots import curves
-from hermitex.solvers.root import root
 from hermitex.solvers.solution import Solution
 from hermitex.symbols import lamda
 from hermitex.systems.system import System
@@ -132,6 +131,8 @@ class RidgeEquivalent(Theory):
 
     def _near(self, at: Mapping[str, np.ndarray]) -> np.ndarray:
         """The root by brackets, with the eigenvalues of a long spectrum in bins: where Newton's method begins."""
+        from scipy.optimize.elementwise import bracket_root, find_root  # which no other theory needs
+
         arrays = dict(zip(("eigenvalues", "multiplicity"), (at["eigenvalues"], at["multiplicity"]), strict=True))
         long = 4096  # eigenvalues of a spectrum whose first root is taken as it is
         if np.count_nonzero(at["eigenvalues"]) > long:
@@ -140,9 +141,15 @@ class RidgeEquivalent(Theory):
         shape = np.broadcast_shapes(*(v.shape for v in own.values()))
         points = {name: np.broadcast_to(v, shape).ravel() for name, v in own.items()}
         trace = (arrays["multiplicity"]*arrays["eigenvalues"]).sum() + points["tail"] + points["lamda"]
-        found = root(lambda x, q: np.atleast_2d(self._excess(nu_2=x[0], **q, **arrays)), trace[None]/points["n"], points,
-                     names=["nu_2"], positive=[True], rtol=1e-9, raise_on_failure=False)
-        near = np.asarray(found["nu_2"]).reshape(shape)
+
+        def excess(log: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
+            return self._excess(nu_2=np.exp(log), **dict(zip(own, numbers, strict=True)), **arrays)
+
+        with np.errstate(all="ignore"):
+            at_trace, args = np.log(trace/points["n"]), tuple(points.values())
+            bracket = bracket_root(excess, at_trace - 0.5, at_trace + 0.5, args=args, maxiter=60).bracket
+            found = find_root(excess, bracket, args=args, tolerances={"xatol": 1e-9})
+            near = np.where(found.success, np.exp(found.x), np.nan).reshape(shape)
         return np.where(np.isfinite(near) & (near > 0), near, 1.0)
 
     def titled(self, numbers: Mapping[str, Any]) -> str:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from hermitex.errors import BadInput, NotConverged, UnknownName
 from hermitex.solvers.newton import newton
-from hermitex.solvers.root import root
 
 ridge = partial(newton, saddles.ridge, saddles.ridge_jacobian, names=["V"], positive=True)
 one_step = partial(newton, saddles.one_step, saddles.one_step_jacobian, names=saddles.FOUR, positive=True)
@@ -89,14 +88,12 @@ def test_a_row_that_is_no_difference_of_the_unknown_and_a_map_is_ordinary(start)
 
 
 def test_a_minimum_of_the_residual_is_not_a_root():
-    """x**3 - 2 x + 2 from 0: downhill ends at sqrt(2/3), where F is 0.91; a bracket finds the root."""
+    """x**3 - 2 x + 2 from 0: downhill ends at sqrt(2/3), where F is 0.91."""
     def F(x, p):
         return x**3 - 2 * x + 2
 
     s = newton(F, lambda x, p: (3 * x * x - 2)[None], [0.0], names=["q"], raise_on_failure=False)
     assert not s.converged and s.reason
-    with mpmath.workdps(30):
-        assert root(F, names=["q"])["q"] == pytest.approx(float(mpmath.findroot(lambda x: F(x, None), -2)), rel=1e-11)
 
 
 def test_third_route_scipy():
