@@ -95,20 +95,6 @@ class _LeastSearch:
         solved = np.all(found.converged) and np.isfinite(found[self.objective])
         return float(found[self.objective]) if solved else np.inf, found
 
-    def near_slope(self, v: float) -> float:
-        """The slope of one parameter from seven solves, an error of sixth order; NaN where it is not that of the fourth, too."""
-        (lo, hi), step = self.ends[0], 1e-2 if self.logs[0] else 2e-3*(self.ends[0][1] - self.ends[0][0])
-        if hi - lo < 7*step:
-            return np.nan
-        offsets = np.arange(-3, 4) + max(0, int(np.ceil((lo - v)/step + 3))) - max(0, int(np.ceil((v - hi)/step + 3)))
-        found = self.solve(**self.numbers([v + step*offsets]))
-        if not np.all(found.converged):
-            return np.nan
-        y = np.asarray(found[self.objective], dtype=float)
-        fine, coarse = (float(np.linalg.solve(np.vander(o, increasing=True).T.astype(float), np.eye(o.size)[1]) @ f)/step
-                        for o, f in ((offsets, y), (offsets[1:-1], y[1:-1])))
-        return fine if abs(fine - coarse) <= _FLAT*np.abs(y).max() else np.nan
-
     def at(self, u: Any) -> tuple[float, np.ndarray, Solution]:
         """Objective, its exact slope along the coordinates, and the solution; infinite, and no slope, where it is not solved."""
         numbers = {n: float(v) for n, v in self.numbers(u).items()}
@@ -139,26 +125,18 @@ class _LeastSearch:
         a, b = float(line[max(k - 1, 0)]), float(line[min(k + 1, line.size - 1)])
 
         def slope(v: float) -> float:
-            near = self.near_slope(v)
-            return near if np.isfinite(near) else float(self.at([v])[1][0])
+            return float(self.at([v])[1][0])
 
         slopes = [slope(v) for v in (a, b)]
         if slopes[0] < 0 < slopes[1]:
             try:
-                return self.polished(float(toms748(slope, a, b, xtol=1e-13, rtol=1e-13)))
+                return float(toms748(slope, a, b, xtol=1e-13, rtol=1e-13))
             except ValueError:  # between them it is not solved everywhere
                 pass
         if (k == 0 and slopes[0] >= 0) or (k == line.size - 1 and slopes[1] <= 0):
             return float(line[k])
         # no zero of the slope between lower ends: an edge of the objective
         return float(minimize_scalar(lambda v: self.value([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
-
-    def polished(self, v: float) -> float:
-        """One step of Newton's method on the exact slope, where there is one and the step is short."""
-        step = 1e-3 if self.logs[0] else 1e-3*(self.ends[0][1] - self.ends[0][0])
-        exact, sides = self.at([v])[1][0], [self.near_slope(v + k*step) for k in (-1, 1)]
-        move = -exact*2*step/(sides[1] - sides[0]) if sides[0] < sides[1] else np.nan
-        return v + move if abs(move) < step**2 else v
 
     def several(self) -> Solution:
         """Several: down the slope from the lowest points of the scan, then the zero of the slope inside; without it at an edge."""
@@ -199,8 +177,6 @@ class _LeastSearch:
     def answer(self, u: Sequence[float]) -> Solution:
         """The solution with the best parameters in it, and the check of its slope in the notes."""
         value, slope, found = self.at(u)
-        if len(u) == 1 and not np.isfinite(slope[0]):
-            slope = np.array([self.near_slope(float(u[0]))])
         numbers, notes, ends = self.numbers(u), [], []
         low, high = self.span
         if not np.isfinite(value):
