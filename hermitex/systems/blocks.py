@@ -56,22 +56,18 @@ class Block:
         return f"({names}): {self.kind}{torn}"
 
 
-def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, names: KeptNames | None = None) -> tuple[Block, ...]:
-    """The blocks in the order in which they are solved; `split=False` keeps all equations in one; `names` stay names in them."""
+def find_blocks(equations: Mapping[Symbol, Equation], names: KeptNames | None = None) -> tuple[Block, ...]:
+    """The blocks in the order in which they are solved; `names` stay names in them."""
     unknowns, names = list(equations), names or KeptNames()
     reach = {u: names.reach(e.rhs) for u, e in equations.items()}
     place = {u: k for k, u in enumerate(unknowns)}
     depends = {u: sorted(reach[u] & place.keys(), key=place.__getitem__) for u in equations}
-    if split:
-        edges = [(u, v) for u in unknowns for v in depends[u]]
-        components = strongly_connected_components((unknowns, edges))
-    else:
-        components = [unknowns]
+    components = strongly_connected_components((unknowns, [(u, v) for u in unknowns for v in depends[u]]))
     blocks = []
     for component in components:
         ordered = sorted(component, key=place.__getitem__)
         through = bool(names.definitions) and any(names.within(equations[u].rhs, v) for u in ordered for v in ordered)
-        blocks.append(_classify(ordered, equations, depends, linear=split and not through, names=names))
+        blocks.append(_classify(ordered, equations, depends, linear=not through, names=names))
     return tuple(blocks)
 
 

@@ -103,7 +103,7 @@ class Flow(System):
         return {**self.written, self._time: Equation(self._time, S.One)}
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> CompiledSystem:
+    def compile(self, events: Mapping[str, Any] | None = None) -> CompiledSystem:
         """The compiled `CompiledSystem` of the rates and observables; `events` become further observables."""
         more = {Symbol(n, real=True): self._read(e) for n, e in (events or {}).items()}
         cache = self.__dict__.setdefault("_programs", {})
