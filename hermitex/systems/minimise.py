@@ -19,7 +19,7 @@ from hermitex.systems.names import by_name
 _SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
 _FLAT = 1e-6  # a slope, per unit of log p or of the interval, of the objective's own size: less is 0
 _ROUGH = 1e-5  # the tolerance of a scan, which only finds valleys
-_VALLEYS = 3  # from which several parameters are refined: the lowest of the scan
+_VALLEYS = 3  # of a scan that are refined: the lowest ones
 
 
 def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: Any) -> Solution:
@@ -89,6 +89,17 @@ class _LeastSearch:
             raise NotConverged(found, f"minimise: no point between the bounds could be solved; the first: {why}")
         return u, values
 
+    def valleys(self, values: np.ndarray) -> list[int]:
+        """The points of the scan that are no higher than their neighbours along each parameter, the lowest first."""
+        grid = values.reshape((_SCAN[len(self.names)],)*len(self.names))
+        low = np.isfinite(grid)
+        for axis in range(grid.ndim):
+            beside = np.pad(grid, [(1, 1) if k == axis else (0, 0) for k in range(grid.ndim)], constant_values=np.inf)
+            below, above = (np.take(beside, range(k, k + grid.shape[axis]), axis) for k in (0, 2))
+            low &= (grid <= below) & (grid <= above)
+        found = np.flatnonzero(low)
+        return found[np.argsort(values[found], kind="stable")][:_VALLEYS].tolist()
+
     def value(self, u: Any) -> tuple[float, Solution]:
         """Objective and solution; infinite where it is not solved."""
         found = self.solve(**{n: float(v) for n, v in self.numbers(u).items()})
@@ -112,10 +123,7 @@ class _LeastSearch:
         """
         u, values = self.scan()
         self.span = _span(values)
-        padded = np.concatenate([[np.inf], values, [np.inf]])
-        lows = np.flatnonzero(np.isfinite(values) & (values <= padded[:-2]) & (values <= padded[2:]))
-        lows = lows[np.argsort(values[lows], kind="stable")][:_VALLEYS]
-        floors = [self.floor(u[0], int(k)) for k in lows]
+        floors = [self.floor(u[0], k) for k in self.valleys(values)]
         return self.answer([min(floors, key=lambda v: self.value([v])[0]) if len(floors) > 1 else floors[0]])
 
     def floor(self, line: np.ndarray, k: int) -> float:
@@ -139,7 +147,7 @@ class _LeastSearch:
         return float(minimize_scalar(lambda v: self.value([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
 
     def several(self) -> Solution:
-        """Several: down the slope from the lowest points of the scan, then the zero of the slope inside; without it at an edge."""
+        """Several: down the slope from the valleys of the scan, then the zero of the slope inside; without it at an edge."""
         from scipy.optimize import minimize, root
 
         u, values = self.scan()
@@ -157,7 +165,7 @@ class _LeastSearch:
             value, slope = seen(v)
             return (value, slope) if np.all(np.isfinite([value, *slope])) else (self.span[1], np.zeros(len(v)))
 
-        for k in np.argsort(values, kind="stable")[:_VALLEYS]:
+        for k in self.valleys(values):
             minimize(walled, u[:, k], jac=True, method="L-BFGS-B", bounds=self.ends, options={"ftol": 1e-15, "gtol": 1e-12})
         inside = [i for i, (lo, hi) in enumerate(self.ends) if lo < x[i] < hi]
 
