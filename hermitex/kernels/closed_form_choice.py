@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from sympy import Add, Dummy, Expr, Function, Pow, Symbol, Tuple, cos, cot, erf, erfc, exp, hyper, log, sin, tan, tanh
+from sympy import Add, Dummy, Expr, Pow, Symbol, Tuple, cos, cot, erf, erfc, exp, hyper, log, sin, tan, tanh
+from sympy.core.function import Application
 
 from hermitex.errors import Divergent, HermitexError
 from hermitex.kernels.printers import HYPERGEOMETRIC
@@ -43,16 +44,19 @@ def exact_or_none(node: Expr) -> Expr | None:
 
 
 def may_have_closed_form(body: Expr, variables: set[Symbol]) -> bool:
-    """False where no rule will do: a quotient by a sum, tanh, exp(-Phi(z)^2), an implicit minimiser, a long formula."""
+    """False where no rule will do: a quotient by a sum, tanh, exp(-Phi(z)^2), an implicit minimiser, a long formula, a quantile
+    log(erfc(z)) in a function of another variable."""
     longest = 150  # operations of an integrand whose closed form is sought; chosen by trial
     if operations(body) > longest:
         return False
 
     def hopeless(e: Expr) -> bool:
         waves = isinstance(e, exp | sin | cos) and e.has(erf, erfc) and not e.has(log)
-        return waves or isinstance(e, _HOPELESS) or (isinstance(e, Pow) and isinstance(e.base, Add) and bool(e.exp.is_negative))
+        quantile = len(e.free_symbols & variables) > 1 and any(g.has(erfc) for g in e.atoms(log))
+        return waves or quantile or isinstance(e, _HOPELESS) or (
+            isinstance(e, Pow) and isinstance(e.base, Add) and bool(e.exp.is_negative))
 
-    return not any(hopeless(e) for e in body.atoms(Pow, Function) if e.free_symbols & variables)
+    return not any(hopeless(e) for e in body.atoms(Pow, Application) if e.free_symbols & variables)
 
 
 def over_independent_normals(node: Expectation) -> Expectation:

@@ -118,7 +118,7 @@ def _may_be_far(mode: Expr) -> bool:
     letters = sorted(mode.free_symbols, key=str)
     place = lambdify(letters, mode, ["numpy"])
     with np.errstate(all="ignore"):
-        return any(np.abs(place(*at)) > window for at in _tried(len(letters)))
+        return any(np.abs(place(*np.array(at))) > window for at in _tried(len(letters)))  # of a float 1/0 is an error
 
 
 def _tried(count: int) -> Iterator[list[float]]:

@@ -172,8 +172,6 @@ def _rewritten(e: Expr) -> Expr:
         return _logarithm(e)
     if isinstance(e, Add):
         return _sum(e)
-    if (fallen := beside_growth(e)) != e:
-        return recognise(fallen)
     return _power(e) if isinstance(e, Pow) else _product(e)
 
 
@@ -270,7 +268,8 @@ def _log_of_term(t: Expr) -> Expr | None:
 
 def _sum(e: Expr) -> Expr:
     """c + c erf(a) and 2c - c erfc(a) are c erfc(-a); c f - c is written without the difference, near f = 1 (`_beyond_one`);
-    a^2 - b^2 is (a - b)(a + b), in which a difference of two given numbers is exact."""
+    c + c tanh(u) is 2c expit(2u), c - c tanh(u)^2 is c/cosh(u)^2; a^2 - b^2 is (a - b)(a + b), in which a difference of two given
+    numbers is exact."""
     if (fallen := _below_largest(e)) is not None:
         return fallen
     if len(e.args) != 2:
@@ -290,6 +289,10 @@ def _sum(e: Expr) -> Expr:
         return ndtr(sqrt(2)*a) if number is S.Half else number*tail(-a)
     if isinstance(rest, erfc) and number == -2*coefficient:
         return -coefficient*tail(-rest.args[0])
+    if isinstance(rest, tanh) and rest.free_symbols and coefficient in (number, -number):
+        return 2*number*expit(2*coefficient/number*rest.args[0])
+    if rest.is_Pow and rest.exp == 2 and isinstance(rest.base, tanh) and rest.free_symbols and number == -coefficient:
+        return number/cosh(rest.base.args[0])**2
     return _pair_with_erfc(e)
 
 
@@ -387,37 +390,6 @@ def _complement(e: Expr) -> Expr:
             sign = whole/number
             return Add(*(v for v in rest.args if v != t), left/q*f, number*tail(-sign*f.args[0]))
     return e
-
-
-def beside_growth(e: Expr) -> Expr:
-    """c - c tanh(u) = 2c/(1 + exp(2u)), c - c tanh(u)^2 = c/cosh(u)^2 and log(2 cosh(u)) - u = log(1 + exp(-2u)) where they fall
-    beside what grows, or divide.
-
-    >>> from sympy import tanh
-    >>> from sympy.abc import x
-    >>> beside_growth(exp(x)*(1 - tanh(x)**2)), beside_growth(3 - 3*tanh(x))
-    (exp(x)/cosh(x)**2, 3 - 3*tanh(x))
-    """
-    factors = [(f, S.One) if isinstance(f, exp) else f.as_base_exp() for f in Mul.make_args(e)]
-    fallen = [_rewrite_vanishing_sum(f) for f, _ in factors]
-    if not any((n.is_negative and own is not None) or (isinstance(f, exp) and f.free_symbols and not f.args[0].is_nonpositive)
-               for (f, n), own in zip(factors, fallen, strict=True)):
-        return e
-    return Mul(*(Pow(f if own is None else own, n) for (f, n), own in zip(factors, fallen, strict=True)))
-
-
-def _rewrite_vanishing_sum(e: Expr) -> Expr | None:
-    """A sum that is 0 to a float where tanh is 1, or a logarithm its argument, as a quotient or a logarithm that is not."""
-    if e.is_Add and e.has(log) and isinstance((own := recognise(e)).as_coeff_Mul()[1], logaddexp):
-        return plain(own)
-    number, other = e.as_coeff_Add()
-    c, t = other.as_coeff_Mul()
-    base, n = t.as_base_exp()
-    if not isinstance(base, tanh) or c not in (number, -number) or not base.free_symbols:
-        return None
-    if n == 2 and c == -number:
-        return number/cosh(base.args[0])**2
-    return 2*number/(1 + exp(-2*c/number*base.args[0])) if n == 1 else None
 
 
 def _product(e: Expr) -> Expr:

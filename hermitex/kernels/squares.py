@@ -14,7 +14,7 @@ from itertools import pairwise
 from sympy import Add, Expr, Max, Min, Mul, Poly, PolynomialError, Pow, S, Symbol, cancel, cosh, erf, erfc, exp, expand, sinh, sqrt
 
 from hermitex.errors import HermitexError
-from hermitex.kernels.recognition import beside_growth, gated
+from hermitex.kernels.recognition import gated
 from hermitex.symbolic.breaks.switches import SWITCHES
 from hermitex.symbolic.pieces import pieces
 
@@ -36,7 +36,6 @@ def drawn_wider(body: Expr, variables: Collection[Symbol], around: Collection[Sy
     >>> drawn_wider(tanh(z)*exp(-4*(z - 30)**2), [z])
     exp(-400)*tanh(z/3 + 80/3)/3
     """
-    body = beside_growth(body)
     for v in variables:
         moving = {*variables, *around}
         factors = Mul.make_args(body)

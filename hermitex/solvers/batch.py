@@ -95,15 +95,6 @@ def finite_params(p: Params) -> None:
             raise BadInput(f"parameter {name} is NaN")
 
 
-def to_logs(x: Array, positive: Array) -> Array:
-    """Coordinates in which positive unknowns are replaced by logarithms (NaN where they are not positive)."""
-    if not positive.any():
-        return np.array(x)
-    y = np.array(x)
-    y[positive] = np.log(np.where(x[positive] > 0, x[positive], np.nan))
-    return y
-
-
 def worst_names(size_of: Array, names: Sequence[str], most: int = 3) -> str:
     """The names whose entries are within a factor ten of the largest, largest first."""
     size_of = np.where(np.isfinite(size_of), size_of, np.inf)

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput
 from . import linear
 from .batch import Array, Field, Params, merge_solutions, positive_mask, select_points, start, take_points
 from .newton import Both, newton
@@ -34,8 +33,7 @@ class Problem(NamedTuple):
     """n equations at all points at once; `positive`, `explicit` (rows that read x - rhs) and `bent` are masks over them."""
 
     residual: Field
-    jacobian: Field | None
-    both: Both | None
+    both: Both
     step: Field | None
     names: tuple[str, ...]
     positive: Array
@@ -48,10 +46,10 @@ class Problem(NamedTuple):
 
         Next to a pole a Newton step is short, too: there an implicit equation is larger than at either side of it.
         """
-        found = newton(self.residual, self.jacobian, start, p, names=self.names, positive=self.positive, bent=self.bent,
+        found = newton(self.residual, None, start, p, names=self.names, positive=self.positive, bent=self.bent,
                        both=self.both, max_steps=max_steps, raise_on_failure=False, **self.options)
         k = np.flatnonzero(found.converged)
-        if not k.size or self.both is None:
+        if not k.size:
             return found
         x, some = found.state[:, k], take_points(p, k)
         F, J = self.both(x, some)
@@ -73,8 +71,7 @@ def solve_robustly(
     *,
     names: Sequence[str],
     residual: Field,
-    jacobian: Field | None = None,
-    both: Both | None = None,
+    both: Both,
     step: Field | None = None,
     positive: Any = None,
     explicit: Any = None,
@@ -91,7 +88,7 @@ def solve_robustly(
 
     Parameters
     ----------
-    residual, jacobian, both, p, bent, contraction : as in `newton.newton`
+    residual, both, p, bent, contraction : as in `newton.newton`
     step : the right-hand sides G(x, p), for the start where iteration leads
     explicit : the mask of the rows that read x - rhs; given it, a positive unknown may be 0
     zero : the mask (n, B) of the positive unknowns that are asked at 0 first, in place of their start
@@ -100,16 +97,14 @@ def solve_robustly(
     Examples
     --------
     >>> F = lambda x, p: x - 1/(p["lam"] + 2/(1 + x))
-    >>> J = lambda x, p: (1 - 2/(p["lam"]*(1 + x) + 2)**2)[None]
-    >>> round(solve_robustly([1.0], {"lam": 0.1}, names=["V"], residual=F, jacobian=J, positive=True)["V"], 6)
+    >>> both = lambda x, p: (F(x, p), (1 - 2/(p["lam"]*(1 + x) + 2)**2)[None])
+    >>> round(solve_robustly([1.0], {"lam": 0.1}, names=["V"], residual=F, both=both, positive=True)["V"], 6)
     0.844289
     """
     p, names = dict(p or {}), tuple(names)
-    if jacobian is None and both is None:
-        raise BadInput("solve_robustly needs jacobian= or both=")
     x, single = start(x0, p, names)
     mask, rows = positive_mask(positive, names), np.zeros(len(names), dtype=bool) if explicit is None else np.array(explicit)
-    q = Problem(residual, jacobian, both, step, names, mask, rows, bent, {"rtol": rtol, "atol": atol, "contraction": contraction})
+    q = Problem(residual, both, step, names, mask, rows, bent, {"rtol": rtol, "atol": atol, "contraction": contraction})
     every = np.arange(x.shape[1])
     with np.errstate(all="ignore"):
         found = _with_zeros(q, x, q.newton(x, p, max_steps), p)
@@ -172,13 +167,14 @@ def _resized(q: Problem, size: float, sign: float, x0: Array, p: Params) -> Arra
 
 
 def _iterated(q: Problem, x0: Array, p: Params) -> Array:
-    """Where x <- x + (G(x) - x)/2 leads in some hundred steps; the point before it where it leaves the numbers."""
+    """Where x <- x + (G(x) - x)/2 leads in some hundred steps, or beyond all bounds; the point before it where it leaves the
+    numbers."""
     assert q.step is not None
-    x = x0
+    x, beyond = x0, 1e8*np.maximum(np.abs(x0), 1.0)  # Newton's method goes on from there, in logarithms
     for _ in range(300):
         new = (x + q.step(x, p))/2
         new = np.where((np.isfinite(new) & ~(q.positive[:, None] & (new <= 0))).all(axis=0), new, x)
-        settled = np.abs(new - x) <= 1e-15*np.abs(new)
+        settled = (np.abs(new - x) <= 1e-15*np.abs(new)).all(axis=0) | (np.abs(new) > beyond).any(axis=0)
         x = new
         if settled.all() or is_time_up():
             break
@@ -296,7 +292,7 @@ def _rest(q: Problem, rest: Array, y: Array) -> Problem:
         whole = y[:, np.asarray(r[_INDEX], dtype=int)].copy()
         whole[rest] = v
         own = {n: a for n, a in r.items() if n != _INDEX}
-        F, J = q.both(whole, own) if q.both is not None else (q.residual(whole, own), q.jacobian(whole, own))  # type: ignore[misc]
+        F, J = q.both(whole, own)
         return F[rest], J[np.ix_(rest, rest)]
 
     return q._replace(residual=lambda v, r: both(v, r)[0], both=both, names=tuple(q.names[i] for i in rest),
@@ -315,7 +311,7 @@ def _slope_at_zero(q: Problem, zero: Array, y: Array, p: Params) -> Array:
 
     def radius(size: float) -> Array:
         x = np.where(zero[:, None], size, y)
-        J = (q.both(x, p)[1] if q.both is not None else q.jacobian(x, p))[np.ix_(inside, inside)]  # type: ignore[misc]
+        J = q.both(x, p)[1][np.ix_(inside, inside)]
         return linear.spectral_radius(np.eye(inside.size)[:, :, None] - J)
 
     for size in (10.0**-k for k in (24, 20, 16, 12, 10, 8)):

@@ -130,11 +130,6 @@ class Solution(Columned):
         return bool(np.all(self.converged))
 
     @property
-    def contraction(self) -> float | np.ndarray:
-        """The same number as `stability`."""
-        return self.stability
-
-    @property
     def unstable(self) -> bool | np.ndarray:
         """True if iteration leaves the solution: stability above 1 by more than rounding; False if it is unknown."""
         return _scalar(np.asarray(np.asarray(self.stability, dtype=float) > 1 + MARGINAL))

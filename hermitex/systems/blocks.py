@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
-from math import comb
 
 from sympy import Expr, Float, S, Symbol
 from sympy.utilities.iterables import strongly_connected_components
@@ -56,22 +54,18 @@ class Block:
         return f"({names}): {self.kind}{torn}"
 
 
-def find_blocks(equations: Mapping[Symbol, Equation], *, split: bool = True, names: KeptNames | None = None) -> tuple[Block, ...]:
-    """The blocks in the order in which they are solved; `split=False` keeps all equations in one; `names` stay names in them."""
+def find_blocks(equations: Mapping[Symbol, Equation], names: KeptNames | None = None) -> tuple[Block, ...]:
+    """The blocks in the order in which they are solved; `names` stay names in them."""
     unknowns, names = list(equations), names or KeptNames()
     reach = {u: names.reach(e.rhs) for u, e in equations.items()}
     place = {u: k for k, u in enumerate(unknowns)}
     depends = {u: sorted(reach[u] & place.keys(), key=place.__getitem__) for u in equations}
-    if split:
-        edges = [(u, v) for u in unknowns for v in depends[u]]
-        components = strongly_connected_components((unknowns, edges))
-    else:
-        components = [unknowns]
+    components = strongly_connected_components((unknowns, [(u, v) for u in unknowns for v in depends[u]]))
     blocks = []
     for component in components:
         ordered = sorted(component, key=place.__getitem__)
         through = bool(names.definitions) and any(names.within(equations[u].rhs, v) for u in ordered for v in ordered)
-        blocks.append(_classify(ordered, equations, depends, linear=split and not through, names=names))
+        blocks.append(_classify(ordered, equations, depends, linear=not through, names=names))
     return tuple(blocks)
 
 
@@ -129,22 +123,8 @@ def _moves(entry: Expr, unknowns: set[Symbol]) -> bool:
 
 def _tearing_unknowns(component: list[Symbol], equations: Mapping[Symbol, Equation],
           depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:
-    """Unknowns without which the rest is computed in order (implicit and self-dependent ones are among them).
-
-    A smallest such set where all that are smaller can be tried, otherwise one found greedily.
-    """
-    forced = [u for u in component if equations[u].implicit or u in depends[u]]
-    free = [u for u in component if u not in forced]
-    tried = 0
-    most_subsets = 5_000  # of a block, tried for being left out: each costs a pass over its graph; chosen by trial
-    for size in range(len(free) + 1):
-        tried += comb(len(free), size)
-        if tried > most_subsets:
-            break
-        for extra in combinations(free, size):
-            if _acyclic([u for u in free if u not in extra], depends):
-                chosen = set(forced) | set(extra)
-                return tuple(u for u in component if u in chosen)
+    """Unknowns without which the rest is computed in order (implicit and self-dependent ones are among them)."""
+    free = [u for u in component if not equations[u].implicit and u not in depends[u]]
     left = _acyclic_rest(free, depends)
     return tuple(u for u in component if u not in left)
 
@@ -177,10 +157,6 @@ def _acyclic_rest(free: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) ->
         if left and not loose:
             leave(max((u for u in free if u in left), key=lambda u: reads[u]*read_by[u]))
     return [u for u in free if u in kept]
-
-
-def _acyclic(members: list[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> bool:
-    return len(_evaluation_order(members, depends)) == len(members)
 
 
 def _evaluation_order(members: Iterable[Symbol], depends: Mapping[Symbol, list[Symbol]]) -> tuple[Symbol, ...]:

@@ -15,7 +15,7 @@ from hermitex.solvers.solution import Solution
 from hermitex.solvers.solve_limits import require_tolerance
 from hermitex.systems.compiled_system import CompiledSystem
 from hermitex.systems.run import Run
-from hermitex.systems.solve import checked_start, points_of, shape_solution, solve
+from hermitex.systems.solve import checked_start, points_of, shape_solution, solve_starts
 
 
 def branches(program: CompiledSystem, starts: Mapping[str, Mapping[str, Any]], numbers: Mapping[str, Any], *,
@@ -46,14 +46,10 @@ def _at_point(program: CompiledSystem, starts: Mapping[str, Mapping[str, float]]
     mask = np.array([u in positive for u in program.unknowns])
 
     def from_states(x: Array) -> Solution:
-        many = {n: np.full(x.shape[1], v) for n, v in numbers.items()} or {}
         start = {u: np.where(mask[i] & ~(x[i] > 0), 1e-9 if u in program.domain else 0.0, x[i])
                  for i, u in enumerate(program.unknowns) if u in free}
         start |= {u: _starts_within(x, program.domain[u]) for u, x in start.items() if u in program.domain}
-        if not many:  # without a parameter there is one point: one start after another
-            return _stacked([solve(program, {}, start={u: v[k] for u, v in start.items()}, tolerance=tolerance,
-                                   raise_on_failure=False) for k in range(x.shape[1])], program)
-        return solve(program, many, start=start, tolerance=tolerance, raise_on_failure=False)
+        return solve_starts(program, numbers, start, x.shape[1], tolerance)
 
     step = None if program.implicit else the_map(program, numbers, list(starts.values()), tolerance)
     states = {}
@@ -97,11 +93,6 @@ def the_map(program: CompiledSystem, numbers: Mapping[str, float], starts: Seque
         return np.array(rows)
 
     return step
-
-
-def _stacked(found: Sequence[Solution], program: CompiledSystem) -> Solution:
-    parts = [(np.array([k]), _batch_of_one(s)) for k, s in enumerate(found)]
-    return merge_solutions(parts, len(found), program.unknowns)
 
 
 def _batch_of_one(s: Solution) -> Solution:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sympy import Basic, Dummy, Eq, Expr, I, S, Symbol, arg, conjugate, im, re
+from sympy import Basic, Dummy, Eq, Expr, I, S, Symbol, arg, conjugate, erfc, im, re
 
 from hermitex.errors import BadInput
 from hermitex.symbolic.gaussian import Expectation
@@ -96,7 +96,10 @@ def _parts(formula: Expr, split: Mapping[Symbol, Expr], name: Symbol) -> Parts:
     nodes: dict[Basic, Basic] = {}
 
     def split_inside(node: Expr) -> Expr:
-        both = [node.func(part.xreplace(nodes), *node.args[1:]) for part in node.args[0].as_real_imag()]
+        # of a law's quantile -log(erfc(u)/2) SymPy does not know that it is real
+        tails = {f: Dummy(positive=True) for f in node.args[0].atoms(erfc) if f.args[0].is_extended_real}
+        inside = {**nodes, **{d: f for f, d in tails.items()}}
+        both = [node.func(part.xreplace(inside), *node.args[1:]) for part in node.args[0].xreplace(tails).as_real_imag()]
         names = [Dummy("E", real=True) for _ in both]
         nodes.update(zip(names, both, strict=True))
         return names[0] + I*names[1]

@@ -103,7 +103,7 @@ class Flow(System):
         return {**self.written, self._time: Equation(self._time, S.One)}
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> CompiledSystem:
+    def compile(self, events: Mapping[str, Any] | None = None) -> CompiledSystem:
         """The compiled `CompiledSystem` of the rates and observables; `events` become further observables."""
         more = {Symbol(n, real=True): self._read(e) for n, e in (events or {}).items()}
         cache = self.__dict__.setdefault("_programs", {})
@@ -137,7 +137,7 @@ class Flow(System):
     def solve(self, numbers: Mapping[str, Any] | None = None, *, t: Numbers | None = None,  # type: ignore[override]
               start: Mapping[str, Any] | None = None, tolerance: float = OF_A_FLOW, method: str = "auto",
               events: Mapping[str, Any] | None = None, terminal: str | Sequence[str] = (), budget: float | None = None,
-              raise_on_failure: bool = True, **keywords: Any) -> Trajectory:
+              progress: bool = False, raise_on_failure: bool = True, **keywords: Any) -> Trajectory:
         """Integrate from the start over time -> Trajectory.
 
         Parameters
@@ -151,6 +151,7 @@ class Flow(System):
         events : {name: expression in variables, observables, parameters and t}: `.events[name]` is where it passes through 0
             (a touch is not seen); those named in `terminal` end the integration, and are its last row
         budget : CPU seconds; a flow that is not done by then has not converged, and says so
+        progress : write on stderr how much of the time is integrated; the averages are checked by a second integration, or more
         numbers, keywords : parameters; arrays broadcast, and the times are then the last axis of every value
 
         Raises
@@ -175,7 +176,7 @@ class Flow(System):
         program = self.compile(events=own)
         with limit_time(budget):
             found = many(program, given, {**self.start, **self._begin(start, given)}, t, domain=self.domain, tolerance=tolerance,
-                         method=method, events=tuple(own), terminal=tuple(map(str, names_list(terminal))))
+                         method=method, events=tuple(own), terminal=tuple(map(str, names_list(terminal))), progress=progress)
         found = found.at_numbers(given, (k.name for k in self.where))
         advice = "a looser tolerance= or a shorter time" if "Radau" in np.ravel(found.method) else _ADVICE
         return found.require(advice) if raise_on_failure else found  # type: ignore[return-value]

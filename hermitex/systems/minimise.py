@@ -19,7 +19,7 @@ from hermitex.systems.names import by_name
 _SCAN = {1: 49, 2: 13, 3: 7}  # values of each parameter
 _FLAT = 1e-6  # a slope, per unit of log p or of the interval, of the objective's own size: less is 0
 _ROUGH = 1e-5  # the tolerance of a scan, which only finds valleys
-_VALLEYS = 3  # from which several parameters are refined: the lowest of the scan
+_VALLEYS = 3  # of a scan that are refined: the lowest ones
 
 
 def minimise(solve: Callable[..., Solution], objective: str, over: Any, bounds: Any) -> Solution:
@@ -89,25 +89,22 @@ class _LeastSearch:
             raise NotConverged(found, f"minimise: no point between the bounds could be solved; the first: {why}")
         return u, values
 
+    def valleys(self, values: np.ndarray) -> list[int]:
+        """The points of the scan that are no higher than their neighbours along each parameter, the lowest first."""
+        grid = values.reshape((_SCAN[len(self.names)],)*len(self.names))
+        low = np.isfinite(grid)
+        for axis in range(grid.ndim):
+            beside = np.pad(grid, [(1, 1) if k == axis else (0, 0) for k in range(grid.ndim)], constant_values=np.inf)
+            below, above = (np.take(beside, range(k, k + grid.shape[axis]), axis) for k in (0, 2))
+            low &= (grid <= below) & (grid <= above)
+        found = np.flatnonzero(low)
+        return found[np.argsort(values[found], kind="stable")][:_VALLEYS].tolist()
+
     def value(self, u: Any) -> tuple[float, Solution]:
         """Objective and solution; infinite where it is not solved."""
         found = self.solve(**{n: float(v) for n, v in self.numbers(u).items()})
         solved = np.all(found.converged) and np.isfinite(found[self.objective])
         return float(found[self.objective]) if solved else np.inf, found
-
-    def near_slope(self, v: float) -> float:
-        """The slope of one parameter from seven solves, an error of sixth order; NaN where it is not that of the fourth, too."""
-        (lo, hi), step = self.ends[0], 1e-2 if self.logs[0] else 2e-3*(self.ends[0][1] - self.ends[0][0])
-        if hi - lo < 7*step:
-            return np.nan
-        offsets = np.arange(-3, 4) + max(0, int(np.ceil((lo - v)/step + 3))) - max(0, int(np.ceil((v - hi)/step + 3)))
-        found = self.solve(**self.numbers([v + step*offsets]))
-        if not np.all(found.converged):
-            return np.nan
-        y = np.asarray(found[self.objective], dtype=float)
-        fine, coarse = (float(np.linalg.solve(np.vander(o, increasing=True).T.astype(float), np.eye(o.size)[1]) @ f)/step
-                        for o, f in ((offsets, y), (offsets[1:-1], y[1:-1])))
-        return fine if abs(fine - coarse) <= _FLAT*np.abs(y).max() else np.nan
 
     def at(self, u: Any) -> tuple[float, np.ndarray, Solution]:
         """Objective, its exact slope along the coordinates, and the solution; infinite, and no slope, where it is not solved."""
@@ -126,10 +123,7 @@ class _LeastSearch:
         """
         u, values = self.scan()
         self.span = _span(values)
-        padded = np.concatenate([[np.inf], values, [np.inf]])
-        lows = np.flatnonzero(np.isfinite(values) & (values <= padded[:-2]) & (values <= padded[2:]))
-        lows = lows[np.argsort(values[lows], kind="stable")][:_VALLEYS]
-        floors = [self.floor(u[0], int(k)) for k in lows]
+        floors = [self.floor(u[0], k) for k in self.valleys(values)]
         return self.answer([min(floors, key=lambda v: self.value([v])[0]) if len(floors) > 1 else floors[0]])
 
     def floor(self, line: np.ndarray, k: int) -> float:
@@ -139,13 +133,12 @@ class _LeastSearch:
         a, b = float(line[max(k - 1, 0)]), float(line[min(k + 1, line.size - 1)])
 
         def slope(v: float) -> float:
-            near = self.near_slope(v)
-            return near if np.isfinite(near) else float(self.at([v])[1][0])
+            return float(self.at([v])[1][0])
 
         slopes = [slope(v) for v in (a, b)]
         if slopes[0] < 0 < slopes[1]:
             try:
-                return self.polished(float(toms748(slope, a, b, xtol=1e-13, rtol=1e-13)))
+                return float(toms748(slope, a, b, xtol=1e-13, rtol=1e-13))
             except ValueError:  # between them it is not solved everywhere
                 pass
         if (k == 0 and slopes[0] >= 0) or (k == line.size - 1 and slopes[1] <= 0):
@@ -153,15 +146,8 @@ class _LeastSearch:
         # no zero of the slope between lower ends: an edge of the objective
         return float(minimize_scalar(lambda v: self.value([v])[0], bounds=(a, b), method="bounded", options={"xatol": 1e-10}).x)
 
-    def polished(self, v: float) -> float:
-        """One step of Newton's method on the exact slope, where there is one and the step is short."""
-        step = 1e-3 if self.logs[0] else 1e-3*(self.ends[0][1] - self.ends[0][0])
-        exact, sides = self.at([v])[1][0], [self.near_slope(v + k*step) for k in (-1, 1)]
-        move = -exact*2*step/(sides[1] - sides[0]) if sides[0] < sides[1] else np.nan
-        return v + move if abs(move) < step**2 else v
-
     def several(self) -> Solution:
-        """Several: down the slope from the lowest points of the scan, then the zero of the slope inside; without it at an edge."""
+        """Several: down the slope from the valleys of the scan, then the zero of the slope inside; without it at an edge."""
         from scipy.optimize import minimize, root
 
         u, values = self.scan()
@@ -179,7 +165,7 @@ class _LeastSearch:
             value, slope = seen(v)
             return (value, slope) if np.all(np.isfinite([value, *slope])) else (self.span[1], np.zeros(len(v)))
 
-        for k in np.argsort(values, kind="stable")[:_VALLEYS]:
+        for k in self.valleys(values):
             minimize(walled, u[:, k], jac=True, method="L-BFGS-B", bounds=self.ends, options={"ftol": 1e-15, "gtol": 1e-12})
         inside = [i for i, (lo, hi) in enumerate(self.ends) if lo < x[i] < hi]
 
@@ -199,8 +185,6 @@ class _LeastSearch:
     def answer(self, u: Sequence[float]) -> Solution:
         """The solution with the best parameters in it, and the check of its slope in the notes."""
         value, slope, found = self.at(u)
-        if len(u) == 1 and not np.isfinite(slope[0]):
-            slope = np.array([self.near_slope(float(u[0]))])
         numbers, notes, ends = self.numbers(u), [], []
         low, high = self.span
         if not np.isfinite(value):

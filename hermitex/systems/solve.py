@@ -26,29 +26,16 @@ CHUNK = 512  # points that are solved together: NumPy's time for a call is sprea
 _DIGITS = 1e-4  # a quadrature no better than that leaves no digits worth having
 
 
-def solve(program: CompiledSystem, numbers: Mapping[str, Any], *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-          budget: float | None = None, raise_on_failure: bool = True) -> Solution:
-    """Solve at every point of the broadcast numbers; arrays come back in their common shape.
+def solve_points(program: CompiledSystem, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
+                 budget: float | None) -> Solution:
+    """The solution at every point of the broadcast numbers, converged or not; arrays come back in their common shape.
 
-    Parameters
-    ----------
-    numbers : value or array for each parameter, by name
     start : first guess by unknown (default 1 for a positive unknown, 0 for the rest)
     tolerance : relative, for the unknowns; the quadrature is held to a third of it
     budget : CPU seconds; what is not solved by then is not converged, and its reason says so
 
-    Raises
-    ------
-    BadInput : a parameter missing, unknown, of a shape that does not broadcast, NaN or infinite; a tolerance that is none.
-    NotConverged otherwise.
+    Raises BadInput for a parameter that is missing, unknown, of a shape that does not broadcast, NaN or infinite.
     """
-    found = solve_points(program, numbers, start=start or {}, tolerance=tolerance, budget=budget)
-    return found.require() if raise_on_failure else found
-
-
-def solve_points(program: CompiledSystem, numbers: Mapping[str, Any], *, start: Mapping[str, Any], tolerance: float,
-           budget: float | None) -> Solution:
-    """The solution at every point, converged or not."""
     require_tolerance(tolerance)
     program, numbers = program.bound(numbers)
     flat, shape = points_of(program, numbers)
@@ -63,6 +50,18 @@ def solve_points(program: CompiledSystem, numbers: Mapping[str, Any], *, start: 
             parts.append(_solve_lawful_points(program, chunk, why[first:first + CHUNK], near, tolerance))
     found = parts[0] if len(parts) == 1 else join_chunks(parts)
     return shape_solution(found.with_stability_said(), shape)
+
+
+def solve_starts(program: CompiledSystem, numbers: Mapping[str, Any], starts: Mapping[str, Any], count: int, tolerance: float
+                 ) -> Solution:
+    """The solution from each of `count` starts at one point of the parameters, converged or not."""
+    flat, _ = points_of(program, numbers)
+    guess, why = checked_start(program, {**program.start, **starts}, (count,)), refusal_reasons(program, flat, 1)
+    parts = []
+    for first in range(0, count, CHUNK):
+        near = {u: (v[first:first + CHUNK] if v.ndim else v) for u, v in guess.items()}
+        parts.append(_solve_lawful_points(program, flat, np.repeat(why, min(CHUNK, count - first)), near, tolerance))
+    return (parts[0] if len(parts) == 1 else join_chunks(parts)).with_stability_said()
 
 
 def refusal_reasons(program: CompiledSystem, flat: Mapping[str, np.ndarray], points: int) -> np.ndarray:
@@ -171,9 +170,9 @@ def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: in
              ) -> Solution:
     """By closed forms, and by quadrature at the points where these lose digits: near to kinks and in far tails if needed.
 
-    The quadrature begins where the closed forms have led, and where they began. It is taken where its error is smaller, and
-    where it leads no further from the closed forms than their rounding may, if that leaves them a digit: else it missed what is
-    narrow.
+    The quadrature begins where the closed forms have led, if that is a solution, and where they began. It is taken where its error
+    is smaller, and where it leads no further from the closed forms than their rounding may, if that leaves them a digit: else it
+    missed what is narrow.
     """
     run = Run(program, numbers, points, guess, tolerance)
     found = run.solution()
@@ -181,9 +180,10 @@ def _attempt(program: CompiledSystem, numbers: dict[str, np.ndarray], points: in
     alone = {u for block in program.blocks if block.kind == "explicit" for u in block.unknowns}
     for start, fine in ((found.value, False), (found.value, True), (guess, False), (guess, True)):
         k = np.array(sorted(run.cancelled), dtype=int)
+        k = k if start is guess else k[np.asarray(found.converged)[k]]
         other = program.integrated(fine=fine) if k.size and not is_time_up() else None
         if other is None:
-            break
+            continue
         at, begin = ({n: (np.asarray(v)[k] if np.ndim(v) else v) for n, v in part.items()} for part in (numbers, start))
         better = Run(other, at, k.size, {u: begin[u] for u in other.unknowns if u in begin}, tolerance).solution()
         lost = np.array([run.cancelled[int(i)] for i in k])

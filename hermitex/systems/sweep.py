@@ -257,9 +257,34 @@ class GridLine:
                 "iterations": row(found.iterations, int), "converged": good, "reason": row(found.reason, object)}
 
 
+class _AlongTime(GridLine):
+    """The same for what is followed in time: the points on one path are reached in one integration."""
+
+    def __call__(self, piece: GridPiece) -> dict[str, Any]:
+        """Columns for the points of a piece; the residual is the error of the path."""
+        given = {ridge(n, self.program.parameters) if self.program else n: np.asarray(v, dtype=float) for n, v in piece.items()}
+        points = len(next(iter(given.values())))
+        times = given.pop(TIME, np.full(points, self.fixed.get(TIME, 0.0)))
+        fixed = {n: v for n, v in self.fixed.items() if n != TIME}
+        parts: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []
+        with limit_time(None if self.until is None else max(self.until - time.time(), 0.0)):
+            for _, at in equal_row_groups(given, points):
+                line, where = np.unique(times[at], return_inverse=True)
+                rows = self._path(line, {**fixed, **{n: float(v[at[0]]) for n, v in given.items()}})
+                parts.append((at, {n: np.broadcast_to(v, line.shape)[where] for n, v in rows.items()}))
+            cut = is_time_up() and not all(p["converged"].all() for _, p in parts)
+        order = np.argsort(np.concatenate([at for at, _ in parts]))
+        table = {n: np.concatenate([p[n] for _, p in parts])[order] for n in parts[0][1]}
+        return {**table, PASSING: np.full(points, True)} if cut else table
+
+    def _path(self, times: np.ndarray, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """Columns at increasing times."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class FlowLine(GridLine):
-    """The same for a flow: its points on one trajectory are reached in one integration."""
+class FlowLine(_AlongTime):
+    """A flow."""
 
     start: Mapping[str, float] = field(default_factory=dict)
     domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -272,33 +297,18 @@ class FlowLine(GridLine):
     def unknowns(self) -> tuple[str, ...]:
         return tuple(u for u in self.program.unknowns if u != TIME)
 
-    def __call__(self, piece: GridPiece) -> dict[str, Any]:
-        """Columns for the points of a piece; the residual is what two integrations differ by."""
-        given = {ridge(n, self.program.parameters): np.asarray(v, dtype=float) for n, v in piece.items()}
-        points = len(next(iter(given.values())))
-        times = given.pop(TIME, np.full(points, self.fixed.get(TIME, 0.0)))
-        fixed = {n: v for n, v in self.fixed.items() if n != TIME}
-        names = (*self.unknowns, *self.program.observables)
-        table: dict[str, Any] = {n: np.full(points, np.nan) for n in (*names, "residual", "stability")}
-        table |= {"iterations": np.zeros(points, dtype=int), "converged": np.zeros(points, dtype=bool),
-                  "reason": np.full(points, "", dtype=object)}
-        cut = False
-        with limit_time(None if self.until is None else max(self.until - time.time(), 0.0)):
-            for _, at in equal_row_groups(given, points):
-                numbers = {**fixed, **{n: float(v[at[0]]) for n, v in given.items()}}
-                line = np.unique(np.append(times[at], 0.0))
-                t = line if len(line) > 2 else np.float64(line[-1])
-                found = many(self.program, numbers, self.start, t, domain=self.domain, tolerance=self.tolerance)
-                k = np.searchsorted(line, times[at]) if len(line) > 2 else np.zeros(len(at), dtype=int)
-                for n in names:
-                    reached = np.atleast_1d(np.asarray(found[n], dtype=float))
-                    table[n][at] = np.where(k < len(reached), reached[np.minimum(k, len(reached) - 1)], np.nan)
-                    table[n][at] = np.where(found.converged, table[n][at], np.nan)
-                for n, v in (("residual", found.error), ("iterations", found.iterations), ("converged", found.converged)):
-                    table[n][at] = v
-                table["reason"][at] = str(found.reason)
-                cut = cut or (is_time_up() and not found.converged)
-        return {**table, PASSING: np.full(points, True)} if cut else table
+    def _path(self, times: np.ndarray, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        whole = np.unique(np.append(times, 0.0))
+        found = many(self.program, numbers, self.start, whole if len(whole) > 2 else np.float64(whole[-1]), domain=self.domain,
+                     tolerance=self.tolerance)
+        k = np.searchsorted(whole, times) if len(whole) > 2 else np.zeros(len(times), dtype=int)
+        rows: dict[str, Any] = {}
+        for n in (*self.unknowns, *self.program.observables):
+            reached = np.atleast_1d(np.asarray(found[n], dtype=float))
+            there = found.converged & (k < len(reached))
+            rows[n] = np.where(there, reached[np.minimum(k, len(reached) - 1)], np.nan)
+        return {**rows, "residual": found.error, "stability": np.nan, "iterations": found.iterations, "converged": found.converged,
+                "reason": np.asarray(str(found.reason), dtype=object)}
 
 
 def equal_row_groups(columns: Mapping[str, np.ndarray], points: int) -> list[tuple[tuple[float, ...], np.ndarray]]:
@@ -354,26 +364,12 @@ class TheoryLine(GridLine):
 
 
 @dataclass(frozen=True)
-class PathLine(TheoryLine):
-    """The same for a theory that is followed in time: its points on one path are those of one curve."""
+class PathLine(_AlongTime, TheoryLine):
+    """A theory that is followed in time: its points on one path are those of one curve."""
 
-    def __call__(self, piece: GridPiece) -> dict[str, Any]:
-        """Columns for the points of a piece; the residual is the error of the path."""
-        given = {n: np.asarray(v, dtype=float) for n, v in piece.items()}
-        points = len(next(iter(given.values())))
-        times = given.pop(TIME, np.full(points, self.fixed.get(TIME, 0.0)))
-        fixed = {n: v for n, v in self.fixed.items() if n != TIME}
+    def _path(self, times: np.ndarray, numbers: Mapping[str, Any]) -> dict[str, Any]:
         how = {"tolerance": self.tolerance} if self.tolerance else {}  # else the theory's own
-        parts: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []
-        with limit_time(None if self.until is None else max(self.until - time.time(), 0.0)):
-            for _, at in equal_row_groups(given, points) if given else [((), np.arange(points))]:
-                line, where = np.unique(times[at], return_inverse=True)
-                found = self.theory.curve(line, **how, **fixed, **{n: float(v[at[0]]) for n, v in given.items()})
-                rows = {n: found[n] for n in (*self.unknowns, *self.observables)}
-                rows |= {"residual": found.residual, "stability": found.stability, "iterations": 0, "converged": found.converged,
-                         "reason": np.asarray(found.reason, dtype=object)}
-                parts.append((at, {n: np.broadcast_to(v, line.shape)[where] for n, v in rows.items()}))
-            cut = is_time_up() and not all(p["converged"].all() for _, p in parts)
-        order = np.argsort(np.concatenate([at for at, _ in parts]))
-        table = {n: np.concatenate([p[n] for _, p in parts])[order] for n in parts[0][1]}
-        return {**table, PASSING: np.full(points, True)} if cut else table
+        found = self.theory.curve(times, **how, **numbers)
+        return {**{n: found[n] for n in (*self.unknowns, *self.observables)}, "residual": found.residual,
+                "stability": found.stability, "iterations": 0, "converged": found.converged,
+                "reason": np.asarray(found.reason, dtype=object)}

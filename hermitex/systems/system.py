@@ -374,11 +374,9 @@ class System(Shown):
         return {k: v for k, v in values.items() if {s.name for s in v.free_symbols} <= own} | signs(numbers, formulas)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def compile(self, *, blocks: bool = True) -> CompiledSystem:
-        """The compiled `CompiledSystem`; `blocks=False` keeps all equations in one nonlinear block (for comparison)."""
-        cache = self.__dict__.setdefault("_programs", {})
-        if blocks not in cache:
-            found = self.blocks if blocks else find_blocks(self.written, split=False, names=self._names)
+    def compile(self) -> CompiledSystem:
+        """The compiled `CompiledSystem`, made once."""
+        if "_program" not in self.__dict__:
             own = {s.name for s in (*self.equations, *self.parameters)}
             memo: dict[Any, Any] = {}
             scalars = [k for k in self.where if set(free_names(k, self.where, memo)) <= own
@@ -386,22 +384,23 @@ class System(Shown):
             where = {k: self._stable(v) for k, v in self.where.items()}
             observables = {**{k: self._write(k) for k in scalars}, **{o: self._write(e) for o, e in self.observables.items()}}
             try:
-                make = partial(compile_program, self.written, found, parameters=self.parameters, where=where, scalars=scalars,
+                make = partial(compile_program, self.written, self.blocks, parameters=self.parameters, where=where, scalars=scalars,
                                observables=observables, positive=self.positive, doc=self.source, kept=self._names,
                                domain=self.domain, start=self.start, laws=self._laws(), terms=True)
                 made = make()
                 later = DeferredProgram(partial(make, cancelling=False)) if made.closed else None
-                cache[blocks] = replace(made, later=later)
+                self.__dict__["_program"] = replace(made, later=later)
             except Divergent as error:
                 places = {**self.where, **self.equations, **self.observables}
                 at = next((k.name for k, e in places.items() if e.has(error.integral)), "")
                 place = f" in the equation of {at}" if at else ""
                 raise BadInput(f"System: {error.integral}{place} does not exist: {error.reason}") from error
-        return cache[blocks]
+        found: CompiledSystem = self.__dict__["_program"]
+        return found
 
     def solve(self, numbers: Mapping[str, Any] | None = None, *, start: Mapping[str, Any] | None = None, tolerance: float = 1e-11,
-              budget: float | None = None, blocks: bool = True, raise_on_failure: bool = True, method: str = "newton",
-              damping: float = 1.0, **keywords: Any) -> Solution:
+              budget: float | None = None, raise_on_failure: bool = True, method: str = "newton", damping: float = 1.0,
+              **keywords: Any) -> Solution:
         """Solve for the unknowns at given parameters (numbers or arrays, broadcast together) -> Solution.
 
         method : "newton", with further methods behind it; or "iterate": x <- x + damping (rhs(x) - x) from the start, which
@@ -415,7 +414,7 @@ class System(Shown):
         """
         require_method("solve", method, damping)
         names = by_name("solve", numbers, keywords, parameters=[p.name for p in self.parameters])
-        found = solved_by(method, damping, self.compile(blocks=blocks), names, start=self._begin(start, names), tolerance=tolerance,
+        found = solved_by(method, damping, self.compile(), names, start=self._begin(start, names), tolerance=tolerance,
                           budget=budget)
         found = found.at_numbers(names, (k.name for k in self.where))
         found = replace(found, notes=(*found.notes, *self._zeros(found)))

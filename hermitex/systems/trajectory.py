@@ -17,6 +17,7 @@ import numpy as np
 
 from hermitex.errors import NO_NUMBER, BadInput, UnknownName, brief
 from hermitex.kernels.parameter_conditions import LAW, violated_conditions
+from hermitex.show.progress import reporter
 from hermitex.solvers.interval import clip_to_interval, interval_text, is_outside
 from hermitex.solvers.ode import Interpolant, TooManySteps, Trajectory, integrate
 from hermitex.solvers.solution import REFUSED
@@ -72,13 +73,13 @@ def checked_times(t: Any) -> np.ndarray:
 
 def trajectory(program: Any, numbers: Mapping[str, float], start: Mapping[str, float], t: np.ndarray, *,
                domain: Mapping[str, tuple[float, float]], tolerance: float, method: str = "auto", events: Sequence[str] = (),
-               terminal: Sequence[str] = ()) -> Trajectory:
+               terminal: Sequence[str] = (), progress: bool = False) -> Trajectory:
     """One trajectory, converged or not; see `Flow.solve`. `events` name observables whose zeros are recorded."""
     if method not in _METHODS:
         raise UnknownName(method, _METHODS, "method of a flow")
     if not 0 < tolerance < 1:
         raise BadInput(f"solve: tolerance is a number between 0 and 1, not {tolerance!r}")
-    run = _PointFlow(program, numbers, start, domain, tolerance, method)
+    run = _PointFlow(program, numbers, start, domain, tolerance, method, progress)
     times = np.array([0.0, float(t)]) if t.ndim == 0 else t
     if times[0] == times[-1]:
         times = np.array([times[0]])
@@ -90,12 +91,13 @@ class _PointFlow:
     """One flow at one point of its parameters."""
 
     def __init__(self, program: Any, numbers: Mapping[str, float], start: Mapping[str, float],
-                 domain: Mapping[str, tuple[float, float]], tolerance: float, method: str) -> None:
+                 domain: Mapping[str, tuple[float, float]], tolerance: float, method: str, progress: bool = False) -> None:
         self.program, self.tolerance, self.method = program, tolerance, method
         self.unknowns = tuple(u for u in program.unknowns if u != TIME)
         self.domain = {u: domain[u] for u in self.unknowns if u in domain}
         self.x0 = np.array([start[u] for u in self.unknowns])
         self.states = States(program, numbers, tolerance/30)
+        self.progress, self.integrations = progress, 0
 
     def _named(self, t: Any, x: np.ndarray) -> dict[str, Any]:
         return {TIME: t, **dict(zip(self.unknowns, x, strict=True))}
@@ -122,6 +124,9 @@ class _PointFlow:
         rtol = max(rtol, _LEAST)
         how = {"names": self.unknowns, "rtol": rtol, "atol": 1e-2*rtol*size, "raise_on_failure": False, **options}
         rate = self._rate(arrays)
+        if self.progress:
+            self.integrations += 1
+            rate = _told(rate, times, f"flow, integration {self.integrations}")
         explicit = 50_000  # evaluations after which a flow counts as stiff
         try:
             return integrate(rate, self.x0, times, method="DOP853" if method == "auto" else method,
@@ -248,6 +253,21 @@ class _PointFlow:
                 **{o: np.array(np.broadcast_to(v, t.shape)) for o, v in seen.items() if o not in events}}
 
 
+def _told(rate: Any, times: np.ndarray, what: str) -> Any:
+    """The same rate, which reports on stderr how much of the time is integrated."""
+    tell, reached = reporter(what, "percent"), -1
+
+    def told(t: float, x: np.ndarray, p: Any) -> Any:
+        nonlocal reached
+        now = int(100*(t - times[0])/(times[-1] - times[0]))
+        if now > reached:
+            reached = now
+            tell(now, 100)
+        return rate(t, x, p)
+
+    return told
+
+
 def _crossing(path: Any, u: str, bound: float, before: float, after: float) -> float:
     """When a variable that is inside its bound before, and outside after, is there: by halves."""
     out = path(after)[u] > bound
@@ -277,13 +297,14 @@ def at_end(found: Trajectory) -> Trajectory:
 
 
 def many(program: Any, numbers: Mapping[str, Any], start: Mapping[str, Any], t: Any, *, domain: Mapping[str, tuple[float, float]],
-         tolerance: float, method: str = "auto", events: Sequence[str] = (), terminal: Sequence[str] = ()) -> Trajectory:
+         tolerance: float, method: str = "auto", events: Sequence[str] = (), terminal: Sequence[str] = (), progress: bool = False
+         ) -> Trajectory:
     """The trajectory at every point of the broadcast numbers; the times are the last axis. What a session and a file share."""
     require_tolerance(tolerance)
     program, numbers = program.bound(numbers)
     flat, shape = points_of(program, numbers)
     times, x0 = checked_times(t), checked_start([u for u in program.unknowns if u != TIME], domain, start)
-    options: dict[str, Any] = {"domain": domain, "tolerance": tolerance, "method": method}
+    options: dict[str, Any] = {"domain": domain, "tolerance": tolerance, "method": method, "progress": progress}
     why = refusal_reasons(program, flat, int(np.prod(shape)))
     if not shape:
         if why[0]:

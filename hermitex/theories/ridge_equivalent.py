@@ -131,7 +131,7 @@ class RidgeEquivalent(Theory):
 
     def _near(self, at: Mapping[str, np.ndarray]) -> np.ndarray:
         """The root by brackets, with the eigenvalues of a long spectrum in bins: where Newton's method begins."""
-        from scipy.optimize import elementwise
+        from scipy.optimize.elementwise import bracket_root, find_root  # which no other theory needs
 
         arrays = dict(zip(("eigenvalues", "multiplicity"), (at["eigenvalues"], at["multiplicity"]), strict=True))
         long = 4096  # eigenvalues of a spectrum whose first root is taken as it is
@@ -142,14 +142,14 @@ class RidgeEquivalent(Theory):
         points = {name: np.broadcast_to(v, shape).ravel() for name, v in own.items()}
         trace = (arrays["multiplicity"]*arrays["eigenvalues"]).sum() + points["tail"] + points["lamda"]
 
-        def excess(log_nu: np.ndarray, *q: np.ndarray) -> np.ndarray:
-            return self._excess(nu_2=np.exp(log_nu), **dict(zip(points, q, strict=True)), **arrays)
+        def excess(log: np.ndarray, *numbers: np.ndarray) -> np.ndarray:
+            return self._excess(nu_2=np.exp(log), **dict(zip(own, numbers, strict=True)), **arrays)
 
-        most, given = np.log(trace/points["n"]), tuple(points.values())  # n nu_2 = trace would shrink no mode
         with np.errstate(all="ignore"):
-            ends = elementwise.bracket_root(excess, most - 1, most, args=given).bracket
-            found = elementwise.find_root(excess, ends, args=given, tolerances={"xatol": 1e-9})
-        near = np.exp(found.x).reshape(shape)
+            at_trace, args = np.log(trace/points["n"]), tuple(points.values())
+            bracket = bracket_root(excess, at_trace - 0.5, at_trace + 0.5, args=args, maxiter=60).bracket
+            found = find_root(excess, bracket, args=args, tolerances={"xatol": 1e-9})
+            near = np.where(found.success, np.exp(found.x), np.nan).reshape(shape)
         return np.where(np.isfinite(near) & (near > 0), near, 1.0)
 
     def titled(self, numbers: Mapping[str, Any]) -> str:

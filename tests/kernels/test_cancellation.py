@@ -93,6 +93,14 @@ def test_differences_of_roots_and_what_is_switched_off(name, size):
     assert lost < 1e-12
 
 
+@pytest.mark.parametrize("body, tail", [((1 + tanh(z - 20))/2, lambda t: 1/(1 + mpmath.exp(40 - 2*t))),
+                                        ((1 - tanh(z + 20)**2)**2, lambda t: mpmath.sech(t + 20)**4)])
+def test_hyperbolic_tangents_keep_their_digits_in_the_tail(body, tail):
+    """1 + tanh(u) is 2/(1 + exp(-2 u)), and 1 - tanh(u)^2 is 1/cosh(u)^2: 1 - tanh(18) has one digit."""
+    exact = mpmath.quad(lambda t: tail(t)*density(t), range(-15, 16))
+    assert hx.compile(hx.E(body, z))() == pytest.approx(float(exact), rel=1e-12)
+
+
 def test_a_form_without_a_sum_of_functions_costs_nothing():
     assert hx.compile(hx.E(exp(s*z), z)).integrated is None
     assert not may_cancel(1 - s) and not may_cancel(exp(s) - 1)

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 import pytest
 from mpmath import mp
-from sympy import Abs, Heaviside, Max, Piecewise, Rational, Symbol, exp, floor, frac, sign, sin, sqrt, symbols, tanh
+from sympy import Abs, Heaviside, Max, Piecewise, Rational, Symbol, erfc, exp, floor, frac, log, sign, sin, sqrt, symbols, tanh
 from sympy.stats import Poisson
 
 import hermitex as hx
@@ -58,6 +58,8 @@ def test_divergence_is_let_through_and_what_is_hopeless_is_not_tried():
         exact_or_none(E(exp(z**2), z))
     assert exact_or_none(E(tanh(z)**2, z)) is None
     assert not may_have_closed_form(tanh(z), {z}) and may_have_closed_form(tanh(a)*z, {z})
+    quantile = log(erfc(z1)/2)
+    assert may_have_closed_form(quantile*z2**2, {z1, z2}) and not may_have_closed_form(Max(0, z2 - quantile), {z1, z2})
 
 
 def test_names_keep_their_place_in_the_source():

@@ -235,3 +235,11 @@ def test_a_factor_that_falls_keeps_the_mass_about_0():
         exact = mpmath.quad(lambda z: (1 + mpmath.exp(50*z))*mpmath.log1p(mpmath.exp(-50*z))*mpmath.npdf(z),
                             [-12, -3, -1, -0.2, 0, 0.2, 1, 3, 12])
     assert kernel(q=50) == pytest.approx(float(exact), rel=1e-10)
+
+
+def test_a_mixture_with_the_weights_p_and_1_less_p():
+    """E exp(s z)/(1 - p + p exp(s z - s^2/(1 - p))): where the mass is, is asked at p = 1, too."""
+    p, s = symbols("p s", positive=True)
+    kernel = hx.compile(hx.E(exp(s*z)/(1 - p + p*exp(s*z - s**2/(1 - p))), z))
+    wanted = np.sum(np.exp(2*T - T*T/2)/(0.9 + 0.1*np.exp(2*T - 4/0.9)))/250/np.sqrt(2*np.pi)
+    assert kernel(p=0.1, s=2.0) == pytest.approx(wanted, rel=1e-12)

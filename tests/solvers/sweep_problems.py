@@ -17,8 +17,12 @@ def curve(point, pause=0.0):
     """A line of the one-step block; a point with alpha above 4.9 is said to have failed."""
     time.sleep(pause)
     start = np.ones((len(saddles.FOUR), point["alpha"].size))
+
+    def both(x, p):
+        return saddles.one_step(x, p), saddles.one_step_jacobian(x, p)
+
     s = solve_robustly(start, {**point, "beta": 1.0}, names=saddles.FOUR, residual=saddles.one_step,
-               jacobian=saddles.one_step_jacobian, positive=True, raise_on_failure=False)  # fmt: skip
+               both=both, positive=True, raise_on_failure=False)  # fmt: skip
     good = s.converged & (point["alpha"] < 4.9)
     return {**s.value, "residual": s.residual, "iterations": s.iterations, "converged": good,
             "reason": np.where(good, "", "alpha, the load, is too large")}  # fmt: skip

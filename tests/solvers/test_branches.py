@@ -29,7 +29,7 @@ def solver(G, names, positive=None):
     def solve(x0):
         return solve_robustly(x0, {"point": np.arange(x0.shape[1])}, names=names, positive=positive, rtol=1e-10,
                               raise_on_failure=False,
-                      residual=residual, jacobian=lambda x, p: central(residual, x, p))
+                      residual=residual, both=lambda x, p: (residual(x, p), central(residual, x, p)))
     return solve
 
 

@@ -7,7 +7,7 @@ from sympy import Eq, Max, Symbol, exp, symbols, tanh
 
 from hermitex import E, System
 from hermitex.symbols import z, z1, z2
-from hermitex.systems.blocks import Equation, find_blocks, linear_form
+from hermitex.systems.blocks import Equation, linear_form
 
 a, b, c, d = symbols("a b c d", real=True)
 p = Symbol("p", positive=True)
@@ -70,11 +70,6 @@ def test_the_linear_form_is_the_equations():
 
 def test_tooth_a_product_of_unknowns_is_not_linear():
     assert linear_form([Equation(a, a*b), Equation(b, a + 1)], [a, b]) is None
-
-
-def test_without_splitting_there_is_one_nonlinear_block():
-    (block,) = find_blocks(one_step("tanh", "sin").written, split=False)
-    assert block.kind == "nonlinear" and len(block.unknowns) == 13
 
 
 def test_large_rings_are_torn_greedily():

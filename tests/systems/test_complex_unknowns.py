@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sympy import Function, I, Idx, IndexedBase, Rational, Sum, Symbol, re, sqrt, symbols
+from sympy.stats import Exponential
 
 import hermitex as hx
 from hermitex.errors import BadInput
@@ -41,6 +42,14 @@ def test_an_average_and_a_sum_over_a_spectrum():
     spectrum = np.array([1.0, 2.0, -0.5])
     total = hx.System({G: Sum(1/(eta[k] - w - I*eps - G), k)/N}).solve(w=0.3, epsilon=0.1, eta=spectrum, start={G: 1j})["G"]
     assert total == pytest.approx(np.mean(1/(spectrum - 0.3 - 0.1j - total)), rel=1e-12)
+
+
+def test_a_spectrum_drawn_from_a_law():
+    """Its quantile -log(erfc(u)/2) is real."""
+    life = Exponential("t", 1)
+    found = hx.System({G: 1/(-w - I*eps + hx.E(life/(1 + life*G), life)/2)}).solve(w=1.5, epsilon=0.1, start={G: 1j})["G"]
+    t = np.exp(T/2)  # nodes from 5e-4 on: what is left of them is 1e-7 of the whole
+    assert found == pytest.approx(1/(-1.5 - 0.1j + (np.exp(-t)*t*t/(1 + t*found)).sum()/800), rel=1e-6)
 
 
 def test_an_implicit_equation():

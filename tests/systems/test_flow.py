@@ -416,3 +416,13 @@ def test_rates_come_without_the_sizes_of_their_terms():
     """They are for the error of a solution; at every step of a path they would be work for nothing."""
     equations = {"x": "1 - x + E(tanh(x*z)**2)"}
     assert "terms/x" in hx.System(equations).compile().source and "terms/x" not in hx.Flow(equations).compile().source
+
+
+def test_progress_is_written_where_it_is_asked_for(capsys):
+    """Two integrations, each up to its end; without the word nothing."""
+    decay = hx.Flow({"m": "-m"}, start={"m": 1})
+    decay.solve(t=1)
+    assert not capsys.readouterr().err
+    decay.solve(t=1, progress=True)
+    said = capsys.readouterr().err
+    assert all(f"flow, integration {k}: 100 of 100 percent" in said for k in (1, 2))

@@ -57,15 +57,6 @@ def test_tooth_a_lost_c_is_seen():
     assert abs(one_step(row["sigma"], row["g"]).solve(wrong)["test_error"] - row["out"]["test"]) > 1e-4
 
 
-def test_without_blocks_the_numbers_are_the_same():
-    row = ROWS[5]
-    point = {p: row[p] for p in PARAMETERS}
-    system = one_step(row["sigma"], row["g"])
-    one, five = system.solve(point, blocks=False), system.solve(point)
-    for u in system.unknowns:
-        assert one[u.name] == pytest.approx(five[u.name], rel=1e-8)
-
-
 # -- what a System shows and changes -----------------------------------------------------------------------------------
 def test_a_system_shows_itself_as_its_author_wrote_it():
     system = one_step("tanh", "sin")
