@@ -243,6 +243,8 @@ def _answer(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...]) -> Exp
     if isinstance(law, NamedChannel):
         law.fits(g)
     g, target = polynomial_in_signs(g, variables), g
+    if isinstance(law, NamedChannel) and len(names) == 1 and (value := constant_value(g, variables[0])) is not None:
+        g = value  # sin(z)**2 + cos(z)**2
     mean, unknown = mean_of(g, law)
     said: list[str] = []
     integrable = AnswerPart("square integrability", lambda: square_integrable(mean, variables, said), None)

@@ -1,5 +1,7 @@
 """What a reader is told of a threshold: every stage, the digits that hold, and the directions it is about."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,12 +14,13 @@ from hermitex.show.tables import text_table
 def test_all_stages_are_shown_so_that_zero_is_not_read_as_the_threshold(capsys):
     found = hx.exponents("sign(z1)*z2*z3")
     assert found.weak_recovery["alpha_c"] == 0  # that of the last stage
-    told = "1.46154511587 then 0"
-    assert told in repr(found) and told in repr(found.threshold) and told in found._repr_html_() and told in found.explain()
+    told = re.compile(r"1\.46154511587 \+- \d\.\de-1\d then 0")
+    assert all(told.search(text) for text in (repr(found), repr(found.threshold), found.explain()))
+    assert re.search(r"1\.46154511587.* then .*0", found._repr_html_())
     assert "1.461545116 then 0" in text_table([found.table_row()], found.HEADERS, columns=None)
     assert any("z2, z3 are found from alpha = 1.46154511587, and z1 not earlier" in n for n in found.notes)
     assert cli.main(["exponents", "sign(z1)*z2*z3"]) == 0
-    assert told in capsys.readouterr().out
+    assert told.search(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("target, first, later", [
@@ -72,4 +75,4 @@ def test_directions_that_are_no_small_fractions_are_decimals():
 
 def test_a_cell_of_a_table_holds_no_html_that_pandas_would_escape():
     row = hx.exponents("z1**2*z2").table_row(formulas=True)
-    assert not any("&" in cell for cell in row) and any(r"$\geq$ $\frac{1}{2}$" in cell for cell in row)
+    assert not any("&" in cell for cell in row) and any(r"\ge \frac{1}{2}" in cell for cell in row)
