@@ -150,16 +150,16 @@ def cut(found: Scan, digits: float, low: float = -math.inf, high: float = math.i
     for end, infinite in ((0, low == -math.inf), (-1, high == math.inf)):
         if infinite and level[end] >= top - 6:
             raise Grows("the integrand does not fall off as far as the scan goes")
-    with np.errstate(all="ignore"):
-        mass = np.exp(level - top)*width
-    mass = np.where(np.isfinite(mass), mass, 0.0)
-    cutoff = 10.0**-digits*mass.sum()
-    first = int(np.searchsorted(np.cumsum(mass), cutoff))
-    last = len(x) - 1 - int(np.searchsorted(np.cumsum(mass[::-1]), cutoff))
+    mass = level - top + np.log(width)  # logarithms, as 400 digits are asked for
+    mass = np.where(np.isfinite(mass), mass, -np.inf)
+    total = float(np.logaddexp.reduce(mass))
+    cutoff = total - digits*math.log(10)
+    first = int(np.searchsorted(np.logaddexp.accumulate(mass), cutoff))
+    last = len(x) - 1 - int(np.searchsorted(np.logaddexp.accumulate(mass[::-1]), cutoff))
     for at_end, inward in ((first == 0 and low == -math.inf, 17), (last == len(x) - 1 and high == math.inf, -18)):
         if at_end:
             raise _tail_of(x, level, 0 if inward > 0 else -1, inward)
     # two points further out: the next one may be the very place at which the integrand begins
     return Window(low if first == 0 else float(x[max(first - 2, 0)]),
                   high if last == len(x) - 1 else float(x[min(last + 2, len(x) - 1)]), top, float(x[best]),
-                  float(2*min(width[max(best - 1, 0):best + 2])), float(mass.sum()))
+                  float(2*min(width[max(best - 1, 0):best + 2])), math.exp(total))

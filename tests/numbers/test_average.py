@@ -11,7 +11,7 @@ import sympy as sp
 
 import hermitex as hx
 from hermitex.errors import Divergent, NoClosedForm, NotConverged
-from hermitex.numbers import places
+from hermitex.numbers import places, windows
 from hermitex.numbers.average import average, integral
 from hermitex.numbers.integrand import Integrand
 from hermitex.numbers.panels import panel_sum
@@ -258,3 +258,11 @@ def test_fewer_digits_than_asked_are_digits_of_the_same_number(monkeypatch):
     product = hx.E(f*sp.tanh(z1)**2, z, z1)
     assert abs(product.evalf(15)/hx.E(sp.tanh(z1)**2, z1).evalf(20) - known) < 1e-11
     assert abs(hx.E(f, z).evalf(15) - known) < 1e-11
+
+
+def test_the_window_of_more_digits_than_doubles_hold():
+    """All but 10^-400 of a normal's mass lies within 42.9; as a double 10^-400 is 0, and then no window was found."""
+    found = windows.cut(windows.scan(lambda x: -x*x/2, []), 400)
+    with mpmath.workdps(420):
+        assert mpmath.erfc(found.high/mpmath.sqrt(2)) < mpmath.mpf(10)**-400 < mpmath.erfc((found.high - 0.2)/mpmath.sqrt(2))
+    assert found.low == pytest.approx(-found.high, abs=0.1)
