@@ -100,7 +100,7 @@ def test_staircases_are_forms_of_the_variables_as_given():
 def test_certificates_name_the_standard_normals_apart():
     found = hx.exponents("z1*z2 + He3(z1 + z2)", covariance={("z1", "z2"): "1/2"})
     told = " ".join([*map(str, found.certificates), *found.notes])
-    assert "v1 stands for sqrt(3)*w1/2 + w2/2" in told and "z2 = w1/2 + sqrt(3)*w2/2" in told
+    assert "w1 + sqrt(3)*w2/3 is known" in told and "z2 = w1/2 + sqrt(3)*w2/2" in told
     assert not re.search(r"\bz\d", " ".join(map(str, found.certificates)))
     first = " ".join(hx.exponents("z1*z2", covariance={("z1", "z2"): "1/2"}).notes)
     assert "alpha_c is where z1 + z2 is found; z1 - z2 later" in first

@@ -156,7 +156,7 @@ class Bounds(Cited, Tabled, Shown):
 
         self._one("plot")
         x = np.linspace(-reach, reach, 401)
-        names = {"target": r"$h(\kappa)$, the target", "upper": r"upper bound, $b_1\mu_0(\kappa)$",
+        names = {"target": r"$h(\kappa)$, the target", "upper": r"upper bound (best ridge), $b_1\mu_0(\kappa)$",
                  "lower": r"lower bound, $b_0\mu_0(\kappa) + b_1\kappa\mu_1(\kappa)$"}
         lines = {names[n]: np.broadcast_to(f(x), x.shape).tolist() for n, f in self.functions.items()}
         return curves(x.tolist(), lines, ax, xlabel=r"$\kappa$", ylabel=r"$h(\kappa)$", reference=names["target"])
