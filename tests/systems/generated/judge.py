@@ -70,7 +70,7 @@ def _polished(F, x):
             up[j] += h
             down[j] -= h
             for i, (a, b) in enumerate(zip(F(*up), F(*down), strict=True)):
-                J[i, j] = (a - b) / (2 * h)
+                J[i, j] = MP.re(a - b) / (2 * h)  # below its root 0 the square root of x is imaginary
         step = MP.lu_solve(J, MP.matrix([-v for v in f]))
         while any(MP.im(v) != 0 for v in F(*(a + b for a, b in zip(x, step, strict=True)))):
             step /= 2  # the square root of x is real on one side of its root 0
