@@ -116,7 +116,7 @@ def _tried(left: Expr, right: Expr, claim: AsymptoticClaim, points: int) -> Chec
             found = min(found, shown)
         else:
             reached.add(i)
-        if len(reached) == points or (i >= _FEW and not reached):  # roots and logarithms of functions that are negative
+        if len(reached) == points or (i >= _FEW and not reached):  # no function has a value, as for log(f) with f < 0
             break
     if samples.functions and len(reached) < min(points, _FEW):
         return Check(left, right, OPEN, "the sides have no numbers for most of the functions that were tried")

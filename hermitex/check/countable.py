@@ -151,7 +151,7 @@ def _added(node: ArraySum, terms: int, digits: int) -> tuple[Any, Any]:
 
 
 class _CountableTest(PointTest):
-    """The test of two sides, all in the digits asked for: their sums are those of finitely many terms."""
+    """The test of two sides, evaluated to the requested digits: their sums are those of finitely many terms."""
 
     def evaluate(self, point: Point, functions: Functions) -> SidePair:
         """Both sides at numbers for the letters."""

@@ -98,7 +98,10 @@ def columns(names: Sequence[str], rows: Any) -> dict[str, np.ndarray]:
 
 def along(names: Sequence[str], points: Iterable[Any], measured: Callable[[np.random.Generator, Any], Sequence[float]], *,
           apart: bool = False) -> Callable[[int], dict[str, np.ndarray]]:
-    """What a seed measures, by name, at each point: draws follow one another, or (apart) each point has a generator of its own."""
+    """The function of a seed that measures at each point, by name.
+
+    The draws of its points follow one another, or, if `apart`, each point has a generator of its own.
+    """
     kept = list(points)
 
     def run(seed: int) -> dict[str, np.ndarray]:
@@ -111,7 +114,7 @@ def along(names: Sequence[str], points: Iterable[Any], measured: Callable[[np.ra
 def measured_curve(theory: Any, fixed: Mapping[str, Any], line: np.ndarray, run: Callable[[int], Mapping[str, Any]],
                    seeds: Sequence[int], progress: Callable[[int, int], None] | None, shown: Sequence[str] = (), *,
                    axis: str | None = None, title: str = "", **sizes: Any) -> Curve:
-    """What `run` of every seed measures along the line -> the theory's Curve, with standard errors over the seeds.
+    """The theory's Curve of the means of `run` over the seeds along the line, with standard errors.
 
     fixed : the numbers that do not vary; shown : the order parameters; sizes : what else is among the parameters of the curve
     """

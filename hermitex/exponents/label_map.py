@@ -25,6 +25,7 @@ from hermitex.exponents.label import visible_target
 from hermitex.exponents.label_formula import Y, optimal_map, second_moment
 from hermitex.exponents.label_table import LabelTable, tabulated_moments
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
+from hermitex.exponents.labels.sign_forms import without_constants
 from hermitex.exponents.laws.density import array_function
 from hermitex.exponents.laws.linearised import largest, of_masses
 from hermitex.exponents.laws.value import as_array
@@ -179,7 +180,7 @@ def label_map(g: Expr, law: NamedChannel | Channel, names: Sequence[str], amp: s
     NoClosedForm : the law of the label is not found. BadInput : the label does not depend on the variables.
     """
     variables = tuple(normal(n) for n in names)
-    inside: Any = law.p if isinstance(law, Channel) else almost_everywhere(along_one_direction(g))
+    inside: Any = law.p if isinstance(law, Channel) else almost_everywhere(along_one_direction(without_constants(g)))
     seen = relevant_directions(inside, variables)
     if not seen.dimension:
         raise BadInput("label_map: the label does not depend on z, so that every label map is constant")

@@ -29,7 +29,7 @@ from hermitex.exponents.findings import Stage, with_directions
 from hermitex.exponents.generative_leap import GenerativeSearch
 from hermitex.exponents.labels.almost_everywhere import almost_everywhere
 from hermitex.exponents.labels.label_levels import constant_value
-from hermitex.exponents.labels.sign_forms import polynomial_in_signs
+from hermitex.exponents.labels.sign_forms import polynomial_in_signs, without_constants
 from hermitex.exponents.leap import Leap, LeapSearch
 from hermitex.exponents.mean import degree, mean_of, square_integrable
 from hermitex.exponents.result import Exponents
@@ -73,7 +73,7 @@ def _of_a_law(g: Expr, law: Channel) -> list[str]:
 
 def _of_plain(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...], used: tuple[Symbol, ...]) -> Exponents:
     """The answer for a function that is g almost everywhere, without signs that cancel."""
-    plain = almost_everywhere(along_one_direction(g))
+    plain = almost_everywhere(along_one_direction(without_constants(g)))
     if plain == g or isinstance(law, Channel):
         return _any_number(g, law, names, used)
     found = _any_number(plain, law, names, tuple(x for x in used if plain.has(x)))
@@ -243,8 +243,6 @@ def _answer(g: Expr, law: NamedChannel | Channel, names: tuple[str, ...]) -> Exp
     if isinstance(law, NamedChannel):
         law.fits(g)
     g, target = polynomial_in_signs(g, variables), g
-    if isinstance(law, NamedChannel) and len(names) == 1 and (value := constant_value(g, variables[0])) is not None:
-        g = value  # sin(z)**2 + cos(z)**2
     mean, unknown = mean_of(g, law)
     said: list[str] = []
     integrable = AnswerPart("square integrability", lambda: square_integrable(mean, variables, said), None)

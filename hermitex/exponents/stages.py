@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import Any, NamedTuple
 
 from sympy import Expr
@@ -101,7 +101,7 @@ def error_text(error: Any, exact: Any = None) -> str:
     >>> error_text(5.81e-13), error_text(0)
     ('5.9e-13', '')
     """
-    if not error or exact is not None:
+    if not error or not isfinite(error) or exact is not None:
         return ""
     unit = 10.0**(floor(log10(error)) - 1)
     return f"{ceil(float(error)/unit)*unit:.2g}"

@@ -150,6 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise BadInput("standard output is closed, so the answer cannot be printed")
             status = _dispatch(list(sys.argv[1:] if argv is None else argv))
             sys.stdout.flush()
+            status = INTERRUPTED if came and status == ANSWERED else status  # a library swallowed it
         except KeyboardInterrupt:
             status = INTERRUPTED
         except BrokenPipeError:  # the reader (head, less) has what it wanted

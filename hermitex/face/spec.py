@@ -22,7 +22,9 @@ from hermitex.errors import BadInput, HermitexError, UnknownName, both_ends
 from hermitex.face.spec_lines import SWEEP, Lines, entry_names
 from hermitex.show.files import check_source
 
-_LARGEST, TIME = 1_000_000, "t"  # bytes of a file that somebody wrote
+# bytes of a file that somebody wrote; parts of a dotted key, which sections and names have few of
+_LARGEST, _PARTS, TIME = 1_000_000, 20, "t"
+_DOTTED = re.compile(rf"(?<![\w.-])[\w-]++(?:\s*\.\s*[\w-]++){{{_PARTS}}}|(?:[\"'][^\"'\n]*+[\"']\s*\.\s*){{{_PARTS}}}")
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ def from_toml(text: str, where: str = "spec") -> Spec:
     >>> spec.grid, spec.parameters
     ({'alpha': [1.0, 2.0]}, {'lam': 0.1})
     """
+    if long := _DOTTED.search(text):  # tomllib takes a time quadratic in the number of parts
+        raise BadInput(f"{where}: a key of more than {_PARTS} parts, {long[0][:20]}...; a spec has sections and keys")
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -228,7 +232,8 @@ class _SpecReader(Lines):
             if section in self.table:
                 self.fail(section, None, "a theory brings its own formulas; leave the section out, or the key theory")
         if name not in known:
-            self.fail(None, "theory", UnknownName(name[:60], known, "theory"))
+            unknown = UnknownName(name[:60], known, "theory")
+            self.fail(None, "theory", unknown if unknown.close_matches else f"{unknown}; known: {', '.join(sorted(known))}")
         make = known[name]
         takes = list(inspect.signature(make).parameters)
         given: dict[str, Any] = {}

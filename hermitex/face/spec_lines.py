@@ -36,7 +36,8 @@ class Lines:
     def fail(self, section: str | None, key: str | None, why: object) -> NoReturn:
         place = " ".join(filter(None, (f"[{section}]" if section else "", key and key[:60])))
         # In a spec a letter is declared by a line of the section [symbols].
-        said = re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', str(why).removeprefix("spec: "))
+        said = str(why).removeprefix("spec: ").partition(", or give hx.parse(")[0]
+        said = re.sub(r"symbols=\{'(\w+)': 'real'\}", r'[symbols] \1 = "real"', said)
         raise BadInput(": ".join(filter(None, (self.where, place, said)))) from None
 
     @contextmanager

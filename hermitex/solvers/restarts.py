@@ -115,7 +115,7 @@ def solve_robustly(
         for begin in _policy(q) if restarts else ():
             k = np.flatnonzero(~np.asarray(found.converged))
             off = np.array(["runs to" in str(found.reason[i]) for i in k], dtype=bool)
-            if begin.func is _resized:  # of what runs off; a change of sign is one wherever iteration leads
+            if begin.func is _resized:  # not where iteration ran off; an interval in which F changes sign is tried all the same
                 k = k[~(grown[:, k].any(axis=0) & (off | rows.all()))]
             if not k.size or is_time_up():
                 break

@@ -1,8 +1,7 @@
 """v . grad g = 0: the directions on which a function does not depend.
 
 A function is built from polynomials (the largest polynomial parts of its expression). A direction on which none of them
-depends is one on which the function does not depend, so the answer is a linear system in v, solved exactly. Weights that cancel,
-as in exp(z1)/(exp(z1) + exp(z2)), are read by `Directions`; the larger of both spaces counts.
+depends is one on which the function does not depend, so the answer is a linear system in v, solved exactly.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from sympy import (
     Expr,
     Mul,
     Poly,
+    Rational,
     S,
     Symbol,
     factor_list,
@@ -25,8 +25,12 @@ from sympy.core.relational import Relational
 from sympy.polys.polyerrors import BasePolynomialError
 
 from hermitex import symbols
+from hermitex.errors import HermitexError
+from hermitex.symbolic.arithmetic import mp, mpf
+from hermitex.symbolic.breaks.switches import JUMPS
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
+from hermitex.symbolic.parity import identically_zero
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.subspaces import Matrix, complement, contains, matrix, null_space, stack, tidy
 from hermitex.symbolic.terms import by_core
@@ -123,13 +127,10 @@ def unseen(g: Any, variables: Sequence[Symbol]) -> Matrix:
 
 @kept(512)
 def _unseen(expressions: tuple[Expr, ...], variables: tuple[Symbol, ...]) -> Matrix:
-    from hermitex.numbers.invariant_directions import Directions  # with the numbers, which an exact answer does not need
-
     rows = [row for e in expressions for p in polynomial_parts(e, variables)
             for row in _rows([p.diff(v) for v in variables])]
-    read = [row for e in expressions for given in Directions(e, variables).spanned() for row in _without_parameters(list(given))]
-    spaces = [null_space(matrix(_distinct(some), len(variables))) for some in (rows, read)]
-    return max(spaces, key=lambda v: v.rows)
+    found = null_space(matrix(_distinct(rows), len(variables)))
+    return _by_values(expressions, variables, found)
 
 
 def _rows(columns: list[Poly]) -> list[list[Expr]]:
@@ -153,6 +154,79 @@ def _without_parameters(row: list[Expr]) -> list[list[Expr]]:
 
 def _distinct(rows: list[list[Expr]]) -> list[list[Expr]]:
     return [list(r) for r in dict.fromkeys(tuple(r) for r in rows if any(x != 0 for x in r))]
+
+
+def _by_values(expressions: Sequence[Expr], variables: tuple[Symbol, ...], known: Matrix) -> Matrix:
+    """More directions, guessed from the gradient at a few points and proved by translation."""
+    r = len(variables)
+    if all(e.is_polynomial(*variables) and polynomial_size(e, variables)[0] <= MAX_TERMS for e in expressions):
+        return known  # its monomials say all
+    rows: list[list[Any]] = []
+    for e in expressions:
+        if e.free_symbols - set(variables):
+            return known
+        rows += [[S(p.coeff_monomial(v)) for v in variables] for s in e.atoms(*JUMPS)
+                 for p in polynomial_parts(s, variables) if p.total_degree() == 1]
+        if any(p.total_degree() > 1 for s in e.atoms(*JUMPS) for p in polynomial_parts(s, variables)):
+            return known
+    guesses = _numeric_null_space(expressions, variables, rows)
+    if guesses is None or guesses.rows <= known.rows:
+        return known
+    t = Symbol("t_shift", real=True)
+    proved = [row for row in guesses.tolist() if all(
+        identically_zero(e.xreplace({v: v + t*x for v, x in zip(variables, row, strict=True)}) - e, (*variables, t))
+        for e in expressions)]
+    return matrix(proved, r) if len(proved) > known.rows else known
+
+
+def _numeric_null_space(expressions: Sequence[Expr], variables: tuple[Symbol, ...],
+                        rows: list[list[Expr]]) -> Matrix | None:
+    """A rational guess at the common null space of `rows` and of the gradients at generic points."""
+    with mp.workdps(60):
+        found = _gradients(expressions, variables)
+        if len(found) < len(variables):
+            return None
+        table = [[mpf(x.p)/x.q if x.is_Rational else mpf(x.evalf(60)) for x in row] for row in rows]
+        return _guessed_null_space(table + found, len(variables))
+
+
+def _gradients(expressions: Sequence[Expr], variables: tuple[Symbol, ...]) -> list[list[Any]]:
+    """Central differences at the working precision."""
+    from hermitex.numbers.program import Program  # with NumPy, which an exact answer does not need
+
+    r, found, step = len(variables), [], mpf(10)**-18
+    for e in expressions:
+        try:
+            value = Program(e, variables).digits
+            for k in range(r + 3):
+                point = [mpf((37*k + 23*i + 11) % 97)/41 - 1 - mpf(k)/7 for i in range(r)]
+                sides = [[value(*(x + s*(i == j) for j, x in enumerate(point))) for s in (step, -step)] for i in range(r)]
+                found.append([(above - below)/(2*step) for above, below in sides])
+        except (HermitexError, ArithmeticError, ValueError, TypeError):
+            continue
+    return found
+
+
+def _guessed_null_space(table: list[list[Any]], r: int) -> Matrix:
+    """Gauss-Jordan with a tolerance, entries rounded to simple rationals: a guess, proved or dropped by the caller."""
+    pivots: list[int] = []
+    done: list[list[Any]] = []
+    for c in range(r):
+        best = max(table, key=lambda row: abs(row[c]), default=None)
+        if best is None or abs(best[c]) < mpf(10)**-12:
+            continue
+        table.remove(best)
+        best = [x/best[c] for x in best]
+        table = [[a - row[c]*b for a, b in zip(row, best, strict=True)] for row in table]
+        done = [[a - row[c]*b for a, b in zip(row, best, strict=True)] for row in done] + [best]
+        pivots.append(c)
+    guess = []
+    for free in (c for c in range(r) if c not in pivots):
+        row = [S(int(c == free)) for c in range(r)]
+        for i, pivot in enumerate(pivots):
+            row[pivot] = Rational(str(mp.nstr(-done[i][free], 30))).limit_denominator(1000)
+        guess.append(row)
+    return matrix(guess, r)
 
 
 # -- a target over other coordinates ---------------------------------------------------------------------------------

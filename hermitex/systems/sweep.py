@@ -298,10 +298,10 @@ class FlowLine(_AlongTime):
         return tuple(u for u in self.program.unknowns if u != TIME)
 
     def _path(self, times: np.ndarray, numbers: Mapping[str, Any]) -> dict[str, Any]:
-        whole = np.unique(np.append(times, 0.0))
-        found = many(self.program, numbers, self.start, whole if len(whole) > 2 else np.float64(whole[-1]), domain=self.domain,
+        whole = np.unique([*times, 0.0, times.max()/2])  # three times at least: one alone is where the flow ends
+        found = many(self.program, numbers, self.start, whole if len(whole) > 1 else whole[0], domain=self.domain,
                      tolerance=self.tolerance)
-        k = np.searchsorted(whole, times) if len(whole) > 2 else np.zeros(len(times), dtype=int)
+        k = np.searchsorted(whole, times)
         rows: dict[str, Any] = {}
         for n in (*self.unknowns, *self.program.observables):
             reached = np.atleast_1d(np.asarray(found[n], dtype=float))

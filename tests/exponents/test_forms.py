@@ -7,7 +7,7 @@ import hermitex as hx
 from hermitex import parse
 from hermitex.exponents.channels import channel
 from hermitex.exponents.label import independent_labels
-from hermitex.exponents.labels.sign_forms import polynomial_in_signs
+from hermitex.exponents.labels.sign_forms import polynomial_in_signs, without_constants
 from hermitex.exponents.laws.discrete import exact_atoms
 from hermitex.exponents.laws.exact_eigenvalue import exact_couplings, largest_of_exact
 from hermitex.exponents.laws.linearised import largest
@@ -20,6 +20,33 @@ from hermitex.symbols import normals, z1, z2, z3
 
 def stages(first, second):
     return [{"order": 1, "directions": first}, {"order": 2, "directions": second}]
+
+
+# -- sums that are constant --------------------------------------------------------------------------------------------
+IDENTITIES = ["cosh({0})**2 - sinh({0})**2", "sin({0})**2 + cos({0})**2", "softplus({0}) - softplus(-({0})) - ({0})",
+              "tanh({0}) - (exp(2*({0})) - 1)/(exp(2*({0})) + 1)", "sigmoid({0}) + sigmoid(-({0}))",
+              "cos(2*({0})) - 2*cos({0})**2"]
+
+
+@pytest.mark.parametrize("inner", ["z1", "z1**3", "2*z2"])
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_sums_that_are_constant_are_that_constant(identity, inner):
+    rest = parse("z1*z2 + tanh(z3)*sign(z2)")
+    whole = parse(identity.format(inner))
+    assert not (without_constants(whole + rest) - rest).free_symbols
+    # a term that is off by a little leaves a function
+    first = whole.as_ordered_terms()[0]
+    planted = whole + rest + first/1000
+    changed = without_constants(planted)
+    f = lambdify(list(normals(planted)), planted - changed, modules=["numpy", "scipy"])
+    assert (changed - rest).free_symbols
+    assert np.allclose(f(*np.random.default_rng(0).normal(size=(3, 20))), 0, atol=1e-9)
+
+
+def test_what_is_constant_does_not_keep_an_answer_back():
+    found = hx.exponents("cosh(z1**3)**2 - sinh(z1**3)**2 + He3(z1)*z2")
+    assert found.information_exponent == found.leap_exponent == 4 and found.generative_exponent == 2
+    assert abs(found.threshold.alpha_c / hx.exponents("He3(z1)*z2").threshold.alpha_c - 1) < 1e-12
 
 
 # -- equal forms -------------------------------------------------------------------------------------------------------

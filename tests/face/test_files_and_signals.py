@@ -263,6 +263,19 @@ def test_an_interrupt_inside_flint(monkeypatch):
     assert "KeyboardInterrupt" in seen and seen <= {"KeyboardInterrupt", "done"}
 
 
+def test_an_interrupt_that_a_library_swallows_is_told_at_the_end(capsys, monkeypatch):
+    """An import that may fail catches what is left of a KeyboardInterrupt: the answer may be another one then."""
+    def body(argv):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except BaseException:
+            return 0
+        return 1
+
+    monkeypatch.setattr(cli, "_dispatch", body)
+    assert cli.main([]) == 130 and capsys.readouterr().err == "hermitex: interrupted\n"
+
+
 @pytest.mark.slow
 def test_an_interrupted_sweep_says_one_line(folder):
     grid = '[grid]\nalpha = "1:2:40000"\nlam = [1, 2, 3]\n[sweep]\nchunk = 5'

@@ -94,8 +94,12 @@ def test_a_strange_value_anywhere_is_refused(seed):
     assert isinstance(told, str) or (section == "grid" and value == "[1, inf]" and np.isnan(told[0])), (section, value, told)
 
 
+KEY = ".".join(["a"]*20000)
+
+
 @pytest.mark.parametrize("written", [
-    "a = " + "["*20000, "a = " + "["*20000 + "]"*20000, "a = " + "{a = "*20000 + "1" + "}"*20000, "x"*900_000, '"'*900_000,
+    KEY + " = 1", "[" + KEY + "]\nx = 1", '"a".'*20000 + "a = 1", "a = {" + KEY + " = 1}", "a = " + "["*20000,
+    "a = " + "["*20000 + "]"*20000, "a = " + "{a = "*20000 + "1" + "}"*20000, "x"*900_000, '"'*900_000, "a. "*300_000,
     "[equations]\n" + "V"*100_000 + ' = "1"', '[equations]\nV = "' + "+".join(["a"]*200_000) + '"', "[equations]\nV = 'a\0'",
     "[equations]\nV = " + "9"*100_000, "\n"*900_000, "[equations]\nx = 1\nx = 2"])
 def test_what_is_no_spec_is_refused_soon(written):

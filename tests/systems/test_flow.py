@@ -426,3 +426,10 @@ def test_progress_is_written_where_it_is_asked_for(capsys):
     decay.solve(t=1, progress=True)
     said = capsys.readouterr().err
     assert all(f"flow, integration {k}: 100 of 100 percent" in said for k in (1, 2))
+
+
+@pytest.mark.parametrize("times", [[0.0, 5.0], [5.0, 0.0], [0.0], [1.0, 5.0]])
+def test_a_sweep_over_two_times_has_the_start_at_0(times):
+    """Of two times alone a flow begins at the first: the row at 0 was that at the end."""
+    found = hx.sweep(hx.Flow({"m": "-alpha*m"}, start={"m": 1.0}), {"t": times}, parameters={"alpha": 1.0})
+    assert found["m"] == pytest.approx(np.exp(-np.array(times)), abs=1e-10) and np.all(found["converged"])

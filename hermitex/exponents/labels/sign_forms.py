@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from itertools import combinations, product
 from math import prod
 
-from sympy import Add, Expr, Function, Heaviside, Mul, Piecewise, Rational, S, Symbol, sign
+from sympy import Add, Dummy, Expr, Function, Heaviside, Mul, Piecewise, Rational, S, Symbol, sign
+
+from hermitex.exponents.labels.label_levels import constant_value
+from hermitex.symbolic.gaussian import Expectation
+from hermitex.symbols import normals
 
 
 def polynomial_in_signs(g: Expr, variables: Sequence[Symbol]) -> Expr:
@@ -23,6 +27,55 @@ def polynomial_in_signs(g: Expr, variables: Sequence[Symbol]) -> Expr:
     """
     return g.replace(lambda e: _nested(e, variables) is not None,
                      lambda e: polynomial_of_signs(e, _nested(e, variables) or []))
+
+
+def without_constants(g: Expr) -> Expr:
+    """g where terms that add up to a constant, such as cosh(a)**2 - sinh(a)**2, are that constant.
+
+    Terms with the same variable, or the same function of several, are compared, with and without the terms that are
+    polynomials of it.
+
+    Examples
+    --------
+    >>> from sympy import cosh, sin, cos, sinh
+    >>> from hermitex.symbols import z1, z2
+    >>> without_constants(z1*z2 + cosh(z1**3)**2 - sinh(z1**3)**2), without_constants(z1*(sin(z1*z2)**2 + cos(z1*z2)**2) + z2)
+    (z1*z2 + 1, z1 + z2)
+    """
+    if g.is_Atom or isinstance(g, (Piecewise, Expectation)) or not g.has(Function):
+        return g
+    if not isinstance(g, Add):
+        return g.func(*(without_constants(a) if isinstance(a, Expr) else a for a in g.args))
+    groups: dict[Expr, list[Expr]] = {}
+    t = Dummy("t", real=True)
+    rest = []
+    for term in (without_constants(a) for a in g.args):
+        one = _quantity(term)
+        if one is None:
+            rest.append(term)
+        else:
+            groups.setdefault(one, []).append(term.xreplace({one: t}))
+    for quantity, terms in groups.items():
+        whole, curved = Add(*terms), Add(*(e for e in terms if not e.is_polynomial(t)))
+        for part in (whole, curved):
+            value = constant_value(part, t) if isinstance(part, Add) and part.has(t) else None
+            if value is not None:
+                whole = whole - part + value
+                break
+        rest.append(whole.xreplace({t: quantity}))
+    return Add(*rest)
+
+
+def _quantity(term: Expr) -> Expr | None:
+    """The one variable, or the one argument of functions, through which a term depends on the variables."""
+    variables = normals(term)
+    if len(variables) == 1:
+        return variables[0]
+    inner = {f.args[0] for f in term.atoms(Function) if f.args[0].free_symbols}
+    if len(inner) != 1:
+        return None
+    (a,) = inner
+    return None if term.xreplace({a: S.One}).free_symbols else a
 
 
 def signs_of(e: Expr, variables: Sequence[Symbol]) -> list[Symbol] | None:

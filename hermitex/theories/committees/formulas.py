@@ -18,7 +18,7 @@ from hermitex.theories.committees.rates import Pair, Rates, label
 class UncompiledFlow(Flow):
     """Rates with more averages of kinked functions over three and four fields than a step can take: formulas alone."""
 
-    def compile(self, *, blocks: bool = True, events: Mapping[str, Any] | None = None) -> Any:
+    def compile(self, events: Mapping[str, Any] | None = None) -> Any:
         """Refuses, and says what does it."""
         raise BadInput(f"{self.name}: its flow averages kinked functions of three or four fields, without a closed form here: that "
                        "is too much for .flow.solve and a file. `.solve(t=...)` and `.curve(t=...)` of the committee itself "

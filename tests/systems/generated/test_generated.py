@@ -186,7 +186,7 @@ def test_a_file_is_its_session(first, tmp_path):
         for point, one, file in zip(d.points, found, there, strict=True):
             if not isinstance(file, dict):
                 refused += [f"{name}, {d.words} at {point}: {file}"] if one.converged else []
-            elif not one.converged:
+            elif not one.converged or one.unstable:  # which of several unstable solutions is found is promised nowhere
                 why = wrong(d, point, [file[u] for u in d.unknowns])
                 differing += [f"{name}, {d.words} at {point}: session {values(d, one)}, file {file}: {why}"] if why else []
             else:
