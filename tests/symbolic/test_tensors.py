@@ -182,6 +182,9 @@ def test_directions_that_are_not_seen():
     assert spans_same(unseen(tanh(z1 + 2*z2), (z1, z2)), Matrix([[2, -1]]))
     assert spans_same(unseen(z1**2 + 2*z1*z2 + z2**2 + sign(z1 + z2), (z1, z2)), Matrix([[1, -1]]))
     assert spans_same(unseen(exp(z1)/(exp(z1) + exp(z2)), (z1, z2)), Matrix([[1, 1]]))  # a weight that cancels
+    # an identity that no part shows by itself: found by values, proved by translation
+    for hidden in (sin(z1)*cos(z2) + cos(z1)*sin(z2), (tanh(z1) + tanh(z2))/(1 + tanh(z1)*tanh(z2))):
+        assert spans_same(unseen(hidden, (z1, z2)), Matrix([[1, -1]]))
     assert unseen(sign(z1)*z2, (z1, z2)).rows == unseen(Max(z1, z2), (z1, z2)).rows == 0
 
 def test_parts_and_forms():
