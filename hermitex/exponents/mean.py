@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sympy import Abs, Expr, Mul, Pow, Rational, S, Symbol, log, sign
+from sympy import Abs, Expr, Mul, Pow, S, Symbol, log, sign
 
 from hermitex.errors import BudgetExceeded, Divergent, HermitexError
 from hermitex.exponents.channels import Channel, NamedChannel
 from hermitex.exponents.labels.label_levels import constant_value, polynomial
 from hermitex.exponents.stages import NONE_EXISTS
 from hermitex.symbolic.bounds.integrability import integrable
-from hermitex.symbolic.bounds.quotients import without_moderate_quotients
+from hermitex.symbolic.bounds.quotients import HOELDER, without_moderate_quotients
 from hermitex.symbolic.formula_size import MAX_TERMS, polynomial_size
 from hermitex.symbolic.series.polynomials import poly_of
 from hermitex.symbolic.summands import apart
 from hermitex.symbolic.terms import by_core, connected
-
-HOELDER = Rational(11, 10)  # a power above 1: with E|T|^p finite, E|T He_a| is, for He_a has every moment
 
 
 def mean_of(g: Expr, law: NamedChannel | Channel) -> tuple[Expr | None, str]:

@@ -45,7 +45,7 @@ def pictures(panels: Iterable[Panel]) -> str:
 
 
 def _one(panel: Panel) -> str:
-    if not any(math.isfinite(v) for _, values in panel.lines.values() for v in values):
+    if not any(math.isfinite(v) and (v > 0 or not panel.log[1]) for _, values in panel.lines.values() for v in values):
         return f"<p>{escape(panel.title)}: no point converged</p>"
     x, _ = next(iter(panel.lines.values()))
     ax = curves(x, {name: values for name, (_, values) in panel.lines.items()}, xlabel=panel.xlabel, ylabel=panel.ylabel)

@@ -7,7 +7,6 @@ only together stay one term: (1 - cos(a z))/z^2 has an average, neither 1/z^2 no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 from sympy import Add, Dummy, Expr, Symbol, log
@@ -16,7 +15,7 @@ from sympy.core.function import AppliedUndef
 from hermitex.errors import Divergent, HermitexError, NoClosedForm
 from hermitex.symbolic import hooks
 from hermitex.symbolic.bounds.integrability import dangers, integrable, tempered
-from hermitex.symbolic.bounds.quotients import without_moderate_quotients
+from hermitex.symbolic.bounds.quotients import HOELDER, without_moderate_quotients
 from hermitex.symbolic.budget import kept
 from hermitex.symbolic.conditioning import independent
 from hermitex.symbolic.divergence import infinite_far_out, masses
@@ -128,7 +127,7 @@ def exists_for_most(node: Expectation) -> bool | None:
         found = integrable(body, variables[0] if len(variables) == 1 else variables)
         if found is None and len(variables) > 1:  # z1^2/(z1^2 + z2^2) is bounded, though it has no value at 0
             rests = (without_moderate_quotients(t, variables) for t in Add.make_args(body))
-            return all(integrable(g, variables, Fraction(11, 10)) is True for g in rests) or None  # by Hoelder
+            return all(integrable(g, variables, HOELDER) is True for g in rests) or None
         return found
     except HermitexError:
         return None

@@ -40,6 +40,7 @@ from hermitex.show.cite import Cited
 from hermitex.show.display import WIDE, Shown, latex, shorten
 from hermitex.symbolic.gaussian import E, Expectation
 from hermitex.symbolic.parsing import expression
+from hermitex.symbolic.series.polynomials import He
 from hermitex.symbolic.text.plain_data import plain
 from hermitex.symbols import c, kappa, r, z
 
@@ -161,8 +162,6 @@ class Conditional(Coefficient):
 
     @property
     def node(self) -> Expr:
-        from hermitex.symbolic.series.polynomials import He
-
         return E(He(self.order, z)*self.activation(r*kappa + sqrt(c)*z), z)/sqrt(c)**self.order
 
     @cached_property

@@ -18,7 +18,8 @@ from hermitex.exponents.channels import Channel, Labels, NamedChannel
 from hermitex.exponents.label import revealed
 from hermitex.exponents.labels.sign_and_size import finite_values
 from hermitex.exponents.labels.sign_forms import cells_of, polynomial_of_signs, signs_of
-from hermitex.exponents.mean import HOELDER, in_space
+from hermitex.exponents.mean import in_space
+from hermitex.symbolic.bounds.quotients import HOELDER
 from hermitex.symbolic.budget import Listed
 from hermitex.symbolic.series.coefficient_fields import in_field, to_expr
 

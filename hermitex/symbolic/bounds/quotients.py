@@ -14,6 +14,8 @@ from sympy.solvers.simplex import InfeasibleLPError, UnboundedLPError, linprog
 
 _MOST = 40  # monomials
 
+HOELDER = Rational(11, 10)  # a power above 1: with E|T|^p finite, E|T He_a| is, for He_a has every moment
+
 
 def without_moderate_quotients(g: Expr, variables: Sequence[Symbol]) -> Expr:
     """g without factors whose product is at most a polynomial: signs, and quotients by sums of even powers.
